@@ -1,0 +1,45 @@
+import eslint from '@eslint/js';
+import prettier from 'eslint-config-prettier';
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config(
+  { ignores: ['**/dist/**', 'coverage/**'] },
+  eslint.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      // Nest's modules are classes that hold nothing but their decorator.
+      '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      // Nest 12 declares the options of `NestFactory.create` as a class, which literals are then held against.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'TSNonNullExpression', message: 'Prove to the compiler that the value is there.' },
+      ],
+    },
+  },
+  {
+    files: ['**/*.mjs'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          'process',
+          'console',
+          'performance',
+          'URL',
+          'setTimeout',
+          'setImmediate',
+          'gc',
+          'Buffer',
+          'fetch',
+        ].map((name) => [name, 'readonly']),
+      ),
+    },
+  },
+  prettier,
+);

@@ -1,0 +1,15 @@
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/test'],
+  testMatch: ['**/*.spec.ts'],
+  testPathIgnorePatterns: process.env.CHAOS ? [] : ['/chaos/'],
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: { '^.+\\.ts$': ['@swc/jest'] },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  setupFiles: ['reflect-metadata'],
+  testTimeout: 30_000,
+  // Most tests wait for servers and processes of their own.
+  maxWorkers: '100%',
+  reporters: ['default', '<rootDir>/test/support/summary-reporter.mjs'],
+};
