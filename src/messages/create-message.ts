@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import { InvalidMessageError } from '../errors/invalid-message.error.js';
+import { buildMessage, type MessageOf } from './message-builders.js';
+import { integrationsOf, objectOf, requiredMessageId } from './message-checks.js';
+import type { MessageParams } from './message-params.types.js';
+import type { JsonObject, MessageType } from './message.types.js';
+import { toTimestamp } from './timestamp.js';
+import { describeKind, isJsonObject } from './value-kind.js';
+
+/**
+ * Makes the message of a call: checks what was given, which in JavaScript may be anything, and stamps it
+ * with an id and a time where it has none. Unknown fields are ignored. The message and its context,
+ * integrations, properties and traits are new objects; what lies deeper is still the caller's.
+ *
+ * A `delete` takes neither a `messageId` nor a `context`.
+ *
+ * @param baseContext merged under the context that was given, one level deep
+ * @throws {InvalidMessageError} naming the first field that is missing or wrong
+ */
+export function createMessage<T extends MessageType>(
+  type: T,
+  params: MessageParams[T],
+  baseContext: JsonObject,
+): MessageOf<T> {
+  const fields = fieldsOf(type, params);
+  // A delete is sent once for each source: with one id for all, receivers would drop all but the first.
+  const isDelete = type === 'delete';
+  const hasId = !isDelete && fields.messageId !== undefined && fields.messageId !== null;
+  return buildMessage(type, fields, {
+    messageId: hasId ? requiredMessageId(fields) : randomUUID(),
+    timestamp: toTimestamp(fields.timestamp ?? new Date()),
+    context: isDelete ? {} : { ...baseContext, ...objectOf(fields, 'context') },
+    integrations: integrationsOf(fields),
+  });
+}
+
+function fieldsOf(type: MessageType, params: unknown): JsonObject {
+  if (isJsonObject(params)) return params;
+  throw new InvalidMessageError(
+    'message',
+    `Expected \`${type}\` to be given one object with its fields, got ${describeKind(params)}`,
+  );
+}

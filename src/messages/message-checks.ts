@@ -1,0 +1,94 @@
+import { InvalidMessageError } from '../errors/invalid-message.error.js';
+import type { Integrations, JsonObject } from './message.types.js';
+import { describeKind, isJsonObject } from './value-kind.js';
+
+/** It becomes the value of a header, where blanks at the ends would be lost. */
+const MESSAGE_ID = /^(?! )[\x20-\x7e]{1,100}(?<! )$/;
+
+/** A string field that may be absent: `undefined`, `null` and `''` count as absent. */
+export function optionalString(fields: JsonObject, field: string): string | undefined {
+  const value = fields[field];
+  if (value === undefined || value === null || value === '') return undefined;
+  if (typeof value !== 'string') throw unexpected(field, 'a non-empty string', value);
+  return value;
+}
+
+/** A string field that must be given and not empty. */
+export function requiredString(fields: JsonObject, field: string): string {
+  const value = optionalString(fields, field);
+  if (value === undefined) throw unexpected(field, 'a non-empty string', fields[field]);
+  return value;
+}
+
+/**
+ * An object field as JSON sees it, `{}` when absent: where it has a `toJSON`, what that returns. It is called
+ * here and not again when the message is serialised, so that what was checked is what is sent. A copy one
+ * level deep: the caller's object, and its class's `toJSON`, are left behind.
+ */
+export function objectOf(fields: JsonObject, field: string): JsonObject {
+  const value = fields[field];
+  if (value === undefined || value === null) return {};
+  if (!isJsonObject(value)) throw unexpected(field, 'an object', value);
+  const json = copyAsJson(value, field);
+  if (!isJsonObject(json)) throw unexpected(field, 'an object after its `toJSON`', json);
+  if (typeof json.toJSON === 'function') delete json.toJSON;
+  return json;
+}
+
+/** The `integrations` field, `{}` when absent. */
+export function integrationsOf(fields: JsonObject): Integrations {
+  const integrations = objectOf(fields, 'integrations');
+  if (!isIntegrations(integrations)) {
+    throw new InvalidMessageError(
+      'integrations',
+      "Expected `integrations` to map `All` to a boolean and each destination's name to a boolean or an options object",
+    );
+  }
+  return integrations;
+}
+
+/** The `messageId` field, which must be given. */
+export function requiredMessageId(fields: JsonObject): string {
+  const value = fields.messageId;
+  if (typeof value !== 'string' || !MESSAGE_ID.test(value)) {
+    throw unexpected('messageId', '1 to 100 printable ASCII characters without a blank at either end', value);
+  }
+  return value;
+}
+
+/** The error for a field that is not what it should be. Names the kind of what was given, never its value. */
+export function unexpected(field: string, expected: string, value: unknown): InvalidMessageError {
+  return new InvalidMessageError(
+    field,
+    `Expected \`${field}\` to be ${expected}, got ${describeKind(value)}`,
+  );
+}
+
+interface WithToJson {
+  toJSON(key: string): unknown;
+}
+
+function hasToJson(value: object): value is WithToJson {
+  return 'toJSON' in value && typeof value.toJSON === 'function';
+}
+
+function copyAsJson(value: JsonObject, field: string): unknown {
+  try {
+    const json = hasToJson(value) ? value.toJSON(field) : value;
+    return isJsonObject(json) ? { ...json } : json;
+  } catch (cause) {
+    throw new InvalidMessageError(
+      field,
+      `Expected \`${field}\` to be serialisable, its \`toJSON\` or a getter in it threw: see the cause`,
+      { cause },
+    );
+  }
+}
+
+function isIntegrations(value: JsonObject): value is Integrations {
+  return typeof value.All !== 'object' && Object.values(value).every(isFlag);
+}
+
+function isFlag(value: unknown): value is boolean | object | undefined {
+  return value === undefined || typeof value === 'boolean' || (typeof value === 'object' && value !== null);
+}

@@ -1,0 +1,52 @@
+import type { EventParams } from './analytics-events.types.js';
+import type { Integrations } from './message.types.js';
+
+/** Fields that every call takes. */
+export interface CommonParams {
+  /** Extra context, merged over the default context one level deep. Not attributes of the user. */
+  context?: object | undefined;
+  /** Which destinations get this message. @default all */
+  integrations?: Integrations | undefined;
+  /** When it happened, a `Date` or an ISO 8601 string; for historical import. @default now */
+  timestamp?: Date | string | undefined;
+  /** 1 to 100 printable ASCII characters; receivers drop duplicates by it. @default a random UUID */
+  messageId?: string | undefined;
+}
+
+/** At least one of `userId` and `anonymousId` is given. */
+export type IdentityParams =
+  { userId: string; anonymousId?: string | undefined } | { userId?: string | undefined; anonymousId: string };
+
+export type IdentifyParams = CommonParams & IdentityParams & { traits?: object | undefined };
+
+/** The event and its properties are those of `AnalyticsEvents`, once it declares any. */
+export type TrackParams = CommonParams & IdentityParams & EventParams;
+
+interface ViewFields {
+  name?: string | undefined;
+  category?: string | undefined;
+  properties?: object | undefined;
+  /** The client specification's name for a page's `properties`; `properties` wins where both name a key. */
+  traits?: object | undefined;
+}
+
+export type PageParams = CommonParams & IdentityParams & ViewFields;
+
+export type ScreenParams = CommonParams & IdentityParams & Omit<ViewFields, 'traits'>;
+
+export type GroupParams = CommonParams & IdentityParams & { groupId: string; traits?: object | undefined };
+
+export type AliasParams = CommonParams & { userId: string; previousId: string };
+
+export type DeleteParams = Omit<CommonParams, 'messageId' | 'context'> & { userId: string };
+
+/** What each type of call takes. */
+export interface MessageParams {
+  identify: IdentifyParams;
+  track: TrackParams;
+  page: PageParams;
+  screen: ScreenParams;
+  group: GroupParams;
+  alias: AliasParams;
+  delete: DeleteParams;
+}
