@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { AudienceBusyError } from '../errors/audience-busy.error.js';
+import { AudienceLockLostError } from '../errors/audience-lock-lost.error.js';
+import type { AudienceDefinition, AudienceHold, AudienceLockKind, AudienceStore } from './audience-store.js';
+
+/** Waits between two looks at a lock that is held, in milliseconds. */
+const FIRST_POLL = 5;
+const LONGEST_POLL = 50;
+
+/** A lock of the store that this process holds, and renews until it is released. */
+export class AudienceLock implements AudienceHold {
+  private readonly timer: NodeJS.Timeout;
+  private cause: unknown;
+
+  private constructor(
+    private readonly store: AudienceStore,
+    readonly trait: string,
+    private readonly kind: AudienceLockKind,
+    private readonly duration: number,
+    readonly token: string,
+    private heldUntil: number,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    // Not unrefed: the process is to live as long as what it holds the lock for.
+    this.timer = setInterval(() => void this.renew(), duration / 3);
+  }
+
+  /**
+   * @param wait the longest to wait for whoever holds it, in milliseconds
+   * @param duration after this many milliseconds without a renewal the lock is free for others
+   * @param signal ends the waiting, and what is done under the lock when that is asked for next
+   * @throws AudienceBusyError
+   */
+  static async take(
+    store: AudienceStore,
+    { trait, name }: AudienceDefinition,
+    kind: AudienceLockKind,
+    { wait, duration, signal }: { wait: number; duration: number; signal?: AbortSignal },
+  ): Promise<AudienceLock> {
+    const token = randomUUID();
+    const giveUpAt = performance.now() + wait;
+    for (let poll = FIRST_POLL; ; poll = Math.min(poll * 2, LONGEST_POLL)) {
+      signal?.throwIfAborted();
+      // Counted from before the question, so that it ends here no later than in the store.
+      const askedAt = performance.now();
+      if (await store.lock(trait, kind, token, duration)) {
+        return new AudienceLock(store, trait, kind, duration, token, askedAt + duration, signal);
+      }
+      if (performance.now() >= giveUpAt) throw new AudienceBusyError(name, wait);
+      await new Promise((resolve) => setTimeout(resolve, poll));
+    }
+  }
+
+  /** To be asked right before everything that others must not do at the same time. */
+  assertHeld(): void {
+    this.signal?.throwIfAborted();
+    if (performance.now() < this.heldUntil) return;
+    throw new AudienceLockLostError(this.trait, { cause: this.cause });
+  }
+
+  /** Resolves to whether someone else waits for it. Where that fails the lock ends by itself. */
+  async release(): Promise<boolean> {
+    clearInterval(this.timer);
+    this.heldUntil = 0;
+    return this.store.unlock(this.trait, this.kind, this.token).catch(() => false);
+  }
+
+  /** A failure is told by `assertHeld`, if no renewal succeeds in time. */
+  private async renew(): Promise<void> {
+    const askedAt = performance.now();
+    try {
+      const renewed = await this.store.renew(this.trait, this.kind, this.token, this.duration);
+      if (performance.now() < this.heldUntil) this.heldUntil = renewed ? askedAt + this.duration : 0;
+    } catch (error) {
+      this.cause = error;
+    }
+  }
+}

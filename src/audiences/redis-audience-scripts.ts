@@ -1,0 +1,121 @@
+import { RedisScript } from './redis-script.js';
+
+/*
+ * Keys of an audience: `members`, a sorted set of the recorded users by the generation in which they were
+ * last seen; `values`, a hash of their values, but for those whose value is `true`; `doubts`, a hash of the
+ * users in doubt with the value they are to have, empty for those who are to leave; `generation`.
+ */
+const KEYS = 'local members, values, doubts, generation = KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n';
+
+/** Ends a script, with nil, when the lock is not held: its first key and its first argument. */
+const FENCE = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end\n`;
+
+const fenced = (source: string): RedisScript => new RedisScript(FENCE + KEYS + source);
+
+/** Keys: definitions. Arguments: trait, definition. */
+export const REGISTER = new RedisScript(`
+  redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
+  return redis.call('HGET', KEYS[1], ARGV[1])`);
+
+/** Keys: definitions. Arguments: trait. */
+export const FIND = new RedisScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
+
+/** Keys: definitions. */
+export const LIST = new RedisScript(`return redis.call('HVALS', KEYS[1])`);
+
+/** Keys: definitions. Arguments: trait. */
+export const UNREGISTER = new RedisScript(`return redis.call('HDEL', KEYS[1], ARGV[1])`);
+
+/** Keys: lock, mark of being wanted. Arguments: token, duration. A mark is left for a second. */
+export const LOCK = new RedisScript(`
+  if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+  redis.call('SET', KEYS[2], 1, 'PX', 1000)
+  return 0`);
+
+/** Keys: lock. Arguments: token, duration. */
+export const RENEW = new RedisScript(`
+  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+  return redis.call('PEXPIRE', KEYS[1], ARGV[2])`);
+
+/** Keys: lock, mark of being wanted. Arguments: token. */
+export const UNLOCK = new RedisScript(`
+  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+  redis.call('DEL', KEYS[1])
+  return redis.call('DEL', KEYS[2])`);
+
+export const ADVANCE = fenced(`return redis.call('INCR', generation)`);
+
+/** Arguments: token, then user and value in turn. */
+export const OFFER = fenced(`
+  local now = redis.call('GET', generation) or '0'
+  local hasDoubts = redis.call('EXISTS', doubts) == 1
+  local changed, unchanged = {}, 0
+  for i = 2, #ARGV, 2 do
+    local user, value = ARGV[i], ARGV[i + 1]
+    local seen = redis.call('ZSCORE', members, user)
+    if hasDoubts and redis.call('HEXISTS', doubts, user) == 1
+      or not seen
+      or seen ~= now and (redis.call('HGET', values, user) or 'true') ~= value
+    then
+      redis.call('HSET', doubts, user, value)
+      changed[#changed + 1] = user
+    elseif seen ~= now then
+      redis.call('ZADD', members, now, user)
+      unchanged = unchanged + 1
+    end
+  end
+  return { changed, unchanged }`);
+
+/** Arguments: token, then users. */
+export const WITHDRAW = fenced(`
+  local found = {}
+  for i = 2, #ARGV do
+    local user = ARGV[i]
+    if redis.call('ZSCORE', members, user) or redis.call('HEXISTS', doubts, user) == 1 then
+      redis.call('HSET', doubts, user, '')
+      found[#found + 1] = user
+    end
+  end
+  return found`);
+
+/** Arguments: token, limit. First those that someone left in doubt and that were not offered since. */
+export const WITHDRAW_UNSEEN = fenced(`
+  local limit = tonumber(ARGV[2])
+  local now = redis.call('GET', generation) or '0'
+  local found, known = {}, {}
+  local function add(users)
+    for _, user in ipairs(users) do
+      if #found < limit and not known[user] then
+        known[user] = true
+        found[#found + 1] = user
+      end
+    end
+  end
+  add(redis.call('HKEYS', doubts))
+  add(redis.call('ZRANGEBYSCORE', members, '-inf', '(' .. now, 'LIMIT', 0, limit))
+  for _, user in ipairs(found) do redis.call('HSET', doubts, user, '') end
+  return found`);
+
+/** Arguments: token, then users. */
+export const SETTLE = fenced(`
+  local now = redis.call('GET', generation) or '0'
+  for i = 2, #ARGV do
+    local user = ARGV[i]
+    local value = redis.call('HGET', doubts, user)
+    if value == '' then
+      redis.call('ZREM', members, user)
+      redis.call('HDEL', values, user)
+    elseif value then
+      redis.call('ZADD', members, now, user)
+      if value == 'true' then redis.call('HDEL', values, user) else redis.call('HSET', values, user, value) end
+    end
+    redis.call('HDEL', doubts, user)
+  end
+  return 1`);
+
+/** Keys: members. Arguments: cursor, limit. */
+export const MEMBERS = new RedisScript(`return redis.call('ZSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])`);
+
+export const DROP = fenced(`
+  redis.call('UNLINK', members, values, doubts, generation)
+  return 1`);

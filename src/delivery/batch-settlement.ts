@@ -1,0 +1,95 @@
+import type { DeliveryResult } from '../destinations/destination.js';
+import type { BatchMessage } from '../queue/batch-job.js';
+import { lastAttemptAt, nextAttemptAt } from './retry-policy.js';
+
+/** What is to be decided about a batch after an attempt. */
+export interface BatchAttempt {
+  /** When it began, in milliseconds since the epoch. */
+  startedAt: number;
+  firstAttemptAt: number;
+  retryWindow: number;
+  /** Each message with its result; `undefined` where the attempt was broken off. */
+  results: readonly (readonly [BatchMessage, DeliveryResult | undefined])[];
+}
+
+/** What became of a batch: its messages, sorted by what comes next. */
+export interface BatchSettlement {
+  firstAttemptAt: number;
+  delivered: BatchMessage[];
+  /** To be tried again, with what the URLs answered so far. */
+  retried: BatchMessage[];
+  /** Could not be tried, since their URLs are held back. */
+  deferred: BatchMessage[];
+  /** Failed for good in this attempt. */
+  failed: BatchMessage[];
+  /** Broken off before they were settled. */
+  unsettled: BatchMessage[];
+  /** When what is left is due; `undefined` when nothing is. */
+  dueAt: number | undefined;
+}
+
+/** Sorts the messages of a batch after an attempt, and finds the time of the next one. */
+export function settleBatch(attempt: BatchAttempt, now: number): BatchSettlement {
+  const settlement: BatchSettlement = {
+    firstAttemptAt: attempt.firstAttemptAt,
+    delivered: [],
+    retried: [],
+    deferred: [],
+    failed: [],
+    unsettled: [],
+    dueAt: undefined,
+  };
+  let retryAfter: number | undefined;
+  let wait = Infinity;
+  for (const [message, result] of attempt.results) {
+    if (result === undefined) {
+      settlement.unsettled.push(message);
+      continue;
+    }
+    const settled: BatchMessage = { id: message.id, body: message.body, outcomes: result.outcomes };
+    if (result.class === 'delivered') settlement.delivered.push(settled);
+    else if (result.class === 'permanent') settlement.failed.push({ ...settled, failedAt: now });
+    else if (result.class === 'deferred') {
+      settlement.deferred.push(settled);
+      wait = Math.min(wait, result.wait ?? 0);
+    } else {
+      settlement.retried.push(settled);
+      if (result.retryAfter !== undefined) retryAfter = Math.max(retryAfter ?? 0, result.retryAfter);
+    }
+  }
+  const retryAt = scheduleRetries(settlement, attempt, now, retryAfter);
+  const deferredAt = Math.min(deferredUntil(attempt, now, wait), lastAttemptAt(attempt));
+  const times = [
+    ...(retryAt === undefined ? [] : [retryAt]),
+    ...(settlement.deferred.length > 0 ? [Math.max(deferredAt, now + 1)] : []),
+  ];
+  // The later of the two, so that `Retry-After` holds for all.
+  if (times.length > 0) settlement.dueAt = Math.max(...times);
+  return settlement;
+}
+
+/** Finds when the retried messages are due, or moves them to those that failed: their window is over. */
+function scheduleRetries(
+  settlement: BatchSettlement,
+  attempt: BatchAttempt,
+  now: number,
+  retryAfter: number | undefined,
+): number | undefined {
+  if (settlement.retried.length === 0) return undefined;
+  const attempts = settlement.retried.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.attempt));
+  const retryAt = nextAttemptAt({ ...attempt, attempt: Math.max(...attempts), now, retryAfter });
+  if (retryAt === undefined) {
+    settlement.failed.push(...settlement.retried.map((message) => ({ ...message, failedAt: now })));
+    settlement.retried = [];
+  }
+  return retryAt;
+}
+
+/**
+ * When a deferred batch looks again: not before its URLs may be asked, and the older it is the more
+ * rarely, so that a large backlog costs little while it waits.
+ */
+function deferredUntil({ firstAttemptAt, retryWindow }: BatchAttempt, now: number, wait: number): number {
+  const patience = Math.min((now - firstAttemptAt) / 4, retryWindow / 48);
+  return now + Math.ceil(Math.max(wait, patience) * (1 + 0.2 * Math.random()));
+}

@@ -1,0 +1,98 @@
+/** A destination of which nothing settles for this long hangs, in milliseconds. */
+const HANGS_AFTER = 250;
+/** Batches that a destination may have in flight while it hangs. */
+const MAX_WHILE_HANGING = 4;
+
+/** Held by a batch while it is delivered. */
+export interface DeliverySlot {
+  /** A message of the batch was answered. */
+  progress(): void;
+  release(): void;
+}
+
+/** The batches of one destination that are in flight. */
+interface InFlight {
+  batches: number;
+  hangs: boolean;
+  timer: NodeJS.Timeout;
+}
+
+interface Waiter {
+  destination: string;
+  resolve: (slot: DeliverySlot | undefined) => void;
+}
+
+/**
+ * Shares out the batches that a process delivers at once. A slot is for work that moves: the batches of a
+ * destination that hangs go on beside the slots, a few at the most, so that destinations that hang never
+ * stop the others.
+ */
+export class DeliverySlots {
+  private taken = 0;
+  private readonly inFlight = new Map<string, InFlight>();
+  private waiting: Waiter[] = [];
+
+  /** @param limit batches of destinations that do not hang, delivered at once */
+  constructor(private readonly limit: number) {}
+
+  /** Waits for a slot; `undefined` when the destination hangs and has all in flight that it may. */
+  enter(destination: string): Promise<DeliverySlot | undefined> {
+    if (this.isFull(destination)) return Promise.resolve(undefined);
+    if (this.taken < this.limit) return Promise.resolve(this.open(destination));
+    return new Promise((resolve) => this.waiting.push({ destination, resolve }));
+  }
+
+  private isFull(destination: string): boolean {
+    const inFlight = this.inFlight.get(destination);
+    return inFlight !== undefined && inFlight.hangs && inFlight.batches >= MAX_WHILE_HANGING;
+  }
+
+  private open(destination: string): DeliverySlot {
+    const inFlight = this.inFlight.get(destination) ?? this.watch(destination);
+    inFlight.batches++;
+    if (!inFlight.hangs) this.taken++;
+    return {
+      progress: () => {
+        this.setHanging(inFlight, false);
+        inFlight.timer.refresh();
+      },
+      release: () => {
+        inFlight.batches--;
+        if (!inFlight.hangs) this.taken--;
+        if (inFlight.batches === 0) {
+          clearTimeout(inFlight.timer);
+          this.inFlight.delete(destination);
+        }
+        this.admit();
+      },
+    };
+  }
+
+  private watch(destination: string): InFlight {
+    const timer = setTimeout(() => {
+      this.setHanging(inFlight, true);
+      this.admit();
+    }, HANGS_AFTER);
+    timer.unref();
+    const inFlight: InFlight = { batches: 0, hangs: false, timer };
+    this.inFlight.set(destination, inFlight);
+    return inFlight;
+  }
+
+  private setHanging(inFlight: InFlight, hangs: boolean): void {
+    if (inFlight.hangs === hangs) return;
+    inFlight.hangs = hangs;
+    this.taken += hangs ? -inFlight.batches : inFlight.batches;
+  }
+
+  /** Gives free slots to the next in line; who may not have one any more is told so. */
+  private admit(): void {
+    const waiting = this.waiting;
+    this.waiting = [];
+    for (const waiter of waiting) {
+      if (this.isFull(waiter.destination)) waiter.resolve(undefined);
+      else if (this.taken < this.limit) waiter.resolve(this.open(waiter.destination));
+      else this.waiting.push(waiter);
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import { UnrecoverableError } from 'bullmq';
+import type { AnalyticsError } from '../errors/analytics.error.js';
+
+/** Thrown by the processor to have BullMQ put the job back until its next attempt. */
+export class RetryLater extends Error {
+  constructor(
+    /** When the next attempt is due, in milliseconds since the epoch. */
+    readonly at: number,
+    messages: number,
+  ) {
+    super(`RETRY: ${messages} messages are to be tried again`);
+    this.name = 'RetryLater';
+  }
+}
+
+/** Thrown by the processor to have BullMQ keep the job as failed. The reason begins with a stable code. */
+export class FailedForGood extends UnrecoverableError {
+  static because(error: AnalyticsError): FailedForGood {
+    return new FailedForGood(`${error.code}: ${error.message}`);
+  }
+}

@@ -1,0 +1,102 @@
+import { guardedConnector, type Connector, type ConnectorOptions } from './guarded-connector.js';
+import { OriginConnections } from './origin-connections.js';
+import { PhaseTimer, type RequestPhases } from './request-phases.js';
+import { WebhookExchange, type WebhookRequest, type WebhookResponse } from './webhook-exchange.js';
+
+export interface WebhookClientOptions extends ConnectorOptions {
+  /** Sockets per origin, at most. */
+  connections: number;
+}
+
+/** A response with how long it took to come about. */
+export type TracedResponse = WebhookResponse & { phases: RequestPhases };
+
+/**
+ * Posts webhooks: HTTP/1.1 over connections that are kept alive, one deadline for all of it, no
+ * redirects, nothing decompressed, and no proxy from the environment. One client serves any number of
+ * origins under one policy for private networks.
+ */
+export class WebhookClient {
+  readonly #connections: number;
+  readonly #connector: Connector;
+  readonly #origins = new Map<string, OriginConnections>();
+  readonly #inFlight = new Set<WebhookExchange>();
+  readonly #watched = new WeakSet<AbortSignal>();
+  #isClosed = false;
+
+  constructor(options: WebhookClientOptions) {
+    this.#connections = options.connections;
+    this.#connector = guardedConnector(options);
+  }
+
+  /** Never rejects; `undefined` when the signal or `close()` ended it. */
+  post(request: WebhookRequest): Promise<WebhookResponse | undefined> {
+    if (this.#isClosed || request.signal.aborted) return Promise.resolve(undefined);
+    return this.#exchange(request, this.#origin(request.url.origin));
+  }
+
+  /**
+   * As `post`, but on a connection of its own, which is made for it and closed afterwards: so it waits for no
+   * other request, counts towards no limit, and every phase of it can be timed.
+   */
+  async trace(request: WebhookRequest): Promise<TracedResponse | undefined> {
+    if (this.#isClosed || request.signal.aborted) return undefined;
+    const timer = new PhaseTimer();
+    const connector: Connector = (options, callback) => {
+      const socket = this.#connector(options, callback);
+      if (socket !== undefined) timer.watch(socket);
+      return socket;
+    };
+    const connections = new OriginConnections(request.url.origin, 1, connector, () => undefined);
+    const onFirstByte = (): void => {
+      timer.end('firstByte');
+    };
+    const response = await this.#exchange({ ...request, onFirstByte }, connections);
+    await connections.destroy();
+    return response && { ...response, phases: timer.phases };
+  }
+
+  /** Ends what is in flight and closes every socket. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const origins = [...this.#origins.values()];
+    const destroyed = origins.map((origin) => origin.destroy());
+    for (const exchange of this.#inFlight) exchange.abort();
+    await Promise.all(destroyed);
+  }
+
+  #exchange(request: WebhookRequest, connections: OriginConnections): Promise<WebhookResponse | undefined> {
+    this.#watch(request.signal);
+    return new Promise((resolve) => {
+      const exchange = new WebhookExchange(request, connections, (response) => {
+        this.#inFlight.delete(exchange);
+        resolve(response);
+      });
+      this.#inFlight.add(exchange);
+      connections.request(exchange);
+    });
+  }
+
+  /** One listener for all requests of a signal: they come by the hundred under the same one. */
+  #watch(signal: AbortSignal): void {
+    if (this.#watched.has(signal)) return;
+    this.#watched.add(signal);
+    const abort = (): void => {
+      for (const exchange of this.#inFlight) if (exchange.signal === signal) exchange.abort();
+    };
+    signal.addEventListener('abort', abort, { once: true });
+  }
+
+  #origin(origin: string): OriginConnections {
+    let connections = this.#origins.get(origin);
+    if (connections === undefined) {
+      connections = new OriginConnections(origin, this.#connections, this.#connector, this.#forget);
+      this.#origins.set(origin, connections);
+    }
+    return connections;
+  }
+
+  readonly #forget = (origin: string): void => {
+    this.#origins.delete(origin);
+  };
+}

@@ -1,0 +1,80 @@
+import { errors } from 'undici';
+
+/** What went wrong where there was no response. Recorded in outcomes: texts may change, these do not. */
+export type WebhookErrorCode =
+  | 'TIMEOUT'
+  | 'DNS_FAILED'
+  | 'ADDRESS_REFUSED'
+  | 'TLS_SELF_SIGNED'
+  | 'TLS_UNKNOWN_ISSUER'
+  | 'TLS_EXPIRED'
+  | 'TLS_WRONG_HOST'
+  | 'TLS_UNTRUSTED'
+  | 'TLS_FAILED'
+  | 'ECONNREFUSED'
+  | 'ECONNRESET'
+  | 'UNREACHABLE'
+  | 'CONNECTION_CLOSED'
+  | 'INVALID_RESPONSE'
+  | 'HEADERS_TOO_LARGE'
+  | 'REQUEST_FAILED';
+
+const CODES = new Map<string, WebhookErrorCode>([
+  ['TIMEOUT', 'TIMEOUT'],
+  ['ADDRESS_REFUSED', 'ADDRESS_REFUSED'],
+  ['ENOTFOUND', 'DNS_FAILED'],
+  ['ENODATA', 'DNS_FAILED'],
+  ['ESERVFAIL', 'DNS_FAILED'],
+  ['ECONNREFUSED', 'ECONNREFUSED'],
+  ['ECONNRESET', 'ECONNRESET'],
+  ['EPIPE', 'ECONNRESET'],
+  ['EHOSTUNREACH', 'UNREACHABLE'],
+  ['ENETUNREACH', 'UNREACHABLE'],
+  ['EHOSTDOWN', 'UNREACHABLE'],
+  ['ENETDOWN', 'UNREACHABLE'],
+  ['EADDRNOTAVAIL', 'UNREACHABLE'],
+  ['ETIMEDOUT', 'UNREACHABLE'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'TLS_SELF_SIGNED'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'TLS_UNKNOWN_ISSUER'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'TLS_UNKNOWN_ISSUER'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'TLS_UNKNOWN_ISSUER'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'TLS_UNKNOWN_ISSUER'],
+  ['CERT_HAS_EXPIRED', 'TLS_EXPIRED'],
+  ['CERT_NOT_YET_VALID', 'TLS_EXPIRED'],
+  ['HOSTNAME_MISMATCH', 'TLS_WRONG_HOST'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'TLS_WRONG_HOST'],
+  ['ERR_TLS_CERT_ALTNAME_FORMAT', 'TLS_WRONG_HOST'],
+  // The rest of what OpenSSL may find wrong with a chain; UNSPECIFIED is what Node has no name for.
+  ['CERT_CHAIN_TOO_LONG', 'TLS_UNTRUSTED'],
+  ['CERT_REJECTED', 'TLS_UNTRUSTED'],
+  ['CERT_REVOKED', 'TLS_UNTRUSTED'],
+  ['CERT_SIGNATURE_FAILURE', 'TLS_UNTRUSTED'],
+  ['CERT_UNTRUSTED', 'TLS_UNTRUSTED'],
+  ['ERROR_IN_CERT_NOT_AFTER_FIELD', 'TLS_UNTRUSTED'],
+  ['ERROR_IN_CERT_NOT_BEFORE_FIELD', 'TLS_UNTRUSTED'],
+  ['INVALID_CA', 'TLS_UNTRUSTED'],
+  ['INVALID_PURPOSE', 'TLS_UNTRUSTED'],
+  ['PATH_LENGTH_EXCEEDED', 'TLS_UNTRUSTED'],
+  ['UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY', 'TLS_UNTRUSTED'],
+  ['UNABLE_TO_DECRYPT_CERT_SIGNATURE', 'TLS_UNTRUSTED'],
+  ['UNSPECIFIED', 'TLS_UNTRUSTED'],
+  ['EPROTO', 'TLS_FAILED'],
+  ['UND_ERR_SOCKET', 'CONNECTION_CLOSED'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'HEADERS_TOO_LARGE'],
+]);
+
+/** Families of codes that differ only in detail. */
+const PREFIXES: readonly (readonly [string, WebhookErrorCode])[] = [
+  ['EAI_', 'DNS_FAILED'],
+  ['ERR_SSL_', 'TLS_FAILED'],
+  ['ERR_TLS_', 'TLS_FAILED'],
+];
+
+/** Names an error of a request by a small stable vocabulary, whichever library it came from. */
+export function webhookErrorCode(error: Error): WebhookErrorCode {
+  // The only error of undici's without a code.
+  if (error instanceof errors.HTTPParserError) return 'INVALID_RESPONSE';
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const known = CODES.get(code) ?? PREFIXES.find(([prefix]) => code.startsWith(prefix))?.[1];
+  return known ?? 'REQUEST_FAILED';
+}

@@ -1,0 +1,38 @@
+import { describe, type OptionReader } from './option-reader.js';
+import type { ResolvedForwarding } from './resolved-options.js';
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+
+const EXPECTED = 'an absolute http: or https: URL without user name, password and query';
+
+/** Reads `endpoint`. */
+export function resolveForwarding(options: OptionReader): ResolvedForwarding | undefined {
+  const endpoint = options.get('endpoint');
+  if (endpoint === undefined) return undefined;
+  if (options.get('webhooks') !== undefined) {
+    options.report('endpoint', 'nothing beside `webhooks`: messages are delivered here or there', 'both');
+  }
+  const url = typeof endpoint === 'string' && URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url === undefined || !isBase(url)) {
+    // A URL may hold a password, so it is not told.
+    options.report(
+      'endpoint',
+      EXPECTED,
+      typeof endpoint === 'string' ? 'another string' : describe(endpoint),
+    );
+    return undefined;
+  }
+  return {
+    url: new URL(`${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/batch`),
+    // Longer than the API there lets a request wait for its queue.
+    timeout: 10 * SECOND,
+    retryWindow: 4 * HOUR,
+    retryStatuses: ['5xx', 408, 425, 429],
+    failedRetention: 7 * 24 * HOUR,
+  };
+}
+
+function isBase({ protocol, username, password, search, hash }: URL): boolean {
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}

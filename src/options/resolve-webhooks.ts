@@ -1,0 +1,120 @@
+import { headerProblems } from '../destinations/webhooks/header-rules.js';
+import { urlProblems } from '../destinations/webhooks/webhook-url.js';
+import { describe, isRecord, OptionReader } from './option-reader.js';
+import { resolveStandardWebhooks } from './resolve-standard-webhooks.js';
+import type { ResolvedWebhooks } from './resolved-options.js';
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+/** Longest timer that Node has, and more than any of these needs. */
+const MAX_TIME = 2 ** 31 - 1;
+
+const KNOWN: readonly string[] = [
+  'id',
+  'urls',
+  'headers',
+  'sharedSecret',
+  'standardWebhooks',
+  'enabled',
+  'sources',
+  'timeout',
+  'retryWindow',
+  'retryStatuses',
+  'failedRetention',
+  'allowPrivateNetwork',
+] satisfies (keyof ResolvedWebhooks)[];
+
+/** Id of a single webhooks destination. */
+const DEFAULT_ID = 'webhooks';
+
+/** Reads `webhooks`: none, one, or an array of them. */
+export function resolveWebhooks(options: OptionReader, sources: readonly string[]): ResolvedWebhooks[] {
+  const value = options.get('webhooks');
+  if (value === undefined) return [];
+  if (isRecord(value)) {
+    return [resolveOne(new OptionReader(value, 'webhooks', options.problems), sources, DEFAULT_ID)];
+  }
+  if (!Array.isArray(value)) {
+    options.report('webhooks', '`{ urls, … }` or an array of them', describe(value));
+    return [];
+  }
+  const webhooks = value.map((one: unknown, index) => {
+    const reader = new OptionReader(isRecord(one) ? one : {}, `webhooks[${index}]`, options.problems);
+    return resolveOne(reader, sources, undefined);
+  });
+  const seen = new Set<string>();
+  for (const [index, { id }] of webhooks.entries()) {
+    if (id !== '' && seen.has(id)) {
+      options.report(`webhooks[${index}].id`, 'an id that no other destination has', describe(id));
+    }
+    seen.add(id);
+  }
+  return webhooks;
+}
+
+function resolveOne(
+  options: OptionReader,
+  sources: readonly string[],
+  defaultId: string | undefined,
+): ResolvedWebhooks {
+  options.onlyKnows(KNOWN);
+  const allowPrivateNetwork = options.boolean('allowPrivateNetwork', false);
+  return {
+    id: options.get('id') === undefined && defaultId !== undefined ? defaultId : options.requiredString('id'),
+    urls: resolveUrls(options, allowPrivateNetwork),
+    headers: resolveHeaders(options),
+    sharedSecret: options.secret('sharedSecret', ' (leave it out to send unsigned)'),
+    standardWebhooks: resolveStandardWebhooks(options),
+    enabled: options.boolean('enabled', true),
+    sources: resolveConnectedSources(options, sources),
+    timeout: options.number('timeout', 5 * SECOND, { min: 1, max: MAX_TIME }),
+    retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: MAX_TIME }),
+    retryStatuses: resolveRetryStatuses(options),
+    failedRetention: options.number('failedRetention', 7 * 24 * HOUR, { min: 0 }),
+    allowPrivateNetwork,
+  };
+}
+
+function resolveUrls(options: OptionReader, allowPrivateNetwork: boolean): URL[] {
+  const urls = options.array('urls', 'an array of 1 to 5 URLs');
+  if (urls === undefined) {
+    if (options.get('urls') === undefined) options.report('urls', 'an array of 1 to 5 URLs', 'undefined');
+    return [];
+  }
+  const problems = urlProblems(urls, { allowPrivateNetwork });
+  for (const { path, expected, given } of problems) options.report(path, expected, given);
+  return problems.length > 0 ? [] : urls.map((url) => new URL(String(url)));
+}
+
+function resolveHeaders(options: OptionReader): Record<string, string> {
+  const headers = options.get('headers');
+  if (headers === undefined) return {};
+  if (!isRecord(headers)) {
+    options.report('headers', 'an object of names and values', describe(headers));
+    return {};
+  }
+  for (const { path, expected, given } of headerProblems(headers)) options.report(path, expected, given);
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+}
+
+function resolveConnectedSources(options: OptionReader, sources: readonly string[]): string[] {
+  const connected = options.array('sources', 'an array of names of sources');
+  if (connected === undefined) return [...sources];
+  return connected.filter((name): name is string => {
+    const known = typeof name === 'string' && sources.includes(name);
+    if (!known) options.report('sources', `names of sources (${sources.join(', ')})`, describe(name));
+    return known;
+  });
+}
+
+function resolveRetryStatuses(options: OptionReader): (number | '5xx')[] {
+  const statuses = options.array('retryStatuses', "an array of statuses and '5xx'");
+  if (statuses === undefined) return ['5xx', 408, 425, 429];
+  return statuses.filter((status): status is number | '5xx' => {
+    const known =
+      status === '5xx' ||
+      (typeof status === 'number' && Number.isInteger(status) && status >= 300 && status <= 599);
+    if (!known) options.report('retryStatuses', "statuses from 300 to 599, or '5xx'", describe(status));
+    return known;
+  });
+}

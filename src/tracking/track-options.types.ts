@@ -1,0 +1,113 @@
+import type { Observable } from 'rxjs';
+import type { EventName, EventProperties } from '../messages/analytics-events.types.js';
+import type { Integrations } from '../messages/message.types.js';
+import type { RequestContext } from './request-context.types.js';
+
+/** Any method. */
+export type AnyMethod = (...args: never[]) => unknown;
+
+/**
+ * What a method came to: the value of its promise; the last one of its Observable, `undefined` where that
+ * completed without one; else what it returned.
+ */
+export type ResultOf<M extends AnyMethod> =
+  ReturnType<M> extends Observable<infer T> ? T | undefined : Awaited<ReturnType<M>>;
+
+interface Call<M extends AnyMethod> {
+  /** What the method was given, as it is when the method has ended. */
+  readonly args: Parameters<M>;
+  /** The request in which it was called; `undefined` outside of one. */
+  readonly context: RequestContext | undefined;
+}
+
+/** A call that returned. */
+export interface SucceededCall<M extends AnyMethod> extends Call<M> {
+  readonly result: ResultOf<M>;
+  readonly error: undefined;
+}
+
+/** A call that threw, or whose promise or Observable failed. */
+export interface FailedCall<M extends AnyMethod> extends Call<M> {
+  readonly result: undefined;
+  readonly error: unknown;
+}
+
+/** A value, or a synchronous function that makes it of the call. */
+export type OfCall<C, T> = T | ((call: C) => T);
+
+/** What all decorators take. */
+interface CommonFields<C> {
+  /** With an id of its own, the message is not given those of the request. @default that of `identity` */
+  userId?: OfCall<C, string | null | undefined>;
+  anonymousId?: OfCall<C, string | null | undefined>;
+  /** Merged over the request's context, one level deep. */
+  context?: OfCall<C, object | undefined>;
+  /** When it happened. @default when the method ended */
+  timestamp?: OfCall<C, Date | string | undefined>;
+  /** Which destinations get it. @default all */
+  integrations?: OfCall<C, Integrations | undefined>;
+  /** Name of the source to speak for. @default the first one */
+  source?: OfCall<C, string | undefined>;
+  /** `false`: this call is not recorded. @default true */
+  when?: OfCall<C, boolean>;
+}
+
+interface TraitsFields<C> extends CommonFields<C> {
+  traits?: OfCall<C, object | undefined>;
+}
+
+interface ViewFields<C> extends CommonFields<C> {
+  name?: OfCall<C, string | undefined>;
+  category?: OfCall<C, string | undefined>;
+  properties?: OfCall<C, object | undefined>;
+}
+
+interface GroupFields<C> extends TraitsFields<C> {
+  groupId: OfCall<C, string>;
+}
+
+interface AliasFields<C> extends Omit<CommonFields<C>, 'anonymousId'> {
+  /** The old identity. @default the anonymous id of the request */
+  previousId?: OfCall<C, string | null | undefined>;
+}
+
+interface TrackFields<C, P> extends CommonFields<C> {
+  properties?: OfCall<C, P | undefined>;
+}
+
+/** The fields of each decorator, by the kind of calls that its functions are given. */
+interface FieldsOf<C, P> {
+  track: TrackFields<C, P>;
+  identify: TraitsFields<C>;
+  page: ViewFields<C>;
+  screen: ViewFields<C>;
+  group: GroupFields<C>;
+  alias: AliasFields<C>;
+}
+
+/** The calls that a decorator can make of a method. */
+export type TrackedType = keyof FieldsOf<unknown, unknown>;
+
+/** The options of a decorator on a method: `on` says which of its calls are recorded. */
+type OptionsOf<T extends TrackedType, M extends AnyMethod, P = object> =
+  | ({ /** Calls that returned. */ on?: 'success' } & FieldsOf<SucceededCall<M>, P>[T])
+  | ({ /** Calls that failed. */ on: 'failure' } & FieldsOf<FailedCall<M>, P>[T])
+  | ({ /** All calls. */ on: 'settled' } & FieldsOf<SucceededCall<M> | FailedCall<M>, P>[T]);
+
+export type TrackOptions<M extends AnyMethod, E extends EventName = EventName> = OptionsOf<
+  'track',
+  M,
+  EventProperties<E>
+>;
+export type IdentifyOptions<M extends AnyMethod> = OptionsOf<'identify', M>;
+export type PageOptions<M extends AnyMethod> = OptionsOf<'page', M>;
+export type ScreenOptions<M extends AnyMethod> = OptionsOf<'screen', M>;
+export type GroupOptions<M extends AnyMethod> = OptionsOf<'group', M>;
+export type AliasOptions<M extends AnyMethod> = OptionsOf<'alias', M>;
+
+/** A decorator of methods of one type. */
+export type MethodDecoratorOf<M extends AnyMethod> = (
+  target: object,
+  key: string | symbol,
+  descriptor: TypedPropertyDescriptor<M>,
+) => void;

@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals';
+import { traitOf } from '../../src/audiences/audience-name.js';
+
+describe('the property of an audience', () => {
+  it.each([
+    ['Big Spenders', 'big_spenders'],
+    ['bigSpenders', 'big_spenders'],
+    ['  Big--Spenders! ', 'big_spenders'],
+    ['VIP', 'vip'],
+    ['Größte Käufer', 'größte_käufer'],
+    ['ΜΕΓΑΛΟΙ', 'μεγαλοι'],
+    ['日本 ユーザー', '日本_ユーザー'],
+    ['INFO', 'info'],
+  ])('is the snake_case form of its name: %s is %s', (name, trait) => {
+    expect(traitOf(name)).toBe(trait);
+  });
+
+  it('is the same however the letters of the name are composed', () => {
+    expect(traitOf('Käufer'.normalize('NFD'))).toBe(traitOf('Käufer'.normalize('NFC')));
+  });
+
+  it.each(['', '!!!', ' ', '🚀', 'x'.repeat(201)])('cannot be made of %j', (name) => {
+    expect(() => traitOf(name)).toThrow(expect.objectContaining({ code: 'INVALID_AUDIENCE_NAME' }));
+  });
+});

@@ -1,0 +1,229 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { AudienceEntry, AudienceStore } from '../../src/audiences/audience-store.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { AudiencesOn, membersOf } from './audiences-on.js';
+
+const TRAIT = 'big_spenders';
+const AUDIENCE = { trait: TRAIT, name: 'Big Spenders', kind: 'audience' } as const;
+const HOLD = { trait: TRAIT, token: 'me' };
+const STRANGER = { trait: TRAIT, token: 'you' };
+const MINUTE = 60_000;
+const LOST = { code: 'AUDIENCE_LOCK_LOST' };
+
+const entries = (...userIds: string[]): AudienceEntry[] =>
+  userIds.map((userId) => ({ userId, value: 'true' }));
+
+describeBackend('an audience store', (backend) => {
+  let on: AudiencesOn;
+  let store: AudienceStore;
+
+  beforeEach(async () => {
+    on = await AudiencesOn.open(backend.connection);
+    ({ store } = on);
+    await store.register(AUDIENCE);
+    expect(await store.lock(TRAIT, 'change', HOLD.token, MINUTE)).toBe(true);
+  });
+  afterEach(() => on.close());
+
+  const members = (name: string): Promise<string[]> => membersOf(on.live(), name);
+
+  async function record(...given: AudienceEntry[]): Promise<void> {
+    await store.offer(HOLD, given);
+    await store.settle(
+      HOLD,
+      given.map(({ userId }) => userId),
+    );
+  }
+
+  async function unseen(limit = 100): Promise<string[]> {
+    const found: string[] = [];
+    let from: string | undefined;
+    do {
+      const page = await store.withdrawUnseen(HOLD, limit, from);
+      expect(page.userIds.length).toBeLessThanOrEqual(limit);
+      await store.settle(HOLD, page.userIds);
+      found.push(...page.userIds);
+      from = page.next;
+    } while (from !== undefined);
+    return found.sort();
+  }
+
+  it('keeps the first definition of a trait and finds it again', async () => {
+    const other = { trait: TRAIT, name: 'big-spenders', kind: 'trait' } as const;
+    expect(await store.register(other)).toEqual(AUDIENCE);
+    expect(await store.find(TRAIT)).toEqual(AUDIENCE);
+    expect(await store.find('unknown')).toBeUndefined();
+    await store.register({ ...other, trait: 'другие' });
+    expect(await store.list()).toHaveLength(2);
+    expect(await store.list()).toEqual(expect.arrayContaining([AUDIENCE, { ...other, trait: 'другие' }]));
+  });
+
+  it('records nobody before they are settled', async () => {
+    expect(await store.offer(HOLD, entries('ann', 'bob'))).toEqual({ changed: ['ann', 'bob'], unchanged: 0 });
+    expect(await members('Big Spenders')).toEqual([]);
+    await store.settle(HOLD, ['ann']);
+    expect(await members('Big Spenders')).toEqual(['ann']);
+  });
+
+  it('tells who is unchanged, once in each generation', async () => {
+    await record(...entries('ann', 'bob'));
+    expect(await store.offer(HOLD, entries('ann'))).toEqual({ changed: [], unchanged: 0 });
+    await store.advance(HOLD);
+    expect(await store.offer(HOLD, entries('ann', 'cid'))).toEqual({ changed: ['cid'], unchanged: 1 });
+    expect(await store.offer(HOLD, entries('ann'))).toEqual({ changed: [], unchanged: 0 });
+  });
+
+  it('tells whose value changed', async () => {
+    await record({ userId: 'ann', value: '1' }, { userId: 'bob', value: 'true' });
+    await store.advance(HOLD);
+    const offered = [
+      { userId: 'ann', value: '2' },
+      { userId: 'bob', value: 'true' },
+    ];
+    expect(await store.offer(HOLD, offered)).toEqual({ changed: ['ann'], unchanged: 1 });
+    await store.settle(HOLD, ['ann']);
+    await store.advance(HOLD);
+    expect(await store.offer(HOLD, offered)).toEqual({ changed: [], unchanged: 2 });
+    expect(await store.offer(HOLD, [])).toEqual({ changed: [], unchanged: 0 });
+    await store.advance(HOLD);
+    const back = { userId: 'ann', value: 'true' };
+    expect((await store.offer(HOLD, [back])).changed).toEqual(['ann']);
+    await store.settle(HOLD, ['ann']);
+    await store.advance(HOLD);
+    expect((await store.offer(HOLD, [back])).unchanged).toBe(1);
+  });
+
+  it('withdraws those who were not seen in this generation, page by page, and nobody else', async () => {
+    await record(...entries('a', 'b', 'c', 'd', 'e', '🚀', 'ü'));
+    await store.advance(HOLD);
+    await store.offer(HOLD, entries('b', 'new'));
+    await store.settle(HOLD, ['new']);
+    expect(await unseen(2)).toEqual(['a', 'c', 'd', 'e', 'ü', '🚀'].sort());
+    expect(await members('Big Spenders')).toEqual(['b', 'new']);
+    expect(await unseen()).toEqual([]);
+  });
+
+  it('withdraws those of a list who are there', async () => {
+    await record(...entries('ann', 'bob'));
+    expect(await store.withdraw(HOLD, ['ann', 'nobody'])).toEqual(['ann']);
+    expect(await members('Big Spenders')).toEqual(['ann', 'bob']);
+    await store.settle(HOLD, ['ann']);
+    expect(await members('Big Spenders')).toEqual(['bob']);
+    expect(await store.withdraw(HOLD, ['ann'])).toEqual([]);
+  });
+
+  it('keeps a doubt until it is settled, whatever is recorded', async () => {
+    await record(...entries('member'));
+    await store.withdraw(HOLD, ['member']);
+    await store.offer(HOLD, entries('stranger'));
+    await store.advance(HOLD);
+    expect((await store.offer(HOLD, entries('member', 'stranger'))).changed.sort()).toEqual([
+      'member',
+      'stranger',
+    ]);
+    await store.settle(HOLD, ['member', 'stranger']);
+    await store.advance(HOLD);
+    expect(await store.offer(HOLD, entries('member', 'stranger'))).toEqual({ changed: [], unchanged: 2 });
+  });
+
+  it('withdraws those who are only in doubt too', async () => {
+    await store.offer(HOLD, entries('ann', 'bob'));
+    expect(await store.withdraw(HOLD, ['bob'])).toEqual(['bob']);
+    await store.settle(HOLD, ['bob']);
+    await store.advance(HOLD);
+    expect(await unseen()).toEqual(['ann']);
+    expect(await store.withdraw(HOLD, ['ann', 'bob'])).toEqual([]);
+  });
+
+  it('keeps ids of every kind apart', async () => {
+    const ids = [
+      '1',
+      '01',
+      'A',
+      'a',
+      ' a',
+      'a ',
+      'é',
+      'e\u0301',
+      'NULL',
+      '{}',
+      '"',
+      "'",
+      '\\',
+      'a,b',
+      '🚀',
+      '%',
+    ];
+    await record(...entries(...ids));
+    expect(await members('Big Spenders')).toEqual([...ids].sort());
+  });
+
+  it('lists thousands of members page by page, each once', async () => {
+    const ids = Array.from({ length: 3_000 }, (_, index) => `user-${index}`);
+    await record(...entries(...ids));
+    expect(await members('Big Spenders')).toEqual([...ids].sort());
+  });
+
+  it('keeps audiences apart', async () => {
+    const other = { trait: 'other', token: 'me' };
+    await store.register({ trait: 'other', name: 'Other', kind: 'audience' });
+    await store.lock('other', 'change', 'me', MINUTE);
+    await record(...entries('ann'));
+    expect((await store.offer(other, entries('ann', 'bob'))).changed).toEqual(['ann', 'bob']);
+    await store.settle(other, ['ann', 'bob']);
+    await store.drop(other);
+    expect(await members('Other')).toEqual([]);
+    expect(await members('Big Spenders')).toEqual(['ann']);
+    expect(await store.list()).toEqual([AUDIENCE]);
+  });
+
+  it('forgets all of an audience, so that it can begin anew', async () => {
+    await record(...entries('ann'));
+    await store.offer(HOLD, entries('bob'));
+    await store.advance(HOLD);
+    await store.drop(HOLD);
+    expect(await store.find(TRAIT)).toBeUndefined();
+    await store.register({ ...AUDIENCE, kind: 'trait' });
+    expect(await store.offer(HOLD, entries('ann', 'bob'))).toEqual({ changed: ['ann', 'bob'], unchanged: 0 });
+  });
+
+  it('does nothing for somebody who does not hold the lock', async () => {
+    await record(...entries('ann'));
+    await store.advance(HOLD);
+    await expect(store.advance(STRANGER)).rejects.toMatchObject(LOST);
+    await expect(store.offer(STRANGER, entries('ann', 'bob'))).rejects.toMatchObject(LOST);
+    await expect(store.withdraw(STRANGER, ['ann'])).rejects.toMatchObject(LOST);
+    await expect(store.withdrawUnseen(STRANGER, 10, undefined)).rejects.toMatchObject(LOST);
+    await expect(store.settle(STRANGER, ['ann'])).rejects.toMatchObject(LOST);
+    await expect(store.drop(STRANGER)).rejects.toMatchObject(LOST);
+    expect(await store.unlock(TRAIT, 'change', STRANGER.token)).toBe(false);
+    expect(await store.offer(HOLD, entries('ann', 'bob'))).toEqual({ changed: ['bob'], unchanged: 1 });
+  });
+
+  it('gives a lock to one at a time, and tells the holder that somebody wants it', async () => {
+    expect(await store.lock(TRAIT, 'sync', 'me', MINUTE)).toBe(true);
+    expect(await store.lock(TRAIT, 'sync', 'you', MINUTE)).toBe(false);
+    expect(await store.lock('another', 'sync', 'you', MINUTE)).toBe(true);
+    expect(await store.renew(TRAIT, 'sync', 'you', MINUTE)).toBe(false);
+    expect(await store.renew(TRAIT, 'sync', 'me', MINUTE)).toBe(true);
+    expect(await store.unlock(TRAIT, 'sync', 'me')).toBe(true);
+    expect(await store.lock(TRAIT, 'sync', 'you', MINUTE)).toBe(true);
+    expect(await store.unlock(TRAIT, 'sync', 'you')).toBe(false);
+    expect(await store.renew(TRAIT, 'sync', 'you', MINUTE)).toBe(false);
+  });
+
+  it('gives a lock that nobody renewed to the next one, and not back to its first holder', async () => {
+    await store.lock(TRAIT, 'sync', 'me', 1);
+    while (!(await store.lock(TRAIT, 'sync', 'you', MINUTE)));
+    expect(await store.renew(TRAIT, 'sync', 'me', MINUTE)).toBe(false);
+    expect(await store.lock(TRAIT, 'sync', 'me', MINUTE)).toBe(false);
+  });
+
+  it('gives a lock that two ask for at the same time to one of them', async () => {
+    const both = await Promise.all([
+      store.lock('race', 'sync', 'me', MINUTE),
+      store.lock('race', 'sync', 'you', MINUTE),
+    ]);
+    expect(both.sort()).toEqual([false, true]);
+  });
+});

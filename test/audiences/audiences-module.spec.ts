@@ -1,0 +1,125 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { AudiencesService } from '../../src/index.js';
+import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
+import { PostgresAudienceStore } from '../../src/audiences/postgres-audience-store.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { messageIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { MemoryAudienceStore } from './memory-audience-store.js';
+
+function ids(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `user-${index}`);
+}
+
+describeBackend('an application with audiences', (backend) => {
+  const stage = new Stage();
+
+  it('tells its webhooks who came and who went, also after a restart', async () => {
+    const receiver = await stage.receiver();
+    const options = {
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { sharedSecret: 'teehee' }),
+    };
+    const first = await stage.app(options);
+    await first.context.get(AudiencesService).sync('Big Spenders', ['ann', 'bob']);
+    await receiver.received(2);
+    await first.close();
+
+    const second = await stage.app(options);
+    const audiences = second.context.get(AudiencesService);
+    expect(await audiences.sync('Big Spenders', ['bob', 'cid'])).toEqual({
+      added: 1,
+      removed: 1,
+      unchanged: 1,
+    });
+    const requests = await receiver.received(4);
+    const told = requests.map((request) => messageIn(request));
+    expect(told.map(({ type, userId, traits }) => ({ type, userId, traits }))).toEqual(
+      expect.arrayContaining([
+        { type: 'identify', userId: 'ann', traits: { big_spenders: true } },
+        { type: 'identify', userId: 'bob', traits: { big_spenders: true } },
+        { type: 'identify', userId: 'ann', traits: { big_spenders: false } },
+        { type: 'identify', userId: 'cid', traits: { big_spenders: true } },
+      ]),
+    );
+    expect(requests).toHaveLength(4);
+  });
+});
+
+describe('the option `audiences`', () => {
+  const stage = new Stage();
+  const connection = { embedded: { dataDir: 'memory://' } };
+
+  it('decides source and destinations, and where the state is kept', async () => {
+    const receiver = await stage.receiver();
+    const store = new MemoryAudienceStore();
+    const app = await stage.app({
+      connection,
+      sources: [
+        { name: 'web', writeKey: 'wk_1' },
+        { name: 'jobs', writeKey: 'wk_2' },
+      ],
+      writeKey: undefined,
+      webhooks: [
+        webhooksTo(receiver, { id: 'of-jobs', sources: ['jobs'], headers: { 'X-Source': 'jobs' } }),
+        webhooksTo(receiver, { id: 'of-web', sources: ['web'], headers: { 'X-Source': 'web' } }),
+      ],
+      audiences: { store, source: 'jobs', integrations: { Webhooks: false } },
+    });
+    const audiences = app.context.get(AudiencesService);
+    await audiences.add('Quiet', 'ann');
+    await audiences.sync('Loud', ids(3), { integrations: {} });
+    expect((await receiver.received(3)).map(({ headers }) => headers['x-source'])).toEqual(
+      Array.from({ length: 3 }, () => 'jobs'),
+    );
+    expect(await store.list()).toHaveLength(2);
+    expect(await audiences.sync('Quiet', ['ann'])).toEqual({ added: 0, removed: 0, unchanged: 1 });
+    await audiences.delete('Loud', { notify: false });
+    expect(await store.list()).toEqual([{ trait: 'quiet', name: 'Quiet', kind: 'audience' }]);
+    expect(receiver.requests).toHaveLength(3);
+  });
+
+  it.each([
+    [{ source: 'unknown' }, 'audiences.source'],
+    [{ store: {} }, 'audiences.store'],
+    [{ integrations: { Webhooks: 1 } }, 'audiences.integrations.Webhooks'],
+    [{ unknown: true }, 'audiences.unknown'],
+    ['on', 'audiences'],
+  ])('is refused at start when it is %j', async (given, path) => {
+    const audiences: unknown = given;
+    const options = { connection, ...{ audiences } } as object;
+    await expect(stage.app(options)).rejects.toMatchObject({
+      code: 'INVALID_OPTIONS',
+      problems: [expect.objectContaining({ path: path.replace(/\.Webhooks$/, '') })],
+    });
+  });
+});
+
+describe('an audience in the embedded database', () => {
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  it('does not grow by others coming and going', async () => {
+    const pool = await openEmbeddedDatabase({ dataDir: await folders.copiedDataDir() });
+    const store = new PostgresAudienceStore(pool);
+    const hold = { trait: 'all', token: 'me' };
+    await store.register({ trait: 'all', name: 'All', kind: 'audience' });
+    await store.lock('all', 'change', 'me', 600_000);
+    const sync = async (round: number): Promise<void> => {
+      await store.advance(hold);
+      const entries = ids(500).map((userId) => ({ userId: `${round}-${userId}`, value: 'true' }));
+      await store.settle(hold, (await store.offer(hold, entries)).changed);
+      await store.settle(hold, (await store.withdrawUnseen(hold, 1_000, undefined)).userIds);
+    };
+    const size = async (): Promise<number> => {
+      const text = `SELECT pg_total_relation_size('nestjs_analytics.audience_member')::int AS size`;
+      return (await pool.query<{ size: number }>(text, [])).rows[0]?.size ?? 0;
+    };
+    for (let round = 0; round < 30; round++) await sync(round);
+    const early = await size();
+    for (let round = 30; round < 130; round++) await sync(round);
+    expect(await size()).toBeLessThan(2 * early);
+    await pool.end();
+  }, 120_000);
+});

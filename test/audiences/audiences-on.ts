@@ -1,0 +1,139 @@
+import { AudiencesService } from '../../src/audiences/audiences.service.js';
+import type { AudienceStore } from '../../src/audiences/audience-store.js';
+import { ChangeSteps } from '../../src/audiences/change-steps.js';
+import { createAudienceStore } from '../../src/audiences/create-audience-store.js';
+import { Membership } from '../../src/audiences/membership.js';
+import { AnalyticsClient, type AnalyticsClientOptions } from '../../src/client/analytics-client.js';
+import type { BatchSink } from '../../src/client/outbox.js';
+import { resolveOptions } from '../../src/options/resolve-options.js';
+import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { createQueueBackend } from '../../src/queue/create-queue-backend.js';
+import { ANALYTICS_QUEUE } from '../../src/queue/queue.constants.js';
+import type { BatchJobQueue, QueueBackend } from '../../src/queue/queue-backend.js';
+import type { TestConnection } from '../support/describe-backend.js';
+import { LogLines } from '../support/log-lines.js';
+
+/** Long enough for no test to see it end. */
+const LONG = 600_000;
+const SOURCES = ['web', 'server'] as const;
+
+/** A call as the queue holds it. */
+export interface QueuedCall {
+  userId: string;
+  traits: Record<string, unknown>;
+  source: string;
+}
+
+export interface LifeOptions {
+  /** Milliseconds after which the lock of a process that died is free. */
+  lockDuration?: number;
+  /** Users in one step. */
+  stepSize?: number;
+  client?: Partial<AnalyticsClientOptions>;
+  /** Stands between the client and the queue. */
+  wrapSink?: (sink: BatchSink) => BatchSink;
+  wrapStore?: (store: AudienceStore) => AudienceStore;
+}
+
+/** What a process has of the audiences. */
+export interface Life {
+  audiences: AudiencesService;
+  client: AnalyticsClient;
+}
+
+/** Audiences on a real database, with a queue that nobody delivers from, so that it can be looked into. */
+export class AudiencesOn {
+  readonly store: AudienceStore;
+  private readonly lives: Life[] = [];
+
+  private constructor(
+    private readonly queue: BatchJobQueue,
+    private readonly backend: QueueBackend,
+    private readonly read: Set<string>,
+  ) {
+    this.store = createAudienceStore(backend.storage);
+  }
+
+  /** @param read the jobs that were looked at before; they are left out, and those looked at are added */
+  static async open(connection: TestConnection, read = new Set<string>()): Promise<AudiencesOn> {
+    const resolved = resolveOptions({ writeKey: 'wk', connection }, { worker: true });
+    const backend = await createQueueBackend(resolved.connection, new LogLines());
+    const queue = backend.createQueue(ANALYTICS_QUEUE, {});
+    queue.on('error', () => undefined);
+    return new AudiencesOn(queue, backend, read);
+  }
+
+  /** A client and a service as a process would have them; several of them know nothing of each other. */
+  live(options: LifeOptions = {}): Life {
+    const { wrapSink = (sink) => sink, wrapStore = (store) => store, lockDuration = 20_000 } = options;
+    const batches = new BatchQueue(this.queue);
+    const client = new AnalyticsClient(
+      SOURCES.map((source) => ({
+        source,
+        destination: 'webhooks',
+        destinationName: 'Webhooks',
+        failedRetention: LONG,
+      })),
+      wrapSink({ add: (added) => batches.add(added) }),
+      {
+        context: {},
+        // Far away: what is in the queue was brought there on purpose.
+        flushAt: 10_000,
+        flushAfter: LONG,
+        maxBufferedBytes: 64 * 1024 * 1024,
+        beforeSend: undefined,
+        ...options.client,
+      },
+      { onRefused: () => undefined, onAddFailed: () => undefined, onDrained: () => undefined },
+    );
+    const store = wrapStore(this.store);
+    const stop = new AbortController();
+    const steps = new ChangeSteps(store, { lockDuration, signal: stop.signal });
+    const audiences = new AudiencesService(store, new Membership(store, steps, client, options.stepSize), {
+      sources: SOURCES,
+      defaults: {},
+      patience: 1_000,
+      stop,
+    });
+    const life = { audiences, client };
+    this.lives.push(life);
+    return life;
+  }
+
+  /** The calls that got into the queue since the last look, in the order in which they did. */
+  async calls(): Promise<QueuedCall[]> {
+    const jobs = await this.queue.getJobs(['waiting'], 0, -1, true);
+    const fresh = jobs.filter(({ id }) => id !== undefined && !this.read.has(id));
+    for (const { id } of fresh) if (id !== undefined) this.read.add(id);
+    return fresh.flatMap(({ data }) =>
+      data.messages.map(({ body }) => ({ ...readCall(body), source: data.source })),
+    );
+  }
+
+  async close(): Promise<void> {
+    for (const { audiences, client } of this.lives) {
+      await audiences.beforeApplicationShutdown();
+      await client.close(100);
+    }
+    await this.queue.close();
+    await this.backend.close();
+  }
+}
+
+export async function membersOf({ audiences }: Pick<Life, 'audiences'>, name: string): Promise<string[]> {
+  const members: string[] = [];
+  for await (const userId of audiences.members(name)) members.push(userId);
+  return members.sort();
+}
+
+function readCall(body: string): Omit<QueuedCall, 'source'> {
+  const call: unknown = JSON.parse(body);
+  if (typeof call !== 'object' || call === null || !('userId' in call) || !('traits' in call)) {
+    throw new Error(`Not an identify call: ${body}`);
+  }
+  const { userId, traits } = call;
+  if (typeof userId !== 'string' || typeof traits !== 'object' || traits === null) {
+    throw new Error(`Not an identify call: ${body}`);
+  }
+  return { userId, traits: Object.fromEntries(Object.entries(traits)) };
+}

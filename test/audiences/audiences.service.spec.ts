@@ -1,0 +1,361 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { AudienceSyncResult } from '../../src/audiences/audiences.types.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { AudiencesOn, type Life, membersOf, type QueuedCall } from './audiences-on.js';
+
+/** Users in the one step that the service takes at a time. */
+const STEP = 1_000;
+
+function ids(count: number, prefix = 'user'): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+}
+
+function inOrder(calls: QueuedCall[]): [string, unknown][] {
+  return calls
+    .map(({ userId, traits }): [string, unknown] => [userId, Object.values(traits)[0]])
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** A gate that something waits at until it is opened. */
+function gate(): { opened: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+describeBackend('the audiences service', (backend) => {
+  let on: AudiencesOn;
+  let life: Life;
+
+  beforeEach(async () => {
+    on = await AudiencesOn.open(backend.connection);
+    life = on.live();
+  });
+  afterEach(() => on.close());
+
+  it('sends true for every user at first, and then only who came and who went', async () => {
+    const { audiences } = life;
+    expect(await audiences.sync('Big Spenders', ['ann', 'bob', 'ann'])).toEqual({
+      added: 2,
+      removed: 0,
+      unchanged: 0,
+    });
+    expect(await on.calls()).toEqual([
+      { userId: 'ann', traits: { big_spenders: true }, source: 'web' },
+      { userId: 'bob', traits: { big_spenders: true }, source: 'web' },
+    ]);
+    async function* later(): AsyncGenerator<string> {
+      yield await Promise.resolve('bob');
+      yield 'cid';
+    }
+    expect(await audiences.sync('Big Spenders', later())).toEqual({ added: 1, removed: 1, unchanged: 1 });
+    expect(inOrder(await on.calls())).toEqual([
+      ['ann', false],
+      ['cid', true],
+    ]);
+    expect(await membersOf(life, 'Big Spenders')).toEqual(['bob', 'cid']);
+  });
+
+  it('adds and removes single users, and sends nothing for what is so already', async () => {
+    const { audiences } = life;
+    expect(await audiences.add('VIPs', 'ann')).toBe(true);
+    expect(await audiences.add('VIPs', 'ann')).toBe(false);
+    expect(await audiences.remove('VIPs', 'bob')).toBe(false);
+    expect(await audiences.remove('VIPs', 'ann')).toBe(true);
+    expect(await audiences.remove('Unknown', 'ann')).toBe(false);
+    expect((await on.calls()).map(({ traits }) => traits)).toEqual([{ vi_ps: true }, { vi_ps: false }]);
+    expect(await audiences.list()).toEqual([{ trait: 'vi_ps', name: 'VIPs', kind: 'audience' }]);
+  });
+
+  it('sends computed traits whose value changed, and null to those who lost theirs', async () => {
+    const { audiences } = life;
+    const first = new Map<string, unknown>([
+      ['ann', 1],
+      ['bob', { tier: 'gold', since: 2020 }],
+      ['cid', 'x'.repeat(1_000)],
+      ['dan', null],
+      ['eve', false],
+      ['fay', 0],
+    ]);
+    expect(await audiences.syncTrait('Lifetime Value', first)).toEqual({
+      changed: 5,
+      removed: 0,
+      unchanged: 0,
+    });
+    expect(inOrder(await on.calls())).toEqual([...first].filter(([, value]) => value !== null));
+    const second: [string, unknown][] = [
+      ['ann', 2],
+      ['bob', { since: 2020, tier: 'gold' }],
+      ['cid', 'x'.repeat(999)],
+      ['eve', false],
+      ['fay', null],
+      ['gus', undefined],
+    ];
+    expect(await audiences.syncTrait('Lifetime Value', second)).toEqual({
+      changed: 2,
+      removed: 1,
+      unchanged: 2,
+    });
+    expect(inOrder(await on.calls())).toEqual([
+      ['ann', 2],
+      ['cid', 'x'.repeat(999)],
+      ['fay', null],
+    ]);
+    expect(await membersOf(life, 'Lifetime Value')).toEqual(['ann', 'bob', 'cid', 'eve']);
+  });
+
+  it('deletes an audience with a last call to each member, or without one', async () => {
+    const { audiences } = life;
+    const members = ids(STEP + 1);
+    await audiences.sync('Told', members);
+    await audiences.sync('Untold', ['ann']);
+    await audiences.syncTrait('Score', [['ann', 7]]);
+    await on.calls();
+    await audiences.delete('Untold', { notify: false });
+    expect(await on.calls()).toEqual([]);
+    await audiences.delete('Told');
+    expect(inOrder(await on.calls())).toEqual(inOrder(members.map((userId) => ({ userId, traits: { told: false }, source: '' })))); // prettier-ignore
+    await audiences.delete('Score');
+    expect(inOrder(await on.calls())).toEqual([['ann', null]]);
+    await audiences.delete('Told');
+    expect(await audiences.list()).toEqual([]);
+    expect(await audiences.sync('Told', ['user-1'])).toEqual({ added: 1, removed: 0, unchanged: 0 });
+  });
+
+  it('refuses a name whose property is another one’s', async () => {
+    const { audiences } = life;
+    await audiences.sync('Big Spenders', ['ann']);
+    const taken = { code: 'AUDIENCE_NAME_TAKEN', message: expect.stringContaining('"Big Spenders"') };
+    await expect(audiences.sync('big-spenders', [])).rejects.toMatchObject(taken);
+    await expect(audiences.add('bigSpenders', 'bob')).rejects.toMatchObject(taken);
+    await expect(audiences.remove('bigSpenders', 'ann')).rejects.toMatchObject(taken);
+    await expect(audiences.delete('BIG SPENDERS')).rejects.toMatchObject(taken);
+    await expect(membersOf(life, 'big_spenders')).rejects.toMatchObject(taken);
+    await expect(audiences.syncTrait('Big Spenders', [])).rejects.toMatchObject(taken);
+    expect(await membersOf(life, 'Big Spenders')).toEqual(['ann']);
+  });
+
+  it('reports its counts after each step, and has only one step in memory', async () => {
+    const { audiences } = life;
+    await audiences.sync('All', ids(STEP + 10, 'old'));
+    const progress: AudienceSyncResult[] = [];
+    let pulled = 0;
+    let mostAhead = 0;
+    function* members(): Generator<string> {
+      for (const userId of [...ids(10, 'old'), ...ids(2 * STEP)]) {
+        pulled++;
+        const { added = 0, unchanged = 0 } = progress.at(-1) ?? {};
+        mostAhead = Math.max(mostAhead, pulled - added - unchanged);
+        yield userId;
+      }
+    }
+    const result = await audiences.sync('All', members(), { onProgress: (counts) => progress.push(counts) });
+    expect(progress).toEqual([
+      { added: STEP - 10, removed: 0, unchanged: 10 },
+      { added: 2 * STEP - 10, removed: 0, unchanged: 10 },
+      { added: 2 * STEP, removed: 0, unchanged: 10 },
+      { added: 2 * STEP, removed: STEP, unchanged: 10 },
+    ]);
+    expect(result).toEqual(progress.at(-1));
+    expect(mostAhead).toBeLessThanOrEqual(STEP);
+  });
+
+  it('records what was done when the members cannot be read to the end, and goes on from there', async () => {
+    const { audiences } = life;
+    await audiences.sync('All', ['old']);
+    await on.calls();
+    function* broken(): Generator<string> {
+      yield* ids(STEP);
+      throw new Error('the query failed');
+    }
+    await expect(audiences.sync('All', broken())).rejects.toThrow('the query failed');
+    expect(await on.calls()).toHaveLength(STEP);
+    expect(await audiences.sync('All', ids(STEP + 1))).toEqual({ added: 1, removed: 1, unchanged: STEP });
+    expect(inOrder(await on.calls())).toEqual([
+      ['old', false],
+      [`user-${STEP}`, true],
+    ]);
+  });
+
+  it('waits for another sync of the same audience, and is refused after `wait`', async () => {
+    const reached = gate();
+    const finish = gate();
+    async function* slow(): AsyncGenerator<string> {
+      reached.open();
+      await finish.opened;
+      yield 'ann';
+    }
+    const first = life.audiences.sync('All', slow());
+    await reached.opened;
+    const other = on.live().audiences;
+    const busy = { code: 'AUDIENCE_BUSY', message: expect.stringContaining('"All"') };
+    await expect(other.sync('All', ['bob'], { wait: 0 })).rejects.toMatchObject(busy);
+    await expect(other.delete('All', { wait: 0 })).rejects.toMatchObject(busy);
+    expect(await other.sync('Another', ['bob'], { wait: 0 })).toMatchObject({ added: 1 });
+    const second = other.sync('All', ['bob']);
+    finish.open();
+    expect(await first).toMatchObject({ added: 1, removed: 0 });
+    expect(await second).toMatchObject({ added: 1, removed: 1 });
+    expect(await membersOf(life, 'All')).toEqual(['bob']);
+  });
+
+  it('lets single users in and out during a sync, and keeps them so', async () => {
+    await life.audiences.sync('All', ['early', 'leaver']);
+    const reached = gate();
+    const finish = gate();
+    async function* slow(): AsyncGenerator<string> {
+      yield* [...ids(STEP - 1), 'leaver'];
+      reached.open();
+      await finish.opened;
+    }
+    const sync = life.audiences.sync('All', slow());
+    await reached.opened;
+    const other = on.live().audiences;
+    expect(await other.add('All', 'late')).toBe(true);
+    expect(await other.add('All', 'early')).toBe(false);
+    finish.open();
+    await sync;
+    expect(await other.remove('All', 'leaver')).toBe(true);
+    expect(await membersOf(life, 'All')).toEqual([...ids(STEP - 1), 'early', 'late'].sort());
+  });
+
+  it('goes on when two processes add the same users at the same time', async () => {
+    const lives = [life, on.live()];
+    const users = ids(10);
+    const changes = await Promise.all(
+      lives.flatMap(({ audiences }) => users.map((userId) => audiences.add('All', userId))),
+    );
+    expect(changes.filter(Boolean)).toHaveLength(users.length);
+    expect(await on.calls()).toHaveLength(users.length);
+  });
+
+  it('sends from the source and to the destinations that it is told', async () => {
+    const { audiences } = life;
+    await audiences.sync('All', ['ann'], { source: 'server' });
+    await audiences.add('All', 'bob', { integrations: { All: false } });
+    expect(await on.calls()).toEqual([{ userId: 'ann', traits: { all: true }, source: 'server' }]);
+    expect(await membersOf(life, 'All')).toEqual(['ann', 'bob']);
+    await expect(audiences.sync('All', [], { source: 'unknown' })).rejects.toMatchObject({
+      code: 'UNKNOWN_SOURCE',
+    });
+  });
+
+  it('waits for room in the buffer, and leaves half of it to others', async () => {
+    const maxBufferedBytes = 4_000;
+    let mostWaiting = 0;
+    const narrow = on.live({
+      client: { maxBufferedBytes },
+      wrapSink: (sink) => ({
+        add: async (batches) => {
+          const bytes = batches.flatMap(({ messages }) =>
+            messages.map(({ body }) => Buffer.byteLength(body)),
+          );
+          mostWaiting = Math.max(
+            mostWaiting,
+            bytes.reduce((sum, size) => sum + size, 0),
+          );
+          await sink.add(batches);
+        },
+      }),
+    });
+    expect(await narrow.audiences.sync('All', ids(200))).toMatchObject({ added: 200 });
+    expect(await on.calls()).toHaveLength(200);
+    expect(await narrow.client.flush()).toMatchObject({ refused: 0 });
+    expect(mostWaiting).toBeLessThan(maxBufferedBytes * 0.6);
+  });
+
+  it('records nobody whose call was refused', async () => {
+    const failing = on.live({
+      client: {
+        beforeSend: () => {
+          throw new Error('a secret');
+        },
+      },
+    });
+    await expect(failing.audiences.add('All', 'ann')).rejects.toMatchObject({
+      code: 'MESSAGE_REFUSED',
+      message: expect.not.stringContaining('a secret'),
+    });
+    const narrow = on.live({ client: { maxBufferedBytes: 10 } });
+    await expect(narrow.audiences.add('All', 'ann')).rejects.toMatchObject({
+      code: 'MESSAGE_REFUSED',
+      message: expect.stringContaining('maxBufferedBytes'),
+    });
+    expect(await membersOf(life, 'All')).toEqual([]);
+    expect(await life.audiences.add('All', 'ann')).toBe(true);
+  });
+
+  it('refuses ids, values and names that cannot be sent', async () => {
+    const { audiences } = life;
+    const given: readonly unknown[] = ['', null, 7, 'a\0b', '\ud800', 'x'.repeat(1_025)];
+    for (const userId of given) {
+      const members = [userId].map((value) => value as string);
+      await expect(audiences.sync('All', members)).rejects.toMatchObject({
+        code: 'INVALID_MESSAGE',
+        field: 'userId',
+      });
+    }
+    await expect(audiences.add('All', '')).rejects.toMatchObject({ field: 'userId' });
+    await expect(audiences.sync('All', 'ann')).rejects.toMatchObject({ field: 'members' });
+    await expect(audiences.syncTrait('Score', [['ann', 1n]])).rejects.toMatchObject({ field: 'value' });
+    for (const name of ['', '!!!', 'x'.repeat(201)]) {
+      await expect(audiences.sync(name, [])).rejects.toMatchObject({ code: 'INVALID_AUDIENCE_NAME' });
+    }
+    expect(await on.calls()).toEqual([]);
+  });
+
+  it('stops a sync after its step when the application shuts down, and gives its lock free', async () => {
+    const { audiences } = life;
+    let taken = 0;
+    const sync = audiences.sync('All', ids(3 * STEP), {
+      onProgress: ({ added }) => {
+        taken = added;
+        void audiences.beforeApplicationShutdown();
+      },
+    });
+    await expect(sync).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
+    expect(taken).toBe(STEP);
+    expect(await on.calls()).toHaveLength(STEP);
+    expect(await audiences.add('All', 'in flight')).toBe(true);
+    const next = on.live().audiences;
+    expect(await next.sync('All', ids(3 * STEP), { wait: 0 })).toMatchObject({ added: 2 * STEP, removed: 1 });
+  });
+
+  it('stops when its lock has expired, and says what to do', async () => {
+    const lost = on.live({
+      wrapStore: (store) => ({
+        ...bound(store),
+        offer: async (hold, entries) => {
+          const result = await store.offer(hold, entries);
+          await store.unlock(hold.trait, 'change', hold.token);
+          return result;
+        },
+      }),
+    });
+    await expect(lost.audiences.add('All', 'ann')).rejects.toMatchObject({ code: 'AUDIENCE_LOCK_LOST' });
+    expect(await membersOf(life, 'All')).toEqual([]);
+    expect(await life.audiences.remove('All', 'ann')).toBe(true);
+    expect((await on.calls()).map(({ traits }) => traits)).toEqual([{ all: true }, { all: false }]);
+  });
+});
+
+/** A store whose methods can be taken one by one. */
+function bound(store: AudiencesOn['store']): AudiencesOn['store'] {
+  return {
+    register: (definition) => store.register(definition),
+    find: (trait) => store.find(trait),
+    list: () => store.list(),
+    lock: (...args) => store.lock(...args),
+    renew: (...args) => store.renew(...args),
+    unlock: (...args) => store.unlock(...args),
+    advance: (hold) => store.advance(hold),
+    offer: (...args) => store.offer(...args),
+    withdraw: (...args) => store.withdraw(...args),
+    withdrawUnseen: (...args) => store.withdrawUnseen(...args),
+    settle: (...args) => store.settle(...args),
+    members: (...args) => store.members(...args),
+    drop: (hold) => store.drop(hold),
+  };
+}

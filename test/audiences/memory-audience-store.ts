@@ -1,0 +1,144 @@
+import type {
+  AudienceDefinition,
+  AudienceEntry,
+  AudienceHold,
+  AudienceLockKind,
+  AudienceStore,
+  OfferResult,
+  UserPage,
+} from '../../src/index.js';
+import { AudienceLockLostError } from '../../src/index.js';
+
+interface User {
+  /** What is recorded. */
+  value?: string | undefined;
+  /** What the user was put in doubt with, empty to leave. */
+  doubt?: string | undefined;
+  generation: number;
+}
+
+interface Audience {
+  definition: AudienceDefinition;
+  generation: number;
+  users: Map<string, User>;
+}
+
+interface Lock {
+  token: string;
+  expiresAt: number;
+  isWanted: boolean;
+}
+
+/** A store of one's own, as an application would write it. */
+export class MemoryAudienceStore implements AudienceStore {
+  private readonly audiences = new Map<string, Audience>();
+  private readonly locks = new Map<string, Lock>();
+
+  register(definition: AudienceDefinition): Promise<AudienceDefinition> {
+    const audience = this.audiences.get(definition.trait) ?? { definition, generation: 0, users: new Map() };
+    this.audiences.set(definition.trait, audience);
+    return Promise.resolve(audience.definition);
+  }
+
+  find(trait: string): Promise<AudienceDefinition | undefined> {
+    return Promise.resolve(this.audiences.get(trait)?.definition);
+  }
+
+  list(): Promise<AudienceDefinition[]> {
+    return Promise.resolve([...this.audiences.values()].map(({ definition }) => definition));
+  }
+
+  lock(trait: string, kind: AudienceLockKind, token: string, duration: number): Promise<boolean> {
+    const held = this.heldLock(trait, kind);
+    if (held !== undefined) held.isWanted = true;
+    else this.locks.set(`${kind} ${trait}`, { token, expiresAt: Date.now() + duration, isWanted: false });
+    return Promise.resolve(held === undefined);
+  }
+
+  renew(trait: string, kind: AudienceLockKind, token: string, duration: number): Promise<boolean> {
+    const held = this.heldLock(trait, kind);
+    if (held?.token !== token) return Promise.resolve(false);
+    held.expiresAt = Date.now() + duration;
+    return Promise.resolve(true);
+  }
+
+  unlock(trait: string, kind: AudienceLockKind, token: string): Promise<boolean> {
+    const held = this.heldLock(trait, kind);
+    if (held?.token !== token) return Promise.resolve(false);
+    this.locks.delete(`${kind} ${trait}`);
+    return Promise.resolve(held.isWanted);
+  }
+
+  async advance(hold: AudienceHold): Promise<void> {
+    (await this.held(hold)).generation++;
+  }
+
+  async offer(hold: AudienceHold, entries: readonly AudienceEntry[]): Promise<OfferResult> {
+    const { users, generation } = await this.held(hold);
+    const result: OfferResult = { changed: [], unchanged: 0 };
+    for (const { userId, value } of entries) {
+      const user = users.get(userId);
+      if (user?.generation === generation && user.doubt === undefined) continue;
+      const isSame = user !== undefined && user.doubt === undefined && user.value === value;
+      users.set(userId, { value: user?.value, doubt: isSame ? undefined : value, generation });
+      if (isSame) result.unchanged++;
+      else result.changed.push(userId);
+    }
+    return result;
+  }
+
+  async withdraw(hold: AudienceHold, userIds: readonly string[]): Promise<string[]> {
+    const { users } = await this.held(hold);
+    return userIds.filter((userId) => {
+      const user = users.get(userId);
+      if (user !== undefined) user.doubt = '';
+      return user !== undefined;
+    });
+  }
+
+  async withdrawUnseen(hold: AudienceHold, limit: number): Promise<UserPage> {
+    const { users, generation } = await this.held(hold);
+    const unseen = [...users].filter(([, user]) => user.generation < generation).slice(0, limit);
+    const userIds = await this.withdraw(
+      hold,
+      unseen.map(([userId]) => userId),
+    );
+    return { userIds, next: userIds.length < limit ? undefined : 'more' };
+  }
+
+  async settle(hold: AudienceHold, userIds: readonly string[]): Promise<void> {
+    const { users } = await this.held(hold);
+    for (const userId of userIds) {
+      const user = users.get(userId);
+      if (user?.doubt === '') users.delete(userId);
+      else if (user?.doubt !== undefined) users.set(userId, { ...user, value: user.doubt, doubt: undefined });
+    }
+  }
+
+  members(trait: string, limit: number, from = '0'): Promise<UserPage> {
+    const recorded = [...(this.audiences.get(trait)?.users ?? [])].filter(
+      ([, { value }]) => value !== undefined,
+    );
+    const end = Number(from) + limit;
+    const userIds = recorded.slice(Number(from), end).map(([userId]) => userId);
+    return Promise.resolve({ userIds, next: end < recorded.length ? String(end) : undefined });
+  }
+
+  async drop(hold: AudienceHold): Promise<void> {
+    await this.held(hold);
+    this.audiences.delete(hold.trait);
+  }
+
+  private heldLock(trait: string, kind: AudienceLockKind): Lock | undefined {
+    const lock = this.locks.get(`${kind} ${trait}`);
+    return lock !== undefined && lock.expiresAt > Date.now() ? lock : undefined;
+  }
+
+  private held({ trait, token }: AudienceHold): Promise<Audience> {
+    const audience = this.audiences.get(trait);
+    if (audience === undefined || this.heldLock(trait, 'change')?.token !== token) {
+      return Promise.reject(new AudienceLockLostError(trait));
+    }
+    return Promise.resolve(audience);
+  }
+}

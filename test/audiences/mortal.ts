@@ -1,0 +1,77 @@
+import type { AudienceStore } from '../../src/audiences/audience-store.js';
+import type { BatchSink } from '../../src/client/outbox.js';
+import type { LifeOptions } from './audiences-on.js';
+
+/** When a life ends. */
+export interface Death {
+  /** What is counted: uses of the queue, of one of the store's methods, or of all. */
+  of: 'queue' | 'settle' | 'anything';
+  /** The use that is its last. */
+  at: number;
+  /** Whether the last one is done and only its answer is lost. */
+  isDone: boolean;
+}
+
+/** Ends a life in the middle of what it does, as a kill would: nothing comes through any more. */
+export class Mortal {
+  /** Resolves at its end. */
+  readonly died: Promise<void>;
+  isDead = false;
+  private readonly locks: (() => Promise<unknown>)[] = [];
+  private uses = 0;
+  private die: () => void = () => undefined;
+
+  constructor(private readonly death: Death) {
+    this.died = new Promise((resolve) => {
+      this.die = resolve;
+    });
+  }
+
+  get options(): Pick<LifeOptions, 'wrapStore' | 'wrapSink'> {
+    return {
+      wrapSink: (sink: BatchSink) => ({ add: (batches) => this.use('queue', () => sink.add(batches)) }),
+      wrapStore: (store: AudienceStore) => ({
+        register: (...args) => this.use('register', () => store.register(...args)),
+        find: (...args) => this.use('find', () => store.find(...args)),
+        list: () => this.use('list', () => store.list()),
+        lock: (trait, kind, token, duration) => {
+          this.locks.push(() => store.unlock(trait, kind, token));
+          return this.use('lock', () => store.lock(trait, kind, token, duration));
+        },
+        renew: (...args) => this.use('renew', () => store.renew(...args)),
+        unlock: (...args) => this.use('unlock', () => store.unlock(...args)),
+        advance: (...args) => this.use('advance', () => store.advance(...args)),
+        offer: (...args) => this.use('offer', () => store.offer(...args)),
+        withdraw: (...args) => this.use('withdraw', () => store.withdraw(...args)),
+        withdrawUnseen: (...args) => this.use('withdrawUnseen', () => store.withdrawUnseen(...args)),
+        settle: (...args) => this.use('settle', () => store.settle(...args)),
+        members: (...args) => this.use('members', () => store.members(...args)),
+        drop: (...args) => this.use('drop', () => store.drop(...args)),
+      }),
+    };
+  }
+
+  /** What time would do: the locks that it held are free. */
+  async expire(): Promise<void> {
+    for (const unlock of this.locks) await unlock();
+  }
+
+  private async use<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.assertAlive();
+    const { of, at, isDone } = this.death;
+    const isLast = (of === 'anything' || of === name) && ++this.uses === at;
+    if (isLast && isDone) await work();
+    if (isLast) {
+      this.isDead = true;
+      this.die();
+    }
+    this.assertAlive();
+    const result = await work();
+    this.assertAlive();
+    return result;
+  }
+
+  private assertAlive(): void {
+    if (this.isDead) throw new Error('dead');
+  }
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import type { AnalyticsMessage, AnalyticsModuleOptions } from '../../src/index.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { MEMORY } from '../support/memory-connection.js';
+import { messageIn } from '../support/received-message.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+type BeforeSend = NonNullable<AnalyticsModuleOptions['beforeSend']>;
+
+describe('beforeSend', () => {
+  const stage = new Stage();
+
+  async function start(beforeSend: BeforeSend): Promise<{ app: AnalyticsApp; receiver: Receiver }> {
+    const receiver = await stage.receiver();
+    return {
+      receiver,
+      app: await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver), beforeSend }),
+    };
+  }
+
+  it('changes what is sent, and not the objects of the caller', async () => {
+    const { app, receiver } = await start((message) => {
+      if (message.type === 'track')
+        Object.assign(message.properties, { card: 'hidden', nested: { deep: 2 } });
+      return message;
+    });
+    const properties = { card: '4111', nested: { deep: 1 } };
+    app.analytics.track({ userId: 'u1', event: 'Paid', properties });
+    await app.analytics.flush();
+    const [request] = await receiver.received(1);
+    expect(request && messageIn(request).properties).toEqual({ card: 'hidden', nested: { deep: 2 } });
+    expect(properties).toEqual({ card: '4111', nested: { deep: 1 } });
+  });
+
+  it('drops a message with null, which is not a refusal', async () => {
+    const { app, receiver } = await start((message) => (message.type === 'identify' ? null : message));
+    expect(app.analytics.identify({ userId: 'u1', messageId: 'dropped' })).toBe('dropped');
+    app.analytics.track({ userId: 'u1', event: 'Kept' });
+    expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 0, pending: 0 });
+    const [request] = await receiver.received(1);
+    expect(request && messageIn(request).event).toBe('Kept');
+  });
+
+  it('drops and counts a message when it throws, and tells so once and without the payload', async () => {
+    const { app } = await start((message) => {
+      throw new TypeError(`cannot read ${JSON.stringify(message)}`);
+    });
+    for (let n = 0; n < 3; n++) app.analytics.track({ userId: 'private-user', event: 'private-event' });
+    expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 3, pending: 0 });
+    expect(app.log.analytics).toHaveLength(1);
+    expect(app.log.analytics[0]).toMatch(/^warn: .*`beforeSend` threw TypeError/);
+    expect(app.log.analytics[0]).not.toContain('private');
+  });
+
+  it('must be synchronous: a promise is refused at the call', async () => {
+    const asynchronous = ((message: AnalyticsMessage) => Promise.resolve(message)) as unknown as BeforeSend;
+    const { app } = await start(asynchronous);
+    expect(() => app.analytics.track({ userId: 'u1', event: 'A' })).toThrow(/`beforeSend`.*synchronous/);
+  });
+
+  it('is checked like a call: what cannot be sent is refused', async () => {
+    const { app } = await start((message) => ({ ...message, messageId: 'ü' }));
+    expect(() => app.analytics.track({ userId: 'u1', event: 'A' })).toThrow(
+      expect.objectContaining({ code: 'INVALID_MESSAGE', field: 'messageId' }),
+    );
+  });
+});

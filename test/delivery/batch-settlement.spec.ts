@@ -1,0 +1,118 @@
+import { describe, expect, it } from '@jest/globals';
+import { type BatchAttempt, type BatchSettlement, settleBatch } from '../../src/delivery/batch-settlement.js';
+import type { DeliveryResult, UrlOutcome } from '../../src/destinations/destination.js';
+import type { BatchMessage } from '../../src/queue/batch-job.js';
+
+const HOUR = 3_600_000;
+const NOW = 1_000_000;
+
+type Came = [id: string, result: Partial<DeliveryResult> | undefined];
+
+function outcome(given: Partial<UrlOutcome>): UrlOutcome {
+  return { url: 'hash', class: 'retry', attempt: 1, at: NOW, duration: 1, ...given };
+}
+
+/** Settles a batch whose messages came to these results. */
+function settle(results: Came[], given: Partial<BatchAttempt> = {}, now = NOW): BatchSettlement {
+  const attempt: BatchAttempt = {
+    startedAt: NOW,
+    firstAttemptAt: NOW,
+    retryWindow: 4 * HOUR,
+    results: results.map(([id, result]) => {
+      const message: BatchMessage = { id, body: '{}', outcomes: [] };
+      return [message, result && { class: 'retry', outcomes: [outcome({})], ...result }];
+    }),
+    ...given,
+  };
+  return settleBatch(attempt, now);
+}
+
+function ids(messages: BatchMessage[]): string[] {
+  return messages.map(({ id }) => id);
+}
+
+describe('a batch after an attempt', () => {
+  it('is sorted by what comes next for each of its messages', () => {
+    const settlement = settle([
+      ['taken', { class: 'delivered' }],
+      ['later', { class: 'retry' }],
+      ['never', { class: 'permanent' }],
+      ['held back', { class: 'deferred' }],
+      ['broken off', undefined],
+    ]);
+    expect(ids(settlement.delivered)).toEqual(['taken']);
+    expect(ids(settlement.retried)).toEqual(['later']);
+    expect(ids(settlement.failed)).toEqual(['never']);
+    expect(ids(settlement.deferred)).toEqual(['held back']);
+    expect(ids(settlement.unsettled)).toEqual(['broken off']);
+  });
+
+  it('holds of each message what its URLs answered, and of a failed one when that was', () => {
+    const answered = [outcome({ status: 404, class: 'permanent' })];
+    const settlement = settle([['never', { class: 'permanent', outcomes: answered }]]);
+    expect(settlement.failed).toEqual([{ id: 'never', body: '{}', outcomes: answered, failedAt: NOW }]);
+  });
+
+  it.each<[string, Came[]]>([
+    ['was delivered', [['a', { class: 'delivered' }]]],
+    ['failed for good', [['a', { class: 'permanent' }]]],
+    ['was broken off', [['a', undefined]]],
+  ])('is due at no time of its own when all of it %s', (_, results) => {
+    expect(settle(results).dueAt).toBeUndefined();
+  });
+
+  it.each([
+    [1, 4_000, 6_000],
+    [3, 16_000, 24_000],
+    [17, 1_440_000, 2_160_000],
+  ])('is retried, after attempt %d, in %d to %d ms', (attempt, least, most) => {
+    const { dueAt } = settle([['a', { outcomes: [outcome({ attempt })] }]]);
+    expect(dueAt).toBeGreaterThanOrEqual(NOW + least);
+    expect(dueAt).toBeLessThanOrEqual(NOW + most);
+  });
+
+  it('waits by the message that was tried most often, and for the largest Retry-After', () => {
+    const { dueAt } = settle([
+      ['a', { outcomes: [outcome({ attempt: 1 })], retryAfter: 7_000 }],
+      ['b', { outcomes: [outcome({ attempt: 1 }), outcome({ attempt: 2 })], retryAfter: 90_000 }],
+      ['c', { outcomes: [outcome({ attempt: 1 })] }],
+    ]);
+    expect(dueAt).toBe(NOW + 90_000);
+  });
+
+  it('honours Retry-After also for messages that are only held back', () => {
+    const { dueAt } = settle([
+      ['a', { retryAfter: 60_000 }],
+      ['b', { class: 'deferred', wait: 10 }],
+    ]);
+    expect(dueAt).toBe(NOW + 60_000);
+  });
+
+  it('fails for good what is still to be retried after the last attempt', () => {
+    const late = NOW + 4 * HOUR;
+    const settlement = settle([['a', {}], ['b', { class: 'delivered' }]], { startedAt: late }, late); // prettier-ignore
+    expect(settlement.retried).toEqual([]);
+    expect(settlement.failed).toMatchObject([{ id: 'a', failedAt: late }]);
+    expect(settlement.dueAt).toBeUndefined();
+  });
+
+  it.each([
+    ['when its URLs may be asked', 0, 10_000, 10_000],
+    ['the more rarely the older it is', HOUR / 60, 1_000, 15_000],
+    ['at least every 5 minutes of 4 hours', 3 * HOUR, 1_000, 300_000],
+  ])('looks again, when all is held back, %s', (_, age, wait, expected) => {
+    const { dueAt } = settle([['a', { class: 'deferred', wait }]], { firstAttemptAt: NOW - age });
+    expect(dueAt).toBeGreaterThanOrEqual(NOW + expected);
+    expect(dueAt).toBeLessThanOrEqual(NOW + expected * 1.2 + 1);
+  });
+
+  it('is never held back past its last attempt', () => {
+    const { dueAt } = settle([['a', { class: 'deferred', wait: 9 * HOUR }]]);
+    expect(dueAt).toBe(NOW + 4 * HOUR - 1_000);
+  });
+
+  it('that was put off until after its window has its last attempt at once', () => {
+    const { dueAt } = settle([['a', { class: 'deferred', wait: 5 }]], { firstAttemptAt: NOW - 9 * HOUR });
+    expect(dueAt).toBe(NOW + 1);
+  });
+});

@@ -1,0 +1,68 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { DeliveriesService, DestinationNotFoundError } from '../../src/index.js';
+import { messageIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+const connection = { embedded: { dataDir: 'memory://' } };
+
+describe('DeliveriesService', () => {
+  const stage = new Stage();
+
+  it('sends a signed test event to each URL of a destination, past the queue, and tells what each answered', async () => {
+    const receivers = [await stage.receiver(), await stage.receiver({ answer: [503] })];
+    const other = await stage.receiver();
+    const app = await stage.app({
+      connection,
+      webhooks: [
+        webhooksTo(receivers, { id: 'crm', sharedSecret: 'teehee' }),
+        webhooksTo(other, { id: 'other' }),
+      ],
+    });
+    await app.queue.pause();
+    const results = await app.context.get(DeliveriesService).sendTest('crm');
+
+    expect(results).toMatchObject([
+      { class: 'delivered', status: 200, origin: new URL(receivers[0]?.url() ?? '').origin },
+      { class: 'retry', status: 503, phases: expect.any(Object) },
+    ]);
+    const [request] = receivers[0]?.requests ?? [];
+    expect(request && messageIn(request)).toMatchObject({ type: 'track', event: 'Test Event' });
+    expect(request?.headers['x-signature']).toBe(
+      createHmac('sha1', 'teehee')
+        .update(request?.body ?? '')
+        .digest('hex'),
+    );
+    expect(other.requests).toEqual([]);
+  });
+
+  it('explains a failed message: what it sent, byte for byte, and sends nothing', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver, { sharedSecret: 'teehee' }) });
+    const deliveries = app.context.get(DeliveriesService);
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    await app.analytics.flush();
+    await app.settled();
+    const [failed] = await deliveries.failed();
+    const [explained, ...more] = failed === undefined ? [] : await deliveries.explain(failed);
+
+    expect(more).toEqual([]);
+    expect(receiver.requests).toHaveLength(1);
+    expect(explained).toMatchObject({
+      method: 'POST',
+      url: receiver.url(),
+      body: receiver.requests[0]?.body,
+      signature: receiver.requests[0]?.headers['x-signature'],
+    });
+    expect(JSON.stringify(explained)).not.toContain('teehee');
+  });
+
+  it('says so when it is asked about a destination that is not there', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    const deliveries = app.context.get(DeliveriesService);
+    const message = { destination: 'nowhere', messageId: 'm1', body: '{}' };
+    await expect(deliveries.sendTest('nowhere')).rejects.toThrow(DestinationNotFoundError);
+    await expect(deliveries.explain(message)).rejects.toThrow(DestinationNotFoundError);
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { MEMORY } from '../support/memory-connection.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+describe('what the log tells of a receiver', () => {
+  const stage = new Stage();
+
+  it('is one line when it stops taking events and one when it takes them again, with the counts', async () => {
+    const receiver = await stage.receiver({ answer: [503, 503, 503, 200] });
+    const app = await stage.app({
+      connection: MEMORY,
+      webhooks: webhooksTo(receiver, { sharedSecret: 'signing-token', retryWindow: 20_000 }),
+    });
+    app.analytics.track({ userId: 'u1', event: 'Retried' });
+    await app.analytics.flush();
+    const back = await app.log.line(/again/);
+    app.analytics.track({ userId: 'u1', event: 'Delivered' });
+    await app.analytics.flush();
+    await receiver.received(5);
+    await app.settled();
+
+    expect(back).toMatch(/^log: http:\/\/127\.0\.0\.1:\d+ .*"webhooks".* again, after \d+ s and 3 failed/);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/^warn: http:\/\/127\.0\.0\.1:\d+ .* does not take events: status 503/),
+      back,
+    ]);
+  });
+
+  it('names a timeout', async () => {
+    const receiver = await stage.receiver({ answer: [() => undefined, 200] });
+    const app = await stage.app({
+      connection: MEMORY,
+      webhooks: webhooksTo(receiver, { timeout: 100, retryWindow: 20_000 }),
+    });
+    app.analytics.track({ userId: 'u1', event: 'Slow' });
+    await app.analytics.flush();
+    expect(await app.log.line(/does not take/)).toMatch(/^warn: .* does not take events: TIMEOUT/);
+    await app.log.line(/again/);
+  });
+
+  it('is nothing when a receiver refuses a single message', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    await app.analytics.flush();
+    await app.failedJobs();
+    expect(app.log.analytics).toEqual([]);
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, it } from '@jest/globals';
+import { firstValueFrom, take, toArray } from 'rxjs';
+import { DeliveriesService, type EndpointEvent, type WebhooksOptions } from '../../src/index.js';
+import { type AnalyticsApp } from '../support/analytics-app.js';
+import { createCertificates } from '../support/certificates.js';
+import type { Answer } from '../support/receiver.js';
+import { messageIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+const connection = { embedded: { dataDir: 'memory://' } };
+/** Long enough for many attempts, and its first retry comes after a few milliseconds. */
+const RETRY_WINDOW = 20_000;
+
+function endpointEvents(app: AnalyticsApp, count: number): Promise<EndpointEvent[]> {
+  return firstValueFrom(app.context.get(DeliveriesService).endpoints$.pipe(take(count), toArray()));
+}
+
+describe('endpoints$', () => {
+  const stage = new Stage();
+
+  it('tells that a URL went down, since when and after how many requests, and that it came back', async () => {
+    const answers: Answer[] = [...Array<number>(6).fill(503), 200];
+    const receiver = await stage.receiver({ answer: answers });
+    const app = await stage.app({
+      connection,
+      webhooks: webhooksTo(receiver, { retryWindow: RETRY_WINDOW }),
+    });
+    const events = endpointEvents(app, 2);
+    const before = Date.now();
+    app.analytics.track({ userId: 'u1', event: 'Retried' });
+    await app.analytics.flush();
+
+    const [down, up] = await events;
+    const endpoint = {
+      destination: 'webhooks',
+      origin: new URL(receiver.url()).origin,
+      url: expect.stringMatching(/^[0-9a-f]{16}$/),
+      failedMessages: 0,
+    };
+    expect(down).toEqual({ ...endpoint, type: 'down', since: expect.any(Number), failures: 5, status: 503 });
+    expect(down?.since).toBeGreaterThanOrEqual(before);
+    expect(up).toEqual({ ...endpoint, type: 'up', since: down?.since, failures: 6, status: 200 });
+  });
+
+  it('tells of the first message that a URL has exhausted, not of the next ones, until it takes one', async () => {
+    let isBack = false;
+    const receiver = await stage.receiver({
+      answer: (request) => (isBack && messageIn(request).event !== 'Refused' ? 200 : 404),
+    });
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    const events = endpointEvents(app, 3);
+    const track = async (...names: string[]): Promise<void> => {
+      for (const event of names) app.analytics.track({ userId: 'u1', event });
+      await app.analytics.flush();
+      await app.settled();
+    };
+    await track('Refused', 'Refused', 'Refused');
+    isBack = true;
+    await track('Taken');
+    await track('Refused');
+
+    expect(await events).toMatchObject([
+      { type: 'exhausted', status: 404, failedMessages: 1 },
+      { type: 'up', status: 200, failures: 3, failedMessages: 3 },
+      { type: 'exhausted', status: 404, failures: 1, failedMessages: 1 },
+    ]);
+  });
+
+  it('speaks of each URL by itself', async () => {
+    const receivers = [await stage.receiver({ answer: [404] }), await stage.receiver({ answer: [410] })];
+    const app = await stage.app({ connection, webhooks: webhooksTo(receivers, { id: 'crm' }) });
+    const events = endpointEvents(app, 2);
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    await app.analytics.flush();
+
+    expect(await events).toMatchObject(
+      receivers.map((receiver, n) => ({
+        type: 'exhausted',
+        destination: 'crm',
+        origin: new URL(receiver.url()).origin,
+        status: [404, 410][n],
+      })),
+    );
+  });
+});
+
+describe('what the log tells of a URL that cannot be used', () => {
+  const stage = new Stage();
+
+  /** What is logged after several batches, none of which can be delivered. */
+  async function logOf(webhooks: WebhooksOptions): Promise<string[]> {
+    const app = await stage.app({ connection, webhooks });
+    for (let n = 0; n < 3; n++) {
+      app.analytics.track({ userId: 'u1', event: `Event ${n}`, properties: { card: 'payload-token' } });
+      await app.analytics.flush();
+    }
+    await app.settled();
+    expect(await app.queue.getFailedCount()).toBe(3);
+    return app.log.analytics;
+  }
+
+  it('is one error for a certificate that is not trusted, with what to do', async () => {
+    const { selfSigned } = createCertificates();
+    const receiver = await stage.receiver({ tls: selfSigned });
+    expect(await logOf(webhooksTo(receiver))).toEqual([
+      expect.stringMatching(/^error: https:.* does not take events: TLS_SELF_SIGNED\. .*install a valid one/),
+    ]);
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('is one error for an address that is refused, and names `allowPrivateNetwork`', async () => {
+    const receiver = await stage.receiver();
+    const url = receiver.url().replace('127.0.0.1', 'localhost');
+    expect(await logOf({ urls: [url] })).toEqual([
+      expect.stringMatching(/^error: http:\/\/localhost.* ADDRESS_REFUSED\. .*`allowPrivateNetwork: true`/),
+    ]);
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('is one warning for one that refuses everything, and no line for the next refusals', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    for (let n = 0; n < 12; n++) app.analytics.track({ userId: 'u1', event: `Event ${n}` });
+    await app.analytics.flush();
+    await app.settled();
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/^warn: .* does not take events: status 404\. .*kept as failed/),
+    ]);
+  });
+
+  it('holds no secret, header value, path of a URL, or body', async () => {
+    const receiver = await stage.receiver({ answer: [{ status: 503, body: 'answer-token' }, 404] });
+    const app = await stage.app({
+      connection,
+      webhooks: {
+        urls: [receiver.url('/path-token?query-token=1')],
+        headers: { 'X-Token': 'header-token' },
+        sharedSecret: 'signing-token',
+        allowPrivateNetwork: true,
+        retryWindow: RETRY_WINDOW,
+      },
+    });
+    for (let n = 0; n < 6; n++) {
+      app.analytics.track({
+        userId: 'user-token',
+        event: 'event-token',
+        properties: { card: 'payload-token' },
+      });
+    }
+    await app.analytics.flush();
+    await app.settled();
+    const logged = app.log.analytics.join('\n');
+    expect(logged).toContain('status 503');
+    expect(logged).toContain('status 404');
+    expect(logged).not.toMatch(/-token/);
+  });
+});

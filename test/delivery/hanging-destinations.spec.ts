@@ -1,0 +1,29 @@
+import { expect, it } from '@jest/globals';
+import { describeBackend } from '../support/describe-backend.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+const DESTINATIONS = 10;
+const MESSAGES = 200;
+
+describeBackend('ten destinations of which two hang', (backend) => {
+  const stage = new Stage();
+
+  it('deliver everything to the other eight while those two still hang', async () => {
+    const hanging = await Promise.all([0, 1].map(() => stage.receiver({ answer: () => () => undefined })));
+    const living = await Promise.all(Array.from({ length: DESTINATIONS - 2 }, () => stage.receiver()));
+    const app = await stage.app({
+      connection: backend.connection,
+      shutdownTimeout: 1_000,
+      // Longer than the test: what hangs does so to its end.
+      webhooks: [...hanging, ...living].map((receiver, index) =>
+        webhooksTo(receiver, { id: `destination-${index}`, timeout: 60_000 }),
+      ),
+    });
+    for (let n = 0; n < MESSAGES; n++) app.analytics.track({ userId: 'u1', event: `Event ${n}` });
+    await app.analytics.flush();
+    await Promise.all(living.map((receiver) => receiver.received(MESSAGES)));
+
+    expect(living.map((receiver) => receiver.requests.length)).toEqual(living.map(() => MESSAGES));
+    expect(hanging.every((receiver) => receiver.requests.length > 0)).toBe(true);
+  });
+});

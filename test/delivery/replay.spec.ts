@@ -1,0 +1,146 @@
+import { expect, it } from '@jest/globals';
+import { DeliveriesService, DestinationNotFoundError } from '../../src/index.js';
+import { FailedMessages } from '../../src/delivery/failed-messages.js';
+import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
+import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { BatchStore } from '../../src/queue/batch-store.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { eventsIn, messageIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+/** Its process ends between the two steps of a replay. */
+class CrashingStore extends BatchStore {
+  override remove(): Promise<void> {
+    return Promise.reject(new Error('killed here'));
+  }
+}
+
+describeBackend('replay', (backend) => {
+  const stage = new Stage();
+
+  it('delivers what failed anew, to every URL, under the same messageId and with the same bytes', async () => {
+    const receivers = [
+      await stage.receiver({ answer: [404, 200] }),
+      await stage.receiver({ answer: [410, 200] }),
+    ];
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receivers) });
+    const deliveries = app.context.get(DeliveriesService);
+    const id = app.analytics.track({ userId: 'u1', event: 'Again' });
+    await app.analytics.flush();
+    await app.failedJobs();
+
+    expect(await deliveries.replay()).toBe(1);
+    for (const receiver of receivers) {
+      const [first, second] = await receiver.received(2);
+      expect(second?.headers['webhook-id']).toBe(id);
+      expect(second?.body).toEqual(first?.body);
+    }
+    await app.settled();
+    expect(await deliveries.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+    expect(await deliveries.replay()).toBe(0);
+  });
+
+  it('takes what the filter means and leaves the rest of the same batch as it is', async () => {
+    let isCorrected = false;
+    const receiver = await stage.receiver({
+      answer: (request) => {
+        if (messageIn(request).event === 'Gone') return 410;
+        return isCorrected ? 200 : 404;
+      },
+    });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    const deliveries = app.context.get(DeliveriesService);
+    for (const event of ['Gone', 'Lost', 'Lost']) app.analytics.track({ userId: 'u1', event });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    expect(job?.data.messages).toHaveLength(3);
+    isCorrected = true;
+
+    expect(await deliveries.replay({ status: 404, type: 'track' })).toBe(2);
+    await receiver.received(5);
+    await app.settled();
+    const [left, ...more] = await deliveries.failed();
+    expect(left).toMatchObject({ outcomes: [{ status: 410, attempt: 1 }] });
+    expect(more).toEqual([]);
+    expect(eventsIn(receiver.requests.slice(3))).toEqual(['Lost', 'Lost']);
+  });
+
+  it('does not replay again in the same call what fails again', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    const deliveries = app.context.get(DeliveriesService);
+    for (let n = 0; n < 30; n++) {
+      app.analytics.track({ userId: 'u1', event: `Event ${n}` });
+      await app.analytics.flush();
+    }
+    await app.settled();
+    expect(await deliveries.replay()).toBe(30);
+    await receiver.received(60);
+    await app.settled();
+    expect(await deliveries.counts()).toMatchObject({ failed: 30 });
+    expect(receiver.requests).toHaveLength(60);
+  });
+
+  it('keeps a replay that fails again for as long as it was kept before', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { failedRetention: 3_600_000 }),
+    });
+    app.analytics.track({ userId: 'u1', event: 'Again' });
+    await app.analytics.flush();
+    const [before] = await app.failedJobs();
+    await app.context.get(DeliveriesService).replay();
+    await receiver.received(2);
+    await app.settled();
+    const [after, ...more] = await app.failedJobs();
+    expect(after?.id).not.toBe(before?.id);
+    expect(after?.opts).toMatchObject({ removeOnFail: { age: 3_600 }, attempts: before?.opts.attempts });
+    expect(more).toEqual([]);
+  });
+
+  it('is not taken twice when a crash came between its two steps', async () => {
+    const { connection } = backend;
+    const receiver = await stage.receiver({ answer: [404, 200] });
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    const deliveries = app.context.get(DeliveriesService);
+    app.analytics.track({ userId: 'u1', event: 'Once' });
+    await app.analytics.flush();
+    await app.failedJobs();
+    const cutShort = new FailedMessages(
+      new CrashingStore(app.queue),
+      new BatchQueue(app.queue),
+      app.context.get(DestinationRegistry),
+    );
+    await expect(cutShort.replay({})).rejects.toThrow('killed here');
+    await receiver.received(2);
+    await app.settled();
+    expect(await deliveries.counts()).toMatchObject({ failed: 1 });
+
+    expect(await deliveries.replay()).toBe(1);
+    await app.settled();
+    expect(await deliveries.counts()).toMatchObject({ failed: 0 });
+    expect(receiver.requests).toHaveLength(2);
+  });
+
+  it('leaves the messages of a destination that is gone, until it is there again', async () => {
+    const { connection } = backend;
+    const receiver = await stage.receiver({ answer: [404, 200] });
+    const before = await stage.app({ connection, webhooks: webhooksTo(receiver, { id: 'old' }) });
+    before.analytics.track({ userId: 'u1', event: 'Orphan' });
+    await before.analytics.flush();
+    await before.failedJobs();
+    await before.close();
+
+    const without = await stage.app({ connection, webhooks: webhooksTo(receiver, { id: 'new' }) });
+    const deliveries = without.context.get(DeliveriesService);
+    expect(await deliveries.replay()).toBe(0);
+    await expect(deliveries.replay({ destination: 'old' })).rejects.toThrow(DestinationNotFoundError);
+    expect(await deliveries.failed({ destination: 'old' })).toHaveLength(1);
+    await without.close();
+
+    const again = await stage.app({ connection, webhooks: webhooksTo(receiver, { id: 'old' }) });
+    expect(await again.context.get(DeliveriesService).replay({ destination: 'old' })).toBe(1);
+    await receiver.received(2);
+  });
+});

@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { signature } from '../../src/destinations/webhooks/webhook-signature.js';
+import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
+import {
+  WebhooksDestination,
+  type WebhooksDestinationOptions,
+} from '../../src/destinations/webhooks/webhooks-destination.js';
+import { Receiver } from '../support/receiver.js';
+
+const MESSAGE = {
+  messageId: `m-1 'quoted' "twice" $HOME`,
+  body: '{"event":"It\'s \\"Zoë\\" 🚀","properties":{"a":"$(id) `id` \\\\ !x\\n\\u0000","b":"@/etc/passwd"}}',
+};
+
+const HEADERS = { 'X-Env': `it's "$HOME" \`id\` \\ *`, Authorization: 'Bearer t', 'X-Empty': '' };
+
+/** The arguments that a shell makes of a line for `curl`. */
+function argumentsOf(line: string): string[] {
+  const program = `curl() { for word; do printf '%s\\0' "$word"; done; }\n${line}\n`;
+  return execFileSync('sh', ['-s'], { input: program, encoding: 'utf8' }).split('\0').slice(0, -1);
+}
+
+/** Values of an option that may be given several times. */
+function valuesOf(words: readonly string[], option: string): string[] {
+  return words.flatMap((word, index) => (word === option ? [words[index + 1] ?? ''] : []));
+}
+
+describe('explaining a message', () => {
+  let client: WebhookClient;
+  const receivers: Receiver[] = [];
+
+  beforeEach(() => {
+    client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
+    jest.spyOn(Date, 'now').mockReturnValue(1_795_000_000_500);
+  });
+
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await client.close();
+    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+  });
+
+  async function receive(): Promise<Receiver> {
+    const receiver = await Receiver.start();
+    receivers.push(receiver);
+    return receiver;
+  }
+
+  function destination(
+    urls: string[],
+    options: Partial<WebhooksDestinationOptions> = {},
+  ): WebhooksDestination {
+    const defaults = {
+      id: 'crm',
+      headers: HEADERS,
+      sharedSecret: 'teehee-top-secret',
+      standardWebhooks: { keys: [Buffer.alloc(24, 'key-top-secret')] },
+      timeout: 5_000,
+      retryWindow: 14_400_000,
+      retryStatuses: ['5xx' as const],
+    };
+    return new WebhooksDestination(
+      { ...defaults, urls: urls.map((url) => new URL(url)), ...options },
+      client,
+    );
+  }
+
+  it('tells byte for byte what is sent to each URL', async () => {
+    const [one, two] = [await receive(), await receive()];
+    const to = destination([one.url('/a?b=c&d=%20#part'), two.url('/')]);
+    const explained = to.explain(MESSAGE);
+    const { messageId: id, body } = MESSAGE;
+    await to.deliver({ id, body, outcomes: [] }, { isLast: false, signal: new AbortController().signal });
+    expect(explained.map(({ url }) => url)).toEqual([one.url('/a?b=c&d=%20'), two.url('/')]);
+    for (const [index, { requests }] of [one, two].entries()) {
+      expect(requests).toHaveLength(1);
+      expect(explained[index]?.method).toBe(requests[0]?.method);
+      expect(explained[index]?.headers.flat()).toEqual(requests[0]?.rawHeaders);
+      expect(explained[index]?.body).toEqual(requests[0]?.body);
+      expect(explained[index]?.signature).toBe(requests[0]?.headers['x-signature']);
+      expect(explained[index]?.signature).toBe(signature(body, 'teehee-top-secret'));
+    }
+  });
+
+  it('sends nothing', async () => {
+    const receiver = await receive();
+    const to = destination([receiver.url()]);
+    to.explain(MESSAGE);
+    const { messageId: id, body } = MESSAGE;
+    await to.deliver({ id, body, outcomes: [] }, { isLast: false, signal: new AbortController().signal });
+    expect(receiver.connections).toBe(1);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('shows no secret, in whatever form', () => {
+    const explained = destination(['https://hooks.example.com/']).explain(MESSAGE);
+    const shown = JSON.stringify(explained) + explained.map(({ body }) => body.toString()).join();
+    const key = Buffer.alloc(24, 'key-top-secret');
+    for (const secret of ['top-secret', key.toString('base64'), key.toString('hex')]) {
+      expect(shown).not.toContain(secret);
+    }
+  });
+
+  it('has no signature where there is no shared secret', () => {
+    const options = { sharedSecret: undefined, standardWebhooks: undefined };
+    const [explained] = destination(['https://hooks.example.com/'], options).explain(MESSAGE);
+    expect(explained).not.toHaveProperty('signature');
+    expect(explained?.headers.map(([name]) => name)).not.toContain('X-Signature');
+  });
+
+  it.each([
+    ['https://hooks.example.com/events', 'hooks.example.com'],
+    ['http://hooks.example.com:80/', 'hooks.example.com'],
+    ['https://hooks.example.com:8443/', 'hooks.example.com:8443'],
+    ['http://[2606:4700::1111]:8080/', '[2606:4700::1111]:8080'],
+  ])('knows the Host of %s', (url, host) => {
+    const [explained] = destination([url]).explain(MESSAGE);
+    expect(explained?.headers[0]).toEqual(['host', host]);
+  });
+
+  it('gives a curl line of which a shell makes exactly this request', () => {
+    const url = `https://hooks.example.com/it's?a[]={b}&$HOME`;
+    const [explained] = destination([url]).explain(MESSAGE);
+    const [globoff, ...words] = argumentsOf(explained?.curl ?? '').filter(
+      (word) => word !== '--include' && word !== '--http1.1',
+    );
+    expect(globoff).toBe('--globoff');
+    expect(words.at(-1)).toBe(explained?.url);
+    expect(valuesOf(words, '--request')).toEqual(['POST']);
+    expect(valuesOf(words, '--data-binary')).toEqual([MESSAGE.body]);
+    // Host and Content-Length are left to curl, and what it would add by itself is taken out.
+    const sent = explained?.headers.slice(1, -1) ?? [];
+    expect(valuesOf(words, '--header')).toEqual([
+      ...sent.map(([name, value]) => (value === '' ? `${name};` : `${name}: ${value}`)),
+      'Accept:',
+      'Expect:',
+    ]);
+  });
+});

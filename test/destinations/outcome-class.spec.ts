@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals';
+import { errors } from 'undici';
+import { classOfError, classOfStatus } from '../../src/destinations/webhooks/outcome-class.js';
+import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
+
+const DEFAULT = ['5xx', 408, 425, 429] as const;
+
+describe('the class of a status', () => {
+  it.each([
+    ['delivered', [200, 201, 202, 204, 226, 299]],
+    ['retry', [500, 501, 502, 503, 504, 511, 520, 599, 408, 425, 429]],
+    ['permanent', [300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 410, 422, 451, 499, 600, 999]],
+  ])('is %s for %j', (expected, statuses) => {
+    expect(statuses.map((status) => classOfStatus(status, DEFAULT))).toEqual(statuses.map(() => expected));
+  });
+
+  it('follows the option, except that 2xx is always delivered', () => {
+    expect(classOfStatus(404, [404, 200])).toBe('retry');
+    expect(classOfStatus(500, [404, 200])).toBe('permanent');
+    expect(classOfStatus(503, [503])).toBe('retry');
+    expect(classOfStatus(200, [404, 200])).toBe('delivered');
+  });
+});
+
+describe('an error without a response', () => {
+  it.each([
+    ['TIMEOUT', 'TIMEOUT', 'retry'],
+    ['ENOTFOUND', 'DNS_FAILED', 'retry'],
+    ['EAI_AGAIN', 'DNS_FAILED', 'retry'],
+    ['ECONNREFUSED', 'ECONNREFUSED', 'retry'],
+    ['ECONNRESET', 'ECONNRESET', 'retry'],
+    ['EHOSTUNREACH', 'UNREACHABLE', 'retry'],
+    ['UND_ERR_SOCKET', 'CONNECTION_CLOSED', 'retry'],
+    ['UND_ERR_HEADERS_OVERFLOW', 'HEADERS_TOO_LARGE', 'retry'],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS_FAILED', 'retry'],
+    ['SOMETHING_NEW', 'REQUEST_FAILED', 'retry'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'TLS_SELF_SIGNED', 'permanent'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'TLS_UNKNOWN_ISSUER', 'permanent'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'TLS_UNKNOWN_ISSUER', 'permanent'],
+    ['CERT_HAS_EXPIRED', 'TLS_EXPIRED', 'permanent'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'TLS_WRONG_HOST', 'permanent'],
+    ['CERT_REVOKED', 'TLS_UNTRUSTED', 'permanent'],
+    ['ADDRESS_REFUSED', 'ADDRESS_REFUSED', 'permanent'],
+  ])('with the code %s is recorded as %s and is %s', (code, recorded, expected) => {
+    const named = webhookErrorCode(Object.assign(new Error('x'), { code }));
+    expect(named).toBe(recorded);
+    expect(classOfError(named)).toBe(expected);
+  });
+
+  it('of the HTTP parser is recorded as INVALID_RESPONSE and is retried', () => {
+    expect(webhookErrorCode(new errors.HTTPParserError('x'))).toBe('INVALID_RESPONSE');
+    expect(classOfError('INVALID_RESPONSE')).toBe('retry');
+  });
+
+  it('and without a code is retried', () => {
+    expect(classOfError(webhookErrorCode(new Error('x')))).toBe('retry');
+  });
+});

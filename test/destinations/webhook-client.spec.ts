@@ -1,0 +1,364 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { gzipSync } from 'node:zlib';
+import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
+import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
+import type { WebhookRequest, WebhookResponse } from '../../src/destinations/webhooks/webhook-exchange.js';
+import { Receiver, type Answer, type ReceiverOptions } from '../support/receiver.js';
+
+/** What a response came to, in one word. */
+function result(response: WebhookResponse | undefined): number | string {
+  if (response === undefined) return 'aborted';
+  return response.error === undefined ? response.status : webhookErrorCode(response.error);
+}
+
+/** The kept part of the body, which only a response with a status has. */
+function bodyOf(response: WebhookResponse | undefined): Buffer {
+  if (response?.error !== undefined || response === undefined) throw new Error('There was no response.');
+  return response.body;
+}
+
+describe('a webhook client', () => {
+  let client: WebhookClient;
+  let signal: AbortSignal;
+  const closing: (() => Promise<unknown>)[] = [];
+
+  beforeEach(() => {
+    signal = new AbortController().signal;
+    client = new WebhookClient({ connections: 4, allowPrivateNetwork: true });
+  });
+
+  afterEach(async () => {
+    await client.close();
+    await Promise.all(closing.splice(0).map((close) => close()));
+  });
+
+  async function receive(options: ReceiverOptions = {}): Promise<Receiver> {
+    const receiver = await Receiver.start(options);
+    closing.push(() => receiver.close());
+    return receiver;
+  }
+
+  function post(
+    url: string,
+    request: Partial<WebhookRequest> = {},
+    through = client,
+  ): Promise<WebhookResponse | undefined> {
+    return through.post({
+      url: new URL(url),
+      headers: ['X-Env', 'test'],
+      body: Buffer.from('{}'),
+      timeout: 5_000,
+      signal,
+      ...request,
+    });
+  }
+
+  it('posts the bytes and headers as they are, to the path and query of the URL', async () => {
+    const receiver = await receive({ answer: [{ status: 202, body: 'accepted' }] });
+    const body = Buffer.from('{"name":"Zoë 🚀"}');
+    const response = await post(receiver.url('/hook%20s?a=b&c#part'), { body });
+    expect(result(response)).toBe(202);
+    expect(bodyOf(response).toString()).toBe('accepted');
+    expect(receiver.requests).toMatchObject([
+      { method: 'POST', url: '/hook%20s?a=b&c', body, headers: { 'x-env': 'test' } },
+    ]);
+  });
+
+  it('keeps connections alive, and opens no more than its limit to an origin', async () => {
+    const receiver = await receive();
+    const responses = await Promise.all(Array.from({ length: 100 }, () => post(receiver.url())));
+    expect(responses.map(result)).toEqual(Array.from({ length: 100 }, () => 200));
+    expect(receiver.connections).toBe(4);
+  });
+
+  it('reads a small body to its end and uses the connection again', async () => {
+    const receiver = await receive({ answer: [{ status: 200, body: 'x'.repeat(15_000) }] });
+    expect(bodyOf(await post(receiver.url()))).toEqual(Buffer.alloc(1024, 'x'));
+    await post(receiver.url());
+    expect(receiver.connections).toBe(1);
+  });
+
+  it('serves a thousand origins', async () => {
+    const receiver = await receive();
+    const named = new WebhookClient({
+      connections: 2,
+      allowPrivateNetwork: true,
+      lookup: (_host, _options, callback) => { callback(null, [{ address: '127.0.0.1', family: 4 }]); },
+    }); // prettier-ignore
+    closing.push(() => named.close());
+    const urls = Array.from({ length: 1_000 }, (_, index) => `http://r${index}.test:${receiver.port}/`);
+    const responses = await Promise.all(urls.map((url) => post(url, {}, named)));
+    expect(new Set(responses.map(result))).toEqual(new Set([200]));
+    expect(new Set(receiver.requests.map(({ headers }) => headers.host)).size).toBe(1_000);
+  });
+
+  describe('takes for no response in time', () => {
+    const timeout = 200;
+
+    it.each<[string, Answer]>([
+      ['a receiver that never answers', () => undefined],
+      ['a head that never ends', (_response, socket) => { socket.write('HTTP/1.1 200 OK\r\nX-A: b\r\n'); }],
+      ['a head that drips', (_response, socket) => {
+        socket.write('HTTP/1.1 200 OK\r\n');
+        const drip = setInterval(() => socket.write('X-A: b\r\n'), 20);
+        socket.on('close', () => { clearInterval(drip); });
+      }],
+      ['an announcement without a response', (response) => { response.writeEarlyHints({ link: '</a>; rel=preload' }); }],
+    ])('%s', async (_, answer) => {
+      const receiver = await receive({ answer: [answer] });
+      expect(result(await post(receiver.url(), { timeout }))).toBe('TIMEOUT');
+    }); // prettier-ignore
+
+    it('a TLS handshake that stalls, and ends its socket', async () => {
+      let onClose: (() => void) | undefined;
+      const closed = new Promise<void>((resolve) => (onClose = resolve));
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.on('close', () => onClose?.());
+        socket.resume();
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      closing.push(async () => {
+        server.close();
+        await once(server, 'close');
+      });
+      const address = server.address();
+      if (typeof address !== 'object' || address === null) throw new Error('The server is not listening.');
+      expect(result(await post(`https://127.0.0.1:${address.port}/`, { timeout }))).toBe('TIMEOUT');
+      // Long before any connect timeout: otherwise the test would wait here for the socket.
+      await closed;
+    }, 5_000);
+
+    it('and counts from when a connection is free, so that load is no timeout', async () => {
+      const busy = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
+      closing.push(() => busy.close());
+      const receiver = await receive({ answer: [() => undefined, 200] });
+      const [first, second] = await Promise.all([
+        post(receiver.url(), { timeout: 300 }, busy),
+        post(receiver.url(), { timeout: 250 }, busy),
+      ]);
+      expect([first, second].map(result)).toEqual(['TIMEOUT', 200]);
+    });
+
+    it('and frees the connection for the next request', async () => {
+      const receiver = await receive({ answer: [...Array.from({ length: 4 }, () => () => undefined), 200] });
+      const hung = await Promise.all([1, 2, 3, 4].map(() => post(receiver.url(), { timeout })));
+      expect(hung.map(result)).toEqual(['TIMEOUT', 'TIMEOUT', 'TIMEOUT', 'TIMEOUT']);
+      expect(result(await post(receiver.url()))).toBe(200);
+    });
+  });
+
+  describe('decides by the status, and is not changed by', () => {
+    it.each<[string, Answer]>([
+      ['a body that never ends', (response) => { response.writeHead(200).write('kept'); }],
+      ['a body that drips', (response, socket) => {
+        response.writeHead(200).write('kept');
+        const drip = setInterval(() => response.write('.'), 20);
+        socket.on('close', () => { clearInterval(drip); });
+      }],
+      ['a reset in the body', (response, socket) => {
+        response.writeHead(200).write('kept', () => socket.resetAndDestroy());
+      }],
+      ['a body that is cut short', (response, socket) => {
+        response.writeHead(200, { 'content-length': '100' }).write('kept', () => socket.end());
+      }],
+      ['broken chunks', (_response, socket) => {
+        socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nkept\r\nnonsense\r\n');
+      }],
+    ])('%s', async (_, answer) => {
+      const receiver = await receive({ answer: [answer, 204] });
+      const response = await post(receiver.url());
+      expect(result(response)).toBe(200);
+      expect(bodyOf(response).toString()).toMatch(/^kept/);
+      expect(result(await post(receiver.url()))).toBe(204);
+    }); // prettier-ignore
+
+    it('an endless body, of which it keeps 1 KiB and soon reads no more', async () => {
+      let closed: Promise<unknown> = Promise.resolve();
+      let sent = 0;
+      const receiver = await receive({
+        answer: [(response, socket) => {
+          closed = new Promise((resolve) => socket.on('close', resolve));
+          response.writeHead(200);
+          const chunk = Buffer.alloc(65_536, 'x');
+          const fill = (): void => {
+            do sent += chunk.length;
+            while (!socket.destroyed && response.write(chunk));
+          };
+          response.on('drain', fill);
+          fill();
+        }],
+      }); // prettier-ignore
+      const response = await post(receiver.url());
+      expect(result(response)).toBe(200);
+      expect(bodyOf(response)).toEqual(Buffer.alloc(1024, 'x'));
+      await closed;
+      // What the sockets buffer on the way, and no more.
+      expect(sent).toBeLessThan(16 * 1024 * 1024);
+    });
+  });
+
+  it('does not follow a redirect to itself', async () => {
+    const receiver = await receive({ answer: [{ status: 308, headers: { location: '/' } }] });
+    expect(result(await post(receiver.url()))).toBe(308);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('does not follow redirects to another host', async () => {
+    const target = await receive();
+    const receiver = await receive({ answer: [{ status: 307, headers: { location: target.url() } }] });
+    expect(result(await post(receiver.url()))).toBe(307);
+    expect(target.connections).toBe(0);
+  });
+
+  it('skips announcements before the response', async () => {
+    const answer: Answer = (response) => {
+      response.writeEarlyHints({ link: '</a>; rel=preload' });
+      response.writeHead(503, { 'retry-after': '7' }).end();
+    };
+    const receiver = await receive({ answer: [answer] });
+    expect(await post(receiver.url())).toMatchObject({ status: 503, retryAfter: '7' });
+  });
+
+  it('never decompresses, so that a bomb does not go off', async () => {
+    const body = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+    const receiver = await receive({
+      answer: [{ status: 200, headers: { 'content-encoding': 'gzip' }, body }],
+    });
+    expect(bodyOf(await post(receiver.url()))).toEqual(body.subarray(0, 1024));
+  });
+
+  it.each<[string, string, Answer]>([
+    ['headers over 16 KiB', 'HEADERS_TOO_LARGE', { status: 200, headers: { 'x-large': 'x'.repeat(100_000) } }],
+    ['what is not HTTP', 'INVALID_RESPONSE', (_response, socket) => { socket.end('220 smtp.example.com\r\n'); }],
+    ['an invalid status line', 'INVALID_RESPONSE', (_response, socket) => { socket.end('HTTP/1.1 abc\r\n\r\n'); }],
+    ['a reset', 'ECONNRESET', (_response, socket) => { socket.resetAndDestroy(); }],
+    ['a close', 'CONNECTION_CLOSED', (_response, socket) => { socket.end(); }],
+    ['a close in the head', 'CONNECTION_CLOSED', (_response, socket) => { socket.end('HTTP/1.1 200 OK\r\nX-A'); }],
+    ['an upgrade', 'CONNECTION_CLOSED', (_response, socket) => {
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
+    }],
+  ])('reports %s as %s, tried once', async (_, code, answer) => {
+    const receiver = await receive({ answer: [answer] });
+    expect(result(await post(receiver.url()))).toBe(code);
+    expect(receiver.requests).toHaveLength(1);
+  }); // prettier-ignore
+
+  it('reports a connection that is closed before the request as closed or reset', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.destroy();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    closing.push(async () => {
+      server.close();
+      await once(server, 'close');
+    });
+    const address = server.address();
+    if (typeof address !== 'object' || address === null) throw new Error('The server is not listening.');
+    // Which of the two is up to whether the request was on its way.
+    const { port } = address;
+    expect(['CONNECTION_CLOSED', 'ECONNRESET']).toContain(result(await post(`http://127.0.0.1:${port}/`)));
+  });
+
+  it('reports a refused connection, and a name that does not resolve', async () => {
+    const receiver = await receive();
+    const url = receiver.url();
+    await receiver.close();
+    expect(result(await post(url))).toBe('ECONNREFUSED');
+    const lost = new WebhookClient({
+      connections: 1,
+      allowPrivateNetwork: true,
+      lookup: (_host, _options, callback) => {
+        callback(Object.assign(new Error('not found'), { code: 'ENOTFOUND' }), []);
+      },
+    });
+    closing.push(() => lost.close());
+    expect(result(await post('http://nowhere.invalid/', {}, lost))).toBe('DNS_FAILED');
+  });
+
+  describe('finding a kept connection dead', () => {
+    it.each<[string, string, Answer]>([
+      ['reset', 'ECONNRESET', (_response, socket) => { socket.resetAndDestroy(); }],
+      ['closed', 'CONNECTION_CLOSED', (_response, socket) => { socket.end(); }],
+    ])('(%s) tries once more, on a new one', async (_, code, die) => {
+      const receiver = await receive({
+        answer: (request, index) => (request.connection === 0 && index > 0 ? die : 200),
+      });
+      expect(result(await post(receiver.url()))).toBe(200);
+      expect(result(await post(receiver.url()))).toBe(200);
+      expect(receiver.requests.map(({ connection }) => connection)).toEqual([0, 0, 1]);
+
+      const mortal = await receive({ answer: (_request, index) => (index > 0 ? die : 200) });
+      expect(result(await post(mortal.url()))).toBe(200);
+      expect(result(await post(mortal.url()))).toBe(code);
+      expect(mortal.requests.map(({ connection }) => connection)).toEqual([0, 0, 1]);
+    }); // prettier-ignore
+
+    it('does not try again once a byte of the response was there', async () => {
+      const die: Answer = (_response, socket) => { socket.end('HTTP/1.1 2'); }; // prettier-ignore
+      const receiver = await receive({ answer: [200, die] });
+      expect(result(await post(receiver.url()))).toBe(200);
+      expect(result(await post(receiver.url()))).toBe('CONNECTION_CLOSED');
+      expect(receiver.requests).toHaveLength(2);
+    });
+
+    it('does not begin a new deadline', async () => {
+      const receiver = await receive({
+        answer: (request, index) =>
+          request.connection > 0 ? () => undefined : index > 0 ? (_response, socket) => { socket.end(); } : 200,
+      }); // prettier-ignore
+      expect(result(await post(receiver.url()))).toBe(200);
+      expect(result(await post(receiver.url(), { timeout: 200 }))).toBe('TIMEOUT');
+      expect(receiver.requests).toHaveLength(3);
+    });
+  });
+
+  it('ends what a signal aborts, sent or waiting, and nothing else', async () => {
+    const single = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
+    closing.push(() => single.close());
+    const receiver = await receive({ answer: [() => undefined, 200] });
+    const controller = new AbortController();
+    const sent = post(receiver.url(), { signal: controller.signal }, single);
+    const waiting = post(receiver.url(), { signal: controller.signal }, single);
+    const other = post(receiver.url(), {}, single);
+    await receiver.received(1);
+    controller.abort();
+    expect(await Promise.all([sent, waiting, other].map(async (it) => result(await it)))).toEqual([
+      'aborted',
+      'aborted',
+      200,
+    ]);
+    expect(result(await post(receiver.url(), { signal: controller.signal }, single))).toBe('aborted');
+    expect(receiver.requests).toHaveLength(2);
+  });
+
+  it('keeps the connection when a request that waits for it is aborted', async () => {
+    const single = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
+    closing.push(() => single.close());
+    let answer: (() => void) | undefined;
+    const receiver = await receive({ answer: [(response) => (answer = () => response.end()), 200] });
+    const controller = new AbortController();
+    const sent = post(receiver.url(), {}, single);
+    const aborted = post(receiver.url(), { signal: controller.signal }, single);
+    const waiting = post(receiver.url(), {}, single);
+    await receiver.received(1);
+    controller.abort();
+    expect(result(await aborted)).toBe('aborted');
+    answer?.();
+    expect([await sent, await waiting].map(result)).toEqual([200, 200]);
+    expect(receiver.connections).toBe(1);
+  });
+
+  it('ends what is in flight when it is closed, and sends nothing afterwards', async () => {
+    const receiver = await receive({ answer: [() => undefined] });
+    const sent = Promise.all(Array.from({ length: 10 }, () => post(receiver.url())));
+    await receiver.received(4);
+    await client.close();
+    expect(new Set((await sent).map(result))).toEqual(new Set(['aborted']));
+    expect(result(await post(receiver.url()))).toBe('aborted');
+    expect(receiver.requests).toHaveLength(4);
+  });
+});

@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import { WebhookHeaders } from '../../src/destinations/webhooks/webhook-headers.js';
+
+const BODY = Buffer.from('{"cool":true}');
+
+describe('the headers of a request', () => {
+  it('are the customer’s, then ours', () => {
+    expect(new WebhookHeaders({ 'X-Env': 'prod' }, 'abc123').for('m-1', BODY)).toEqual([
+      ...['X-Env', 'prod'],
+      ...['User-Agent', 'NestAnalytics/1.0'],
+      ...['Content-Type', 'application/json'],
+      ...['Accept-Encoding', 'identity'],
+      ...['webhook-id', 'm-1'],
+      ...['X-Signature', '5099cab379b3be52908387457007040cc934ef86'],
+    ]);
+  });
+
+  it('hold no signature without a shared secret', () => {
+    expect(new WebhookHeaders({}, undefined).for('m-1', BODY)).not.toContain('X-Signature');
+  });
+
+  it('are never replaced by a customer’s of the same name', () => {
+    const forged = {
+      'user-agent': 'forged',
+      'CONTENT-TYPE': 'forged',
+      'accept-encoding': 'forged',
+      'Webhook-Id': 'forged',
+      'x-signature': 'forged',
+    };
+    expect(new WebhookHeaders(forged, 'abc123').for('m-1', BODY)).not.toContain('forged');
+  });
+});

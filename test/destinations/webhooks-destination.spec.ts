@@ -1,0 +1,230 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { createHmac } from 'node:crypto';
+import type { DeliveryResult, QueuedMessage, UrlOutcome } from '../../src/destinations/destination.js';
+import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
+import { hashUrl } from '../../src/destinations/webhooks/webhook-url.js';
+import {
+  WebhooksDestination,
+  type WebhooksDestinationOptions,
+} from '../../src/destinations/webhooks/webhooks-destination.js';
+import { Receiver, type Answer } from '../support/receiver.js';
+
+const BODY = '{"version":1,"type":"track","userId":"019mr8mf4r","event":"Zoë 🚀"}';
+
+function message(outcomes: UrlOutcome[] = []): QueuedMessage {
+  return { id: 'm-1', body: BODY, outcomes };
+}
+
+describe('the webhooks destination', () => {
+  let client: WebhookClient;
+  const receivers: Receiver[] = [];
+
+  beforeEach(() => {
+    client = new WebhookClient({ connections: 8, allowPrivateNetwork: true });
+  });
+
+  afterEach(async () => {
+    await client.close();
+    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+  });
+
+  async function receive(...answer: Answer[]): Promise<Receiver> {
+    const receiver = await Receiver.start({ answer });
+    receivers.push(receiver);
+    return receiver;
+  }
+
+  function destination(
+    urls: string[],
+    options: Partial<WebhooksDestinationOptions> = {},
+    through = client,
+  ): WebhooksDestination {
+    const defaults = {
+      id: 'crm',
+      headers: {},
+      sharedSecret: undefined,
+      timeout: 5_000,
+      retryWindow: 14_400_000,
+      retryStatuses: ['5xx' as const, 408, 425, 429],
+    };
+    return new WebhooksDestination(
+      { ...defaults, urls: urls.map((url) => new URL(url)), ...options },
+      through,
+    );
+  }
+
+  /** Delivers, and expects that nothing aborted it. */
+  async function deliver(to: WebhooksDestination, what = message()): Promise<DeliveryResult> {
+    const delivered = await to.deliver(what, { isLast: false, signal: new AbortController().signal });
+    if (delivered === undefined) throw new Error('The delivery was aborted.');
+    return delivered;
+  }
+
+  it('is named Webhooks, and knows its id and its retry window', () => {
+    expect(destination([])).toMatchObject({ id: 'crm', name: 'Webhooks', retryWindow: 14_400_000 });
+  });
+
+  it('sends exactly the contract’s headers, and the body byte for byte', async () => {
+    const receiver = await receive(200);
+    const headers = { 'X-Env': 'prod', Authorization: 'Bearer t' };
+    await deliver(destination([receiver.url('/events')], { headers, sharedSecret: 'teehee' }));
+    const [request] = receiver.requests;
+    expect(request?.body.toString()).toBe(BODY);
+    expect(request?.rawHeaders).toEqual([
+      ...['host', `127.0.0.1:${receiver.port}`],
+      ...['connection', 'keep-alive'],
+      ...['X-Env', 'prod'],
+      ...['Authorization', 'Bearer t'],
+      ...['User-Agent', 'NestAnalytics/1.0'],
+      ...['Content-Type', 'application/json'],
+      ...['Accept-Encoding', 'identity'],
+      ...['webhook-id', 'm-1'],
+      ...['X-Signature', createHmac('sha1', 'teehee').update(Buffer.from(BODY)).digest('hex')],
+      ...['content-length', `${Buffer.byteLength(BODY)}`],
+    ]);
+  });
+
+  it('signs nothing without a shared secret', async () => {
+    const receiver = await receive(200);
+    await deliver(destination([receiver.url()]));
+    expect(receiver.requests[0]?.headers).not.toHaveProperty('x-signature');
+  });
+
+  it.each<[string, Answer, Partial<UrlOutcome>]>([
+    ['200', { status: 200, body: 'thanks' }, { class: 'delivered', status: 200, excerpt: 'thanks' }],
+    ['204', 204, { class: 'delivered', status: 204 }],
+    ['301', 301, { class: 'permanent', status: 301 }],
+    ['404', { status: 404, body: 'a\0b' }, { class: 'permanent', status: 404, excerpt: 'a\uFFFDb' }],
+    ['408', 408, { class: 'retry', status: 408 }],
+    ['429', 429, { class: 'retry', status: 429 }],
+    ['503', 503, { class: 'retry', status: 503 }],
+    ['silence', () => undefined, { class: 'retry', error: 'TIMEOUT' }],
+    ['a reset', (_response, socket) => { socket.resetAndDestroy(); }, { class: 'retry', error: 'ECONNRESET' }],
+  ])('records what %s came to', async (_, answer, expected) => {
+    const receiver = await receive(answer);
+    const url = receiver.url('/t0ken');
+    const before = Date.now();
+    const result = await deliver(destination([url], { timeout: 300 }), message());
+    const [outcome] = result.outcomes;
+    expect(result.class).toBe(expected.class);
+    expect(outcome).toEqual({
+      url: hashUrl(new URL(url)),
+      attempt: 1,
+      at: outcome?.at,
+      duration: outcome?.duration,
+      ...expected,
+    });
+    expect(outcome?.at).toBeGreaterThanOrEqual(before);
+    expect(outcome?.duration).toBeGreaterThanOrEqual(0);
+    expect(JSON.stringify(result)).not.toMatch(/t0ken|127\.0\.0\.1/);
+  }); // prettier-ignore
+
+  it('tries all URLs at the same time', async () => {
+    const waiting: (() => void)[] = [];
+    // Answers only once all three have asked.
+    const together: Answer = (response) => {
+      waiting.push(() => response.writeHead(200).end());
+      if (waiting.length === 3) for (const answer of waiting) answer();
+    };
+    const receiver = await receive(together);
+    const urls = ['/a', '/b', '/c'].map((path) => receiver.url(path));
+    const { outcomes } = await deliver(destination(urls));
+    expect(outcomes.map((outcome) => outcome.class)).toEqual(['delivered', 'delivered', 'delivered']);
+    expect(outcomes.map(({ url }) => url)).toEqual(urls.map((url) => hashUrl(new URL(url))));
+  });
+
+  it('is done when one URL delivers, and records what the others answered', async () => {
+    const [bad, good, away] = [await receive(404), await receive(200), await receive(503)];
+    const result = await deliver(destination([bad, good, away].map((receiver) => receiver.url())));
+    expect(result.class).toBe('delivered');
+    expect(result.outcomes.map(({ status }) => status)).toEqual([404, 200, 503]);
+
+    const again = await deliver(destination([away.url(), good.url()]), message(result.outcomes));
+    expect(again.class).toBe('delivered');
+    expect(away.requests).toHaveLength(1);
+    expect(good.requests).toHaveLength(1);
+  });
+
+  it('retries only the URLs whose latest outcome was retry, and never tried ones', async () => {
+    const [gone, away, added] = [await receive(404), await receive(503), await receive(500)];
+    const first = await deliver(destination([gone.url(), away.url()]));
+    expect(first.class).toBe('retry');
+
+    const urls = [gone, away, added].map((receiver) => receiver.url());
+    const second = await deliver(destination(urls), message(first.outcomes));
+    expect(second.class).toBe('retry');
+    expect(second.outcomes.map(({ status, attempt }) => [status, attempt])).toEqual([
+      [404, 1],
+      [503, 2],
+      [500, 1],
+    ]);
+    expect([gone, away, added].map(({ requests }) => requests.length)).toEqual([1, 2, 1]);
+  });
+
+  it('sends a retry with the same id, body and signature', async () => {
+    const receiver = await receive(503, 200);
+    const to = destination([receiver.url()], { sharedSecret: 'teehee' });
+    const { outcomes } = await deliver(to);
+    await deliver(to, message(outcomes));
+    const [first, second] = receiver.requests;
+    expect(second).toEqual(first);
+  });
+
+  it('has failed for good when every URL refused', async () => {
+    const urls = [await receive(404), await receive(410)].map((receiver) => receiver.url());
+    const result = await deliver(destination(urls));
+    expect(result.class).toBe('permanent');
+    expect(result.outcomes.map(({ status }) => status)).toEqual([404, 410]);
+  });
+
+  it('forgets the outcomes of URLs that are no longer configured', async () => {
+    const [away, gone] = [await receive(503), await receive(404)];
+    const { outcomes } = await deliver(destination([away.url(), gone.url()]));
+    const result = await deliver(destination([gone.url()]), message(outcomes));
+    expect(result).toMatchObject({ class: 'permanent', outcomes: [{ status: 404 }] });
+  });
+
+  it('reports the largest Retry-After of the URLs that are retried', async () => {
+    const later = (status: number, value: string): Answer => ({ status, headers: { 'retry-after': value } });
+    const answers = [later(503, '7'), later(429, '9'), later(503, 'soon'), later(404, '99')];
+    const urls = await Promise.all(answers.map(async (answer) => (await receive(answer)).url()));
+    expect(await deliver(destination(urls))).toMatchObject({ class: 'retry', retryAfter: 9_000 });
+
+    const plain = await deliver(destination([(await receive(503)).url()]));
+    expect(plain).not.toHaveProperty('retryAfter');
+  });
+
+  it('retries the statuses that the option names', async () => {
+    const urls = [(await receive(404)).url()];
+    expect((await deliver(destination(urls, { retryStatuses: [404] }))).class).toBe('retry');
+  });
+
+  it('tells nothing when it was aborted before it was settled', async () => {
+    const [silent, gone] = [await receive(() => undefined), await receive(404)];
+    const controller = new AbortController();
+    const to = destination([silent.url(), gone.url()]);
+    const delivery = to.deliver(message(), { isLast: false, signal: controller.signal });
+    await Promise.all([silent.received(1), gone.received(1)]);
+    controller.abort();
+    expect(await delivery).toBeUndefined();
+  });
+
+  it('tells of a delivery even if the rest was aborted', async () => {
+    const single = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
+    const [silent, good] = [await receive(() => undefined), await receive(200)];
+    const controller = new AbortController();
+    const to = destination([silent.url(), good.url()], {}, single);
+    const delivery = to.deliver(message(), { isLast: false, signal: controller.signal });
+    // Over one connection a second request is sent only when the first has been settled.
+    await deliver(destination([good.url()], {}, single));
+    controller.abort();
+    expect(await delivery).toMatchObject({ class: 'delivered', outcomes: [{ status: 200 }] });
+    await single.close();
+  });
+
+  it('names the origin of a URL by its hash, and nothing more of it', () => {
+    const url = 'https://hooks.example.com:8443/services/t0ken?key=t0ken';
+    expect(destination([url]).origin(hashUrl(new URL(url)))).toBe('https://hooks.example.com:8443');
+    expect(destination([url]).origin('0123456789abcdef')).toBe('a URL that is no longer configured');
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { resolveOptions } from '../../src/options/resolve-options.js';
+
+describe('the options', () => {
+  it('that are left out have their defaults', () => {
+    expect(
+      resolveOptions(
+        { writeKey: 'wk', webhooks: { urls: ['https://hooks.example.com/events'] } },
+        { worker: true },
+      ),
+    ).toMatchObject({
+      sources: [{ name: 'default', writeKey: 'wk', enabled: true }],
+      webhooks: [
+        {
+          id: 'webhooks',
+          headers: {},
+          sharedSecret: undefined,
+          enabled: true,
+          sources: ['default'],
+          timeout: 5_000,
+          retryWindow: 4 * 3_600_000,
+          retryStatuses: ['5xx', 408, 425, 429],
+          failedRetention: 7 * 24 * 3_600_000,
+          allowPrivateNetwork: false,
+        },
+      ],
+      connection: { kind: 'embedded', dataDir: '.analytics' },
+      flushAt: 20,
+      flushAfter: 5_000,
+      maxBufferedBytes: 64 * 1024 * 1024,
+      concurrency: 16,
+      connections: 64,
+      shutdownTimeout: 10_000,
+      context: {},
+      beforeSend: undefined,
+      enabled: true,
+    });
+  });
+});
+
+describe('the connection', () => {
+  it.each([
+    ['redis://localhost:6379/1', 'redis'],
+    ['rediss://localhost', 'redis'],
+    ['postgres://localhost/db', 'postgres'],
+    ['postgresql://localhost/db', 'postgres'],
+  ])('%s is of the kind %s', (connection, kind) => {
+    expect(connectionOf(connection)).toEqual({ kind, [kind]: connection });
+  });
+
+  it('is told by what it is: options or a client of ioredis, a pg Pool, or a folder', async () => {
+    const options = { host: 'localhost', port: 6379 };
+    const client = new Redis({ lazyConnect: true });
+    const pool = new pg.Pool();
+    expect(connectionOf(options)).toEqual({ kind: 'redis', redis: options });
+    expect(connectionOf(client)).toMatchObject({ kind: 'redis' });
+    expect(connectionOf(pool)).toMatchObject({ kind: 'postgres' });
+    expect(connectionOf({ embedded: { dataDir: './data' } })).toEqual({
+      kind: 'embedded',
+      dataDir: './data',
+    });
+    expect(connectionOf({ embedded: {} })).toEqual({ kind: 'embedded', dataDir: '.analytics' });
+    client.disconnect();
+    await pool.end();
+  });
+
+  it("is the host application's where none is given, and its own where one is", () => {
+    const hostConnection = { host: 'host.example' };
+    expect(connectionOf(undefined, hostConnection)).toEqual({ kind: 'redis', redis: hostConnection });
+    expect(connectionOf('postgres://localhost/db', hostConnection)).toMatchObject({ kind: 'postgres' });
+  });
+});
+
+function connectionOf(connection: unknown, hostConnection?: { host: string }): unknown {
+  return resolveOptions({ writeKey: 'wk', connection }, { worker: true, hostConnection }).connection;
+}

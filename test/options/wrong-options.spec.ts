@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import { InvalidOptionsError, type OptionProblem } from '../../src/index.js';
+import { resolveOptions } from '../../src/options/resolve-options.js';
+
+const URL = 'https://hooks.example.com/events';
+const webhooks = { urls: [URL] };
+
+function problemsOf(given: unknown, worker = true): readonly OptionProblem[] {
+  try {
+    resolveOptions(given, { worker });
+  } catch (error) {
+    if (error instanceof InvalidOptionsError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+/** The options of a destination with one changed. */
+function withWebhooks(changed: object): object {
+  return { writeKey: 'wk', webhooks: { ...webhooks, ...changed } };
+}
+
+describe('wrong options', () => {
+  it.each<[string, unknown, string]>([
+    ['no options at all', undefined, 'options'],
+    ['neither a write key nor sources', {}, 'writeKey'],
+    ['an empty write key', { writeKey: '' }, 'writeKey'],
+    ['a write key beside sources', { writeKey: 'wk', sources: [{ name: 'a', writeKey: 'b' }] }, 'writeKey'],
+    ['no source in sources', { sources: [] }, 'sources'],
+    ['a source without a name', { sources: [{ writeKey: 'wk' }] }, 'sources[0].name'],
+    ['a source without a write key', { sources: [{ name: 'web' }] }, 'sources[0].writeKey'],
+    [
+      'two sources of one name',
+      {
+        sources: [
+          { name: 'web', writeKey: 'a' },
+          { name: 'web', writeKey: 'b' },
+        ],
+      },
+      'sources[1].name',
+    ],
+    [
+      'two sources of one write key',
+      {
+        sources: [
+          { name: 'web', writeKey: 'a' },
+          { name: 'app', writeKey: 'a' },
+        ],
+      },
+      'sources[1].writeKey',
+    ],
+    ['an unknown name', { writeKey: 'wk', webhook: webhooks }, 'webhook'],
+    ['an unknown name in a source', { sources: [{ name: 'a', writeKey: 'b', on: 1 }] }, 'sources[0].on'],
+    ['webhooks that are a string', { writeKey: 'wk', webhooks: URL }, 'webhooks'],
+    ['an unknown name in webhooks', withWebhooks({ url: URL }), 'webhooks.url'],
+    ['no URLs', withWebhooks({ urls: undefined }), 'webhooks.urls'],
+    ['an empty list of URLs', withWebhooks({ urls: [] }), 'webhooks.urls'],
+    ['a sixth URL', withWebhooks({ urls: [1, 2, 3, 4, 5, 6].map((n) => `${URL}/${n}`) }), 'webhooks.urls'],
+    ['a relative URL', withWebhooks({ urls: ['/events'] }), 'webhooks.urls[0]'],
+    ['a URL of another scheme', withWebhooks({ urls: [URL, 'ftp://example.com'] }), 'webhooks.urls[1]'],
+    ['a URL twice', withWebhooks({ urls: [URL, URL] }), 'webhooks.urls[1]'],
+    ['a private address', withWebhooks({ urls: ['http://10.0.0.1/'] }), 'webhooks.urls[0]'],
+    ['a password in a URL', withWebhooks({ urls: ['https://u:p@example.com/'] }), 'webhooks.urls[0]'],
+    [
+      'a sixth header',
+      withWebhooks({ headers: Object.fromEntries([1, 2, 3, 4, 5, 6].map((n) => [`X-${n}`, 'v'])) }),
+      'webhooks.headers',
+    ],
+    ['a reserved header', withWebhooks({ headers: { Host: 'v' } }), 'webhooks.headers["Host"]'],
+    ['headers that are a list', withWebhooks({ headers: ['X-A: v'] }), 'webhooks.headers'],
+    ['an empty shared secret', withWebhooks({ sharedSecret: '' }), 'webhooks.sharedSecret'],
+    ['a timeout of 0', withWebhooks({ timeout: 0 }), 'webhooks.timeout'],
+    ['a timeout as a string', withWebhooks({ timeout: '5000' }), 'webhooks.timeout'],
+    ['a retry window longer than a timer', withWebhooks({ retryWindow: 2 ** 31 }), 'webhooks.retryWindow'],
+    ['a retry status that is a success', withWebhooks({ retryStatuses: [204] }), 'webhooks.retryStatuses'],
+    ['a retry status of another class', withWebhooks({ retryStatuses: ['4xx'] }), 'webhooks.retryStatuses'],
+    ['a source that is not there', withWebhooks({ sources: ['web'] }), 'webhooks.sources'],
+    ['a list of webhooks without ids', { writeKey: 'wk', webhooks: [webhooks] }, 'webhooks[0].id'],
+    [
+      'a list of webhooks with the same ids',
+      {
+        writeKey: 'wk',
+        webhooks: [
+          { ...webhooks, id: 'crm' },
+          { ...webhooks, id: 'crm' },
+        ],
+      },
+      'webhooks[1].id',
+    ],
+    ['a queue of another kind', { writeKey: 'wk', connection: 'mysql://localhost' }, 'connection'],
+    ['an empty URL of a queue', { writeKey: 'wk', connection: '' }, 'connection'],
+    ['a number as a connection', { writeKey: 'wk', connection: 6379 }, 'connection'],
+    [
+      'an empty folder',
+      { writeKey: 'wk', connection: { embedded: { dataDir: '' } } },
+      'connection.embedded.dataDir',
+    ],
+    ['a flushAt of 0', { writeKey: 'wk', flushAt: 0 }, 'flushAt'],
+    ['a flushAt of 1.5', { writeKey: 'wk', flushAt: 1.5 }, 'flushAt'],
+    ['a negative flushAfter', { writeKey: 'wk', flushAfter: -1 }, 'flushAfter'],
+    ['a flushAfter of NaN', { writeKey: 'wk', flushAfter: NaN }, 'flushAfter'],
+    ['a buffer that is a string', { writeKey: 'wk', maxBufferedBytes: '64 MiB' }, 'maxBufferedBytes'],
+    ['a concurrency of 0', { writeKey: 'wk', concurrency: 0 }, 'concurrency'],
+    ['connections of 0', { writeKey: 'wk', connections: 0 }, 'connections'],
+    ['an endless shutdown', { writeKey: 'wk', shutdownTimeout: Infinity }, 'shutdownTimeout'],
+    ['a context that is a list', { writeKey: 'wk', context: [] }, 'context'],
+    ['a beforeSend that is no function', { writeKey: 'wk', beforeSend: 'drop' }, 'beforeSend'],
+    ['an enabled that is a string', { writeKey: 'wk', enabled: 'true' }, 'enabled'],
+  ])('are refused with %s, by the path, what is expected and what was given', (_, given, path) => {
+    const problem = problemsOf(given).find((one) => one.path === path);
+    expect(problem).toEqual({
+      path,
+      expected: expect.stringMatching(/\S/),
+      given: expect.stringMatching(/\S/),
+    });
+  });
+
+  it('are refused all at once, in one list', () => {
+    const given = { writeKey: '', flushAt: 0, webhooks: { urls: [], sharedSecret: '' }, typo: 1 };
+    expect(problemsOf(given).map(({ path }) => path).sort()).toEqual([
+      'flushAt', 'typo', 'webhooks.sharedSecret', 'webhooks.urls', 'writeKey',
+    ]); // prettier-ignore
+    expect(() => resolveOptions(given, { worker: true })).toThrow(
+      /`flushAt`: expected an integer >= 1, got 0 \(number\)/,
+    );
+  });
+
+  it('are refused without telling a secret, a URL or the value of a header', () => {
+    const given = {
+      sources: [
+        { name: 'a', writeKey: 'token-a' },
+        { name: 'b', writeKey: 'token-a' },
+      ],
+      connection: 'mysql://user:token-b@db/',
+      webhooks: {
+        urls: ['ftp://example.com/token-c', 'https://user:token-d@example.com/', 'token-e'],
+        sharedSecret: ['token-f'],
+        headers: { 'X-A': 'token-g\n' },
+      },
+    };
+    expect(problemsOf(given).length).toBeGreaterThanOrEqual(6);
+    expect(() => resolveOptions(given, { worker: true })).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('token-') }),
+    );
+  });
+
+  it('cannot have the embedded queue in a process that only produces: nobody would deliver', () => {
+    expect(problemsOf({ writeKey: 'wk' }, false).map(({ path }) => path)).toEqual(['connection']);
+    expect(problemsOf({ writeKey: 'wk', connection: 'redis://localhost' }, false)).toEqual([]);
+  });
+});

@@ -1,0 +1,172 @@
+import { existsSync, watch } from 'node:fs';
+import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { createPostgresBackend, withBackend } from 'bullmq';
+import type { AnalyticsError } from '../../src/errors/analytics.error.js';
+import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
+import { GuardedChild } from '../support/child-process.js';
+import { EmbeddedFolders } from '../support/embedded-folder.js';
+
+const { Queue } = withBackend(createPostgresBackend);
+const OPEN_EMBEDDED = new URL('./children/open-embedded.ts', import.meta.url);
+const ADD_JOBS = new URL('./children/add-jobs.ts', import.meta.url);
+
+const folders = new EmbeddedFolders();
+afterAll(() => folders.dispose());
+
+describe('the embedded database', () => {
+  it('is made in a folder that is not there yet, and keeps its jobs when it is closed and opened again', async () => {
+    const dataDir = join(await folders.fresh(), 'further', 'down');
+    const first = await openEmbeddedDatabase({ dataDir });
+    await new Queue('jobs', { connection: first }).add('job', { n: 1 }, { jobId: 'kept' });
+    await first.end();
+
+    const second = await openEmbeddedDatabase({ dataDir });
+    const job = await new Queue('jobs', { connection: second }).getJob('kept');
+    expect(job?.data).toEqual({ n: 1 });
+    await second.end();
+  });
+
+  it('keeps nothing, and writes nothing, with memory://', async () => {
+    const pool = await openEmbeddedDatabase({ dataDir: 'memory://' });
+    const queue = new Queue('jobs', { connection: pool });
+    await queue.add('job', {});
+    expect(await queue.count()).toBe(1);
+    await pool.end();
+    expect(existsSync('memory:')).toBe(false);
+
+    const again = await openEmbeddedDatabase({ dataDir: 'memory://' });
+    expect(await new Queue('jobs', { connection: again }).count()).toBe(0);
+    await again.end();
+  });
+
+  it('can be opened by one process only, and the error names the folder, the process and what to do', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const owner = await GuardedChild.startScript(OPEN_EMBEDDED, [dataDir]);
+    await owner.waitFor(/^open$/);
+    await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject({
+      code: 'EMBEDDED_QUEUE_LOCKED',
+      message: expect.stringMatching(new RegExp(`${dataDir} .*process ${owner.pid},.*folder of its own`)),
+      pid: owner.pid,
+    });
+
+    await owner.stop('SIGKILL');
+    const pool = await openEmbeddedDatabase({ dataDir });
+    await pool.end();
+  });
+
+  it('can be opened once at a time in one process, and again as soon as it is closed', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const pool = await openEmbeddedDatabase({ dataDir });
+    await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject({
+      code: 'EMBEDDED_QUEUE_LOCKED',
+      message: expect.stringContaining(`this process (${process.pid})`),
+    });
+    await Promise.all([pool.end(), pool.end()]);
+    await (await openEmbeddedDatabase({ dataDir })).end();
+  });
+
+  it('is made anew when the first start was killed while it was being made', async () => {
+    const dataDir = await folders.fresh();
+    await mkdir(dataDir);
+    const child = await GuardedChild.startScript(OPEN_EMBEDDED, [dataDir]);
+    await new Promise<void>((resolve) => {
+      const watcher = watch(dataDir, { recursive: true }, (_, name) => {
+        // The template is being unpacked: some of its files are there, the last of them are not.
+        if (!name?.includes(join('postgres', 'base'))) return;
+        watcher.close();
+        resolve();
+      });
+    });
+    await child.stop('SIGKILL');
+    expect(existsSync(join(dataDir, 'unfinished'))).toBe(true);
+    await rm(join(dataDir, 'postgres', 'global'), { recursive: true, force: true });
+
+    const pool = await openEmbeddedDatabase({ dataDir });
+    await new Queue('jobs', { connection: pool }).add('job', {});
+    expect(existsSync(join(dataDir, 'unfinished'))).toBe(false);
+    await pool.end();
+  });
+
+  it('never removes or overwrites a folder that it did not make', async () => {
+    const dataDir = await folders.fresh();
+    await mkdir(join(dataDir, 'postgres'), { recursive: true });
+    await writeFile(join(dataDir, 'postgres', 'precious'), '');
+    await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject({
+      code: 'EMBEDDED_QUEUE_OPEN_FAILED',
+      message: expect.stringContaining('PG_VERSION'),
+    });
+    expect(existsSync(join(dataDir, 'postgres', 'precious'))).toBe(true);
+  });
+
+  it('says what PostgreSQL said when it does not start, and gives the folder free', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const versionFile = join(dataDir, 'postgres', 'PG_VERSION');
+    await chmod(versionFile, 0o600);
+    await writeFile(versionFile, '9\n');
+    const failure = { code: 'EMBEDDED_QUEUE_OPEN_FAILED', message: expect.stringMatching(/version 9/) };
+    await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject(failure);
+    await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject(failure);
+  });
+
+  it('says that the folder cannot be made, and why', async () => {
+    const file = await folders.fresh();
+    await writeFile(file, '');
+    await expect(openEmbeddedDatabase({ dataDir: join(file, 'queue') })).rejects.toMatchObject({
+      code: 'EMBEDDED_QUEUE_OPEN_FAILED',
+      message: expect.stringContaining('ENOTDIR'),
+    });
+  });
+
+  it('acknowledges nothing more once it crashed, and has all that it acknowledged before', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const warnings: AnalyticsError[] = [];
+    const pool = await openEmbeddedDatabase({ dataDir, onWarning: (warning) => warnings.push(warning) });
+    await pool.query('CREATE TABLE filler (text text)');
+    const log = join(dataDir, 'postgres', 'pg_wal');
+    // A log that cannot be written on is what a full disk comes to.
+    await rename(log, `${log}.away`);
+    let acknowledged = 0;
+    const broken = { code: 'EMBEDDED_QUEUE_BROKEN' };
+    await expect(
+      (async () => {
+        for (;;) {
+          await pool.query('INSERT INTO filler VALUES ($1)', ['x'.repeat(100_000)]);
+          acknowledged++;
+        }
+      })(),
+    ).rejects.toMatchObject(broken);
+    await expect(pool.query('SELECT 1')).rejects.toMatchObject(broken);
+    // The upkeep failed in every round of this, and said so once.
+    expect(warnings.map(({ code }) => code)).toEqual(['EMBEDDED_QUEUE_UPKEEP_FAILED']);
+    await pool.end();
+
+    await rename(`${log}.away`, log);
+    const again = await openEmbeddedDatabase({ dataDir });
+    const { rows } = await again.query<{ count: number }>('SELECT count(*)::int AS count FROM filler');
+    expect(rows).toEqual([{ count: acknowledged }]);
+    expect(acknowledged).toBeGreaterThan(0);
+    await again.end();
+  });
+
+  it('has every job that was acknowledged when its process is killed at any moment', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const acknowledged: string[] = [];
+    for (const jobsBeforeKill of [1, 7, 23, 40, 64]) {
+      const child = await GuardedChild.startScript(ADD_JOBS, [dataDir]);
+      for (let n = 0; n < jobsBeforeKill; n++)
+        await child.waitFor(/^added /).then((line) => acknowledged.push(line));
+      await child.stop('SIGKILL');
+      for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
+        if (line.startsWith('added ')) acknowledged.push(line);
+      }
+    }
+    const pool = await openEmbeddedDatabase({ dataDir });
+    const queue = new Queue('jobs', { connection: pool });
+    const kept = new Set((await queue.getWaiting()).map((job) => `added ${job.id ?? ''}`));
+    expect(acknowledged.filter((line) => !kept.has(line))).toEqual([]);
+    expect(acknowledged.length).toBeGreaterThanOrEqual(135);
+    await pool.end();
+  });
+});

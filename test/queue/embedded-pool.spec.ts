@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { createPostgresBackend, type PgPool, withBackend } from 'bullmq';
+import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
+
+const { Queue, Worker } = withBackend(createPostgresBackend);
+
+let pool: PgPool;
+
+beforeEach(async () => {
+  pool = await openEmbeddedDatabase({ dataDir: 'memory://' });
+  await pool.query('CREATE TABLE note (text text NOT NULL)');
+});
+afterEach(() => pool.end());
+
+async function notes(): Promise<string[]> {
+  const { rows } = await pool.query<{ text: string }>('SELECT text FROM note ORDER BY text', []);
+  return rows.map((row) => row.text);
+}
+
+describe('the pool over the embedded database', () => {
+  it('wakes a worker that waits, as soon as a job is added', async () => {
+    const statements = jest.spyOn(pool, 'query');
+    const worker = new Worker('jobs', () => Promise.resolve('done'), { connection: pool, drainDelay: 3600 });
+    const queue = new Queue('jobs', { connection: pool });
+    for (const n of [1, 2]) {
+      // Its last look before it waits; from there on only a notification makes it look again for an hour.
+      while (!statements.mock.calls.some(([text]) => text.includes('AS next_delay')))
+        await pool.query('SELECT 1');
+      const completed = once(worker, 'completed');
+      statements.mockClear();
+      await queue.add('job', { n });
+      expect((await completed)[1]).toBe('done');
+    }
+    await worker.close();
+    await queue.close();
+  });
+
+  it('keeps the statements of others out of a transaction until it has ended', async () => {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    await client.query('INSERT INTO note VALUES ($1)', ['of the transaction']);
+    const other = pool.query('INSERT INTO note VALUES ($1)', ['of another']);
+    // Time enough for the other one to get in between, if anything let it.
+    for (let n = 0; n < 5; n++) await client.query('SELECT 1');
+    await client.query('ROLLBACK');
+    await other;
+    expect(await notes()).toEqual(['of another']);
+    client.release();
+  });
+
+  it('takes the transactions of several clients one after the other', async () => {
+    const write = async (text: string, end: string): Promise<void> => {
+      const client = await pool.connect();
+      await client.query('BEGIN');
+      await client.query('INSERT INTO note VALUES ($1)', [text]);
+      await client.query(end);
+      client.release();
+    };
+    await Promise.all([write('a', 'COMMIT'), write('b', 'ROLLBACK'), write('c', 'COMMIT')]);
+    expect(await notes()).toEqual(['a', 'c']);
+  });
+
+  it('stays in a transaction after ROLLBACK TO a savepoint', async () => {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    await client.query('SAVEPOINT here');
+    await client.query('ROLLBACK TO here');
+    const other = pool.query('INSERT INTO note VALUES ($1)', ['of another']);
+    for (let n = 0; n < 5; n++) await client.query('SELECT 1');
+    await client.query('ROLLBACK');
+    await other;
+    client.release();
+    expect(await notes()).toEqual(['of another']);
+  });
+
+  it('rolls back what a client left open when it was released', async () => {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    await client.query('INSERT INTO note VALUES ($1)', ['left']);
+    client.release();
+    expect(await notes()).toEqual([]);
+  });
+
+  it('goes on after a transaction that failed', async () => {
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    await expect(client.query('INSERT INTO note VALUES ($1)', [null])).rejects.toMatchObject({
+      code: '23502',
+    });
+    await client.query('COMMIT');
+    client.release();
+    expect(await notes()).toEqual([]);
+  });
+
+  it('counts the rows that a statement changed', async () => {
+    await pool.query("INSERT INTO note VALUES ('a'), ('b')");
+    const { rowCount } = await pool.query('UPDATE note SET text = text || $1', ['!']);
+    expect(rowCount).toBe(2);
+  });
+
+  it('has neither statement nor data in its errors', async () => {
+    const error: unknown = await pool
+      .query('SELECT $1::jsonb', ['{"traits":"secret-value\\u0000"}'])
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: '22P05' });
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/secret-value|SELECT/);
+  });
+
+  it('answers what was asked before its end, and refuses what comes after in the words that BullMQ knows', async () => {
+    const before = pool.query<{ one: number }>('SELECT 1 AS one', []);
+    const ended = pool.end();
+    await expect(pool.query('SELECT 1')).rejects.toThrow('after calling end on the pool');
+    await expect(pool.connect()).rejects.toThrow('after calling end on the pool');
+    expect((await before).rows).toEqual([{ one: 1 }]);
+    await ended;
+  });
+});

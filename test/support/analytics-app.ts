@@ -1,0 +1,82 @@
+import { getQueueToken } from '@nestjs/bullmq';
+import {
+  type INestApplicationContext,
+  Module,
+  type ModuleMetadata,
+  type NestApplicationOptions,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import {
+  ANALYTICS_QUEUE,
+  AnalyticsModule,
+  type AnalyticsModuleExtras,
+  type AnalyticsModuleOptions,
+  AnalyticsService,
+} from '../../src/index.js';
+import type { BatchJobQueue } from '../../src/queue/queue-backend.js';
+import { LogLines } from './log-lines.js';
+import { until } from './until.js';
+
+@Module({})
+class AppModule {}
+
+export type AppOptions = AnalyticsModuleOptions & AnalyticsModuleExtras;
+export type BatchJobOf = Awaited<ReturnType<BatchJobQueue['getFailed']>>[number];
+
+/** A Nest application without a web server whose only feature is this module. */
+export class AnalyticsApp {
+  private closing: Promise<void> | undefined;
+
+  private constructor(
+    readonly context: INestApplicationContext,
+    readonly log: LogLines,
+  ) {}
+
+  static start({ isGlobal, worker, ...options }: AppOptions): Promise<AnalyticsApp> {
+    const analytics = AnalyticsModule.forRoot({
+      writeKey: 'wk_test',
+      ...options,
+      ...(isGlobal !== undefined && { isGlobal }),
+      ...(worker !== undefined && { worker }),
+    });
+    return AnalyticsApp.startWith([analytics]);
+  }
+
+  /** Starts an application that has these imports. */
+  static async startWith(imports: NonNullable<ModuleMetadata['imports']>): Promise<AnalyticsApp> {
+    const log = new LogLines();
+    const options: NestApplicationOptions = { logger: log, abortOnError: false };
+    const context = await NestFactory.createApplicationContext({ module: AppModule, imports }, options);
+    return new AnalyticsApp(context, log);
+  }
+
+  get analytics(): AnalyticsService {
+    return this.context.get(AnalyticsService);
+  }
+
+  get queue(): BatchJobQueue {
+    return this.context.get<BatchJobQueue>(getQueueToken(ANALYTICS_QUEUE));
+  }
+
+  /** Resolves when no job waits, is worked on, or will be tried again. */
+  async settled(): Promise<void> {
+    await until(async () => {
+      const { wait, active, delayed } = await this.queue.getJobCounts('wait', 'active', 'delayed');
+      return wait === 0 && active === 0 && delayed === 0 ? true : undefined;
+    });
+  }
+
+  /** Resolves to the jobs that failed for good, as soon as there is one. */
+  failedJobs(): Promise<BatchJobOf[]> {
+    return until(async () => {
+      const jobs = await this.queue.getFailed();
+      return jobs.length > 0 ? jobs : undefined;
+    });
+  }
+
+  /** Safe to call again. */
+  close(): Promise<void> {
+    this.closing ??= this.context.close();
+    return this.closing;
+  }
+}

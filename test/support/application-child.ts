@@ -1,0 +1,39 @@
+import { fileURLToPath } from 'node:url';
+import type { WebhooksOptions } from '../../src/index.js';
+import { GuardedChild } from './child-process.js';
+import type { TestConnection } from './describe-backend.js';
+
+const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
+const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
+
+/** What an application in a process of its own is to do. */
+export interface ApplicationPlan {
+  connection: TestConnection;
+  webhooks: WebhooksOptions;
+  /** @default true */
+  worker?: boolean;
+  flushAfter?: number;
+  shutdownTimeout?: number;
+  /** Takes a message for each of these ids, says `taken`, … */
+  take?: string[];
+  /** … flushes, says `queued`, … */
+  flush?: boolean;
+  /** … and ends: by a signal that its shutdown hooks hear, by a kill, by `app.close()`, or because it has no more to do. */
+  end: 'signal' | 'kill' | 'close' | 'nothing left to do';
+}
+
+/** @param env set in its environment beside what is there */
+export function startApplication(plan: ApplicationPlan, env: NodeJS.ProcessEnv = {}): Promise<GuardedChild> {
+  const args = ['--import', HOOKS, fileURLToPath(APPLICATION), JSON.stringify(plan)];
+  return GuardedChild.start(process.execPath, args, { env: { ...process.env, ...env } });
+}
+
+/** Reads the plan in the process that it was made for. */
+export function planFrom(value: unknown): ApplicationPlan {
+  if (!isPlan(value)) throw new Error('An application needs a plan');
+  return value;
+}
+
+function isPlan(value: unknown): value is ApplicationPlan {
+  return typeof value === 'object' && value !== null && 'connection' in value && 'end' in value;
+}

@@ -1,0 +1,120 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from '@jest/globals';
+import { EmbeddedFolders } from './embedded-folder.js';
+import { PostgresServer } from './postgres-server.js';
+import { REDIS_DATABASES, RedisServer } from './redis-server.js';
+import type { TestServer } from './test-server.js';
+
+/** A value of the option `connection`. */
+export type TestConnection = string | { embedded: { dataDir: string } };
+
+export interface Backend {
+  readonly name: 'embedded' | 'Redis' | 'PostgreSQL';
+  /** Empty for each test, and the same throughout one: what is started anew in a test finds its data. */
+  readonly connection: TestConnection;
+  /** The server behind it, to be made to fail; the embedded database has none. */
+  readonly server: TestServer | undefined;
+}
+
+/** How a test file gets at one kind of backend. */
+interface BackendSource {
+  readonly name: Backend['name'];
+  readonly missing: string | undefined;
+  /** Called once for each test file. */
+  open(): OpenBackend | Promise<OpenBackend>;
+}
+
+interface OpenBackend {
+  readonly server: TestServer | undefined;
+  newConnection(): TestConnection | Promise<TestConnection>;
+  dispose(): Promise<void>;
+}
+
+const SOURCES: BackendSource[] = [
+  { name: 'embedded', missing: undefined, open: openEmbedded },
+  { name: 'Redis', missing: RedisServer.installed ? undefined : 'redis-server', open: openRedis },
+  { name: 'PostgreSQL', missing: PostgresServer.installed ? undefined : 'postgres', open: openPostgres },
+];
+
+/**
+ * Runs a suite on each kind of backend, on servers of its own. Where a server is not installed its
+ * suite is skipped, and fails in continuous integration, where it has to be.
+ */
+export function describeBackend(title: string, define: (backend: Backend) => void): void {
+  for (const source of SOURCES) {
+    if (source.missing === undefined) describeOn(source, title, define);
+    else describeMissing(`${title} on ${source.name}`, source.missing);
+  }
+}
+
+/** Runs a suite that needs a Redis which it starts itself, skipped and failed as above. */
+export function describeRedis(title: string, define: () => void): void {
+  if (RedisServer.installed) describe(title, define);
+  else describeMissing(title, 'redis-server');
+}
+
+function describeOn(source: BackendSource, title: string, define: (backend: Backend) => void): void {
+  describe(`${title} on ${source.name}`, () => {
+    let opened: OpenBackend | undefined;
+    let connection: TestConnection | undefined;
+
+    beforeAll(async () => {
+      opened = await source.open();
+    });
+    beforeEach(async () => {
+      connection = await opened?.newConnection();
+    });
+    afterEach(async () => {
+      opened?.server?.resume();
+      await opened?.server?.start();
+    });
+    afterAll(async () => {
+      await opened?.dispose();
+    });
+
+    define({
+      name: source.name,
+      get connection() {
+        if (connection === undefined) throw new Error('A backend has a connection only while a test runs');
+        return connection;
+      },
+      get server() {
+        return opened?.server;
+      },
+    });
+  });
+}
+
+function describeMissing(title: string, program: string): void {
+  if (process.env.CI === 'true') {
+    it(title, () => {
+      throw new Error(`${program} is not installed, and continuous integration must test with it`);
+    });
+    return;
+  }
+  console.warn(`NOT TESTED: ${title}. Install ${program} to run these tests.`);
+  it.skip(`${title}: ${program} is not installed`, () => undefined);
+}
+
+function openEmbedded(): OpenBackend {
+  const folders = new EmbeddedFolders();
+  return {
+    server: undefined,
+    newConnection: async () => ({ embedded: { dataDir: await folders.copiedDataDir() } }),
+    dispose: () => folders.dispose(),
+  };
+}
+
+async function openRedis(): Promise<OpenBackend> {
+  const server = await RedisServer.create({ appendOnly: true });
+  let database = 0;
+  return {
+    server,
+    newConnection: () => server.url(database++ % REDIS_DATABASES),
+    dispose: () => server.dispose(),
+  };
+}
+
+async function openPostgres(): Promise<OpenBackend> {
+  const server = await PostgresServer.create();
+  return { server, newConnection: () => server.createDatabase(), dispose: () => server.dispose() };
+}

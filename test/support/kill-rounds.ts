@@ -1,0 +1,78 @@
+import { startApplication } from './application-child.js';
+import type { Backend } from './describe-backend.js';
+import { messageIds, receivedIds } from './message-ids.js';
+import { type Stage, webhooksTo } from './stage.js';
+
+export interface KillRounds {
+  rounds: number;
+  /** Decides when each process is killed. */
+  seed: number;
+}
+
+/** What is left to complain about after all rounds. */
+export interface KillReport {
+  /** Messages that were safely in the queue at some time. */
+  acknowledged: number;
+  /** Those of them that never arrived. */
+  lost: string[];
+  /** Jobs that are still in the queue, whatever their state. */
+  left: Record<string, number>;
+}
+
+const MESSAGES = 200;
+/** The latest kill of a flush, in milliseconds after it began. */
+const LONGEST_FLUSH = 40;
+
+/**
+ * Kills an application again and again: each round takes 200 messages and flushes them, and is killed in
+ * turn during the flush, during the deliveries, or as soon as the flush has ended. In the end an application
+ * that nobody kills delivers what is left.
+ */
+export async function runKillRounds(
+  backend: Backend,
+  stage: Stage,
+  { rounds, seed }: KillRounds,
+): Promise<KillReport> {
+  const random = randomFrom(seed);
+  const receiver = await stage.receiver();
+  const options = {
+    connection: backend.connection,
+    // A short deadline makes short locks, so that what a killed process held is soon taken up again.
+    webhooks: webhooksTo(receiver, { timeout: 1_000 }),
+  };
+  const acknowledged: string[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const ids = messageIds(`round-${round}`, MESSAGES);
+    const delivered = receiver.requests.length;
+    const moment = random();
+    const child = await startApplication({ ...options, take: ids, flush: true, end: 'kill' });
+    if (round % 3 === 0) {
+      await child.waitFor(/^taken$/);
+      await new Promise((resolve) => setTimeout(resolve, moment * LONGEST_FLUSH));
+    } else {
+      await child.waitFor(/^queued$/);
+      acknowledged.push(...ids);
+      if (round % 3 === 1) await receiver.received(delivered + Math.floor(moment * MESSAGES));
+    }
+    await child.stop('SIGKILL');
+  }
+  const survivor = await stage.app(options);
+  await survivor.settled();
+  const received = new Set(receivedIds(receiver));
+  return {
+    acknowledged: acknowledged.length,
+    lost: acknowledged.filter((id) => !received.has(id)),
+    left: await survivor.queue.getJobCounts('wait', 'active', 'delayed', 'failed'),
+  };
+}
+
+/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,18 @@
+import type { BatchJobQueue } from '../../src/queue/queue-backend.js';
+import type { Receiver } from './receiver.js';
+
+/** Ids for a number of messages: `a-0`, `a-1`, … */
+export function messageIds(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
+}
+
+/** The ids of the messages in all jobs of a queue that are not settled, sorted. */
+export async function queuedIds(queue: BatchJobQueue): Promise<string[]> {
+  const jobs = await queue.getJobs(['wait', 'active', 'delayed']);
+  return jobs.flatMap((job) => job.data.messages.map(({ id }) => id)).sort();
+}
+
+/** The ids of the messages that a receiver got, each once, sorted. */
+export function receivedIds({ requests }: Receiver): string[] {
+  return [...new Set(requests.map(({ headers }) => String(headers['webhook-id'])))].sort();
+}

@@ -1,0 +1,43 @@
+import type { Backend } from './describe-backend.js';
+import type { Stage } from './stage.js';
+import { webhooksTo } from './stage.js';
+
+/** What an outage under load came to. */
+export interface OutageReport {
+  /** Messages that were tracked and never arrived. */
+  lost: string[];
+  refused: number;
+  pending: number;
+}
+
+/**
+ * Tracks without a pause while the queue's server, where there is one, is killed, stays away, and comes back;
+ * then waits until everything is delivered.
+ */
+export async function runOutage(backend: Backend, stage: Stage, awayFor: number): Promise<OutageReport> {
+  const { server } = backend;
+  const receiver = await stage.receiver();
+  const app = await stage.app({
+    connection: backend.connection,
+    webhooks: webhooksTo(receiver, { timeout: 1_000 }),
+  });
+  const ids: string[] = [];
+  const load = setInterval(() => {
+    for (let n = 0; n < 5; n++) ids.push(app.analytics.track({ userId: 'u1', event: 'Under load' }));
+  }, 10);
+  try {
+    await receiver.received(100);
+    if (server !== undefined) {
+      await server.kill();
+      await new Promise((resolve) => setTimeout(resolve, awayFor));
+      await server.start();
+    }
+    await receiver.received(ids.length);
+  } finally {
+    clearInterval(load);
+  }
+  const { refused, pending } = await app.analytics.flush();
+  await app.settled();
+  const arrived = new Set(receiver.requests.map(({ headers }) => headers['webhook-id']));
+  return { lost: ids.filter((id) => !arrived.has(id)), refused, pending };
+}

@@ -1,0 +1,143 @@
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify, types } from 'node:util';
+import pg from 'pg';
+import { GuardedChild, type ChildOptions } from './child-process.js';
+import { findBinary } from './find-binary.js';
+import { freePort } from './free-port.js';
+import type { TestServer } from './test-server.js';
+
+/** Where Debian and Ubuntu keep what is not on the PATH: one folder for each major version. */
+const VERSIONS_DIR = '/usr/lib/postgresql';
+
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  fsync: 'off',
+  max_connections: '200',
+};
+
+export class PostgresServer implements TestServer {
+  private child: GuardedChild | undefined;
+  private databases = 0;
+
+  private constructor(
+    readonly port: number,
+    private readonly dir: string,
+    private readonly binary: string,
+    private readonly account: ChildOptions,
+  ) {}
+
+  static get installed(): boolean {
+    return findPostgres() !== undefined;
+  }
+
+  /** Makes and starts a server that nobody else uses. */
+  static async create(): Promise<PostgresServer> {
+    const binary = findPostgres();
+    if (binary === undefined) throw new Error(`postgres is neither on the PATH nor in ${VERSIONS_DIR}`);
+    const account = { ...unprivilegedAccount(), cwd: dirname(binary) };
+    const dir = await mkdtemp(join(tmpdir(), 'analytics-postgres-'));
+    if (account.uid !== undefined && account.gid !== undefined) await chown(dir, account.uid, account.gid);
+    const initdb = [
+      '--pgdata',
+      dir,
+      '--username',
+      'postgres',
+      '--auth',
+      'trust',
+      '--no-sync',
+      '--encoding',
+      'UTF8',
+    ];
+    await promisify(execFile)(join(dirname(binary), 'initdb'), [...initdb, '--locale', 'C'], account);
+    const server = new PostgresServer(await freePort(), dir, binary, account);
+    await server.start();
+    return server;
+  }
+
+  url(database = 'postgres'): string {
+    return `postgres://postgres@127.0.0.1:${this.port}/${database}`;
+  }
+
+  /** Makes an empty database, and resolves to its URL. */
+  async createDatabase(): Promise<string> {
+    const name = `test_${++this.databases}`;
+    const client = new pg.Client({ connectionString: this.url() });
+    await client.connect();
+    await client.query(`CREATE DATABASE ${name}`);
+    await client.end();
+    return this.url(name);
+  }
+
+  async start(): Promise<void> {
+    if (this.child) return;
+    const settings = Object.entries({ ...SETTINGS, port: this.port });
+    const args = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    this.child = await GuardedChild.start(this.binary, ['-D', this.dir, ...args], this.account);
+    await this.child.waitFor(/database system is ready to accept connections/);
+    this.child.drain();
+  }
+
+  /** Ends it without waiting for its clients to leave. */
+  async stop(): Promise<void> {
+    this.resume();
+    // PostgreSQL's fast shutdown; on SIGTERM it would wait for its clients.
+    await this.child?.stop('SIGINT');
+    this.child = undefined;
+  }
+
+  async kill(): Promise<void> {
+    this.signal('SIGKILL');
+    await this.child?.exited;
+    this.child = undefined;
+  }
+
+  pause(): void {
+    this.signal('SIGSTOP');
+  }
+
+  resume(): void {
+    this.signal('SIGCONT');
+  }
+
+  async dispose(): Promise<void> {
+    await this.kill();
+    await rm(this.dir, { recursive: true, force: true });
+  }
+
+  /** To the server and to the process that it has for each client. */
+  private signal(signal: NodeJS.Signals): void {
+    if (!this.child) return;
+    const { stdout } = spawnSync('pgrep', ['-P', String(this.child.pid)], { encoding: 'utf8' });
+    for (const pid of [this.child.pid, ...stdout.split('\n').filter(Boolean).map(Number)]) {
+      try {
+        process.kill(pid, signal);
+      } catch (error) {
+        // A client that left in between takes its process along.
+        if (!(types.isNativeError(error) && 'code' in error && error.code === 'ESRCH')) throw error;
+      }
+    }
+  }
+}
+
+/** The binary itself, links followed: the other programs of its version are next to it. */
+function findPostgres(): string | undefined {
+  const versions = existsSync(VERSIONS_DIR) ? readdirSync(VERSIONS_DIR).sort().reverse() : [];
+  const path = findBinary(
+    'postgres',
+    versions.map((version) => join(VERSIONS_DIR, version, 'bin')),
+  );
+  return path === undefined ? undefined : realpathSync(path);
+}
+
+/** PostgreSQL refuses to run as root; a root's test run lends it the account of its package. */
+function unprivilegedAccount(): ChildOptions {
+  if (process.getuid?.() !== 0) return {};
+  const id = (option: string): number =>
+    Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}

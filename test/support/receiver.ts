@@ -1,0 +1,130 @@
+import { EventEmitter, once } from 'node:events';
+import {
+  createServer as createHttpServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
+import type { Socket } from 'node:net';
+
+/** A request as it arrived, byte for byte. */
+export interface ReceivedRequest {
+  method: string;
+  /** Path and query. */
+  url: string;
+  headers: IncomingHttpHeaders;
+  /** Names and values in turn, as they were written. */
+  rawHeaders: string[];
+  body: Buffer;
+  /** Which of the receiver's connections it came on, from 0. */
+  connection: number;
+}
+
+/** A status, a whole response, or a function that writes what it likes (or nothing) itself. */
+export type Answer =
+  | number
+  | { status: number; headers?: Record<string, string | string[]>; body?: string | Buffer }
+  | ((response: ServerResponse, socket: Socket) => void);
+
+export interface ReceiverOptions {
+  /**
+   * What is answered: by a function of the request and its index, or one after the other, the last for
+   * all that follow.
+   *
+   * @default 200
+   */
+  answer?: ((request: ReceivedRequest, index: number) => Answer | Promise<Answer>) | readonly Answer[];
+  /** Listen with TLS. */
+  tls?: ServerOptions;
+  /** @default one that is free */
+  port?: number;
+}
+
+/** A real HTTP(S) server on the loopback interface that records what it receives. */
+export class Receiver {
+  readonly requests: ReceivedRequest[] = [];
+  readonly #server: Server;
+  readonly #sockets: Socket[] = [];
+  readonly #events = new EventEmitter();
+  readonly #options: ReceiverOptions;
+
+  private constructor(options: ReceiverOptions) {
+    this.#options = options;
+    this.#server = options.tls === undefined ? createHttpServer() : createHttpsServer(options.tls);
+    this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      this.#receive(request, response).catch((error: unknown) => {
+        response.destroy(error instanceof Error ? error : new Error(String(error)));
+      });
+    });
+    this.#server.on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+      this.#sockets.push(socket);
+      // Clients that go away are what some tests are about.
+      socket.on('error', () => undefined);
+    });
+  }
+
+  static async start(options: ReceiverOptions = {}): Promise<Receiver> {
+    const receiver = new Receiver(options);
+    receiver.#server.listen(options.port ?? 0, '127.0.0.1');
+    await once(receiver.#server, 'listening');
+    return receiver;
+  }
+
+  /** How many connections were opened so far. */
+  get connections(): number {
+    return this.#sockets.length;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('The receiver is not listening.');
+    return address.port;
+  }
+
+  /** A URL of this receiver. */
+  url(path = '/'): string {
+    return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.port}${path}`;
+  }
+
+  /** Resolves with all requests as soon as `count` have arrived. */
+  async received(count: number): Promise<ReceivedRequest[]> {
+    while (this.requests.length < count) await once(this.#events, 'request');
+    return this.requests;
+  }
+
+  /** Stops listening and ends every connection. */
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #receive(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const connection = this.#sockets.indexOf(incoming.socket);
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
+    const { method = '', url = '', headers, rawHeaders } = incoming;
+    const request = { method, url, headers, rawHeaders, body: Buffer.concat(chunks), connection };
+    const index = this.requests.push(request) - 1;
+    this.#events.emit('request');
+    const answer = await this.#answer(request, index);
+    if (typeof answer === 'function') {
+      answer(response, incoming.socket);
+    } else if (typeof answer === 'number') {
+      response.writeHead(answer).end();
+    } else {
+      response.writeHead(answer.status, answer.headers).end(answer.body);
+    }
+  }
+
+  #answer(request: ReceivedRequest, index: number): Answer | Promise<Answer> {
+    const { answer } = this.#options;
+    if (typeof answer === 'function') return answer(request, index);
+    return answer?.at(Math.min(index, answer.length - 1)) ?? 200;
+  }
+}

@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GuardedChild } from './child-process.js';
+import { findBinary } from './find-binary.js';
+import { freePort } from './free-port.js';
+import type { TestServer } from './test-server.js';
+
+export const REDIS_DATABASES = 1000;
+
+export interface RedisServerOptions {
+  /** Keeps an append-only file, so that a kill loses nothing that was acknowledged. @default false */
+  appendOnly?: boolean;
+}
+
+export class RedisServer implements TestServer {
+  private child: GuardedChild | undefined;
+
+  private constructor(
+    readonly port: number,
+    private readonly dir: string,
+    private readonly appendOnly: boolean,
+  ) {}
+
+  static get installed(): boolean {
+    return findBinary('redis-server') !== undefined;
+  }
+
+  /** Starts a server that nobody else uses. */
+  static async create({ appendOnly = false }: RedisServerOptions = {}): Promise<RedisServer> {
+    const dir = await mkdtemp(join(tmpdir(), 'analytics-redis-'));
+    const server = new RedisServer(await freePort(), dir, appendOnly);
+    await server.start();
+    return server;
+  }
+
+  /** @param database 0 to 999 */
+  url(database = 0): string {
+    return `redis://127.0.0.1:${this.port}/${database}`;
+  }
+
+  async start(): Promise<void> {
+    if (this.child) return;
+    const binary = findBinary('redis-server');
+    if (binary === undefined) throw new Error('redis-server is not on the PATH');
+    const settings = {
+      port: this.port,
+      bind: '127.0.0.1',
+      dir: this.dir,
+      save: '',
+      appendonly: this.appendOnly ? 'yes' : 'no',
+      databases: REDIS_DATABASES,
+    };
+    const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    this.child = await GuardedChild.start(binary, args);
+    await this.child.waitFor(/Ready to accept connections/);
+    this.child.drain();
+  }
+
+  stop(): Promise<void> {
+    return this.end('SIGTERM');
+  }
+
+  kill(): Promise<void> {
+    return this.end('SIGKILL');
+  }
+
+  pause(): void {
+    if (this.child) process.kill(this.child.pid, 'SIGSTOP');
+  }
+
+  resume(): void {
+    if (this.child) process.kill(this.child.pid, 'SIGCONT');
+  }
+
+  async dispose(): Promise<void> {
+    await this.kill();
+    await rm(this.dir, { recursive: true, force: true });
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
+    this.resume();
+    await this.child?.stop(signal);
+    this.child = undefined;
+  }
+}
