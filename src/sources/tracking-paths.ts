@@ -1,0 +1,42 @@
+import type { MessageType } from '../messages/message.types.js';
+
+/** What comes to a path of the tracking API. */
+export type TrackingRoute =
+  | { kind: 'batch'; isImport: boolean }
+  | { kind: 'single'; type: MessageType }
+  /** What browser libraries report of themselves; nobody here reads it. */
+  | { kind: 'metrics' };
+
+const single = (type: MessageType): TrackingRoute => ({ kind: 'single', type });
+
+const ROUTES: ReadonlyMap<string, TrackingRoute> = new Map([
+  ['/v1/batch', { kind: 'batch', isImport: false }],
+  ['/v1/b', { kind: 'batch', isImport: false }],
+  ['/v1/import', { kind: 'batch', isImport: true }],
+  ['/v1/track', single('track')],
+  ['/v1/t', single('track')],
+  ['/v1/identify', single('identify')],
+  ['/v1/i', single('identify')],
+  ['/v1/page', single('page')],
+  ['/v1/p', single('page')],
+  ['/v1/screen', single('screen')],
+  ['/v1/s', single('screen')],
+  ['/v1/group', single('group')],
+  ['/v1/g', single('group')],
+  ['/v1/alias', single('alias')],
+  ['/v1/a', single('alias')],
+  ['/v1/m', { kind: 'metrics' }],
+]);
+
+/**
+ * Finds the route of a request's target; `undefined` where it is none of the API's, and so the host's.
+ *
+ * @param url path and query
+ * @param prefix stands before `/v1/…`
+ */
+export function trackingRoute(url: string, prefix: string): TrackingRoute | undefined {
+  // Most requests of the host are told apart by this.
+  if (!url.startsWith(`${prefix}/v1/`)) return undefined;
+  const path = url.slice(prefix.length).replace(/[?#].*$/s, '');
+  return ROUTES.get(path.endsWith('/') ? path.slice(0, -1) : path);
+}

@@ -1,0 +1,232 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  Body,
+  Controller,
+  HttpCode,
+  type INestApplication,
+  Injectable,
+  Module,
+  Post,
+  UseGuards,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
+import {
+  WebhooksDestination,
+  type WebhooksDestinationOptions,
+} from '../../src/destinations/webhooks/webhooks-destination.js';
+import type { UrlOutcome } from '../../src/destinations/destination.js';
+import { InvalidSecretError, webhookSignatureGuard } from '../../src/index.js';
+import { LogLines } from '../support/log-lines.js';
+
+const KEY = Buffer.alloc(32, 7);
+const STANDARD_SECRET = `whsec_${KEY.toString('base64')}`;
+// Serialised in another way than any parser would serialise it again.
+const BODY = '{ "event": "Zo\\u00eb 🚀",  "n": 1.0 }';
+
+@Injectable()
+class Secrets {
+  shared = 'teehee';
+  standard = [STANDARD_SECRET];
+
+  find(): Promise<string> {
+    return Promise.resolve(this.shared);
+  }
+}
+
+@Controller()
+class ReceiverController {
+  readonly received: unknown[] = [];
+
+  @UseGuards(webhookSignatureGuard({ sharedSecret: ['newer', 'teehee'] }))
+  @HttpCode(200)
+  @Post('by-value')
+  byValue(@Body() body: unknown): void {
+    this.received.push(body);
+  }
+
+  @UseGuards(webhookSignatureGuard({ sharedSecret: (_, app) => app.get(Secrets, { strict: false }).find() }))
+  @HttpCode(200)
+  @Post('by-function')
+  byFunction(@Body() body: unknown): void {
+    this.received.push(body);
+  }
+
+  @UseGuards(webhookSignatureGuard({ standardWebhooks: { secret: STANDARD_SECRET, tolerance: 60 } }))
+  @HttpCode(200)
+  @Post('standard')
+  standard(@Body() body: unknown): void {
+    this.received.push(body);
+  }
+
+  @UseGuards(
+    webhookSignatureGuard({
+      sharedSecret: 'teehee',
+      standardWebhooks: { secret: (_, app) => app.get(Secrets, { strict: false }).standard },
+    }),
+  )
+  @HttpCode(200)
+  @Post('both')
+  both(@Body() body: unknown): void {
+    this.received.push(body);
+  }
+}
+
+@Module({ controllers: [ReceiverController], providers: [Secrets] })
+class ReceiverModule {}
+
+const PLATFORMS = [
+  ['Express', () => new ExpressAdapter()],
+  ['Fastify', () => new FastifyAdapter()],
+] as const;
+
+describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => {
+  let client: WebhookClient;
+  let log: LogLines;
+  let app: INestApplication;
+  let url: string;
+
+  beforeEach(() => {
+    client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
+    log = new LogLines();
+  });
+
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await client.close();
+    await app.close();
+  });
+
+  async function start(bodies: { rawBody?: boolean | undefined; bodyParser?: boolean }): Promise<void> {
+    const options = { logger: log, ...bodies };
+    app = await NestFactory.create(ReceiverModule, createAdapter(), options);
+    await app.listen(0, '127.0.0.1');
+    url = await app.getUrl();
+  }
+
+  const received = (): unknown[] => app.get(ReceiverController).received;
+
+  function destination(path: string, options: Partial<WebhooksDestinationOptions>): WebhooksDestination {
+    const defaults = {
+      id: 'crm',
+      urls: [new URL(path, url)],
+      headers: {},
+      sharedSecret: undefined,
+      timeout: 5_000,
+      retryWindow: 14_400_000,
+      retryStatuses: ['5xx' as const],
+    };
+    return new WebhooksDestination({ ...defaults, ...options }, client);
+  }
+
+  async function deliver(path: string, options: Partial<WebhooksDestinationOptions>): Promise<UrlOutcome> {
+    const attempt = { isLast: false, signal: new AbortController().signal };
+    const message = { id: 'm-1', body: BODY, outcomes: [] };
+    const result = await destination(path, options).deliver(message, attempt);
+    const [outcome] = result?.outcomes ?? [];
+    if (outcome === undefined) throw new Error('There was no attempt.');
+    return outcome;
+  }
+
+  describe('with raw bodies', () => {
+    beforeEach(() => start({ rawBody: true }));
+
+    it.each(['by-value', 'by-function', 'both'])(
+      'lets deliveries in that are signed with the shared secret (%s)',
+      async (path) => {
+        const signed = { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } };
+        expect(await deliver(path, signed)).toMatchObject({ class: 'delivered', status: 200 });
+        expect(received()).toEqual([{ event: 'Zoë 🚀', n: 1 }]);
+      },
+    );
+
+    it.each(['by-value', 'by-function', 'standard', 'both'])(
+      'answers 401 to what is not signed, or with another secret (%s)',
+      async (path) => {
+        const forged = { sharedSecret: 'Teehee', standardWebhooks: { keys: [Buffer.alloc(32, 8)] } };
+        expect(await deliver(path, {})).toMatchObject({ class: 'permanent', status: 401 });
+        expect(await deliver(path, forged)).toMatchObject({ class: 'permanent', status: 401 });
+        expect(received()).toEqual([]);
+      },
+    );
+
+    it('lets in deliveries that are signed as Standard Webhooks', async () => {
+      const rotated = { standardWebhooks: { keys: [Buffer.alloc(32, 8), KEY] } };
+      expect(await deliver('standard', rotated)).toMatchObject({ class: 'delivered', status: 200 });
+      expect(received()).toHaveLength(1);
+    });
+
+    it('says what is wrong with a Standard Webhook, such as its age', async () => {
+      const now = Date.now();
+      jest.spyOn(Date, 'now').mockImplementation(() => now);
+      const signed = destination('standard', { standardWebhooks: { keys: [KEY] } });
+      const [explained] = signed.explain({ messageId: 'm-1', body: BODY });
+      const headers = explained?.headers.filter(([name]) => name !== 'connection');
+      const request = { method: 'POST', headers: headers ?? [], body: BODY };
+      jest.spyOn(Date, 'now').mockImplementation(() => now + 62_000);
+      const response = await fetch(`${url}/standard`, request);
+      expect(response.status).toBe(401);
+      expect(await response.json()).toMatchObject({
+        message: expect.stringContaining('signed too long ago'),
+      });
+      jest.spyOn(Date, 'now').mockImplementation(() => now + 59_000);
+      expect((await fetch(`${url}/standard`, request)).status).toBe(200);
+    });
+
+    it('wants both signatures where both are configured', async () => {
+      expect(await deliver('both', { sharedSecret: 'teehee' })).toMatchObject({ status: 401 });
+      expect(await deliver('both', { standardWebhooks: { keys: [KEY] } })).toMatchObject({ status: 401 });
+      expect(received()).toEqual([]);
+    });
+
+    it('answers a request without a body, or with one that is not parsed, without an error of its own', async () => {
+      const empty = await fetch(`${url}/by-value`, { method: 'POST' });
+      expect(empty.status).toBe(401);
+      const text = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: BODY };
+      expect([401, 415]).toContain((await fetch(`${url}/by-value`, text)).status);
+      expect(log.errors).toEqual([]);
+    });
+
+    it('takes a secret that is not there for a fault of the receiver: 500, so that it comes again', async () => {
+      Object.assign(app.get(Secrets), { shared: '', standard: [] });
+      const signed = { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } };
+      expect(await deliver('by-function', signed)).toMatchObject({ class: 'retry', status: 500 });
+      expect(await deliver('both', signed)).toMatchObject({ class: 'retry', status: 500 });
+      expect(log.errors.join()).toContain('Expected `sharedSecret` to be a non-empty string');
+      expect(log.errors.join()).toContain('Expected `standardWebhooks.secret` to be');
+      expect(received()).toEqual([]);
+    }); // prettier-ignore
+  });
+
+  it.each<[boolean | undefined, boolean]>([
+    [undefined, true],
+    [false, true],
+    [true, false],
+  ])(
+    'says what to do where raw bodies are not kept (rawBody %j, bodyParser %j)',
+    async (rawBody, bodyParser) => {
+      await start({ rawBody, bodyParser });
+      const outcome = await deliver('by-value', { sharedSecret: 'teehee' });
+      expect(outcome).toMatchObject({ class: 'retry', status: 500 });
+      expect(log.errors.join()).toContain('NestFactory.create(AppModule, { rawBody: true })');
+      expect(received()).toEqual([]);
+    },
+  );
+});
+
+describe('a guard', () => {
+  it.each<[string, Parameters<typeof webhookSignatureGuard>[0]]>([
+    ['no secret at all', {}],
+    ['an empty secret', { sharedSecret: '' }],
+    ['no secrets', { sharedSecret: [] }],
+    ['an empty one of several', { sharedSecret: ['teehee', ''] }],
+    ['a plain text for Standard Webhooks', { standardWebhooks: { secret: 'teehee' } }],
+    ['an empty secret beside a good one', { sharedSecret: '', standardWebhooks: { secret: STANDARD_SECRET } }],
+    ['an unset variable beside a good one', { sharedSecret: undefined, standardWebhooks: { secret: STANDARD_SECRET } }],
+  ])('cannot be made with %s', (_, options) => {
+    expect(() => webhookSignatureGuard(options)).toThrow(InvalidSecretError);
+    expect(() => webhookSignatureGuard(options)).not.toThrow(/teehee/);
+  }); // prettier-ignore
+});

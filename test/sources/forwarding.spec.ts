@@ -1,0 +1,218 @@
+import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { isRefused } from '../../src/destinations/tracking-api/refused-messages.js';
+import type { AppOptions } from '../support/analytics-app.js';
+import { GuardedChild } from '../support/child-process.js';
+import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { freePort } from '../support/free-port.js';
+import { messageIn } from '../support/received-message.js';
+import type { Answer, ReceivedRequest, Receiver } from '../support/receiver.js';
+import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { basic } from './tracking-server.js';
+
+const API = new URL('./children/tracking-api.ts', import.meta.url);
+const TIMEOUT = 90_000;
+const LONG_AGO = '2012-12-02T00:30:08.276Z';
+const MAX_BATCH_BYTES = 512_000;
+
+const folders = new EmbeddedFolders();
+const stage = new Stage();
+let connection: { embedded: { dataDir: string } };
+
+beforeEach(async () => {
+  connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+});
+afterAll(() => folders.dispose());
+
+function appOf(endpoint: string, options: AppOptions = {}): ReturnType<Stage['app']> {
+  return stage.app({ connection, endpoint, ...options });
+}
+
+/** The messages of a request. */
+function batchOf({ body }: ReceivedRequest): unknown[] {
+  const parsed: unknown = JSON.parse(body.toString());
+  if (typeof parsed !== 'object' || parsed === null || !('batch' in parsed) || !Array.isArray(parsed.batch)) {
+    throw new Error('This is no batch');
+  }
+  expect(Object.keys(parsed)).toEqual(['batch']);
+  return parsed.batch;
+}
+
+describe('forwarding to an `endpoint`', () => {
+  it('posts a batch as it was taken, `integrations` included, with the write key of its source', async () => {
+    const remote = await stage.receiver();
+    const app = await appOf(remote.url('/base/'), {
+      writeKey: undefined,
+      sources: [
+        { name: 'web', writeKey: 'wk_web', schema: { Blocked: false, Partly: { Webhooks: false } } },
+        { name: 'mobile', writeKey: 'wk_mobile' },
+      ],
+    });
+    const integrations = { All: false, Mixpanel: true };
+    app.analytics.track({
+      userId: 'u1',
+      event: 'Opened',
+      timestamp: LONG_AGO,
+      integrations,
+      messageId: 'm1',
+    });
+    app.analytics.track({ userId: 'u1', event: 'Blocked' });
+    app.analytics.track({ userId: 'u1', event: 'Partly', integrations: { Other: true } });
+    app.analytics.page({ anonymousId: 'a1', name: 'Home', properties: { path: '/' } });
+    await app.analytics.flush();
+    const [request] = await remote.received(1);
+    if (request === undefined) throw new Error('Nothing was forwarded');
+
+    expect(request).toMatchObject({ method: 'POST', url: '/base/v1/batch' });
+    expect(request.headers).toMatchObject({
+      'content-type': 'application/json',
+      'user-agent': 'NestAnalytics/1.0',
+      ...basic('wk_web'),
+    });
+    const [opened, partly, page, ...rest] = batchOf(request);
+    expect(opened).toEqual({
+      type: 'track',
+      messageId: 'm1',
+      timestamp: LONG_AGO,
+      userId: 'u1',
+      event: 'Opened',
+      properties: {},
+      context: { library: expect.objectContaining({ name: 'nestjs-analytics' }) },
+      integrations,
+    });
+    expect(partly).toMatchObject({ event: 'Partly', integrations: { Other: true, Webhooks: false } });
+    expect(page).toMatchObject({ type: 'page', anonymousId: 'a1', properties: { path: '/' } });
+    expect(rest).toEqual([]);
+    expect(app.analytics.usage()).toEqual({ received: 4, filtered: 1 });
+
+    app.analytics.source('mobile').track({ userId: 'u1', event: 'Opened' });
+    await app.analytics.flush();
+    const [, second] = await remote.received(2);
+    expect(second?.headers).toMatchObject(basic('wk_mobile'));
+  });
+
+  it('sends no more than 500 KB at once', async () => {
+    const remote = await stage.receiver();
+    const app = await appOf(remote.url());
+    const properties = { filler: 'x'.repeat(30_000) };
+    for (let n = 0; n < 40; n++) app.analytics.track({ userId: 'u1', event: 'Large', properties });
+    await app.analytics.flush();
+    await app.settled();
+    expect(remote.requests.flatMap(batchOf)).toHaveLength(40);
+    const largest = Math.max(...remote.requests.map(({ body }) => body.length));
+    expect(largest).toBeLessThanOrEqual(MAX_BATCH_BYTES);
+    expect(largest).toBeGreaterThan(300_000);
+  });
+
+  it(
+    'sends the same batch again that was answered 503',
+    async () => {
+      const remote = await stage.receiver({ answer: [503, 200] });
+      const app = await appOf(remote.url());
+      app.analytics.track({ userId: 'u1', event: 'Opened' });
+      app.analytics.track({ userId: 'u1', event: 'Closed' });
+      await app.analytics.flush();
+      const [first, second] = await remote.received(2);
+      await app.settled();
+      expect(second?.body).toEqual(first?.body);
+      expect(remote.requests).toHaveLength(2);
+    },
+    TIMEOUT,
+  );
+
+  it('keeps as failed what was refused for good: a batch, or single messages of one', async () => {
+    const list = { success: true, refused: [{ index: 1, code: 'INVALID_MESSAGE', message: 'Expected …' }] };
+    const answers: Answer[] = [{ status: 200, body: JSON.stringify(list) }, 401];
+    const remote = await stage.receiver({ answer: answers });
+    const app = await appOf(remote.url());
+    for (const messageId of ['m0', 'm1', 'm2']) app.analytics.track({ userId: 'u1', event: 'x', messageId });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    expect(job?.data.messages).toMatchObject([
+      { id: 'm1', outcomes: [{ class: 'permanent', status: 200, attempt: 1 }] },
+    ]);
+
+    app.analytics.track({ userId: 'u1', event: 'x', messageId: 'm3' });
+    await app.analytics.flush();
+    const jobs = await until(async () => {
+      const failed = await app.failedJobs();
+      return failed.length === 2 ? failed : undefined;
+    });
+    const ids = jobs.flatMap(({ data }) => data.messages.map(({ id }) => id)).sort();
+    expect(ids).toEqual(['m1', 'm3']);
+  });
+
+  it('counts a deletion as refused, and says where it belongs', async () => {
+    const remote = await stage.receiver();
+    const app = await appOf(remote.url());
+    app.analytics.delete({ userId: 'u1' });
+    expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
+    expect(await app.log.line(/refused: a deletion cannot be forwarded/)).toContain('behind `endpoint`');
+  });
+
+  it(
+    'brings each message from application to application to receiver, though the API is killed on the way',
+    async () => {
+      const receiver = await stage.receiver();
+      const port = await freePort();
+      const args = [String(port), await folders.copiedDataDir(), 'wk_test', receiver.url()];
+      const startApi = async (): Promise<GuardedChild> => {
+        const child = await GuardedChild.startScript(API, args);
+        await child.waitFor(/open/);
+        child.drain();
+        return child;
+      };
+      const killed = await startApi();
+      const app = await appOf(`http://127.0.0.1:${port}`);
+      const ids: string[] = [];
+      const send = (count: number): void => {
+        for (let n = 0; n < count; n++) {
+          ids.push(app.analytics.track({ userId: 'u1', event: `Event ${ids.length}`, timestamp: LONG_AGO }));
+        }
+      };
+      send(200);
+      await app.analytics.flush();
+      await receiver.received(20);
+      send(100);
+      await killed.stop('SIGKILL');
+      send(100);
+      await app.analytics.flush();
+
+      const restarted = await startApi();
+      const messages = await all(receiver, ids);
+      expect(messages.every(({ timestamp }) => timestamp === LONG_AGO)).toBe(true);
+      await app.settled();
+      expect(await app.queue.getFailedCount()).toBe(0);
+      await restarted.stop('SIGKILL');
+    },
+    TIMEOUT,
+  );
+
+  /** Resolves once all of these were delivered: at least once each. */
+  function all(receiver: Receiver, ids: string[]): Promise<ReturnType<typeof messageIn>[]> {
+    return until(() => {
+      const messages = receiver.requests.map(messageIn);
+      const received = new Set(messages.map(({ messageId }) => messageId));
+      return ids.every((id) => received.has(id)) ? messages : undefined;
+    });
+  }
+});
+
+describe('the messages that an answer lists as refused', () => {
+  const entry = (index: number): string => `{"index":${index},"code":"X","message":"Expected …"}`;
+  const list = (indexes: number[]): string => `{"success":true,"refused":[${indexes.map(entry).join(',')}]}`;
+
+  it.each([
+    ['none, in an answer without a list', '{"success":true}', []],
+    ['none, in the answer of another service', 'OK', []],
+    ['none, without an answer', undefined, []],
+    ['those listed', list([0, 3]), [0, 3]],
+    [
+      'all from the last that can be read, where the list is cut off',
+      list([1, 3]).slice(0, -10),
+      [1, 3, 4, 5],
+    ],
+  ])('are %s', (_case, excerpt, refused) => {
+    expect([0, 1, 2, 3, 4, 5].filter(isRefused(excerpt))).toEqual(refused);
+  });
+});

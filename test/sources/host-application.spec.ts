@@ -1,0 +1,262 @@
+import {
+  Body,
+  type CanActivate,
+  Controller,
+  ForbiddenException,
+  Get,
+  type INestApplication,
+  type PipeTransform,
+  Post,
+  RequestMethod,
+  UnprocessableEntityException,
+  VersioningType,
+} from '@nestjs/common';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { AnalyticsModule, UnsupportedAdapterError } from '../../src/index.js';
+import { mountTrackingDoor } from '../../src/sources/mount-tracking-door.js';
+import { TrackingDoor } from '../../src/sources/tracking-door.js';
+import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { LogLines } from '../support/log-lines.js';
+import { messageIn } from '../support/received-message.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { basic, PLATFORMS, type ServerOptions, TrackingServer } from './tracking-server.js';
+
+const HEADERS = basic('wk_test');
+const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
+
+@Controller({ path: 'orders', version: '2' })
+class OrdersController {
+  @Post()
+  create(@Body() body: unknown): { got: unknown } {
+    return { got: body };
+  }
+
+  @Get()
+  list(): string[] {
+    return [];
+  }
+}
+
+class NobodyGuard implements CanActivate {
+  canActivate(): boolean {
+    throw new ForbiddenException();
+  }
+}
+
+class NothingPipe implements PipeTransform {
+  transform(): never {
+    throw new UnprocessableEntityException();
+  }
+}
+
+describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
+  const stage = new Stage();
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  async function start(
+    options: Partial<ServerOptions>,
+  ): Promise<{ server: TrackingServer; receiver: Receiver }> {
+    const receiver = await stage.receiver();
+    const server = await stage.add(
+      TrackingServer.start({
+        platform,
+        host: { controllers: [OrdersController] },
+        ...options,
+        analytics: {
+          writeKey: 'wk_test',
+          webhooks: webhooksTo(receiver),
+          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          ...options.analytics,
+        },
+      }),
+    );
+    return { server, receiver };
+  }
+
+  it('keeps its paths whatever prefix, versioning, guards and pipes the host has, and disturbs none', async () => {
+    const { server, receiver } = await start({
+      configure: (app) => {
+        app.setGlobalPrefix('api', { exclude: [{ path: 'health', method: RequestMethod.GET }] });
+        app.enableVersioning({ type: VersioningType.URI });
+        app.useGlobalGuards(new NobodyGuard());
+        app.useGlobalPipes(new NothingPipe());
+      },
+    });
+    expect(await server.post('/v1/batch', { batch: [TRACK] }, HEADERS)).toMatchObject({ status: 200 });
+    expect((await receiver.received(1)).map((request) => messageIn(request).event)).toEqual(['Opened']);
+    expect(await server.post('/api/v2/orders', {})).toMatchObject({ status: 403 });
+    expect(await server.post('/api/v1/batch', { batch: [TRACK] }, HEADERS)).toMatchObject({ status: 404 });
+  });
+
+  it('leaves parsing the bodies of its own routes to the host, with its limits', async () => {
+    const { server, receiver } = await start({
+      configure: (app) => {
+        app.enableVersioning({ type: VersioningType.HEADER, header: 'x-version' });
+      },
+    });
+    const version = { 'x-version': '2' };
+    expect(await server.post('/orders', { id: 1 }, version)).toMatchObject({
+      status: 201,
+      body: { got: { id: 1 } },
+    });
+    expect(await server.post('/orders', '{"id":', version)).toMatchObject({ status: 400 });
+    // Their own limits, which lie below this API's on one and above it on the other.
+    const large = { filler: 'x'.repeat(1_500_000) };
+    expect(await server.post('/orders', large, version)).toMatchObject({ status: 413 });
+    const batch = [{ ...TRACK, properties: { filler: 'x'.repeat(30_000) } }];
+    const full = { batch: Array.from({ length: 12 }, () => batch).flat() };
+    expect(await server.post('/v1/batch', full, { ...HEADERS, ...version })).toMatchObject({
+      status: 200,
+      body: { success: true },
+    });
+    await receiver.received(12);
+  });
+
+  it('lets pages of any origin send where the host is strict with its own routes', async () => {
+    const { server, receiver } = await start({
+      configure: (app) => {
+        app.enableCors({ origin: 'https://admin.example', credentials: true });
+        app.enableCsrfProtection();
+      },
+    });
+    const fromPage = { origin: 'https://shop.example', 'sec-fetch-site': 'cross-site' };
+    const preflight = (path: string) =>
+      server.send(path, {
+        method: 'OPTIONS',
+        headers: { ...fromPage, 'access-control-request-method': 'POST' },
+      });
+    const allowed = await preflight('/v1/t');
+    expect(allowed.status).toBe(204);
+    expect(allowed.headers.get('access-control-allow-origin')).toBe('*');
+    expect(allowed.headers.has('access-control-allow-credentials')).toBe(false);
+
+    const taken = await server.post('/v1/t', TRACK, { ...HEADERS, ...fromPage });
+    expect(taken.status).toBe(200);
+    expect(taken.headers.get('access-control-allow-origin')).toBe('*');
+    expect(taken.headers.has('access-control-allow-credentials')).toBe(false);
+    await receiver.received(1);
+
+    const host = await preflight('/orders');
+    expect(host.headers.get('access-control-allow-origin')).toBe('https://admin.example');
+    expect(await server.post('/orders', {}, fromPage)).toMatchObject({ status: 403 });
+  });
+
+  it('serves under a path of its own where one is given', async () => {
+    const { server, receiver } = await start({ analytics: { trackingApi: { path: '/events/' } } });
+    expect(await server.post('/events/v1/track', TRACK, HEADERS)).toMatchObject({ status: 200 });
+    expect(await server.post('/v1/track', TRACK, HEADERS)).toMatchObject({ status: 404 });
+    await receiver.received(1);
+  });
+
+  it('is not there unless it is asked for', async () => {
+    const { server } = await start({ analytics: { trackingApi: false } });
+    expect(await server.post('/v1/track', TRACK, HEADERS)).toMatchObject({ status: 404 });
+  });
+
+  it('answers 429 with the seconds to wait past the rate limit of a key, and serves the other keys', async () => {
+    const { server, receiver } = await start({
+      analytics: {
+        sources: [
+          { name: 'busy', writeKey: 'wk_busy' },
+          { name: 'quiet', writeKey: 'wk_quiet' },
+        ],
+        writeKey: undefined,
+        trackingApi: { rateLimit: 2 },
+      },
+    });
+    const batch = { batch: [TRACK, TRACK, TRACK, TRACK, TRACK] };
+    expect(await server.post('/v1/batch', batch, basic('wk_busy'))).toMatchObject({ status: 200 });
+    const limited = await server.post('/v1/track', TRACK, basic('wk_busy'));
+    expect(limited).toMatchObject({ status: 429, body: { success: false, code: 'RATE_LIMITED' } });
+    expect(limited.headers.get('retry-after')).toMatch(/^[12]$/);
+    expect(await server.post('/v1/track', TRACK, basic('wk_quiet'))).toMatchObject({ status: 200 });
+    await receiver.received(6);
+  });
+
+  it('serves an application that a testing module has made', async () => {
+    const receiver = await stage.receiver();
+    const testing = await Test.createTestingModule({
+      imports: [
+        AnalyticsModule.forRoot({
+          writeKey: 'wk_test',
+          webhooks: webhooksTo(receiver),
+          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          trackingApi: true,
+        }),
+      ],
+    }).compile();
+    const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter();
+    const app: INestApplication = testing.createNestApplication(adapter, { logger: false });
+    await stage.add(Promise.resolve(app));
+    await app.listen(0, '127.0.0.1');
+    const answer = await fetch(new URL('/v1/t', await app.getUrl()), {
+      method: 'POST',
+      headers: HEADERS,
+      body: JSON.stringify(TRACK),
+    });
+    expect(answer.status).toBe(200);
+    await receiver.received(1);
+  });
+});
+
+describe('the tracking API', () => {
+  const stage = new Stage();
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  it('comes before the parsers of an Express application that was made outside of Nest', async () => {
+    const express = new ExpressAdapter();
+    express.useBodyParser('json', false, { type: () => true });
+    const receiver = await stage.receiver();
+    const app = await stage.add(
+      NestFactory.create(
+        AnalyticsModule.forRoot({
+          writeKey: 'wk_test',
+          webhooks: webhooksTo(receiver),
+          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          trackingApi: true,
+        }),
+        express,
+        { logger: false },
+      ),
+    );
+    await app.listen(0, '127.0.0.1');
+    const answer = await fetch(new URL('/v1/t', await app.getUrl()), {
+      method: 'POST',
+      headers: HEADERS,
+      body: JSON.stringify(TRACK),
+    });
+    expect(answer.status).toBe(200);
+    await receiver.received(1);
+  });
+
+  it('is without effect in an application that has no web server', async () => {
+    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    const app = await stage.app({ connection, trackingApi: true });
+    app.analytics.track(TRACK);
+    expect(await app.analytics.flush()).toMatchObject({ refused: 0 });
+  });
+
+  it('says which web servers it serves on where there is another', () => {
+    class OtherAdapter extends ExpressAdapter {
+      override getInstance(): never {
+        return {} as never;
+      }
+      override getType(): string {
+        return 'other';
+      }
+    }
+    const host = new HttpAdapterHost();
+    host.httpAdapter = new OtherAdapter();
+    const door = new TrackingDoor({ handle: () => Promise.reject(new Error('unused')) }, '', new LogLines());
+    expect(() => {
+      mountTrackingDoor(host, door);
+    }).toThrow(UnsupportedAdapterError);
+  });
+});
