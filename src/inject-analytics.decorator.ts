@@ -1,0 +1,18 @@
+import { Inject } from '@nestjs/common';
+import { AnalyticsService } from './analytics.service.js';
+
+/** The token under which the client of a source is provided. */
+export function getAnalyticsToken(source: string): string {
+  return `nestjs-analytics:source:${source}`;
+}
+
+/**
+ * Injects the client of a source; of the first one, when none is named. With `forRootAsync`, the names of
+ * the sources are given in the extra `sourceNames`.
+ *
+ * @example
+ * constructor(@InjectAnalytics('mobile') private readonly analytics: AnalyticsService) {}
+ */
+export function InjectAnalytics(source?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(source === undefined ? AnalyticsService : getAnalyticsToken(source));
+}

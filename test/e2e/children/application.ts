@@ -1,0 +1,33 @@
+/**
+ * An application in a process of its own. Its one argument is an `ApplicationPlan` as JSON; it prints what
+ * it has come to, one word a line: `started`, `taken`, `queued`, and last `exit` with the code.
+ */
+import 'reflect-metadata';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AnalyticsModule, AnalyticsService } from '../../../src/index.js';
+import { planFrom } from '../../support/application-child.js';
+
+const [argument = ''] = process.argv.slice(2);
+const { take = [], flush, end, worker = true, ...options } = planFrom(JSON.parse(argument));
+
+@Module({ imports: [AnalyticsModule.forRoot({ writeKey: 'wk_test', ...options, worker })] })
+class AppModule {}
+
+process.on('exit', (code) => {
+  console.log(`exit ${code}`);
+});
+const app = await NestFactory.createApplicationContext(AppModule, { logger: ['warn', 'error', 'fatal'] });
+if (end === 'signal') app.enableShutdownHooks();
+console.log('started');
+
+const analytics = app.get(AnalyticsService);
+for (const messageId of take) analytics.track({ userId: 'u1', event: 'Taken', messageId });
+console.log('taken');
+if (flush === true) {
+  await analytics.flush();
+  console.log('queued');
+}
+if (end === 'close') await app.close();
+// Something that keeps the process running until it is ended, as a web server would.
+if (end === 'signal' || end === 'kill') setInterval(() => undefined, 60_000);

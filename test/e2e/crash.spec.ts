@@ -1,0 +1,17 @@
+import { expect, it } from '@jest/globals';
+import { describeBackend } from '../support/describe-backend.js';
+import { runKillRounds } from '../support/kill-rounds.js';
+import { Stage } from '../support/stage.js';
+
+const ROUNDS = 10;
+const SEED = 20_261_121;
+
+describeBackend('a crash', (backend) => {
+  const stage = new Stage();
+
+  it('loses nothing that was in the queue, however often it happens', async () => {
+    const report = await runKillRounds(backend, stage, { rounds: ROUNDS, seed: SEED });
+    expect(report.acknowledged).toBeGreaterThan(0);
+    expect(report).toMatchObject({ lost: [], left: { wait: 0, active: 0, delayed: 0, failed: 0 } });
+  }, 120_000);
+});

@@ -1,0 +1,31 @@
+import { describe, expect, it } from '@jest/globals';
+import { startApplication } from '../support/application-child.js';
+import { MEMORY } from '../support/memory-connection.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+describe('DEBUG=analytics', () => {
+  const stage = new Stage();
+
+  it('tells the way of a message: taken, flushed, queued, retried, delivered', async () => {
+    const receiver = await stage.receiver({ answer: [503, 200] });
+    const child = await startApplication(
+      {
+        connection: MEMORY,
+        webhooks: webhooksTo(receiver, { retryWindow: 20_000, sharedSecret: 'signing-token' }),
+        take: ['my-message'],
+        flush: true,
+        end: 'kill',
+      },
+      { DEBUG: 'analytics' },
+    );
+    const story = [
+      await child.waitFor(/analytics taken track my-message from default/),
+      await child.waitFor(/analytics flushed 1 messages of default for webhooks/),
+      await child.waitFor(/analytics queued 1 messages/),
+      await child.waitFor(/analytics retried my-message \(\w+: 503\)/),
+      await child.waitFor(/analytics delivered my-message \(\w+: 200\)/),
+    ];
+    await child.stop('SIGKILL');
+    expect(story.join('\n')).not.toMatch(/signing-token|127\.0\.0\.1/);
+  });
+});

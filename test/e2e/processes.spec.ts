@@ -1,0 +1,92 @@
+import { expect, it } from '@jest/globals';
+import { startApplication } from '../support/application-child.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { ifServer, type ServerBackend } from '../support/if-server.js';
+import { messageIds, queuedIds, receivedIds } from '../support/message-ids.js';
+import { lookIntoQueue } from '../support/open-queue.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+/** Not a multiple of the 20 that trigger a flush: some are still in the buffer when the process ends. */
+const IDS = messageIds('m', 45);
+
+describeBackend('a process', (backend) => {
+  const stage = new Stage();
+
+  it('hands all that it took to the queue before SIGTERM ends it', async () => {
+    const receiver = await stage.receiver({ answer: [503] });
+    const { connection } = backend;
+    const child = await startApplication({
+      connection,
+      webhooks: webhooksTo(receiver),
+      take: IDS,
+      end: 'signal',
+    });
+    await child.waitFor(/^taken$/);
+    await child.stop('SIGTERM');
+    expect(await lookIntoQueue(connection, queuedIds)).toEqual([...IDS].sort());
+  });
+
+  it('hands all that it took to the queue in app.close(), and then ends by itself', async () => {
+    const receiver = await stage.receiver({ answer: [503] });
+    const { connection } = backend;
+    const child = await startApplication({
+      connection,
+      webhooks: webhooksTo(receiver),
+      take: IDS,
+      end: 'close',
+    });
+    expect(await child.waitFor(/^exit/)).toBe('exit 0');
+    expect(await lookIntoQueue(connection, queuedIds)).toEqual([...IDS].sort());
+  });
+
+  ifServer(backend, (server) => {
+    describeProducer(server, stage);
+  });
+});
+
+function describeProducer(backend: ServerBackend, stage: Stage): void {
+  it('that only produces ends by itself when it has no more to do, and all is in the queue', async () => {
+    const receiver = await stage.receiver();
+    const child = await startApplication({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      worker: false,
+      flushAfter: 200,
+      take: IDS,
+      end: 'nothing left to do',
+    });
+    expect(await child.waitFor(/^exit/)).toBe('exit 0');
+    expect(await lookIntoQueue(backend.connection, queuedIds)).toEqual([...IDS].sort());
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('that only produces has its messages delivered by those that deliver, each once', async () => {
+    const receiver = await stage.receiver();
+    const plan = { connection: backend.connection, webhooks: webhooksTo(receiver), end: 'signal' } as const;
+    const producers = await Promise.all(
+      ['a', 'b'].map((name) =>
+        startApplication({ ...plan, worker: false, flushAfter: 200, take: messageIds(name, 45) }),
+      ),
+    );
+    const worker = await stage.app({ connection: plan.connection, webhooks: plan.webhooks });
+    await receiver.received(90);
+    await worker.settled();
+
+    expect(receivedIds(receiver)).toEqual([...messageIds('a', 45), ...messageIds('b', 45)].sort());
+    expect(receiver.requests).toHaveLength(90);
+    await Promise.all(producers.map((producer) => producer.stop('SIGTERM')));
+  });
+
+  it('ends by itself after app.close() although its queue was never there', async () => {
+    await backend.server.stop();
+    const receiver = await stage.receiver();
+    const child = await startApplication({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      shutdownTimeout: 500,
+      take: ['lost'],
+      end: 'close',
+    });
+    expect(await child.waitFor(/^exit/)).toBe('exit 0');
+  });
+}

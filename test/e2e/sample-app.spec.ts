@@ -1,0 +1,340 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { GuardedChild } from '../support/child-process.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { freePort } from '../support/free-port.js';
+
+const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.url));
+/** Starts of the shop, and the time until a job whose worker was killed is found again. */
+const TIMEOUT = 60_000;
+
+const running = new Set<GuardedChild>();
+
+async function startMain(cwd: string, port: number, env: NodeJS.ProcessEnv): Promise<GuardedChild> {
+  const child = await GuardedChild.start(process.execPath, [MAIN], {
+    cwd,
+    env: { ...process.env, PORT: String(port), ...env },
+  });
+  running.add(child);
+  void child.exited.then(() => running.delete(child));
+  return child;
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server has no port');
+  return address.port;
+}
+
+function field(json: unknown, name: string): string {
+  const value: unknown = new Map(Object.entries(json ?? {})).get(name);
+  if (typeof value !== 'string') throw new Error(`There is no ${name} in ${JSON.stringify(json)}`);
+  return value;
+}
+
+/** The sample shop as a process of its own, and a browser's view of it. */
+class Shop {
+  private cookie = '';
+
+  private constructor(
+    private readonly child: GuardedChild,
+    private readonly url: string,
+  ) {}
+
+  static async open(cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Shop> {
+    const port = await freePort();
+    const child = await startMain(cwd, port, env);
+    const said = await child.waitFor(/The shop is open|Port \d+ is in use/);
+    if (!said.includes('open')) {
+      // Another process's outgoing connection was given the port before the shop could take it.
+      await child.exited;
+      return Shop.open(cwd, env);
+    }
+    child.drain();
+    return new Shop(child, `http://127.0.0.1:${port}`);
+  }
+
+  /** Sends a request, and keeps the cookie that the answer brings. */
+  async send(method: string, path: string, body?: object, headers?: object): Promise<Response> {
+    const response = await fetch(new URL(path, this.url), {
+      method,
+      headers: { 'content-type': 'application/json', cookie: this.cookie, ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    this.cookie = response.headers.get('set-cookie')?.split(';')[0] ?? this.cookie;
+    return response;
+  }
+
+  get visitorId(): string {
+    return this.cookie.slice('visitor='.length);
+  }
+
+  /** Resolves to the new customer's id. */
+  async signUp(): Promise<string> {
+    const response = await this.send('POST', '/account', { name: 'Zoë', email: 'zoe@example.com' });
+    return field(await response.json(), 'id');
+  }
+
+  /** Recomputes the audience, and resolves to how many came, went and stayed. */
+  async recompute(): Promise<unknown> {
+    return (await this.send('POST', '/audiences/big-spenders')).json();
+  }
+
+  /** Orders something, and resolves to the order's id once the shop has answered. */
+  async order(): Promise<string> {
+    const response = await this.send('POST', '/orders', { product: 'mug' });
+    const order: unknown = await response.json();
+    expect(order).toMatchObject({ recorded: true });
+    return field(order, 'orderId');
+  }
+
+  /** The page's stream of deliveries: those so far, and each that follows. */
+  async *deliveries(): AsyncGenerator<string> {
+    const { body } = await fetch(new URL('/deliveries', this.url));
+    if (body === null) throw new Error('The stream has no body');
+    let text = '';
+    for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
+      const lines = (text + chunk).split('\n');
+      text = lines.pop() ?? '';
+      for (const line of lines) if (line.startsWith('data: ')) yield line.slice('data: '.length);
+    }
+  }
+
+  /** Resolves to all deliveries until the first that has this text in it. */
+  async deliveriesUntil(text: string): Promise<unknown[]> {
+    const seen: unknown[] = [];
+    for await (const delivery of this.deliveries()) {
+      seen.push(JSON.parse(delivery));
+      if (delivery.includes(text)) return seen;
+    }
+    throw new Error(`The stream ended without ${text}`);
+  }
+
+  async delivery(text: string): Promise<unknown> {
+    const deliveries = await this.deliveriesUntil(text);
+    return deliveries.at(-1);
+  }
+
+  stop(signal: NodeJS.Signals): Promise<void> {
+    return this.child.stop(signal);
+  }
+}
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'analytics-shop-'));
+});
+afterEach(async () => {
+  try {
+    await Promise.all([...running].map((child) => child.stop('SIGKILL')));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+describe('the sample shop', () => {
+  it(
+    'delivers what a customer does, signed, to the receiver that its page shows',
+    async () => {
+      const shop = await Shop.open(folder);
+      const page = await shop.send('GET', '/');
+      expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+      expect(await page.text()).toContain('/deliveries');
+
+      await shop.send('GET', '/products/tent');
+      const { visitorId } = shop;
+      const userId = await shop.signUp();
+      await shop.send('PUT', '/account/company', { name: 'Initech' });
+      const orderId = await shop.order();
+      await shop.send('DELETE', '/account');
+
+      const deliveries = await shop.deliveriesUntil('"delete"');
+      const bodies = [
+        {
+          type: 'page',
+          anonymousId: visitorId,
+          name: 'Tent',
+          context: expect.objectContaining({ page: expect.objectContaining({ path: '/products/tent' }) }),
+        },
+        { type: 'alias', 'Previous ID': visitorId, 'User ID': userId },
+        {
+          type: 'identify',
+          userId,
+          anonymousId: visitorId,
+          traits: { name: 'Zoë', email: 'zoe@example.com' },
+        },
+        { type: 'group', userId, groupId: 'initech', traits: { name: 'Initech' } },
+        { type: 'track', userId, event: 'Order Completed', properties: expect.objectContaining({ orderId }) },
+        { type: 'delete', userId },
+      ];
+      expect(deliveries).toHaveLength(bodies.length);
+      for (const body of bodies) {
+        expect(deliveries).toContainEqual(
+          expect.objectContaining({ verdict: 'verified', body: expect.objectContaining(body) }),
+        );
+      }
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'records orders that are refused and orders that come back, each with who it was',
+    async () => {
+      const shop = await Shop.open(folder);
+      const refused = await shop.send('POST', '/orders', { product: 'unicorn' });
+      expect(refused.status).toBe(404);
+      const { visitorId } = shop;
+      const orderId = await shop.order();
+      expect((await shop.send('DELETE', `/orders/${orderId}`)).status).toBe(200);
+
+      expect(await shop.delivery('Order Refused')).toMatchObject({
+        verdict: 'verified',
+        body: { anonymousId: visitorId, event: 'Order Refused', properties: { product: 'unicorn' } },
+      });
+      expect(await shop.delivery('Order Returned')).toMatchObject({
+        verdict: 'verified',
+        body: { anonymousId: visitorId, event: 'Order Returned', properties: { orderId, revenue: 12.5 } },
+      });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'tells the receiver who came to the audience Big Spenders and who went, and nothing of the others',
+    async () => {
+      const shop = await Shop.open(folder);
+      const userId = await shop.signUp();
+
+      await shop.order();
+      expect(await shop.recompute()).toEqual({ added: 0, removed: 0, unchanged: 0 });
+      const orderId = await shop.order();
+      expect(await shop.recompute()).toEqual({ added: 1, removed: 0, unchanged: 0 });
+      expect(await shop.recompute()).toEqual({ added: 0, removed: 0, unchanged: 1 });
+      await shop.delivery('"big_spenders":true');
+      await shop.send('DELETE', `/orders/${orderId}`);
+      expect(await shop.recompute()).toEqual({ added: 0, removed: 1, unchanged: 0 });
+
+      const deliveries = await shop.deliveriesUntil('"big_spenders":false');
+      expect(
+        deliveries.filter((delivery) => JSON.stringify(delivery).includes('big_spenders')),
+      ).toMatchObject([
+        { verdict: 'verified', body: { type: 'identify', userId, traits: { big_spenders: true } } },
+        { verdict: 'verified', body: { type: 'identify', userId, traits: { big_spenders: false } } },
+      ]);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'takes a customer who deletes the account out of the audience before, and never speaks of that one again',
+    async () => {
+      const shop = await Shop.open(folder);
+      await shop.signUp();
+      await shop.order();
+      await shop.order();
+      expect(await shop.recompute()).toEqual({ added: 1, removed: 0, unchanged: 0 });
+      expect((await shop.send('DELETE', '/account')).status).toBe(204);
+      expect(await shop.delivery('"big_spenders":false')).toMatchObject({ verdict: 'verified' });
+      expect(await shop.recompute()).toEqual({ added: 0, removed: 0, unchanged: 0 });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'turns away what is not signed with its secret, and keeps an event that comes twice once',
+    async () => {
+      const shop = await Shop.open(folder, { SHARED_SECRET: 'teehee' });
+      const body = { type: 'delete', userId: '019mr8mf4r', timestamp: '2012-12-02T00:30:08.276Z' };
+      const signature = 'c3196d278ad70d4cd303479d370dd87b03856f89';
+      const hook = async (headers: object) => (await shop.send('POST', '/hooks', body, headers)).status;
+
+      expect(await hook({ 'webhook-id': 'once' })).toBe(401);
+      expect(await hook({ 'webhook-id': 'once', 'x-signature': signature.replace('c', 'd') })).toBe(401);
+      expect(await hook({ 'webhook-id': 'once', 'x-signature': signature })).toBe(204);
+      expect(await hook({ 'webhook-id': 'once', 'x-signature': signature })).toBe(204);
+      expect(await hook({ 'webhook-id': 'another', 'x-signature': signature })).toBe(204);
+
+      expect(await shop.deliveriesUntil('"another"')).toMatchObject([
+        { id: 'once', verdict: 'not verified' },
+        { id: 'once', verdict: 'not verified' },
+        { id: 'once', verdict: 'verified' },
+        { id: 'another', verdict: 'verified' },
+      ]);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'delivers an order after it was killed while the receiver was down',
+    async () => {
+      const killed = await Shop.open(folder);
+      await killed.send('PUT', '/hooks/open', { open: false });
+      const orderId = await killed.order();
+      expect(await killed.delivery(orderId)).toMatchObject({ verdict: 'refused' });
+      await killed.stop('SIGKILL');
+
+      const restarted = await Shop.open(folder);
+      expect(await restarted.delivery(orderId)).toMatchObject({ verdict: 'verified' });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'ends when it is asked to, also while a page is looking on',
+    async () => {
+      const shop = await Shop.open(folder);
+      const stream = shop.deliveries();
+      await shop.order();
+      await stream.next();
+      const cut = expect(stream.next()).rejects.toThrow('terminated');
+      await shop.stop('SIGTERM');
+      await cut;
+    },
+    TIMEOUT,
+  );
+
+  it('says which port is taken and how to choose another, before it touches its queue', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const port = portOf(other);
+    const child = await startMain(folder, port, {});
+    await child.waitFor(new RegExp(`Port ${port} is in use.* PORT=\\d+ npm start`));
+    await child.exited;
+    expect(existsSync(join(folder, '.analytics'))).toBe(false);
+    other.close();
+    await once(other, 'close');
+  });
+});
+
+describeBackend('the sample shop in two processes', (backend) => {
+  if (backend.name === 'embedded') {
+    it('is refused, since the embedded queue is for one', async () => {
+      const child = await startMain(folder, await freePort(), { WORKER: 'false' });
+      await child.waitFor(/`connection`: expected a `redis:\/\/` or `postgres:\/\/` URL/);
+      await child.exited;
+    });
+    return;
+  }
+
+  it(
+    'has an order in the queue before it answers, so that one killed right then is delivered by the other',
+    async () => {
+      const { connection } = backend;
+      if (typeof connection !== 'string') throw new Error('A queue that is shared has a URL');
+      const producer = await Shop.open(folder, { QUEUE_URL: connection, WORKER: 'false' });
+      const orderId = await producer.order();
+      await producer.stop('SIGKILL');
+
+      const worker = await Shop.open(folder, { QUEUE_URL: connection });
+      expect(await worker.delivery(orderId)).toMatchObject({ verdict: 'verified' });
+    },
+    TIMEOUT,
+  );
+});

@@ -1,0 +1,77 @@
+import { expect, it } from '@jest/globals';
+import { describeBackend } from '../support/describe-backend.js';
+import { ifServer, type ServerBackend } from '../support/if-server.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+const SHUTDOWN_TIMEOUT = 1_000;
+/** For what a busy machine adds to the timeout. */
+const LEEWAY = 500;
+
+describeBackend('a shutdown', (backend) => {
+  const stage = new Stage();
+
+  it('puts a message back whose receiver does not answer, and the next start delivers it', async () => {
+    const receiver = await stage.receiver({ answer: [() => undefined, 200] });
+    const options = {
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { timeout: 60_000 }),
+      shutdownTimeout: SHUTDOWN_TIMEOUT,
+    };
+    const first = await stage.app(options);
+    const id = first.analytics.track({ userId: 'u1', event: 'Put back' });
+    await first.analytics.flush();
+    await receiver.received(1);
+    await first.close();
+
+    await stage.app(options);
+    const requests = await receiver.received(2);
+    expect(requests.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
+  });
+
+  ifServer(backend, (server) => {
+    describeAbsence(server, stage);
+  });
+});
+
+function describeAbsence(backend: ServerBackend, stage: Stage): void {
+  it.each(['stop', 'pause'] as const)(
+    'ends within its timeout while the queue is away (%s), with nothing but a warning',
+    async (away) => {
+      const receiver = await stage.receiver();
+      const app = await stage.app({
+        connection: backend.connection,
+        webhooks: webhooksTo(receiver),
+        shutdownTimeout: SHUTDOWN_TIMEOUT,
+      });
+      app.analytics.track({ userId: 'u1', event: 'Delivered' });
+      await app.analytics.flush();
+      await receiver.received(1);
+      await app.settled();
+      await backend.server[away]();
+      for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: 'Lost' });
+
+      const start = Date.now();
+      await app.close();
+      expect(Date.now() - start).toBeLessThan(SHUTDOWN_TIMEOUT + LEEWAY);
+      expect(app.log.errors).toEqual([]);
+      expect(app.log.analytics.at(-1)).toMatch(/^warn: The application has closed, and 5 messages were lost/);
+    },
+  );
+
+  it('ends within its timeout when the queue was never there', async () => {
+    await backend.server.stop();
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      shutdownTimeout: SHUTDOWN_TIMEOUT,
+    });
+    app.analytics.track({ userId: 'u1', event: 'Lost' });
+
+    const start = Date.now();
+    await app.close();
+    expect(Date.now() - start).toBeLessThan(SHUTDOWN_TIMEOUT + LEEWAY);
+    expect(app.log.errors).toEqual([]);
+    expect(app.log.analytics.at(-1)).toMatch(/^warn: The application has closed, and 1 messages were lost/);
+  });
+}

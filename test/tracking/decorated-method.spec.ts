@@ -1,0 +1,311 @@
+import { describe, expect, it } from '@jest/globals';
+import { Injectable, Module, Scope } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { concat, lastValueFrom, NEVER, Observable, of, Subject, throwError } from 'rxjs';
+import { AnalyticsModule, AnalyticsService, InvalidDecoratorTargetError, Track } from '../../src/index.js';
+import { LazyPromise, LazyQuery } from './support/lazy-values.js';
+import { TrackingApps } from './support/tracking-app.js';
+
+const apps = TrackingApps.forThisFile();
+
+const resultOf = ({ result }: { result: unknown }): object => ({ result });
+
+@Injectable()
+class Jobs {
+  private prefix = 'job ';
+  readonly started = Promise.resolve('started');
+  readonly failing = new Error('no paper');
+  readonly query = new LazyQuery();
+  readonly lazyPromise = new LazyPromise(() => undefined);
+  readonly stream = new Subject<number>();
+
+  @Track('Returned', { userId: 'u1', properties: resultOf })
+  returns(name: string): string {
+    return this.prefix + name;
+  }
+
+  @Track('Thrown', { userId: 'u1', on: 'failure' })
+  throws(): void {
+    throw this.failing;
+  }
+
+  @Track('Resolved', { userId: 'u1', properties: resultOf })
+  resolves(): Promise<string> {
+    return this.started;
+  }
+
+  @Track('Rejected', { userId: 'u1', on: 'failure' })
+  async rejects(): Promise<void> {
+    await this.started;
+    throw this.failing;
+  }
+
+  @Track('Asked', { userId: 'u1' })
+  asks(): LazyQuery {
+    return this.query;
+  }
+
+  @Track('Requested', { userId: 'u1' })
+  requests(): LazyPromise {
+    return this.lazyPromise;
+  }
+
+  @Track('Streamed', { userId: 'u1', properties: resultOf })
+  streams(): Observable<number> {
+    return of(1, 2, 3);
+  }
+
+  @Track('Stream failed', { userId: 'u1', on: 'failure' })
+  failsToStream(): Observable<number> {
+    return concat(
+      of(1),
+      throwError(() => this.failing),
+    );
+  }
+
+  @Track('Watched', { userId: 'u1', properties: resultOf })
+  watches(): Observable<number> {
+    return concat(this.stream, NEVER);
+  }
+
+  @Track('First', { userId: 'u1' })
+  @Track('Second', { userId: 'u1' })
+  @Track('Third', { userId: 'u1' })
+  thrice(): void {
+    this.prefix = '';
+  }
+}
+
+async function startJobs(): Promise<{ jobs: Jobs; events: () => unknown[] }> {
+  const app = await apps.start({ providers: [Jobs] });
+  const events = (): unknown[] =>
+    app.messages.map((message) =>
+      message.type === 'track' ? [message.event, ...Object.values(message.properties)] : message.type,
+    );
+  return { jobs: app.get(Jobs), events };
+}
+
+describe('a decorated method', () => {
+  it('returns what it returns at once, and is recorded with it', async () => {
+    const { jobs, events } = await startJobs();
+    expect(jobs.returns('print')).toBe('job print');
+    expect(events()).toEqual([['Returned', 'job print']]);
+  });
+
+  it('throws the very error that it throws, and at once', async () => {
+    const { jobs, events } = await startJobs();
+    expect(() => {
+      jobs.throws();
+    }).toThrow(jobs.failing);
+    expect(events()).toEqual([['Thrown']]);
+  });
+
+  it('returns its own promise, not one derived from it', async () => {
+    const { jobs, events } = await startJobs();
+    const promise = jobs.resolves();
+    expect(promise).toBe(jobs.started);
+    await promise;
+    expect(events()).toEqual([['Resolved', 'started']]);
+  });
+
+  it('settles in the same tick as without the decorator', async () => {
+    const { jobs } = await startJobs();
+    const order: string[] = [];
+    await Promise.all([
+      jobs.started.then(() => order.push('bare, before')),
+      jobs.resolves().then(() => order.push('decorated')),
+      jobs.started.then(() => order.push('bare, after')),
+    ]);
+    expect(order).toEqual(['bare, before', 'decorated', 'bare, after']);
+  });
+
+  it('rejects with the very error that it rejects with', async () => {
+    const { jobs, events } = await startJobs();
+    await expect(jobs.rejects()).rejects.toBe(jobs.failing);
+    expect(events()).toEqual([['Rejected']]);
+  });
+
+  it('may return a query builder, whose query is not run for it', async () => {
+    const { jobs, events } = await startJobs();
+    expect(jobs.asks()).toBe(jobs.query);
+    expect(jobs.query.runs).toBe(0);
+    expect(events()).toEqual([['Asked']]);
+  });
+
+  it('may return a promise that starts to work when it is awaited, which is not started for it', async () => {
+    const { jobs, events } = await startJobs();
+    expect(jobs.requests()).toBe(jobs.lazyPromise);
+    expect(jobs.lazyPromise.runs).toBe(0);
+    expect(events()).toEqual([['Requested']]);
+  });
+
+  it('is recorded with the last value of its Observable, when that completes', async () => {
+    const { jobs, events } = await startJobs();
+    const stream = jobs.streams();
+    expect(events()).toEqual([]);
+    await expect(lastValueFrom(stream)).resolves.toBe(3);
+    expect(events()).toEqual([['Streamed', 3]]);
+  });
+
+  it('passes on the error of its Observable', async () => {
+    const { jobs, events } = await startJobs();
+    await expect(lastValueFrom(jobs.failsToStream())).rejects.toBe(jobs.failing);
+    expect(events()).toEqual([['Stream failed']]);
+  });
+
+  it('is not recorded when its Observable is unsubscribed from early', async () => {
+    const { jobs, events } = await startJobs();
+    const values: number[] = [];
+    const subscription = jobs.watches().subscribe((value) => values.push(value));
+    jobs.stream.next(7);
+    subscription.unsubscribe();
+    expect(values).toEqual([7]);
+    expect(jobs.stream.observed).toBe(false);
+    expect(events()).toEqual([]);
+  });
+
+  it('may have several decorators, which are recorded in the order in which they are written', async () => {
+    const { jobs, events } = await startJobs();
+    jobs.thrice();
+    expect(events()).toEqual([['First'], ['Second'], ['Third']]);
+  });
+
+  it('keeps its name and its length', () => {
+    const method: unknown = Reflect.get(Jobs.prototype, 'returns');
+    expect(method).toHaveProperty('name', 'returns');
+    expect(method).toHaveLength(1);
+  });
+
+  it('leaves no trace on the object', async () => {
+    const { jobs } = await startJobs();
+    expect(Reflect.ownKeys(Object.assign({}, jobs))).toEqual(Reflect.ownKeys(new Jobs()));
+  });
+});
+
+abstract class Shipping {
+  @Track('Shipped', { userId: 'u1' })
+  ship(): string {
+    return 'shipped';
+  }
+}
+
+@Injectable()
+class Parcels extends Shipping {}
+
+@Injectable()
+class Letters extends Shipping {
+  constructor(readonly analytics: AnalyticsService) {
+    super();
+  }
+
+  @Track('Letter shipped', { userId: 'u1' })
+  override ship(): string {
+    return `${super.ship()} by letter`;
+  }
+}
+
+@Injectable({ scope: Scope.TRANSIENT })
+class TransientParcels extends Shipping {}
+
+@Injectable({ scope: Scope.REQUEST })
+class RequestParcels extends Shipping {}
+
+@Module({ providers: [Parcels], exports: [Parcels] })
+class SettingsModule {}
+
+@Injectable()
+class Office {
+  constructor(readonly parcels: TransientParcels) {}
+}
+
+describe('a decorated method of a provider', () => {
+  it('is recorded where a subclass inherits it', async () => {
+    const app = await apps.start({ providers: [Parcels] });
+    expect(app.get(Parcels).ship()).toBe('shipped');
+    expect(app.events).toEqual(['Shipped']);
+  });
+
+  it('is recorded twice where a decorated override calls a decorated original', async () => {
+    const app = await apps.start({ providers: [Letters] });
+    expect(app.get(Letters).ship()).toBe('shipped by letter');
+    expect(app.events).toEqual(['Shipped', 'Letter shipped']);
+  });
+
+  it('is recorded in transient and in request-scoped providers', async () => {
+    const app = await apps.start({ providers: [TransientParcels, RequestParcels, Office] });
+    app.get(Office).parcels.ship();
+    const scoped = await app.nest.get(ModuleRef).resolve(RequestParcels, undefined, { strict: false });
+    scoped.ship();
+    expect(app.events).toEqual(['Shipped', 'Shipped']);
+  });
+
+  it('is recorded by the application that its object belongs to, where there are two', async () => {
+    const one = await apps.start({ providers: [Parcels] });
+    const other = await apps.start({ providers: [Parcels] });
+    other.get(Parcels).ship();
+    expect(one.events).toEqual([]);
+    expect(other.events).toEqual(['Shipped']);
+  });
+
+  it('just runs where the module is absent', async () => {
+    const app = await apps.start({ providers: [Parcels], withoutAnalytics: true });
+    expect(app.get(Parcels).ship()).toBe('shipped');
+  });
+
+  it('just runs on an object that Nest did not construct', async () => {
+    const app = await apps.start({
+      providers: [{ provide: Parcels, useFactory: () => new Parcels() }],
+    });
+    expect(app.get(Parcels).ship()).toBe('shipped');
+    expect(Parcels.prototype.ship.call(undefined)).toBe('shipped');
+    expect(app.events).toEqual([]);
+  });
+
+  it('is recorded by what a test puts in the place of the service', async () => {
+    const taken: unknown[] = [];
+    const fake = { track: (fields: unknown) => taken.push(fields), source: () => fake };
+    const app = await apps.start({
+      providers: [Parcels],
+      override: (builder) => builder.overrideProvider(AnalyticsService).useValue(fake),
+    });
+    app.get(Parcels).ship();
+    expect(taken).toEqual([expect.objectContaining({ event: 'Shipped', userId: 'u1' })]);
+    expect(app.events).toEqual([]);
+  });
+
+  it('may belong to what the options of the module are made of', async () => {
+    const events: string[] = [];
+    const app = await apps.start({
+      withoutAnalytics: true,
+      imports: [
+        AnalyticsModule.forRootAsync({
+          imports: [SettingsModule],
+          inject: [Parcels],
+          useFactory: (parcels: Parcels) => ({
+            writeKey: parcels.ship(),
+            connection: apps.connection,
+            beforeSend: (message) => {
+              events.push(message.type);
+              return message;
+            },
+          }),
+        }),
+      ],
+    });
+    expect(events).toEqual([]);
+    app.get(Parcels).ship();
+    expect(events).toEqual(['track']);
+  });
+});
+
+describe('a decorator where it cannot work', () => {
+  it('is refused when the class is defined', () => {
+    const decorate = Track('Opened');
+    expect(() => {
+      decorate(Parcels, 'open', { value: () => undefined });
+    }).toThrow(InvalidDecoratorTargetError);
+    expect(() => {
+      decorate(Parcels.prototype, 'open', { get: () => () => undefined });
+    }).toThrow('@Track("Opened") is on `open`, which is not a method of an instance');
+  });
+});

@@ -1,0 +1,128 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  Param,
+  UseGuards,
+} from '@nestjs/common';
+import { Alias, type AnalyticsModuleOptions, Group, Identify, Track } from '../../src/index.js';
+import { type TrackingApp, TrackingApps } from './support/tracking-app.js';
+
+const apps = TrackingApps.forThisFile();
+
+/** Puts the JSON of a header on the request as its user, as a guard of an application would. */
+@Injectable()
+class UserGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context
+      .switchToHttp()
+      .getRequest<{ user?: unknown; headers: Record<string, string | undefined> }>();
+    request.user = JSON.parse(request.headers['x-user'] ?? 'null');
+    return true;
+  }
+}
+
+@Controller()
+@UseGuards(UserGuard)
+class AccountController {
+  @Get()
+  @Track('Opened')
+  open(): void {
+    // That it was called is the event.
+  }
+
+  @Get('orders/:customer')
+  @Track('Order Changed', { userId: ({ args: [customer] }) => (customer === 'none' ? undefined : customer) })
+  change(@Param('customer') customer: string): string {
+    return customer;
+  }
+
+  @Get('signup')
+  @Alias({ userId: ({ result }) => result.id })
+  @Identify({ userId: ({ result }) => result.id, traits: ({ result }) => result })
+  @Group({ userId: ({ result }) => result.id, groupId: 'g1', traits: { plan: 'free' } })
+  signUp(): { id: string } {
+    return { id: 'u9' };
+  }
+
+  @Get('merge')
+  @Alias()
+  merge(): void {
+    // That it was called is the event.
+  }
+}
+
+async function start(analytics: Partial<AnalyticsModuleOptions> = {}): Promise<TrackingApp> {
+  return apps.start({ controllers: [AccountController], providers: [UserGuard], analytics });
+}
+
+describe('who a message is about', () => {
+  it.each([
+    ['the id of its user', { 'x-user': '{"id":"u1","sub":"s1"}' }, { userId: 'u1' }],
+    ['a number that is the id of its user', { 'x-user': '{"id":42}' }, { userId: '42' }],
+    ['the subject of its token', { 'x-user': '{"sub":"s1"}' }, { userId: 's1' }],
+    ['an anonymous id in a header', { 'x-anonymous-id': 'a1' }, { anonymousId: 'a1' }],
+    ['a cookie', { cookie: 'theme=dark; ajs_anonymous_id=a%202' }, { anonymousId: 'a 2' }],
+    ['a cookie in JSON', { cookie: 'ajs_anonymous_id=%22a3%22' }, { anonymousId: 'a3' }],
+    ['a cookie that is not encoded well', { cookie: 'ajs_anonymous_id=%zz' }, { anonymousId: '%zz' }],
+    ['both', { 'x-user': '{"id":"u1"}', 'x-anonymous-id': 'a1' }, { userId: 'u1', anonymousId: 'a1' }],
+  ])('is told by the request: %s', async (_name, headers, identity) => {
+    const app = await start();
+    await app.request('/', { headers });
+    expect(app.messages).toEqual([expect.objectContaining(identity)]);
+  });
+
+  it('is told by the option `identity`, which sees the request after its guards', async () => {
+    const app = await start({
+      identity: ({ type, request, host }) => ({
+        userId: `${type} ${host.switchToHttp().getRequest<{ user: { id: string } }>().user.id}`,
+        anonymousId: String(request?.headers['x-device']),
+      }),
+    });
+    await app.request('/', { headers: { 'x-user': '{"id":"u1"}', 'x-device': 'd1' } });
+    expect(app.messages).toEqual([expect.objectContaining({ userId: 'http u1', anonymousId: 'd1' })]);
+  });
+
+  it('is the one that the decorator names, with nothing of the one who made the request', async () => {
+    const app = await start();
+    await app.request('/orders/u7', { headers: { 'x-user': '{"id":"admin"}', 'x-anonymous-id': 'a1' } });
+    expect(app.messages).toEqual([expect.objectContaining({ userId: 'u7', anonymousId: undefined })]);
+  });
+
+  it('is the one who made the request where the decorator names none', async () => {
+    const app = await start();
+    await app.request('/orders/none', { headers: { 'x-user': '{"id":"u1"}' } });
+    expect(app.messages).toEqual([expect.objectContaining({ userId: 'u1' })]);
+  });
+
+  it('is linked with the anonymous id of the request by `@Alias`', async () => {
+    const app = await start();
+    await app.request('/signup', { headers: { 'x-anonymous-id': 'a1' } });
+    expect(app.messages).toEqual([
+      expect.objectContaining({ type: 'alias', userId: 'u9', previousId: 'a1' }),
+      expect.objectContaining({ type: 'identify', userId: 'u9', traits: { id: 'u9' } }),
+      expect.objectContaining({ type: 'group', userId: 'u9', groupId: 'g1', traits: { plan: 'free' } }),
+    ]);
+    await app.request('/merge', { headers: { 'x-user': '{"id":"u1"}', 'x-anonymous-id': 'a1' } });
+    expect(app.messages.at(-1)).toMatchObject({ type: 'alias', userId: 'u1', previousId: 'a1' });
+  });
+
+  it('must be known: else the message is dropped, with one warning that names the method', async () => {
+    const app = await start();
+    await app.request('/');
+    await app.request('/');
+    await app.request('/merge', { headers: { 'x-user': '{"id":"u1"}' } });
+    expect(app.messages).toEqual([]);
+    expect(app.logs.about('AccountController')).toEqual([
+      expect.stringMatching(
+        /^@Track\("Opened"\) on AccountController\.open has no `userId` and no `anonymousId`, so it is dropped\. /,
+      ),
+      expect.stringMatching(
+        /^@Alias on AccountController\.merge has no `userId` or no `previousId`, so it is dropped\. /,
+      ),
+    ]);
+  });
+});

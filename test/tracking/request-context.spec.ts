@@ -1,0 +1,205 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { type CanActivate, Controller, Get, Injectable, Param, UseGuards } from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { EMPTY, lastValueFrom, type Observable, of } from 'rxjs';
+import { AnalyticsService, type JsonObject, Track } from '../../src/index.js';
+import { type TrackingApp, TrackingApps } from './support/tracking-app.js';
+
+const apps = TrackingApps.forThisFile();
+
+@Injectable()
+class DeepService {
+  constructor(private readonly analytics: AnalyticsService) {}
+
+  async note(event: string, context?: object): Promise<void> {
+    await turn();
+    this.analytics.track({ event, userId: 'u1', context });
+  }
+
+  @Track('Streamed', { userId: 'u1' })
+  stream(): Observable<number> {
+    return of(1);
+  }
+}
+
+@Injectable()
+class NotingGuard implements CanActivate {
+  constructor(private readonly deep: DeepService) {}
+
+  async canActivate(): Promise<boolean> {
+    await this.deep.note('Guarded');
+    return true;
+  }
+}
+
+@Controller()
+class ShopController {
+  begun: Observable<number> = EMPTY;
+
+  constructor(private readonly deep: DeepService) {}
+
+  @Get('begin')
+  @Track('Opened', { userId: 'u1' })
+  begin(): void {
+    this.begun = this.deep.stream();
+  }
+
+  @Get('decorated/:event')
+  @Track('Opened', { userId: 'u1' })
+  decorated(@Param('event') event: string): Promise<void> {
+    return this.deep.note(event);
+  }
+
+  @Get('plain')
+  plain(): Promise<void> {
+    return this.deep.note('Noted');
+  }
+
+  @Get('explicit')
+  @Track('Opened', { userId: 'u1', context: { ip: '203.0.113.1', campaign: 'spring' } })
+  explicit(): Promise<void> {
+    return this.deep.note('Noted', { locale: 'fr', page: { title: 'Shop' } });
+  }
+
+  @Get('guarded')
+  @UseGuards(NotingGuard)
+  @Track('Opened', { userId: 'u1' })
+  guarded(): void {
+    // That it was called is the event.
+  }
+}
+
+const SHOP = { controllers: [ShopController], providers: [DeepService, NotingGuard] };
+
+const HEADERS = {
+  'user-agent': 'Firefox',
+  'accept-language': 'de-CH, de;q=0.9, *;q=0.5',
+  referer: 'https://shop.example/cart',
+};
+
+function contextOf(app: TrackingApp, event: string): JsonObject {
+  const message = app.messages.find((one) => one.type === 'track' && one.event === event);
+  if (message === undefined) throw new Error(`${event} was not recorded`);
+  const { library, ...context } = message.context;
+  expect(library).toMatchObject({ name: 'nestjs-analytics' });
+  return context;
+}
+
+describe.each(['express', 'fastify'] as const)('within a decorated handler on %s', (adapter) => {
+  it('every message carries the context of its request, however deep it is made', async () => {
+    const app = await apps.start({ ...SHOP, adapter });
+    await app.request('/decorated/Noted?from=mail', { headers: HEADERS });
+    const context = {
+      ip: '127.0.0.1',
+      userAgent: 'Firefox',
+      locale: 'de-CH',
+      page: {
+        url: await app.url('/decorated/Noted?from=mail'),
+        path: '/decorated/Noted',
+        search: '?from=mail',
+        referrer: 'https://shop.example/cart',
+      },
+    };
+    expect(contextOf(app, 'Opened')).toEqual(context);
+    expect(contextOf(app, 'Noted')).toEqual(context);
+  });
+
+  it('requests at the same time are not mixed up', async () => {
+    const app = await apps.start({ ...SHOP, adapter });
+    const names = Array.from({ length: 20 }, (_, index) => `E${index}`);
+    await Promise.all(names.map((name) => app.request(`/decorated/${name}`)));
+    expect(names.map((name) => contextOf(app, name))).toEqual(
+      names.map((name) =>
+        expect.objectContaining({ page: expect.objectContaining({ path: `/decorated/${name}` }) }),
+      ),
+    );
+  });
+
+  it('a stream carries the context of the request in which it was begun, wherever it completes', async () => {
+    const app = await apps.start({ ...SHOP, adapter });
+    await app.request('/begin', { headers: HEADERS });
+    await lastValueFrom(app.get(ShopController).begun);
+    expect(contextOf(app, 'Streamed')).toMatchObject({ ip: '127.0.0.1', userAgent: 'Firefox' });
+  });
+
+  it('what a call gives wins over what the request tells', async () => {
+    const app = await apps.start({ ...SHOP, adapter });
+    await app.request('/explicit', { headers: HEADERS });
+    expect(contextOf(app, 'Opened')).toMatchObject({
+      ip: '203.0.113.1',
+      campaign: 'spring',
+      userAgent: 'Firefox',
+    });
+    expect(contextOf(app, 'Noted')).toMatchObject({ ip: '127.0.0.1', locale: 'fr', page: { title: 'Shop' } });
+  });
+
+  it('what the request tells wins over the default context', async () => {
+    const app = await apps.start({
+      ...SHOP,
+      adapter,
+      analytics: { context: { userAgent: 'server', app: { name: 'shop' } } },
+    });
+    await app.request('/decorated/Noted', { headers: HEADERS });
+    expect(contextOf(app, 'Noted')).toMatchObject({ userAgent: 'Firefox', app: { name: 'shop' } });
+  });
+
+  it('a stranger cannot fill a message with headers', async () => {
+    const app = await apps.start({ ...SHOP, adapter });
+    const long = 'x'.repeat(5_000);
+    await app.request(`/decorated/Noted?${long}`, { headers: { 'user-agent': long, referer: long } });
+    expect(JSON.stringify(contextOf(app, 'Noted')).length).toBeLessThan(6_000);
+  });
+});
+
+describe('the address of a request', () => {
+  const headers = { 'x-forwarded-for': '198.51.100.7', 'x-forwarded-host': 'shop.example' };
+
+  it('is the sender of the connection where no proxy is trusted', async () => {
+    const app = await apps.start({ ...SHOP });
+    await app.request('/decorated/Noted', { headers });
+    expect(contextOf(app, 'Noted')).toMatchObject({ ip: '127.0.0.1' });
+  });
+
+  it('is the one that a trusted proxy names on Express', async () => {
+    const express = new ExpressAdapter();
+    express.set('trust proxy', true);
+    const app = await apps.start({ ...SHOP, adapter: express });
+    await app.request('/decorated/Noted', { headers });
+    expect(contextOf(app, 'Noted')).toMatchObject({
+      ip: '198.51.100.7',
+      page: { url: 'http://shop.example/decorated/Noted' },
+    });
+  });
+
+  it('is the one that a trusted proxy names on Fastify', async () => {
+    const app = await apps.start({ ...SHOP, adapter: new FastifyAdapter({ trustProxy: true }) });
+    await app.request('/decorated/Noted', { headers });
+    expect(contextOf(app, 'Noted')).toMatchObject({
+      ip: '198.51.100.7',
+      page: { url: 'http://shop.example/decorated/Noted' },
+    });
+  });
+});
+
+describe('the option `requestContext`', () => {
+  it.each([
+    ['decorated', 'a decorated handler alone', [true, true, false]],
+    ['all', 'every handler', [true, true, true]],
+    [false, 'no handler', [false, false, false]],
+  ] as const)('%s gives the context to %s', async (requestContext, _name, expected) => {
+    const app = await apps.start({ ...SHOP, analytics: { requestContext } });
+    await app.request('/decorated/Deep');
+    await app.request('/plain');
+    const known = ['Opened', 'Deep', 'Noted'].map((event) => 'ip' in contextOf(app, event));
+    expect(known).toEqual(expected);
+  });
+
+  it.each(['decorated', 'all'] as const)('%s begins after the guards', async (requestContext) => {
+    const app = await apps.start({ ...SHOP, analytics: { requestContext } });
+    await app.request('/guarded');
+    expect('ip' in contextOf(app, 'Guarded')).toBe(false);
+    expect('ip' in contextOf(app, 'Opened')).toBe(true);
+  });
+});

@@ -1,0 +1,126 @@
+import { EventEmitter, once } from 'node:events';
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import type { INestApplication, ModuleMetadata, Type } from '@nestjs/common';
+import type { AbstractHttpAdapter } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test, type TestingModuleBuilder } from '@nestjs/testing';
+import { AnalyticsModule, type AnalyticsMessage, type AnalyticsModuleOptions } from '../../../src/index.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { Logs } from './logs.js';
+
+export interface StartOptions extends ModuleMetadata {
+  /** Options of the module, on top of those of the test. */
+  analytics?: Partial<AnalyticsModuleOptions>;
+  /** Leaves the module out. */
+  withoutAnalytics?: boolean;
+  /** @default 'express' */
+  adapter?: 'express' | 'fastify' | AbstractHttpAdapter;
+  /** Called before the module is compiled. */
+  override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
+  /** Called before the application is initialised. */
+  configure?: (app: INestApplication) => unknown;
+}
+
+/** A real application with the module, and what it records. */
+export class TrackingApp {
+  constructor(
+    readonly nest: INestApplication,
+    /** Every message, as `beforeSend` sees it. */
+    readonly messages: AnalyticsMessage[],
+    readonly logs: Logs,
+    private readonly recordings: EventEmitter,
+  ) {}
+
+  get<T>(type: Type<T>): T {
+    return this.nest.get(type, { strict: false });
+  }
+
+  async url(path = ''): Promise<string> {
+    return `${(await this.nest.getUrl()).replace('[::1]', '127.0.0.1')}${path}`;
+  }
+
+  /** Makes a request, by default a `GET`. */
+  async request(path: string, init?: RequestInit): Promise<{ status: number; body: string }> {
+    const response = await fetch(await this.url(path), init);
+    return { status: response.status, body: await response.text() };
+  }
+
+  /** Resolves with all messages as soon as there are `count`. */
+  async recorded(count: number): Promise<AnalyticsMessage[]> {
+    while (this.messages.length < count) await once(this.recordings, 'message');
+    return this.messages;
+  }
+
+  /** Names of what was recorded. */
+  get events(): string[] {
+    return this.messages.map((message) => (message.type === 'track' ? message.event : message.type));
+  }
+}
+
+/** Applications of one test file, on a queue of its own. They are closed after each test. */
+export class TrackingApps {
+  private readonly running: INestApplication[] = [];
+  private server: RedisServer | undefined;
+
+  /** Called once in a test file, outside of its tests. */
+  static forThisFile(): TrackingApps {
+    const apps = new TrackingApps();
+    beforeAll(async () => {
+      if (RedisServer.installed) apps.server = await RedisServer.create();
+    });
+    afterEach(() => apps.close());
+    afterAll(() => apps.server?.dispose());
+    return apps;
+  }
+
+  /** The queue's server; `undefined` where Redis is not installed and the embedded database serves. */
+  get queueServer(): RedisServer | undefined {
+    return this.server;
+  }
+
+  /** The queue of these applications, as the option `connection`. */
+  get connection(): AnalyticsModuleOptions['connection'] {
+    return this.server?.url() ?? { embedded: { dataDir: 'memory://' } };
+  }
+
+  async start({
+    analytics,
+    withoutAnalytics = false,
+    adapter = 'express',
+    override = (builder) => builder,
+    configure,
+    ...metadata
+  }: StartOptions): Promise<TrackingApp> {
+    const messages: AnalyticsMessage[] = [];
+    const recordings = new EventEmitter();
+    const module = AnalyticsModule.forRoot({
+      writeKey: 'wk_test',
+      connection: this.connection,
+      beforeSend: (message) => {
+        messages.push(message);
+        recordings.emit('message');
+        return message;
+      },
+      ...analytics,
+    });
+    const imports = [...(withoutAnalytics ? [] : [module]), ...(metadata.imports ?? [])];
+    const logs = new Logs();
+    const builder = Test.createTestingModule({ ...metadata, imports }).setLogger(logs);
+    const compiled = await override(builder).compile();
+    const nest = compiled.createNestApplication(adapterOf(adapter));
+    this.running.push(nest);
+    await configure?.(nest);
+    await nest.listen(0, '127.0.0.1');
+    return new TrackingApp(nest, messages, logs, recordings);
+  }
+
+  private async close(): Promise<void> {
+    await Promise.all(this.running.splice(0).map((app) => app.close()));
+  }
+}
+
+function adapterOf(adapter: 'express' | 'fastify' | AbstractHttpAdapter): AbstractHttpAdapter {
+  if (adapter === 'express') return new ExpressAdapter();
+  return adapter === 'fastify' ? new FastifyAdapter() : adapter;
+}
