@@ -1,0 +1,42 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AnalyticsModule } from 'nestjs-analytics';
+import { PageController } from './page/page.controller.js';
+import { ReceiverModule } from './receiver/receiver.module.js';
+import { ShopModule } from './shop/shop.module.js';
+import type { Settings } from './start/settings.js';
+
+/** The shop, the analytics that it uses, and the receiver that a customer of such analytics would run. */
+@Module({})
+export class AppModule {
+  static with({ port, queueUrl, worker, sharedSecret }: Settings): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        AnalyticsModule.forRoot({
+          writeKey: 'wk_shop',
+          webhooks: {
+            urls: [`http://127.0.0.1:${port}/hooks`],
+            headers: { 'X-Shop': 'sample' },
+            sharedSecret,
+            // The receiver is on this machine; elsewhere this stays off, so that no URL reaches into the network.
+            allowPrivateNetwork: true,
+          },
+          // Without a URL the queue is embedded in this process, in `.analytics` of the working directory.
+          ...(queueUrl === undefined ? {} : { connection: queueUrl }),
+          // Five seconds are the default, and long for someone who watches the page.
+          flushAfter: 1_000,
+          // Asked when an event is recorded: whoever signs up is a customer by then.
+          identity: ({ request }) => ({
+            anonymousId: request?.visitor?.id,
+            userId: request?.visitor?.customer?.id,
+          }),
+          context: { app: { name: 'sample-shop', version: '1.0' } },
+          worker,
+        }),
+        ReceiverModule.with(sharedSecret),
+        ShopModule,
+      ],
+      controllers: [PageController],
+    };
+  }
+}

@@ -1,0 +1,38 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { verifySignature } from 'nestjs-analytics';
+import type { Verdict } from './delivery.js';
+import { DeliveryLog } from './delivery-log.js';
+
+export const SHARED_SECRET = Symbol('SHARED_SECRET');
+
+/** A request to the webhook's URL. */
+export interface Hook {
+  id: string;
+  signature: string;
+  /** The bytes that were signed. */
+  rawBody: Buffer;
+  body: unknown;
+}
+
+/** The customer's side of a webhook: believes only what is signed, and keeps each event once. */
+@Injectable()
+export class Receiver {
+  /** While it is closed, every event is turned away and comes again later. */
+  open = true;
+
+  constructor(
+    @Inject(SHARED_SECRET) private readonly sharedSecret: string,
+    private readonly log: DeliveryLog,
+  ) {}
+
+  receive({ id, signature, rawBody, body }: Hook): Verdict {
+    const verdict = this.judge(rawBody, signature);
+    this.log.add({ verdict, receivedAt: new Date().toISOString(), id, signature, body });
+    return verdict;
+  }
+
+  private judge(rawBody: Buffer, signature: string): Verdict {
+    if (!verifySignature(rawBody, signature, this.sharedSecret)) return 'not verified';
+    return this.open ? 'verified' : 'refused';
+  }
+}

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable, NotFoundException } from '@nestjs/common';
+import type { Product } from './catalogue.js';
+import { Customers } from './customers.js';
+
+export interface Order {
+  orderId: string;
+  product: string;
+  revenue: number;
+  currency: 'EUR';
+}
+
+/** The orders so far, by visitor id: what a stranger has ordered counts for the account that follows. */
+@Injectable()
+export class Orders {
+  private readonly byVisitor = new Map<string, Order[]>();
+
+  constructor(private readonly customers: Customers) {}
+
+  place(visitorId: string, { slug, price }: Product): Order {
+    const order: Order = { orderId: randomUUID(), product: slug, revenue: price, currency: 'EUR' };
+    this.byVisitor.set(visitorId, [...this.of(visitorId), order]);
+    return order;
+  }
+
+  takeBack(visitorId: string, orderId: string): Order {
+    const orders = this.of(visitorId);
+    const order = orders.find((candidate) => candidate.orderId === orderId);
+    if (order === undefined) throw new NotFoundException('You have no such order.');
+    this.byVisitor.set(
+      visitorId,
+      orders.filter((candidate) => candidate !== order),
+    );
+    return order;
+  }
+
+  /** Ids of the customers who have spent more than this, in euros. */
+  *customersAbove(amount: number): Generator<string, void> {
+    for (const [visitorId, orders] of this.byVisitor) {
+      const customer = this.customers.find(visitorId);
+      const spent = orders.reduce((sum, { revenue }) => sum + revenue, 0);
+      if (customer !== undefined && spent > amount) yield customer.id;
+    }
+  }
+
+  private of(visitorId: string): Order[] {
+    return this.byVisitor.get(visitorId) ?? [];
+  }
+}
