@@ -1,0 +1,28 @@
+import { afterAll, expect, it } from '@jest/globals';
+import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { fuzzTrackingApi } from '../sources/tracking-api-fuzz.js';
+import { PLATFORMS, TrackingServer } from '../sources/tracking-server.js';
+
+/** For each platform, in milliseconds. */
+const TIME = 120_000;
+const TIMEOUT = 600_000;
+
+const folders = new EmbeddedFolders();
+const stage = new Stage();
+afterAll(() => folders.dispose());
+
+it.each(PLATFORMS)(
+  'the tracking API on %s answers anything without an error of its own, and loses no neighbour',
+  async (platform) => {
+    expect.hasAssertions();
+    const receiver = await stage.receiver();
+    const writeKey = 'wk_test';
+    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    const server = await stage.add(
+      TrackingServer.start({ platform, analytics: { writeKey, webhooks: webhooksTo(receiver), connection } }),
+    );
+    await fuzzTrackingApi({ server, receiver, writeKey, time: TIME });
+  },
+  TIMEOUT,
+);
