@@ -1,0 +1,24 @@
+import { createServer } from 'node:http';
+
+const [ports, delay] = process.argv.slice(2).map(Number);
+let received = 0;
+let awaited = Infinity;
+
+function answer(request, response) {
+  request.resume();
+  request.on('end', () => {
+    if (delay > 0) setTimeout(() => response.end(), delay);
+    else response.end();
+    if (++received === awaited) process.send({ received });
+  });
+}
+
+process.on('message', (question) => {
+  if (question.reset) received = 0;
+  awaited = question.received ?? Infinity;
+  if (received >= awaited || question.received === undefined) process.send({ received });
+});
+
+const servers = Array.from({ length: ports }, () => createServer({ keepAliveTimeout: 60_000 }, answer));
+await Promise.all(servers.map((server) => new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))));
+process.send(servers.map((server) => server.address().port));

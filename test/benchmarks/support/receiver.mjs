@@ -1,0 +1,25 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const SERVER = fileURLToPath(new URL('receiver-server.mjs', import.meta.url));
+
+/** A receiver in a process of its own, which answers at once and counts. */
+export async function startReceiver({ ports = 1, delay = 0 } = {}) {
+  const child = fork(SERVER, [String(ports), String(delay)]);
+  const [addresses] = await once(child, 'message');
+  const ask = async (question) => {
+    const answered = once(child, 'message');
+    child.send(question);
+    const [answer] = await answered;
+    return answer;
+  };
+  return {
+    urls: addresses.map((port) => `http://127.0.0.1:${port}/events`),
+    reset: () => ask({ reset: true }),
+    /** Resolves when that many requests have come since the last reset. */
+    received: (count) => ask({ received: count }),
+    count: () => ask({}),
+    stop: () => child.kill(),
+  };
+}
