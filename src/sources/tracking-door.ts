@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { thrownAt } from '../errors/thrown-at.js';
 import { RequestRefusal } from './request-refusal.js';
 import {
@@ -17,13 +18,20 @@ export interface DoorLogger {
 }
 
 /** The tracking API at HTTP: tells which requests are its own, and answers every one of them. */
-export class TrackingDoor {
+export class TrackingDoor implements BeforeApplicationShutdown {
+  private isClosing = false;
+
   /** @param path stands before `/v1/…` */
   constructor(
     private readonly api: Pick<TrackingApi, 'handle'>,
     private readonly path: string,
     private readonly logger: DoorLogger,
   ) {}
+
+  /** The web server waits for its connections to end, and a client may keep an idle one for minutes. */
+  beforeApplicationShutdown(): void {
+    this.isClosing = true;
+  }
 
   /** Whether a request is to be answered here; all others are the host's. */
   owns({ method, url }: { method?: string | undefined; url?: string | undefined }): boolean {
@@ -35,6 +43,7 @@ export class TrackingDoor {
     const route = trackingRoute(raw.url ?? '', this.path);
     if (route === undefined) return;
     const answer = raw.method === 'OPTIONS' ? PREFLIGHT_ANSWER : await this.handle({ route, raw, ip });
+    if (this.isClosing) response.shouldKeepAlive = false;
     writeAnswer(response, answer);
   }
 

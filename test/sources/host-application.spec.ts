@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
 import {
   Body,
   type CanActivate,
@@ -24,6 +26,7 @@ import { LogLines } from '../support/log-lines.js';
 import { messageIn } from '../support/received-message.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
 import { basic, PLATFORMS, type ServerOptions, TrackingServer } from './tracking-server.js';
 
 const HEADERS = basic('wk_test');
@@ -152,6 +155,25 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     expect(await server.post('/events/v1/track', TRACK, HEADERS)).toMatchObject({ status: 200 });
     expect(await server.post('/v1/track', TRACK, HEADERS)).toMatchObject({ status: 404 });
     await receiver.received(1);
+  });
+
+  it('takes what is on its way when the application closes, and ends its connection', async () => {
+    const { server } = await start({});
+    const body = JSON.stringify(TRACK);
+    const sending = request(new URL('/v1/track', server.url), {
+      method: 'POST',
+      agent: new Agent({ keepAlive: true }),
+      headers: { ...HEADERS, 'content-length': body.length },
+    });
+    const answered = once(sending, 'response');
+    const arrived = once(server.app.getHttpServer(), 'request');
+    sending.write(body.slice(0, 5));
+    await arrived;
+    const closed = server.close();
+    await until(() => (server.app.getHttpServer().listening ? undefined : true));
+    sending.end(body.slice(5));
+    expect(await answered).toMatchObject([{ statusCode: 200, headers: { connection: 'close' } }]);
+    await closed;
   });
 
   it('is not there unless it is asked for', async () => {

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { INestApplication, ModuleMetadata, NestApplicationOptions } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -38,7 +39,7 @@ export interface ApiAnswer {
 /** A Nest application with a web server that has the tracking API. */
 export class TrackingServer {
   private constructor(
-    readonly app: INestApplication,
+    readonly app: INestApplication<Server>,
     readonly url: string,
     readonly log: LogLines,
   ) {}
@@ -52,7 +53,11 @@ export class TrackingServer {
       imports: [...(host.imports ?? []), AnalyticsModule.forRoot({ trackingApi: true, ...analytics })],
     };
     const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter({ trustProxy });
-    const app = await NestFactory.create(module, adapter, { logger: log, abortOnError: false, ...nest });
+    const app = await NestFactory.create<INestApplication<Server>>(module, adapter, {
+      logger: log,
+      abortOnError: false,
+      ...nest,
+    });
     if (adapter instanceof ExpressAdapter) adapter.set('trust proxy', trustProxy);
     configure?.(app);
     await app.listen(0, '127.0.0.1');
