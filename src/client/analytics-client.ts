@@ -218,20 +218,20 @@ export class AnalyticsClient {
 
   /** Brings a message on its way; `false` when the buffer has no room for it. */
   private route(source: string, message: AnalyticsMessage, group: FlushGroup): boolean {
-    const { buffers, serialized, isFiltered } = this.routes.of(source, message);
+    const { lanes, serialized, isFiltered } = this.routes.of(source, message);
     const { json: body, bytes } = serialized;
-    if (!this.backlog.hasRoomFor(bytes * buffers.length)) return false;
+    if (!this.backlog.hasRoomFor(bytes * lanes.length)) return false;
     const usage = this.routes.usageOf(source);
     usage.received++;
     if (isFiltered) usage.filtered++;
-    if (buffers.length === 0) {
+    if (lanes.length === 0) {
       debug('dropped %s %s: no destination takes it', message.type, message.messageId);
       return true;
     }
-    const taken: TakenMessage = { id: message.messageId, body, bytes, copies: buffers.length, group };
+    const taken: TakenMessage = { id: message.messageId, body, bytes, copies: lanes.length, group };
     this.backlog.add(taken);
     debug('taken %s %s from %s', message.type, message.messageId, source);
-    for (const buffer of buffers) buffer.push(taken);
+    for (const { buffer } of lanes) buffer.push(taken);
     return true;
   }
 

@@ -15,7 +15,7 @@ export interface LaneBuffer {
 /** The ways of one message. */
 export interface Route {
   /** Empty when no destination takes it. */
-  buffers: readonly MessageBuffer[];
+  lanes: readonly LaneBuffer[];
   serialized: SerializedMessage;
   /** Whether it goes nowhere because of its source's schema alone. */
   isFiltered: boolean;
@@ -27,6 +27,8 @@ export interface RoutesOptions {
   /** How a message is written for the destinations. @default as a webhook's body */
   body?: (message: AnalyticsMessage) => JsonObject;
 }
+
+const NO_LANES: readonly LaneBuffer[] = [];
 
 /** Knows the ways that the messages of each source go, and counts what each has taken. */
 export class Routes {
@@ -54,22 +56,28 @@ export class Routes {
 
   /** @throws InvalidMessageError, MessageTooLargeError */
   of(source: string, message: AnalyticsMessage): Route {
-    const lanes = this.lanes.get(source)?.filter(({ lane }) => isMeantFor(lane, message)) ?? [];
-    const passed = passSchema(message, this.options.schemas?.get(source));
-    const allowed = passed === undefined ? [] : lanes.filter(({ lane }) => isMeantFor(lane, passed));
-    const { body = webhookBody } = this.options;
+    const { body = webhookBody, schemas } = this.options;
+    const passed = passSchema(message, schemas?.get(source));
+    const lanes = passed === undefined ? NO_LANES : this.lanesOf(source, passed);
     return {
-      buffers: allowed.map(({ buffer }) => buffer),
+      lanes,
       serialized: serialize(body(passed ?? message)),
-      isFiltered: lanes.length > 0 && allowed.length === 0,
+      isFiltered: lanes.length === 0 && passed !== message && this.lanesOf(source, message).length > 0,
     };
   }
 
   /** What a source has taken since the start. */
   usageOf(source: string): SourceUsage {
-    const usage = this.usages.get(source) ?? { received: 0, filtered: 0 };
-    this.usages.set(source, usage);
+    let usage = this.usages.get(source);
+    if (usage === undefined) this.usages.set(source, (usage = { received: 0, filtered: 0 }));
     return usage;
+  }
+
+  private lanesOf(source: string, message: AnalyticsMessage): readonly LaneBuffer[] {
+    const lanes = this.lanes.get(source) ?? NO_LANES;
+    const isMeant = ({ lane }: LaneBuffer): boolean => isMeantFor(lane, message);
+    // Nearly always all of them: no new list for that.
+    return lanes.every(isMeant) ? lanes : lanes.filter(isMeant);
   }
 
   flush(): void {

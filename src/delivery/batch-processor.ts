@@ -1,10 +1,10 @@
 import { DelayedError, type Job } from 'bullmq';
-import type { DeliveryAttempt, DeliveryResult, Destination } from '../destinations/destination.js';
+import type { DeliveryAttempt, Destination } from '../destinations/destination.js';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import type { AnalyticsError } from '../errors/analytics.error.js';
 import { DestinationNotFoundError } from '../errors/destination-not-found.error.js';
 import { UnknownJobFormatError } from '../errors/unknown-job-format.error.js';
-import { BATCH_JOB_VERSION, type BatchJobData, type BatchMessage } from '../queue/batch-job.js';
+import { BATCH_JOB_VERSION, type BatchJobData } from '../queue/batch-job.js';
 import { type BatchSettlement, settleBatch } from './batch-settlement.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliverySlot, DeliverySlots } from './delivery-slots.js';
@@ -56,17 +56,16 @@ export class BatchProcessor {
   ): Promise<BatchSettlement> {
     const startedAt = Date.now();
     const window = { firstAttemptAt: data.firstAttemptAt ?? startedAt, retryWindow: destination.retryWindow };
-    const attempt: DeliveryAttempt = { isLast: startedAt >= lastAttemptAt(window), signal };
-    const deliver = async (message: BatchMessage): Promise<[BatchMessage, DeliveryResult | undefined]> => {
-      const result = await destination.deliver(message, attempt);
-      slot.progress();
-      return [message, result];
+    const attempt: DeliveryAttempt = {
+      isLast: startedAt >= lastAttemptAt(window),
+      signal,
+      onSettled: () => {
+        slot.progress();
+      },
     };
-    const due = data.messages.filter((message) => message.failedAt === undefined);
-    const settlement = settleBatch(
-      { ...window, startedAt, results: await Promise.all(due.map(deliver)) },
-      Date.now(),
-    );
+    const messages = data.messages.filter((message) => message.failedAt === undefined);
+    const results = await destination.deliver(messages, attempt);
+    const settlement = settleBatch({ ...window, startedAt, messages, results }, Date.now());
     this.reporter.attempted(destination, settlement, startedAt);
     return settlement;
   }

@@ -8,8 +8,9 @@ export interface BatchAttempt {
   startedAt: number;
   firstAttemptAt: number;
   retryWindow: number;
-  /** Each message with its result; `undefined` where the attempt was broken off. */
-  results: readonly (readonly [BatchMessage, DeliveryResult | undefined])[];
+  messages: readonly BatchMessage[];
+  /** What each message came to, in their order; `undefined` where the attempt was broken off. */
+  results: readonly (DeliveryResult | undefined)[];
 }
 
 /** What became of a batch: its messages, sorted by what comes next. */
@@ -41,7 +42,8 @@ export function settleBatch(attempt: BatchAttempt, now: number): BatchSettlement
   };
   let retryAfter: number | undefined;
   let wait = Infinity;
-  for (const [message, result] of attempt.results) {
+  for (const [index, message] of attempt.messages.entries()) {
+    const result = attempt.results[index];
     if (result === undefined) {
       settlement.unsettled.push(message);
       continue;

@@ -50,6 +50,8 @@ export interface DeliveryAttempt {
   isLast: boolean;
   /** Aborted when the process shuts down: what is not settled then is reported as `undefined`. */
   signal: AbortSignal;
+  /** Called whenever a message is settled, so that a destination that moves is told from one that hangs. */
+  onSettled: () => void;
 }
 
 /** Where messages are delivered to. The queue's jobs name it by its `id`. */
@@ -61,6 +63,12 @@ export interface Destination {
   readonly retryWindow: number;
   /** The origin of the URL that an outcome names by its hash: enough for a log, and never a secret. */
   origin(urlHash: string): string;
-  /** Delivers one message. Never rejects; `undefined` when the signal ended it before it was settled. */
-  deliver(message: QueuedMessage, attempt: DeliveryAttempt): Promise<DeliveryResult | undefined>;
+  /**
+   * Delivers the messages of a batch. Never rejects; resolves to what each came to, in their order:
+   * `undefined` for those that the signal ended before they were settled.
+   */
+  deliver(
+    messages: readonly QueuedMessage[],
+    attempt: DeliveryAttempt,
+  ): Promise<(DeliveryResult | undefined)[]>;
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { InvalidMessageError } from '../errors/invalid-message.error.js';
 import { buildMessage, type MessageOf } from './message-builders.js';
-import { integrationsOf, objectOf, requiredMessageId } from './message-checks.js';
+import { integrationsOf, isAbsent, objectOf, requiredMessageId } from './message-checks.js';
 import type { MessageParams } from './message-params.types.js';
 import type { JsonObject, MessageType } from './message.types.js';
-import { toTimestamp } from './timestamp.js';
+import { timestampNow, toTimestamp } from './timestamp.js';
 import { describeKind, isJsonObject } from './value-kind.js';
 
 /**
@@ -25,13 +25,17 @@ export function createMessage<T extends MessageType>(
   const fields = fieldsOf(type, params);
   // A delete is sent once for each source: with one id for all, receivers would drop all but the first.
   const isDelete = type === 'delete';
-  const hasId = !isDelete && fields.messageId !== undefined && fields.messageId !== null;
   return buildMessage(type, fields, {
-    messageId: hasId ? requiredMessageId(fields) : randomUUID(),
-    timestamp: toTimestamp(fields.timestamp ?? new Date()),
-    context: isDelete ? {} : { ...baseContext, ...objectOf(fields, 'context') },
+    messageId: isDelete || isAbsent(fields.messageId) ? randomUUID() : requiredMessageId(fields),
+    timestamp: isAbsent(fields.timestamp) ? timestampNow() : toTimestamp(fields.timestamp),
+    context: isDelete ? {} : contextOf(fields, baseContext),
     integrations: integrationsOf(fields),
   });
+}
+
+function contextOf(fields: JsonObject, baseContext: JsonObject): JsonObject {
+  if (isAbsent(fields.context)) return { ...baseContext };
+  return { ...baseContext, ...objectOf(fields, 'context') };
 }
 
 function fieldsOf(type: MessageType, params: unknown): JsonObject {

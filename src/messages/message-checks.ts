@@ -5,10 +5,20 @@ import { describeKind, isJsonObject } from './value-kind.js';
 /** It becomes the value of a header, where blanks at the ends would be lost. */
 const MESSAGE_ID = /^(?! )[\x20-\x7e]{1,100}(?<! )$/;
 
+/** Whether a field counts as not given. */
+export function isAbsent(value: unknown): value is undefined | null {
+  return value === undefined || value === null;
+}
+
+/** Whether a field of text is given: empty text is not. */
+export function isGiven(value: unknown): boolean {
+  return !isAbsent(value) && value !== '';
+}
+
 /** A string field that may be absent: `undefined`, `null` and `''` count as absent. */
 export function optionalString(fields: JsonObject, field: string): string | undefined {
   const value = fields[field];
-  if (value === undefined || value === null || value === '') return undefined;
+  if (isAbsent(value) || value === '') return undefined;
   if (typeof value !== 'string') throw unexpected(field, 'a non-empty string', value);
   return value;
 }
@@ -27,7 +37,7 @@ export function requiredString(fields: JsonObject, field: string): string {
  */
 export function objectOf(fields: JsonObject, field: string): JsonObject {
   const value = fields[field];
-  if (value === undefined || value === null) return {};
+  if (isAbsent(value)) return {};
   if (!isJsonObject(value)) throw unexpected(field, 'an object', value);
   const json = copyAsJson(value, field);
   if (!isJsonObject(json)) throw unexpected(field, 'an object after its `toJSON`', json);
@@ -37,6 +47,7 @@ export function objectOf(fields: JsonObject, field: string): JsonObject {
 
 /** The `integrations` field, `{}` when absent. */
 export function integrationsOf(fields: JsonObject): Integrations {
+  if (isAbsent(fields.integrations)) return {};
   const integrations = objectOf(fields, 'integrations');
   if (!isIntegrations(integrations)) {
     throw new InvalidMessageError(

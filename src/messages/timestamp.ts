@@ -30,6 +30,11 @@ export function toTimestamp(value: unknown): string {
   return timestamp;
 }
 
+/** The moment of the call, in that form. */
+export function timestampNow(): string {
+  return new Date().toISOString();
+}
+
 /** Milliseconds since the epoch, `NaN` for what is not ISO 8601 or not in the calendar. */
 function parseIso8601(text: string): number {
   const parts = ISO_8601.exec(text)?.groups;

@@ -18,10 +18,8 @@ function settle(results: Came[], given: Partial<BatchAttempt> = {}, now = NOW): 
     startedAt: NOW,
     firstAttemptAt: NOW,
     retryWindow: 4 * HOUR,
-    results: results.map(([id, result]) => {
-      const message: BatchMessage = { id, body: '{}', outcomes: [] };
-      return [message, result && { class: 'retry', outcomes: [outcome({})], ...result }];
-    }),
+    messages: results.map(([id]) => ({ id, body: '{}', outcomes: [] })),
+    results: results.map(([, result]) => result && { class: 'retry', outcomes: [outcome({})], ...result }),
     ...given,
   };
   return settleBatch(attempt, now);

@@ -6,6 +6,7 @@ import {
   WebhooksDestination,
   type WebhooksDestinationOptions,
 } from '../../src/destinations/webhooks/webhooks-destination.js';
+import { deliverOne } from '../support/deliver-one.js';
 import { Receiver } from '../support/receiver.js';
 
 const MESSAGE = {
@@ -71,7 +72,7 @@ describe('explaining a message', () => {
     const to = destination([one.url('/a?b=c&d=%20#part'), two.url('/')]);
     const explained = to.explain(MESSAGE);
     const { messageId: id, body } = MESSAGE;
-    await to.deliver({ id, body, outcomes: [] }, { isLast: false, signal: new AbortController().signal });
+    await deliverOne(to, { id, body, outcomes: [] });
     expect(explained.map(({ url }) => url)).toEqual([one.url('/a?b=c&d=%20'), two.url('/')]);
     for (const [index, { requests }] of [one, two].entries()) {
       expect(requests).toHaveLength(1);
@@ -88,7 +89,7 @@ describe('explaining a message', () => {
     const to = destination([receiver.url()]);
     to.explain(MESSAGE);
     const { messageId: id, body } = MESSAGE;
-    await to.deliver({ id, body, outcomes: [] }, { isLast: false, signal: new AbortController().signal });
+    await deliverOne(to, { id, body, outcomes: [] });
     expect(receiver.connections).toBe(1);
     expect(receiver.requests).toHaveLength(1);
   });

@@ -3,6 +3,7 @@ import type { LookupAddress } from 'node:dns';
 import { urlProblems } from '../../src/destinations/webhooks/webhook-url.js';
 import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
 import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
+import { postWebhook } from '../support/post-webhook.js';
 import { Receiver } from '../support/receiver.js';
 
 /** A client whose names resolve to one list of addresses after the other, the last for all that follow. */
@@ -23,8 +24,7 @@ async function post(
   url: string,
   signal = new AbortController().signal,
 ): Promise<number | string> {
-  const request = { url: new URL(url), headers: [], body: Buffer.from('{}'), timeout: 5_000, signal };
-  const response = await client.post(request);
+  const response = await postWebhook(client, url, { signal });
   if (response === undefined) return 'aborted';
   return response.error === undefined ? response.status : webhookErrorCode(response.error);
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { DeliveryResult } from '../../src/destinations/destination.js';
 import { WebhookClient, type WebhookClientOptions } from '../../src/destinations/webhooks/webhook-client.js';
 import { hashUrl } from '../../src/destinations/webhooks/webhook-url.js';
 import {
@@ -6,6 +7,7 @@ import {
   type WebhooksDestinationOptions,
 } from '../../src/destinations/webhooks/webhooks-destination.js';
 import { AnalyticsClosedError, verifySignature, verifyStandardWebhook } from '../../src/index.js';
+import { deliverOne } from '../support/deliver-one.js';
 import { createCertificates, type Certificates } from '../support/certificates.js';
 import { Receiver, type ReceiverOptions } from '../support/receiver.js';
 import { messageIn } from '../support/received-message.js';
@@ -71,9 +73,8 @@ describe('a test event', () => {
     );
   }
 
-  function deliver(to: WebhooksDestination): ReturnType<WebhooksDestination['deliver']> {
-    const attempt = { isLast: false, signal: new AbortController().signal };
-    return to.deliver({ id: 'm-1', body: '{}', outcomes: [] }, attempt);
+  function deliver(to: WebhooksDestination): Promise<DeliveryResult | undefined> {
+    return deliverOne(to, { id: 'm-1', body: '{}', outcomes: [] });
   }
 
   it('is one signed track call to each URL that says of itself that it is a test', async () => {

@@ -10,6 +10,7 @@ import {
 } from '../../src/destinations/webhooks/webhooks-destination.js';
 import { InvalidOptionsError } from '../../src/errors/invalid-options.error.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
+import { deliverOne } from '../support/deliver-one.js';
 import { Receiver, type Answer } from '../support/receiver.js';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -153,8 +154,7 @@ describe('a destination with standardWebhooks', () => {
   }
 
   async function deliver(to: WebhooksDestination, id = 'm-1'): Promise<number> {
-    const attempt = { isLast: false, signal: new AbortController().signal };
-    const result = await to.deliver({ id, body: BODY, outcomes: [] }, attempt);
+    const result = await deliverOne(to, { id, body: BODY, outcomes: [] });
     const at = result?.outcomes[0]?.at;
     if (at === undefined) throw new Error('There was no attempt.');
     return at;

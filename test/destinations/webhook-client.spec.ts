@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
 import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
 import type { WebhookRequest, WebhookResponse } from '../../src/destinations/webhooks/webhook-exchange.js';
+import { postWebhook } from '../support/post-webhook.js';
 import { Receiver, type Answer, type ReceiverOptions } from '../support/receiver.js';
 
 /** What a response came to, in one word. */
@@ -45,14 +46,7 @@ describe('a webhook client', () => {
     request: Partial<WebhookRequest> = {},
     through = client,
   ): Promise<WebhookResponse | undefined> {
-    return through.post({
-      url: new URL(url),
-      headers: ['X-Env', 'test'],
-      body: Buffer.from('{}'),
-      timeout: 5_000,
-      signal,
-      ...request,
-    });
+    return postWebhook(through, url, { headers: ['X-Env', 'test'], signal, ...request });
   }
 
   it('posts the bytes and headers as they are, to the path and query of the URL', async () => {

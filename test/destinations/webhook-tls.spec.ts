@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
 import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
+import { postWebhook } from '../support/post-webhook.js';
 import { createCertificates, type Certificates } from '../support/certificates.js';
 import { Receiver, type ReceiverOptions } from '../support/receiver.js';
 
@@ -22,9 +23,10 @@ const PROGRAM = `
 import { WebhookClient } from './destinations/webhooks/webhook-client.js';
 const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
 const [, , url] = process.argv;
-const response = await client.post({
-  url: new URL(url), headers: [], body: Buffer.from('{}'), timeout: 5000, signal: new AbortController().signal,
-});
+const { origin, pathname: path } = new URL(url);
+const { signal } = new AbortController();
+const request = { target: { origin, path }, headers: [], body: Buffer.from('{}'), timeout: 5000, signal };
+const response = await new Promise((settle) => client.post(request, settle));
 console.log(response.error?.code ?? response.status);
 await client.close();
 `;
@@ -56,8 +58,7 @@ describe('over TLS', () => {
   async function post(url: string): Promise<number | string> {
     const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true, ca: certificates.ca });
     closing.push(() => client.close());
-    const request = { url: new URL(url), headers: [], body: Buffer.from('{}'), timeout: 5_000 };
-    const response = await client.post({ ...request, signal: new AbortController().signal });
+    const response = await postWebhook(client, url);
     if (response === undefined) return 'aborted';
     return response.error === undefined ? response.status : webhookErrorCode(response.error);
   }
@@ -126,7 +127,7 @@ function compile(): string {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   writeFileSync(join(folder, 'program.js'), PROGRAM);
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
-  for (const room of ['errors', 'destinations/webhooks']) {
+  for (const room of ['errors', 'time', 'destinations/webhooks']) {
     mkdirSync(join(folder, room), { recursive: true });
     for (const file of readdirSync(join('src', room))) {
       const { code } = transformFileSync(join('src', room, file), { swcrc: true });

@@ -7,6 +7,7 @@ import {
   WebhooksDestination,
   type WebhooksDestinationOptions,
 } from '../../src/destinations/webhooks/webhooks-destination.js';
+import { deliverOne } from '../support/deliver-one.js';
 import { Receiver, type Answer } from '../support/receiver.js';
 
 const BODY = '{"version":1,"type":"track","userId":"019mr8mf4r","event":"Zoë 🚀"}';
@@ -55,7 +56,7 @@ describe('the webhooks destination', () => {
 
   /** Delivers, and expects that nothing aborted it. */
   async function deliver(to: WebhooksDestination, what = message()): Promise<DeliveryResult> {
-    const delivered = await to.deliver(what, { isLast: false, signal: new AbortController().signal });
+    const delivered = await deliverOne(to, what);
     if (delivered === undefined) throw new Error('The delivery was aborted.');
     return delivered;
   }
@@ -203,7 +204,7 @@ describe('the webhooks destination', () => {
     const [silent, gone] = [await receive(() => undefined), await receive(404)];
     const controller = new AbortController();
     const to = destination([silent.url(), gone.url()]);
-    const delivery = to.deliver(message(), { isLast: false, signal: controller.signal });
+    const delivery = deliverOne(to, message(), controller.signal);
     await Promise.all([silent.received(1), gone.received(1)]);
     controller.abort();
     expect(await delivery).toBeUndefined();
@@ -214,7 +215,7 @@ describe('the webhooks destination', () => {
     const [silent, good] = [await receive(() => undefined), await receive(200)];
     const controller = new AbortController();
     const to = destination([silent.url(), good.url()], {}, single);
-    const delivery = to.deliver(message(), { isLast: false, signal: controller.signal });
+    const delivery = deliverOne(to, message(), controller.signal);
     // Over one connection a second request is sent only when the first has been settled.
     await deliver(destination([good.url()], {}, single));
     controller.abort();

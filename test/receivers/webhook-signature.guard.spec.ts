@@ -19,6 +19,7 @@ import {
 } from '../../src/destinations/webhooks/webhooks-destination.js';
 import type { UrlOutcome } from '../../src/destinations/destination.js';
 import { InvalidSecretError, webhookSignatureGuard } from '../../src/index.js';
+import { deliverOne } from '../support/deliver-one.js';
 import { LogLines } from '../support/log-lines.js';
 
 const KEY = Buffer.alloc(32, 7);
@@ -122,9 +123,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
   }
 
   async function deliver(path: string, options: Partial<WebhooksDestinationOptions>): Promise<UrlOutcome> {
-    const attempt = { isLast: false, signal: new AbortController().signal };
-    const message = { id: 'm-1', body: BODY, outcomes: [] };
-    const result = await destination(path, options).deliver(message, attempt);
+    const result = await deliverOne(destination(path, options), { id: 'm-1', body: BODY, outcomes: [] });
     const [outcome] = result?.outcomes ?? [];
     if (outcome === undefined) throw new Error('There was no attempt.');
     return outcome;

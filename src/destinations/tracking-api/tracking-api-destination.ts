@@ -10,20 +10,13 @@ export function forwardingId(source: string): string {
   return `endpoint/${source}`;
 }
 
-/** Messages that go in one request, each with what waits for its result. */
-type Batch = { message: QueuedMessage; settle: (result: DeliveryResult | undefined) => void }[];
-
-/**
- * Forwards the messages of one source to another program's tracking API. Those of one attempt are handed
- * over in one go, and so make one request.
- */
+/** Forwards the messages of one source to another program's tracking API: those of a batch in one request. */
 export class TrackingApiDestination implements Destination {
   readonly id: string;
   readonly name = 'Tracking API';
   readonly retryWindow: number;
   private readonly endpoint: Endpoint;
   private readonly headers: readonly string[];
-  private readonly open = new WeakMap<DeliveryAttempt, Batch>();
 
   constructor(
     source: { name: string; writeKey: string },
@@ -49,53 +42,37 @@ export class TrackingApiDestination implements Destination {
     return this.endpoint.url.origin;
   }
 
-  deliver(message: QueuedMessage, attempt: DeliveryAttempt): Promise<DeliveryResult | undefined> {
-    return new Promise((settle) => {
-      const batch = this.open.get(attempt);
-      if (batch !== undefined) {
-        batch.push({ message, settle });
-        return;
-      }
-      const opened: Batch = [{ message, settle }];
-      this.open.set(attempt, opened);
-      queueMicrotask(() => {
-        this.open.delete(attempt);
-        void this.send(opened, attempt);
-      });
-    });
-  }
-
-  private async send(batch: Batch, { isLast, signal }: DeliveryAttempt): Promise<void> {
+  async deliver(
+    messages: readonly QueuedMessage[],
+    { isLast, signal, onSettled }: DeliveryAttempt,
+  ): Promise<(DeliveryResult | undefined)[]> {
+    if (messages.length === 0) return [];
     const { breaker } = this.endpoint;
     if (!breaker.admit(Date.now(), isLast)) {
       const wait = breaker.wait(Date.now());
-      for (const { message, settle } of batch)
-        settle({ class: 'deferred', outcomes: message.outcomes, wait });
-      return;
+      return messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait }));
     }
-    const body = batchBody(batch.map(({ message }) => message.body));
-    const attempts = batch.flatMap(({ message }) => message.outcomes.map(({ attempt }) => attempt));
-    const attempted = await this.endpoint.send(
-      { headers: [...this.headers], body, signal },
-      Math.max(0, ...attempts) + 1,
-    );
-    settleAll(batch, attempted);
+    const body = batchBody(messages.map((message) => message.body));
+    const attempts = messages.flatMap(({ outcomes }) => outcomes.map(({ attempt }) => attempt));
+    const attempted = await new Promise<Attempted | undefined>((settle) => {
+      const request = { headers: [...this.headers], body, signal };
+      this.endpoint.send(request, Math.max(0, ...attempts) + 1, settle);
+    });
+    onSettled();
+    return resultsOf(messages.length, attempted);
   }
 }
 
-function settleAll(batch: Batch, attempted: Attempted | undefined): void {
-  if (attempted === undefined) {
-    for (const { settle } of batch) settle(undefined);
-    return;
-  }
+function resultsOf(count: number, attempted: Attempted | undefined): (DeliveryResult | undefined)[] {
+  if (attempted === undefined) return new Array<undefined>(count).fill(undefined);
   const { outcome, retryAfter } = attempted;
   const refused = outcome.class === 'delivered' ? isRefused(outcome.excerpt) : () => false;
-  for (const [index, { settle }] of batch.entries()) {
+  return Array.from({ length: count }, (_, index) => {
     const resultClass = refused(index) ? 'permanent' : outcome.class;
-    settle({
+    return {
       class: resultClass,
       outcomes: [{ ...outcome, class: resultClass }],
       ...(retryAfter !== undefined && { retryAfter }),
-    });
-  }
+    };
+  });
 }

@@ -2,6 +2,7 @@ import type { UrlOutcome } from '../destination.js';
 import { EndpointBreaker } from './endpoint-breaker.js';
 import { classOfError, classOfStatus } from './outcome-class.js';
 import type { RequestHeaders } from './request-headers.js';
+import { requestTarget, type RequestTarget } from './request-target.js';
 import type { RequestPhases } from './request-phases.js';
 import { excerptOf } from './response-excerpt.js';
 import { parseRetryAfter } from './retry-after.js';
@@ -42,6 +43,7 @@ export interface TestResult extends UrlOutcome {
 export class Endpoint {
   readonly hash: string;
   readonly breaker: EndpointBreaker;
+  private readonly target: RequestTarget;
 
   constructor(
     readonly url: URL,
@@ -49,23 +51,44 @@ export class Endpoint {
     private readonly client: WebhookClient,
   ) {
     this.hash = hashUrl(url);
+    this.target = requestTarget(url);
     this.breaker = new EndpointBreaker(options.retryWindow);
   }
 
   /**
-   * Sends one message, which the breaker has admitted. `undefined` when the signal ended it.
+   * Sends one message, which the breaker has admitted.
    *
    * @param attempt counts from 1
+   * @param settle called once; with `undefined` when the signal ended it
    */
-  async send(request: EndpointRequest, attempt: number): Promise<Attempted | undefined> {
+  send(request: EndpointRequest, attempt: number, settle: (attempted: Attempted | undefined) => void): void {
     const startedAt = Date.now();
-    const response = await this.client.post({
-      url: this.url,
-      headers: request.headers,
-      body: request.body,
-      timeout: this.options.timeout,
-      signal: request.signal,
+    const { headers, body, signal } = request;
+    const { timeout } = this.options;
+    this.client.post({ target: this.target, headers, body, timeout, signal }, (response) => {
+      settle(this.record(response, attempt, startedAt));
     });
+  }
+
+  /**
+   * Sends a message whatever the breaker knows, and teaches it nothing: a test must neither be held back nor
+   * set off what real messages did not. `undefined` when the signal or the client's end ended it.
+   */
+  async test(request: EndpointRequest): Promise<TestResult | undefined> {
+    const response = await this.client.trace({
+      ...request,
+      target: this.target,
+      timeout: this.options.timeout,
+    });
+    if (response === undefined) return undefined;
+    return { ...this.judge(response, 1).outcome, origin: this.url.origin, phases: response.phases };
+  }
+
+  private record(
+    response: WebhookResponse | undefined,
+    attempt: number,
+    startedAt: number,
+  ): Attempted | undefined {
     if (response === undefined) {
       this.breaker.recordNothing(startedAt);
       return undefined;
@@ -75,16 +98,6 @@ export class Endpoint {
     if (attempted.outcome.class === 'retry') this.breaker.recordFailure(startedAt, now, attempted.retryAfter);
     else this.breaker.recordAnswer(now);
     return attempted;
-  }
-
-  /**
-   * Sends a message whatever the breaker knows, and teaches it nothing: a test must neither be held back nor
-   * set off what real messages did not. `undefined` when the signal or the client's end ended it.
-   */
-  async test(request: EndpointRequest): Promise<TestResult | undefined> {
-    const response = await this.client.trace({ ...request, url: this.url, timeout: this.options.timeout });
-    if (response === undefined) return undefined;
-    return { ...this.judge(response, 1).outcome, origin: this.url.origin, phases: response.phases };
   }
 
   private judge(response: WebhookResponse, attempt: number): Attempted {

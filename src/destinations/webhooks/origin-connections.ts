@@ -42,11 +42,9 @@ export class OriginConnections {
   release(connection: WebhookConnection): void {
     const taker = this.#nextTaker();
     if (taker === undefined) this.#idle.push(connection);
-    // Not before the HTTP client has finished with the exchange that ends here.
-    else
-      queueMicrotask(() => {
-        taker.begin(connection);
-      });
+    // Within the end of the exchange before it: the HTTP client then finds the next request waiting, which
+    // is cheaper for it than to fall idle and be woken again.
+    else taker.begin(connection);
   }
 
   /** Ends a connection whose state is unknown. */

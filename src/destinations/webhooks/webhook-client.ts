@@ -1,7 +1,12 @@
 import { guardedConnector, type Connector, type ConnectorOptions } from './guarded-connector.js';
 import { OriginConnections } from './origin-connections.js';
 import { PhaseTimer, type RequestPhases } from './request-phases.js';
-import { WebhookExchange, type WebhookRequest, type WebhookResponse } from './webhook-exchange.js';
+import {
+  type SettleRequest,
+  WebhookExchange,
+  type WebhookRequest,
+  type WebhookResponse,
+} from './webhook-exchange.js';
 
 export interface WebhookClientOptions extends ConnectorOptions {
   /** Sockets per origin, at most. */
@@ -17,7 +22,8 @@ export type TracedResponse = WebhookResponse & { phases: RequestPhases };
  * origins under one policy for private networks.
  */
 export class WebhookClient {
-  readonly #connections: number;
+  /** Sockets per origin, at most. */
+  readonly connections: number;
   readonly #connector: Connector;
   readonly #origins = new Map<string, OriginConnections>();
   readonly #inFlight = new Set<WebhookExchange>();
@@ -25,14 +31,14 @@ export class WebhookClient {
   #isClosed = false;
 
   constructor(options: WebhookClientOptions) {
-    this.#connections = options.connections;
+    this.connections = options.connections;
     this.#connector = guardedConnector(options);
   }
 
-  /** Never rejects; `undefined` when the signal or `close()` ended it. */
-  post(request: WebhookRequest): Promise<WebhookResponse | undefined> {
-    if (this.#isClosed || request.signal.aborted) return Promise.resolve(undefined);
-    return this.#exchange(request, this.#origin(request.url.origin));
+  /** @param settle called once; with `undefined` when the signal or `close()` ended it */
+  post(request: WebhookRequest, settle: SettleRequest): void {
+    if (this.#isClosed || request.signal.aborted) settle(undefined);
+    else this.#exchange(request, this.#origin(request.target.origin), settle);
   }
 
   /**
@@ -47,11 +53,13 @@ export class WebhookClient {
       if (socket !== undefined) timer.watch(socket);
       return socket;
     };
-    const connections = new OriginConnections(request.url.origin, 1, connector, () => undefined);
+    const connections = new OriginConnections(request.target.origin, 1, connector, () => undefined);
     const onFirstByte = (): void => {
       timer.end('firstByte');
     };
-    const response = await this.#exchange({ ...request, onFirstByte }, connections);
+    const response = await new Promise<WebhookResponse | undefined>((settle) => {
+      this.#exchange({ ...request, onFirstByte }, connections, settle);
+    });
     await connections.destroy();
     return response && { ...response, phases: timer.phases };
   }
@@ -65,16 +73,9 @@ export class WebhookClient {
     await Promise.all(destroyed);
   }
 
-  #exchange(request: WebhookRequest, connections: OriginConnections): Promise<WebhookResponse | undefined> {
+  #exchange(request: WebhookRequest, connections: OriginConnections, settle: SettleRequest): void {
     this.#watch(request.signal);
-    return new Promise((resolve) => {
-      const exchange = new WebhookExchange(request, connections, (response) => {
-        this.#inFlight.delete(exchange);
-        resolve(response);
-      });
-      this.#inFlight.add(exchange);
-      connections.request(exchange);
-    });
+    connections.request(new WebhookExchange(request, connections, this.#inFlight, settle));
   }
 
   /** One listener for all requests of a signal: they come by the hundred under the same one. */
@@ -90,7 +91,7 @@ export class WebhookClient {
   #origin(origin: string): OriginConnections {
     let connections = this.#origins.get(origin);
     if (connections === undefined) {
-      connections = new OriginConnections(origin, this.#connections, this.#connector, this.#forget);
+      connections = new OriginConnections(origin, this.connections, this.#connector, this.#forget);
       this.#origins.set(origin, connections);
     }
     return connections;

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
+import { Deadline } from '../../time/deadline.js';
 import type { Connector } from './guarded-connector.js';
 
 /** Receivers' response heads over this are refused, in bytes. */
@@ -15,6 +16,8 @@ const KEEP_ALIVE_MAX = 30_000;
  * socket that had died unnoticed, and what ends a socket that is still connecting.
  */
 export class WebhookConnection {
+  /** Of the request on it. */
+  readonly deadline = new Deadline();
   readonly #client: Client;
   #socket: Socket | undefined;
   #hasAnswered = false;
@@ -55,6 +58,7 @@ export class WebhookConnection {
 
   /** Ends the socket, also one that is still connecting, and with it the request on it. */
   async destroy(): Promise<void> {
+    this.deadline.stop();
     // Until it is connected, undici does not know the socket and could not end it.
     this.#socket?.destroy();
     await this.#client.destroy();

@@ -1,7 +1,9 @@
 import type { Dispatcher } from 'undici';
 import { ReceiverTimeoutError } from '../../errors/receiver-timeout.error.js';
 import type { ConnectionTaker, OriginConnections } from './origin-connections.js';
+import type { Expiring } from '../../time/deadline.js';
 import { headersAt, type RequestHeaders } from './request-headers.js';
+import type { RequestTarget } from './request-target.js';
 import { EXCERPT_BYTES } from './response-excerpt.js';
 import type { WebhookConnection } from './webhook-connection.js';
 
@@ -14,7 +16,7 @@ const BODY_GRACE = 250;
 const NOTHING = Buffer.alloc(0);
 
 export interface WebhookRequest {
-  url: URL;
+  target: RequestTarget;
   headers: RequestHeaders;
   body: Buffer;
   /** Milliseconds for DNS, connect, TLS, request and response together, from when a connection slot is free. */
@@ -36,15 +38,15 @@ export type WebhookResponse = {
   | { error: Error; status?: undefined }
 );
 
-type Settle = (response: WebhookResponse | undefined) => void;
+/** Called once; with `undefined` when it was ended without a response. */
+export type SettleRequest = (response: WebhookResponse | undefined) => void;
 
 /**
  * One request and its response on a connection. The status is what counts: from the head on, neither
  * an error nor the deadline changes the result, they only end the body.
  */
-export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTaker {
+export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTaker, Expiring {
   #connection: WebhookConnection | undefined;
-  #timer: NodeJS.Timeout | undefined;
   #at = 0;
   #start = 0;
   #isSettled = false;
@@ -58,9 +60,12 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   constructor(
     private readonly request: WebhookRequest,
     private readonly connections: OriginConnections,
-    /** Called once: with `undefined` when it was aborted. */
-    private readonly settle: Settle,
-  ) {}
+    /** Holds it until it is settled. */
+    private readonly inFlight: Set<WebhookExchange>,
+    private readonly settle: SettleRequest,
+  ) {
+    inFlight.add(this);
+  }
 
   get signal(): AbortSignal {
     return this.request.signal;
@@ -75,7 +80,6 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     }
     this.#at = Date.now();
     this.#start = performance.now();
-    this.#timer = setTimeout(onDeadline, this.request.timeout, this);
     this.#send(connection);
   }
 
@@ -111,9 +115,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     this.#status = status;
     const retryAfter = headers['retry-after'];
     this.#retryAfter = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
-    const left = this.request.timeout - (performance.now() - this.#start);
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(onDeadline, Math.min(left, BODY_GRACE), this);
+    this.#connection?.deadline.set(this, Math.min(this.#deadline, performance.now() + BODY_GRACE));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -127,11 +129,11 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   }
 
   onResponseEnd(): void {
-    if (this.#isSettled) return;
-    const connection = this.#finish(this.#response());
-    if (connection === undefined) return;
+    const connection = this.#connection;
+    if (connection === undefined || !this.#leave()) return;
     connection.markAnswered();
     this.connections.release(connection);
+    this.settle(this.#response());
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -148,9 +150,14 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
 
   #send(connection: WebhookConnection): void {
     this.#connection = connection;
-    const { url, body } = this.request;
+    connection.deadline.set(this, this.#deadline);
+    const { target, body } = this.request;
     const headers = headersAt(this.request.headers, this.#at);
-    connection.send({ path: url.pathname + url.search, method: 'POST', headers, body }, this);
+    connection.send({ path: target.path, method: 'POST', headers, body }, this);
+  }
+
+  get #deadline(): number {
+    return this.#start + this.request.timeout;
   }
 
   #response(): WebhookResponse | undefined {
@@ -170,20 +177,17 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
 
   /** Settles, and ends the connection: what is still on its way there belongs to nobody. */
   #end(response: WebhookResponse | undefined): void {
-    const connection = this.#finish(response);
-    if (connection !== undefined) this.connections.discard(connection);
-  }
-
-  /** Settles, once. Returns the connection that has to be given back. */
-  #finish(response: WebhookResponse | undefined): WebhookConnection | undefined {
-    if (this.#isSettled) return undefined;
-    this.#isSettled = true;
-    clearTimeout(this.#timer);
+    if (!this.#leave()) return;
+    if (this.#connection !== undefined) this.connections.discard(this.#connection);
     this.settle(response);
-    return this.#connection;
   }
-}
 
-function onDeadline(exchange: WebhookExchange): void {
-  exchange.expire();
+  /** It is over: from now on nothing that comes in belongs to it. Tells whether that is news. */
+  #leave(): boolean {
+    if (this.#isSettled) return false;
+    this.#isSettled = true;
+    this.#connection?.deadline.clear();
+    this.inFlight.delete(this);
+    return true;
+  }
 }

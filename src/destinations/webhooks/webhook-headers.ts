@@ -35,8 +35,11 @@ export class WebhookHeaders {
 
   /** The headers of one message: for every URL and every attempt the same but for the time of the attempt. */
   for(messageId: string, body: Buffer): RequestHeaders {
-    const headers = [...this.#fixed, 'webhook-id', messageId];
-    if (this.#sharedSecret !== undefined) headers.push('X-Signature', signature(body, this.#sharedSecret));
+    const secret = this.#sharedSecret;
+    const headers =
+      secret === undefined
+        ? [...this.#fixed, 'webhook-id', messageId]
+        : [...this.#fixed, 'webhook-id', messageId, 'X-Signature', signature(body, secret)];
     if (this.#standardKeys.length === 0) return headers;
     return (at) => [...headers, ...this.#standardHeaders(messageId, body, at)];
   }

@@ -1,0 +1,71 @@
+import type { DeliveryAttempt, DeliveryResult, QueuedMessage } from '../destination.js';
+import type { SettleMessage } from './message-delivery.js';
+
+type BeginDelivery = (message: QueuedMessage, attempt: DeliveryAttempt, settle: SettleMessage) => void;
+
+interface Batch {
+  readonly messages: readonly QueuedMessage[];
+  readonly attempt: DeliveryAttempt;
+  readonly results: (DeliveryResult | undefined)[];
+  /** Index of the next message to begin with. */
+  next: number;
+  unsettled: number;
+  readonly resolve: (results: (DeliveryResult | undefined)[]) => void;
+}
+
+/**
+ * Has a bounded number of a destination's messages on their way at once, batches in the order in which they
+ * came. What waits here has no request yet: hundreds of batches cost little more than their text, and the
+ * first of them is done with before the last begins.
+ */
+export class DeliveryWindow {
+  private readonly waiting: Batch[] = [];
+  private underway = 0;
+  private isAdvancing = false;
+
+  /** @param size messages that may be on their way: more than there are connections would only wait for one */
+  constructor(
+    private readonly size: number,
+    private readonly begin: BeginDelivery,
+  ) {}
+
+  /** Resolves to what each message came to, in their order. */
+  deliver(
+    messages: readonly QueuedMessage[],
+    attempt: DeliveryAttempt,
+  ): Promise<(DeliveryResult | undefined)[]> {
+    if (messages.length === 0) return Promise.resolve([]);
+    return new Promise((resolve) => {
+      const results = new Array<DeliveryResult | undefined>(messages.length).fill(undefined);
+      this.waiting.push({ messages, attempt, results, next: 0, unsettled: messages.length, resolve });
+      this.advance();
+    });
+  }
+
+  private advance(): void {
+    // A message that is settled at once comes back here from within: the loop below goes on with the next.
+    if (this.isAdvancing) return;
+    this.isAdvancing = true;
+    for (
+      let batch = this.waiting[0];
+      batch !== undefined && this.underway < this.size;
+      batch = this.waiting[0]
+    ) {
+      const message = batch.messages[batch.next];
+      if (message === undefined) this.waiting.shift();
+      else this.start(batch, message, batch.next++);
+    }
+    this.isAdvancing = false;
+  }
+
+  private start(batch: Batch, message: QueuedMessage, index: number): void {
+    this.underway++;
+    this.begin(message, batch.attempt, (result) => {
+      this.underway--;
+      batch.results[index] = result;
+      batch.attempt.onSettled();
+      if (--batch.unsettled === 0) batch.resolve(batch.results);
+      this.advance();
+    });
+  }
+}

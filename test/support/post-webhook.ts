@@ -1,0 +1,16 @@
+import { requestTarget } from '../../src/destinations/webhooks/request-target.js';
+import type { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
+import type { WebhookRequest, WebhookResponse } from '../../src/destinations/webhooks/webhook-exchange.js';
+
+/** Posts to a URL, with the rest of the request as it is given or as it does not matter. */
+export function postWebhook(
+  client: WebhookClient,
+  url: string,
+  request: Partial<WebhookRequest> = {},
+): Promise<WebhookResponse | undefined> {
+  return new Promise((settle) => {
+    const target = requestTarget(new URL(url));
+    const { signal } = new AbortController();
+    client.post({ target, headers: [], body: Buffer.from('{}'), timeout: 5_000, signal, ...request }, settle);
+  });
+}
