@@ -111,7 +111,7 @@ export class AnalyticsClient {
 
   /** Flushes at once; resolves to whether all of a group was in the queue before the timeout. */
   handOver(group: FlushGroup, timeout: number): Promise<boolean> {
-    this.routes.flush();
+    this.flushNow();
     return this.backlog.drainedOf(group, timeout);
   }
 
@@ -136,7 +136,7 @@ export class AnalyticsClient {
       if (this.refused > refused) throw new MessageRefusedError(this.lastRefusal);
       if (message !== null) await this.routeWithRoom(source, message, group);
     }
-    this.routes.flush();
+    this.flushNow();
     while (group.size > 0) await this.backlog.nextRemoved();
   }
 
@@ -161,7 +161,7 @@ export class AnalyticsClient {
 
   /** Resolves when all that was taken before the call is in the queue, or after the timeout. */
   async flush({ timeout }: FlushOptions = {}): Promise<FlushResult> {
-    this.routes.flush();
+    this.flushNow();
     const { queued, pending } = await this.backlog.drained(timeout);
     const refused = this.refused;
     this.refused = 0;
@@ -174,7 +174,7 @@ export class AnalyticsClient {
    */
   passThrough(patience: number): void {
     this.rules.flushAt = 1;
-    this.routes.flush();
+    this.flushNow();
     setTimeout(this.backlog.giveUp, patience).unref();
   }
 
@@ -188,6 +188,12 @@ export class AnalyticsClient {
     this.outbox.close();
     this.backlog.giveUp();
     return this.backlog.size;
+  }
+
+  /** Hands over what waits for a batch to fill, without waiting for more. */
+  private flushNow(): void {
+    this.routes.flush();
+    this.outbox.hurry();
   }
 
   private contextOfCall(): JsonObject {
@@ -238,7 +244,7 @@ export class AnalyticsClient {
   private async routeWithRoom(source: string, message: AnalyticsMessage, group: FlushGroup): Promise<void> {
     while (this.backlog.isHalfFull || !this.route(source, message, group)) {
       if (this.backlog.isEmpty) throw new MessageRefusedError('it is larger than `maxBufferedBytes`');
-      this.routes.flush();
+      this.flushNow();
       await this.backlog.nextRemoved();
     }
   }

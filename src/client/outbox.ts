@@ -15,6 +15,8 @@ const MAX_ADD_BYTES = 512_000;
 
 const FIRST_RETRY_DELAY = 100;
 const MAX_RETRY_DELAY = 5_000;
+/** Adds begin this long after one another, in milliseconds: what is flushed in between is merged into larger jobs. */
+const ADD_INTERVAL = 5;
 /** Longest timer that Node has; its only purpose is to keep the process alive. */
 const FOR_EVER = 2 ** 31 - 1;
 
@@ -35,8 +37,14 @@ export interface BatchSink {
  */
 export class Outbox {
   private readonly waiting = new Map<Lane, TakenMessage[][]>();
-  private adding = false;
-  private closed = false;
+  private waitingBytes = 0;
+  /** Whether an add is in flight. */
+  private isAdding = false;
+  /** Starts the next add; `undefined` while none is due. */
+  private timer: NodeJS.Timeout | undefined;
+  private nextAddAt = -Infinity;
+  private isHurried = false;
+  private isClosed = false;
   /** An idle connection to the queue does not keep a process alive, work on it must. */
   private keepAlive: NodeJS.Timeout | undefined;
 
@@ -46,32 +54,60 @@ export class Outbox {
     private readonly onAddFailed: (error: unknown) => void,
   ) {}
 
+  /** Takes flushed messages; they are added after the call that is being tracked, never within it. */
   send(lane: Lane, messages: TakenMessage[]): void {
     const flushed = this.waiting.get(lane);
     if (flushed === undefined) this.waiting.set(lane, [messages]);
     else flushed.push(messages);
-    if (!this.adding) void this.work();
+    this.waitingBytes += bytesOf(messages);
+    this.schedule();
+  }
+
+  /** Somebody waits for what is here: it does not wait for more to be merged with. */
+  hurry(): void {
+    if (this.waiting.size === 0) return;
+    this.isHurried = true;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.schedule();
   }
 
   /** Gives up what is not in the queue yet. */
   close(): void {
-    this.closed = true;
+    this.isClosed = true;
+    clearTimeout(this.timer);
     clearTimeout(this.keepAlive);
   }
 
-  private async work(): Promise<void> {
-    this.adding = true;
-    this.keepAlive = setTimeout(() => undefined, FOR_EVER);
-    while (this.waiting.size > 0 && !this.closed) {
-      const batches = this.takeBatches();
-      if (await this.add(batches)) for (const batch of batches) this.onQueued(batch.messages);
+  private schedule(): void {
+    if (this.isAdding || this.timer !== undefined || this.waiting.size === 0 || this.isClosed) return;
+    const isFull = this.waiting.size >= MAX_ADD_JOBS || this.waitingBytes >= MAX_ADD_BYTES;
+    const wait = this.isHurried || isFull ? 0 : this.nextAddAt - performance.now();
+    if (wait > 0) {
+      this.timer = setTimeout(this.work, wait);
+      return;
     }
-    clearTimeout(this.keepAlive);
-    this.adding = false;
+    this.isAdding = true;
+    setImmediate(this.work);
   }
+
+  private readonly work = (): void => {
+    this.timer = undefined;
+    this.isAdding = true;
+    this.nextAddAt = performance.now() + ADD_INTERVAL;
+    this.keepAlive = setTimeout(() => undefined, FOR_EVER);
+    const batches = this.takeBatches();
+    void this.add(batches).then((isAdded) => {
+      clearTimeout(this.keepAlive);
+      this.isAdding = false;
+      if (this.waiting.size === 0) this.isHurried = false;
+      if (isAdded) for (const batch of batches) this.onQueued(batch.messages);
+      this.schedule();
+    });
+  };
 
   private async add(batches: readonly Batch[]): Promise<boolean> {
-    for (let delay = FIRST_RETRY_DELAY; !this.closed; delay = Math.min(delay * 2, MAX_RETRY_DELAY)) {
+    for (let delay = FIRST_RETRY_DELAY; !this.isClosed; delay = Math.min(delay * 2, MAX_RETRY_DELAY)) {
       try {
         await this.sink.add(batches);
         return true;
@@ -93,7 +129,7 @@ export class Outbox {
       // A served lane goes to the end of the line, where this loop meets it again.
       this.waiting.delete(lane);
       if (flushed.length > 0) this.waiting.set(lane, flushed);
-      for (const message of messages) bytes += message.bytes;
+      bytes += bytesOf(messages);
       batches.push({
         jobId: randomUUID(),
         destination: lane.destination,
@@ -102,8 +138,13 @@ export class Outbox {
         messages,
       });
     }
+    this.waitingBytes -= bytes;
     return batches;
   }
+}
+
+function bytesOf(messages: readonly TakenMessage[]): number {
+  return messages.reduce((sum, message) => sum + message.bytes, 0);
 }
 
 /** Takes flushes from the front as long as they fit into one job. */
@@ -111,7 +152,7 @@ function mergeFlushes(flushed: TakenMessage[][]): TakenMessage[] {
   const merged: TakenMessage[] = [];
   let bytes = 0;
   for (let next = flushed[0]; next !== undefined; next = flushed[0]) {
-    const nextBytes = next.reduce((sum, message) => sum + message.bytes, 0);
+    const nextBytes = bytesOf(next);
     const count = merged.length + next.length;
     const fits = count <= MAX_JOB_MESSAGES && batchBytes(bytes + nextBytes, count) <= MAX_BATCH_BYTES;
     if (merged.length > 0 && !fits) break;

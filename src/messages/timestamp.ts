@@ -30,9 +30,13 @@ export function toTimestamp(value: unknown): string {
   return timestamp;
 }
 
-/** The moment of the call, in that form. */
+let latest = { at: Number.NaN, text: '' };
+
+/** The present moment, in that form. Remembered for the millisecond, in which a burst has hundreds of calls. */
 export function timestampNow(): string {
-  return new Date().toISOString();
+  const at = Date.now();
+  if (at !== latest.at) latest = { at, text: new Date(at).toISOString() };
+  return latest.text;
 }
 
 /** Milliseconds since the epoch, `NaN` for what is not ISO 8601 or not in the calendar. */
