@@ -30,6 +30,7 @@ describe('an error without a response', () => {
     ['ECONNREFUSED', 'ECONNREFUSED', 'retry'],
     ['ECONNRESET', 'ECONNRESET', 'retry'],
     ['EHOSTUNREACH', 'UNREACHABLE', 'retry'],
+    ['EMFILE', 'EMFILE', 'retry'],
     ['UND_ERR_SOCKET', 'CONNECTION_CLOSED', 'retry'],
     ['UND_ERR_HEADERS_OVERFLOW', 'HEADERS_TOO_LARGE', 'retry'],
     ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS_FAILED', 'retry'],

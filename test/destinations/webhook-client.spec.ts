@@ -67,6 +67,16 @@ describe('a webhook client', () => {
     expect(receiver.connections).toBe(4);
   });
 
+  it('closes the idle connection that was used longest ago when there are too many to all origins', async () => {
+    const frugal = new WebhookClient({ connections: 4, idleConnections: 2, allowPrivateNetwork: true });
+    closing.push(() => frugal.close());
+    const receivers = [await receive(), await receive(), await receive()];
+    const [first, second, third] = receivers;
+    for (const receiver of receivers) await post(receiver.url(), {}, frugal);
+    for (const receiver of [third, second, first]) if (receiver) await post(receiver.url(), {}, frugal);
+    expect([first, second, third].map((receiver) => receiver?.connections)).toEqual([2, 1, 1]);
+  });
+
   it('reads a small body to its end and uses the connection again', async () => {
     const receiver = await receive({ answer: [{ status: 200, body: 'x'.repeat(15_000) }] });
     expect(bodyOf(await post(receiver.url()))).toEqual(Buffer.alloc(1024, 'x'));

@@ -200,6 +200,26 @@ describe('the webhooks destination', () => {
     expect((await deliver(destination(urls, { retryStatuses: [404] }))).class).toBe('retry');
   });
 
+  it('begins a batch with four messages, and has more on their way with each that is taken', async () => {
+    const held: (() => void)[] = [];
+    const receiver = await Receiver.start({
+      answer: () => new Promise((resolve) => held.push(resolve.bind(undefined, 200))),
+    });
+    receivers.push(receiver);
+    const wide = new WebhookClient({ connections: 64, allowPrivateNetwork: true });
+    const batch = Array.from({ length: 20 }, (_, n) => ({ ...message(), id: `m-${n}` }));
+    const attempt = { isLast: false, signal: new AbortController().signal, onSettled: () => undefined };
+    const delivery = destination([receiver.url()], {}, wide).deliver(batch, attempt);
+    for (const arrived of [4, 12, 20]) {
+      await receiver.received(arrived);
+      expect(receiver.requests).toHaveLength(arrived);
+      for (const answer of held.splice(0)) answer();
+    }
+    expect((await delivery).map((result) => result?.class)).toEqual(batch.map(() => 'delivered'));
+    expect(receiver.connections).toBe(12);
+    await wide.close();
+  });
+
   it('tells nothing when it was aborted before it was settled', async () => {
     const [silent, gone] = [await receive(() => undefined), await receive(404)];
     const controller = new AbortController();

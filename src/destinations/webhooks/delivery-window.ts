@@ -3,6 +3,9 @@ import type { SettleMessage } from './message-delivery.js';
 
 type BeginDelivery = (message: QueuedMessage, attempt: DeliveryAttempt, settle: SettleMessage) => void;
 
+/** Messages that a destination gets at once when nothing is on its way to it. */
+const FIRST_WINDOW = 4;
+
 interface Batch {
   readonly messages: readonly QueuedMessage[];
   readonly attempt: DeliveryAttempt;
@@ -16,10 +19,13 @@ interface Batch {
 /**
  * Has a bounded number of a destination's messages on their way at once, batches in the order in which they
  * came. What waits here has no request yet: hundreds of batches cost little more than their text, and the
- * first of them is done with before the last begins.
+ * first of them is done with before the last begins. The bound is small at first and grows with what is
+ * delivered, so that a few messages do not open a socket each, and a receiver that is slow is not flooded.
  */
 export class DeliveryWindow {
   private readonly waiting: Batch[] = [];
+  /** Messages that may be on their way now. */
+  private open: number;
   private underway = 0;
   private isAdvancing = false;
 
@@ -27,7 +33,9 @@ export class DeliveryWindow {
   constructor(
     private readonly size: number,
     private readonly begin: BeginDelivery,
-  ) {}
+  ) {
+    this.open = Math.min(FIRST_WINDOW, size);
+  }
 
   /** Resolves to what each message came to, in their order. */
   deliver(
@@ -48,12 +56,13 @@ export class DeliveryWindow {
     this.isAdvancing = true;
     for (
       let batch = this.waiting[0];
-      batch !== undefined && this.underway < this.size;
+      batch !== undefined && this.underway < this.open;
       batch = this.waiting[0]
     ) {
-      const message = batch.messages[batch.next];
-      if (message === undefined) this.waiting.shift();
-      else this.start(batch, message, batch.next++);
+      const index = batch.next++;
+      const message = batch.messages[index];
+      if (batch.next === batch.messages.length) this.waiting.shift();
+      if (message !== undefined) this.start(batch, message, index);
     }
     this.isAdvancing = false;
   }
@@ -63,9 +72,16 @@ export class DeliveryWindow {
     this.begin(message, batch.attempt, (result) => {
       this.underway--;
       batch.results[index] = result;
+      this.adapt(result);
       batch.attempt.onSettled();
       if (--batch.unsettled === 0) batch.resolve(batch.results);
       this.advance();
     });
+  }
+
+  /** Opens with every message that is taken, and begins anew when nothing is left to do. */
+  private adapt(result: DeliveryResult | undefined): void {
+    if (this.underway === 0 && this.waiting.length === 0) this.open = Math.min(FIRST_WINDOW, this.size);
+    else if (result?.class === 'delivered' && this.open < this.size) this.open++;
   }
 }

@@ -1,4 +1,5 @@
 import type { Connector } from './guarded-connector.js';
+import type { IdleConnections, IdleOwner } from './idle-connections.js';
 import { WebhookConnection } from './webhook-connection.js';
 
 /** Something that waits for a connection. */
@@ -11,7 +12,7 @@ export interface ConnectionTaker {
  * The connections to one origin, at most `limit`. Who finds none free waits here and not inside the
  * HTTP client, so that a deadline can start when the connection is there.
  */
-export class OriginConnections {
+export class OriginConnections implements IdleOwner {
   readonly #open = new Set<WebhookConnection>();
   /** The one used last is taken first: its socket is the least likely to have been closed. */
   readonly #idle: WebhookConnection[] = [];
@@ -21,6 +22,8 @@ export class OriginConnections {
     private readonly origin: string,
     private readonly limit: number,
     private readonly connector: Connector,
+    /** Those of all origins. */
+    private readonly idleConnections: IdleConnections,
     /** Called when no connection is left, so that origins which are no longer used leave nothing behind. */
     private readonly onEmpty: (origin: string) => void,
   ) {}
@@ -28,9 +31,14 @@ export class OriginConnections {
   /** Gives the taker a connection: at once, or when one is free. */
   request(taker: ConnectionTaker): void {
     const connection = this.#idle.pop();
-    if (connection !== undefined) taker.begin(connection);
-    else if (this.#open.size < this.limit) taker.begin(this.#connect());
-    else this.#waiting.add(taker);
+    if (connection !== undefined) {
+      this.idleConnections.remove(connection);
+      taker.begin(connection);
+    } else if (this.#open.size < this.limit) {
+      taker.begin(this.#connect());
+    } else {
+      this.#waiting.add(taker);
+    }
   }
 
   /** Gives up waiting. */
@@ -41,10 +49,14 @@ export class OriginConnections {
   /** Takes back a connection that can be used again. */
   release(connection: WebhookConnection): void {
     const taker = this.#nextTaker();
-    if (taker === undefined) this.#idle.push(connection);
-    // Within the end of the exchange before it: the HTTP client then finds the next request waiting, which
-    // is cheaper for it than to fall idle and be woken again.
-    else taker.begin(connection);
+    if (taker === undefined) {
+      this.#idle.push(connection);
+      this.idleConnections.add(connection, this);
+    } else {
+      // Within the end of the exchange before it: the HTTP client then finds the next request waiting, which
+      // is cheaper for it than to fall idle and be woken again.
+      taker.begin(connection);
+    }
   }
 
   /** Ends a connection whose state is unknown. */
@@ -65,6 +77,15 @@ export class OriginConnections {
   replace(connection: WebhookConnection): WebhookConnection {
     this.#forget(connection);
     return this.#connect();
+  }
+
+  /** Ends a connection if it is idle. */
+  evict(connection: WebhookConnection): void {
+    const index = this.#idle.lastIndexOf(connection);
+    if (index === -1) return;
+    this.#idle.splice(index, 1);
+    this.idleConnections.remove(connection);
+    this.discard(connection);
   }
 
   /** Ends all connections. */
@@ -89,11 +110,8 @@ export class OriginConnections {
     return taker;
   }
 
-  /** An idle socket was closed. One in use is settled by its exchange. */
+  /** A socket was closed. One in use is settled by its exchange. */
   readonly #onDisconnect = (connection: WebhookConnection): void => {
-    const index = this.#idle.lastIndexOf(connection);
-    if (index === -1) return;
-    this.#idle.splice(index, 1);
-    this.discard(connection);
+    this.evict(connection);
   };
 }

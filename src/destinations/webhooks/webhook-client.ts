@@ -1,4 +1,5 @@
 import { guardedConnector, type Connector, type ConnectorOptions } from './guarded-connector.js';
+import { IdleConnections } from './idle-connections.js';
 import { OriginConnections } from './origin-connections.js';
 import { PhaseTimer, type RequestPhases } from './request-phases.js';
 import {
@@ -8,9 +9,13 @@ import {
   type WebhookResponse,
 } from './webhook-exchange.js';
 
+const MAX_IDLE_CONNECTIONS = 2_000;
+
 export interface WebhookClientOptions extends ConnectorOptions {
   /** Sockets per origin, at most. */
   connections: number;
+  /** Sockets that wait for their next request, over all origins, at most. @default 2000 */
+  idleConnections?: number;
 }
 
 /** A response with how long it took to come about. */
@@ -26,12 +31,14 @@ export class WebhookClient {
   readonly connections: number;
   readonly #connector: Connector;
   readonly #origins = new Map<string, OriginConnections>();
+  readonly #idle: IdleConnections;
   readonly #inFlight = new Set<WebhookExchange>();
   readonly #watched = new WeakSet<AbortSignal>();
   #isClosed = false;
 
   constructor(options: WebhookClientOptions) {
     this.connections = options.connections;
+    this.#idle = new IdleConnections(options.idleConnections ?? MAX_IDLE_CONNECTIONS);
     this.#connector = guardedConnector(options);
   }
 
@@ -53,7 +60,13 @@ export class WebhookClient {
       if (socket !== undefined) timer.watch(socket);
       return socket;
     };
-    const connections = new OriginConnections(request.target.origin, 1, connector, () => undefined);
+    const connections = new OriginConnections(
+      request.target.origin,
+      1,
+      connector,
+      this.#idle,
+      () => undefined,
+    );
     const onFirstByte = (): void => {
       timer.end('firstByte');
     };
@@ -91,7 +104,13 @@ export class WebhookClient {
   #origin(origin: string): OriginConnections {
     let connections = this.#origins.get(origin);
     if (connections === undefined) {
-      connections = new OriginConnections(origin, this.connections, this.#connector, this.#forget);
+      connections = new OriginConnections(
+        origin,
+        this.connections,
+        this.#connector,
+        this.#idle,
+        this.#forget,
+      );
       this.#origins.set(origin, connections);
     }
     return connections;

@@ -14,6 +14,7 @@ export type WebhookErrorCode =
   | 'ECONNREFUSED'
   | 'ECONNRESET'
   | 'UNREACHABLE'
+  | 'EMFILE'
   | 'CONNECTION_CLOSED'
   | 'INVALID_RESPONSE'
   | 'HEADERS_TOO_LARGE'
@@ -28,6 +29,8 @@ const CODES = new Map<string, WebhookErrorCode>([
   ['ECONNREFUSED', 'ECONNREFUSED'],
   ['ECONNRESET', 'ECONNRESET'],
   ['EPIPE', 'ECONNRESET'],
+  ['EMFILE', 'EMFILE'],
+  ['ENFILE', 'EMFILE'],
   ['EHOSTUNREACH', 'UNREACHABLE'],
   ['ENETUNREACH', 'UNREACHABLE'],
   ['EHOSTDOWN', 'UNREACHABLE'],
