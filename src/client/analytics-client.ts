@@ -8,27 +8,24 @@ import { objectOf } from '../messages/message-checks.js';
 import type { DeleteParams, MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';
 import { Backlog } from './backlog.js';
-import { applyBeforeSend, type BeforeSend, BeforeSendThrew } from './before-send.js';
 import type { FlushOptions, FlushResult } from './flush-result.js';
 import type { Lane } from './lane.js';
 import { type FlushRules, MessageBuffer } from './message-buffer.js';
 import { type BatchSink, Outbox } from './outbox.js';
+import { MessageGate, type MessageGateOptions } from './message-gate.js';
 import { Routes, type RoutesOptions } from './routes.js';
 import type { SourceUsage } from './source-usage.js';
 import { FlushGroup, type TakenMessage } from './taken-message.js';
 
 const debug = debugFactory('analytics');
 
-export interface AnalyticsClientOptions extends FlushRules, RoutesOptions {
+export interface AnalyticsClientOptions extends FlushRules, RoutesOptions, MessageGateOptions {
   /** Merged under every message's context. */
   context: JsonObject;
   /** Bound of all that is taken and not in the queue yet, in bytes of bodies. */
   maxBufferedBytes: number;
-  beforeSend: BeforeSend | undefined;
   /** Merged over `context`: what is known where the call is made, such as the request being handled. */
   callContext?: () => JsonObject | undefined;
-  /** Looks at each message before `beforeSend`: returns why it is refused, or throws to refuse the call. */
-  refusal?: (message: AnalyticsMessage) => string | undefined;
   /** Told the user of every deletion that was taken. */
   onDeletion?: (userId: string) => void;
 }
@@ -49,8 +46,7 @@ export class AnalyticsClient {
   private readonly outbox: Outbox;
   private readonly rules: FlushRules;
   private readonly backlog: Backlog;
-  private refused = 0;
-  private lastRefusal = '';
+  private readonly gate: MessageGate;
   private closed = false;
 
   /** @param lanes by the name of their source; a source without an entry drops what it takes */
@@ -61,6 +57,9 @@ export class AnalyticsClient {
     private readonly observer: ClientObserver,
   ) {
     this.backlog = new Backlog(options.maxBufferedBytes);
+    this.gate = new MessageGate(options, (reason) => {
+      observer.onRefused(reason);
+    });
     this.rules = { flushAt: options.flushAt, flushAfter: options.flushAfter };
     this.outbox = new Outbox(sink, this.settle, (error) => {
       observer.onAddFailed(error);
@@ -83,9 +82,9 @@ export class AnalyticsClient {
   take<T extends MessageType>(source: string, type: T, params: MessageParams[T]): string {
     if (this.closed) throw new AnalyticsClosedError();
     const message = createMessage(type, params, this.contextOfCall());
-    const finished = this.finish(message);
+    const finished = this.gate.pass(message);
     if (finished !== null && !this.route(source, finished, this.backlog.group)) {
-      this.refuse('the buffer is full while the queue cannot take more');
+      this.gate.refuse('the buffer is full while the queue cannot take more');
     }
     if (finished?.type === 'delete') this.options.onDeletion?.(finished.userId);
     return (finished ?? message).messageId;
@@ -105,7 +104,7 @@ export class AnalyticsClient {
       messageId: fields.messageId ?? randomUUID(),
       context: { ...this.options.context, ...objectOf(fields, 'context') },
     });
-    const finished = this.finish(message);
+    const finished = this.gate.pass(message);
     return finished === null || this.route(source, finished, group);
   }
 
@@ -131,9 +130,9 @@ export class AnalyticsClient {
     const group = new FlushGroup();
     for (const params of calls) {
       if (this.closed) throw new AnalyticsClosedError();
-      const { refused } = this;
-      const message = this.finish(createMessage(type, params, this.options.context));
-      if (this.refused > refused) throw new MessageRefusedError(this.lastRefusal);
+      const refused = this.gate.count;
+      const message = this.gate.pass(createMessage(type, params, this.options.context));
+      if (this.gate.count > refused) throw new MessageRefusedError(this.gate.latestReason);
       if (message !== null) await this.routeWithRoom(source, message, group);
     }
     this.flushNow();
@@ -147,7 +146,7 @@ export class AnalyticsClient {
     const messageId = this.take(first, 'delete', params);
     for (const source of others) this.take(source, 'delete', params);
     if (this.routes.forwards) {
-      this.refuse(
+      this.gate.refuse(
         'a deletion cannot be forwarded by a write key, so call `delete()` in the application behind `endpoint`',
       );
     }
@@ -163,9 +162,7 @@ export class AnalyticsClient {
   async flush({ timeout }: FlushOptions = {}): Promise<FlushResult> {
     this.flushNow();
     const { queued, pending } = await this.backlog.drained(timeout);
-    const refused = this.refused;
-    this.refused = 0;
-    return { queued, refused, pending };
+    return { queued, refused: this.gate.takeCount(), pending };
   }
 
   /**
@@ -201,27 +198,6 @@ export class AnalyticsClient {
     return known === undefined ? this.options.context : { ...this.options.context, ...known };
   }
 
-  private runBeforeSend(beforeSend: BeforeSend, message: AnalyticsMessage): AnalyticsMessage | null {
-    try {
-      return applyBeforeSend(beforeSend, message);
-    } catch (error) {
-      if (!(error instanceof BeforeSendThrew)) throw error;
-      this.refuse(error.message);
-      return null;
-    }
-  }
-
-  /** What is left of a message after all that may drop it; `null` when nothing is. */
-  private finish(message: AnalyticsMessage): AnalyticsMessage | null {
-    const { refusal, beforeSend } = this.options;
-    const reason = refusal?.(message);
-    if (reason !== undefined) {
-      this.refuse(reason);
-      return null;
-    }
-    return beforeSend === undefined ? message : this.runBeforeSend(beforeSend, message);
-  }
-
   /** Brings a message on its way; `false` when the buffer has no room for it. */
   private route(source: string, message: AnalyticsMessage, group: FlushGroup): boolean {
     const { lanes, serialized, isFiltered } = this.routes.of(source, message);
@@ -247,12 +223,6 @@ export class AnalyticsClient {
       this.flushNow();
       await this.backlog.nextRemoved();
     }
-  }
-
-  private refuse(reason: string): void {
-    this.refused++;
-    this.lastRefusal = reason;
-    this.observer.onRefused(reason);
   }
 
   private readonly settle = (messages: readonly TakenMessage[]): void => {
