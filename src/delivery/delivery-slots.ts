@@ -2,6 +2,8 @@
 const HANGS_AFTER = 250;
 /** Batches that a destination may have in flight while it hangs. */
 const MAX_WHILE_HANGING = 4;
+/** Slots that a destination may have before anything of it has settled: it may turn out to hang. */
+const MAX_UNPROVEN = 4;
 
 /** Held by a batch while it is delivered. */
 export interface DeliverySlot {
@@ -14,6 +16,8 @@ export interface DeliverySlot {
 interface InFlight {
   batches: number;
   hangs: boolean;
+  /** Whether any of its messages was answered since it was last idle. */
+  isProven: boolean;
   timer: NodeJS.Timeout;
 }
 
@@ -38,13 +42,19 @@ export class DeliverySlots {
   /** Waits for a slot; `undefined` when the destination hangs and has all in flight that it may. */
   enter(destination: string): Promise<DeliverySlot | undefined> {
     if (this.isFull(destination)) return Promise.resolve(undefined);
-    if (this.taken < this.limit) return Promise.resolve(this.open(destination));
+    if (this.hasSlotFor(destination)) return Promise.resolve(this.open(destination));
     return new Promise((resolve) => this.waiting.push({ destination, resolve }));
   }
 
   private isFull(destination: string): boolean {
     const inFlight = this.inFlight.get(destination);
     return inFlight !== undefined && inFlight.hangs && inFlight.batches >= MAX_WHILE_HANGING;
+  }
+
+  private hasSlotFor(destination: string): boolean {
+    if (this.taken >= this.limit) return false;
+    const inFlight = this.inFlight.get(destination);
+    return inFlight === undefined || inFlight.isProven || inFlight.batches < MAX_UNPROVEN;
   }
 
   private open(destination: string): DeliverySlot {
@@ -55,6 +65,9 @@ export class DeliverySlots {
       progress: () => {
         this.setHanging(inFlight, false);
         inFlight.timer.refresh();
+        if (inFlight.isProven) return;
+        inFlight.isProven = true;
+        this.admit();
       },
       release: () => {
         inFlight.batches--;
@@ -74,7 +87,7 @@ export class DeliverySlots {
       this.admit();
     }, HANGS_AFTER);
     timer.unref();
-    const inFlight: InFlight = { batches: 0, hangs: false, timer };
+    const inFlight: InFlight = { batches: 0, hangs: false, isProven: false, timer };
     this.inFlight.set(destination, inFlight);
     return inFlight;
   }
@@ -91,7 +104,7 @@ export class DeliverySlots {
     this.waiting = [];
     for (const waiter of waiting) {
       if (this.isFull(waiter.destination)) waiter.resolve(undefined);
-      else if (this.taken < this.limit) waiter.resolve(this.open(waiter.destination));
+      else if (this.hasSlotFor(waiter.destination)) waiter.resolve(this.open(waiter.destination));
       else this.waiting.push(waiter);
     }
   }

@@ -9,7 +9,7 @@ const ATTEMPTS = 2 ** 31 - 1;
  * Not many more, since PostgreSQL looks at all of them whenever a job finishes.
  */
 const COMPLETED_AGE_SECONDS = 600;
-const COMPLETED_COUNT = 200;
+const COMPLETED_COUNT = 100;
 
 const JOB_NAME = 'batch';
 

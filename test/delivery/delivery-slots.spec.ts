@@ -43,6 +43,18 @@ describe('the slots of a process', () => {
     expect([await stateOf(second), await stateOf(third)]).toEqual(['in', 'waits']);
   });
 
+  it('are no more than four for a destination that has settled nothing yet, so that the others find some', async () => {
+    const slots = new DeliverySlots(16);
+    const first = await taken(slots, 'new');
+    for (let n = 1; n < 4; n++) await taken(slots, 'new');
+    const fifth = slots.enter('new');
+    expect(await stateOf(fifth)).toBe('waits');
+    expect(await stateOf(slots.enter('other'))).toBe('in');
+    first.progress();
+    expect(await stateOf(fifth)).toBe('in');
+    expect(await stateOf(slots.enter('new'))).toBe('in');
+  });
+
   it('are freed by a destination that hangs, for the others', async () => {
     const slots = new DeliverySlots(2);
     await taken(slots, 'hangs');
