@@ -17,7 +17,7 @@ export async function startReceiver({ ports = 1, delay = 0 } = {}) {
   return {
     urls: addresses.map((port) => `http://127.0.0.1:${port}/events`),
     reset: () => ask({ reset: true }),
-    /** Resolves when that many requests have come since the last reset. */
+    /** Resolves when that many requests have come since the last reset, to what came since then. */
     received: (count) => ask({ received: count }),
     count: () => ask({}),
     stop: () => child.kill(),

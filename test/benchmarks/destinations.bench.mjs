@@ -1,0 +1,94 @@
+import { startAnalytics } from './support/analytics-app.mjs';
+import { createBareClient } from './support/bare-client.mjs';
+import { EVENT, inBursts } from './support/events.mjs';
+import { measure } from './support/measure.mjs';
+import { report, show, spread } from './support/report.mjs';
+import { startReceiver } from './support/receiver.mjs';
+
+/**
+ * The same events spread over ever more destinations, each with a source and an origin of its own, beside a
+ * bare HTTP client that signs and posts the same bytes to the same origins over as many connections.
+ */
+const COUNTS = [1, 5, 100, 1_000];
+const EVENTS = 20_000;
+const RUNS = 3;
+const CONNECTIONS = 64;
+/** The module keeps no more idle ones than these over all origins. */
+const TOTAL_CONNECTIONS = 2_000;
+const FLUSH_AT = 20;
+/** Messages that the module has in flight with its `concurrency`. */
+const IN_FLIGHT = 16 * FLUSH_AT;
+const SECRET = 'secret';
+const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/12';
+
+function startWith(urls, connections) {
+  return startAnalytics({
+    writeKey: undefined,
+    sources: urls.map((_, index) => ({ name: `s${index}`, writeKey: `k${index}` })),
+    connection: REDIS_URL,
+    connections,
+    flushAt: FLUSH_AT,
+    webhooks: urls.map((url, index) => ({
+      id: `d${index}`,
+      urls: [url],
+      sources: [`s${index}`],
+      sharedSecret: SECRET,
+      allowPrivateNetwork: true,
+    })),
+  });
+}
+
+/** Rates of some runs, and how many connections each of the two has opened before the first that counts. */
+async function measureAt(count) {
+  const receiver = await startReceiver({ ports: count });
+  const connections = Math.min(CONNECTIONS, TOTAL_CONNECTIONS / count);
+  const client = createBareClient(receiver.urls, { connections, secret: SECRET });
+  // In batches, as the queue hands them to the module.
+  const requests = client.prepare(EVENTS, FLUSH_AT);
+  const app = await startWith(receiver.urls, connections);
+  const sources = receiver.urls.map((_, index) => app.analytics.source(`s${index}`));
+  const bare = async () => {
+    await receiver.reset();
+    const { rate } = await measure(EVENTS, () => client.post(requests, IN_FLIGHT));
+    return { rate, ...(await receiver.count()) };
+  };
+  const ours = async () => {
+    await receiver.reset();
+    const deliver = async () => {
+      const done = receiver.received(EVENTS);
+      await inBursts(EVENTS, (index) => sources[index % count].track(EVENT));
+      await done;
+    };
+    const { rate } = await measure(EVENTS, deliver, app.settled);
+    return { rate, ...(await receiver.count()) };
+  };
+  const opened = { bare: (await bare()).connections, ours: (await ours()).connections };
+  const runs = [];
+  for (let run = 0; run < RUNS; run++) runs.push({ bare: (await bare()).rate, ours: (await ours()).rate });
+  await client.close();
+  await app.stop();
+  receiver.stop();
+  return { count, opened, runs };
+}
+
+const measured = [];
+for (const count of COUNTS) measured.push(await measureAt(count));
+const rateOf = ({ runs }) => spread(runs.map(({ ours }) => ours)).median;
+report(
+  `Up to ${COUNTS.at(-1)} destinations, each with a source and an origin of its own, on Redis, one process`,
+  measured.map(({ count, opened, runs }, index) => ({
+    destinations: count,
+    'events/s': show(
+      runs.map(({ ours }) => ours),
+      0,
+    ),
+    'of 1 destination': (rateOf(measured[index]) / rateOf(measured[0])).toFixed(2),
+    'bare requests/s': show(
+      runs.map(({ bare }) => bare),
+      0,
+    ),
+    'throughput / bare client': show(runs.map(({ ours, bare }) => ours / bare)),
+    'connections, ours / bare': `${opened.ours} / ${opened.bare}`,
+    target: count === COUNTS.at(-1) ? 'throughput ≥ 0.9' : '',
+  })),
+);

@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getQueueToken } from '@nestjs/bullmq';
+import { NestFactory } from '@nestjs/core';
+import { ANALYTICS_QUEUE } from 'nestjs-analytics';
+import { appModule } from './support/app.mjs';
+import { inChild, task, tell } from './support/child.mjs';
+import { openQueue, REDIS } from './support/queue.mjs';
+import { report, show } from './support/report.mjs';
+import { reportTargets, target } from './support/targets.mjs';
+
+/**
+ * From `NestFactory.create` to an application that listens and whose queue answers, workers included. Each
+ * boot is that of a process of its own, which has loaded Nest's core and the module before.
+ */
+const RUNS = 5;
+const POSTGRES = process.env.POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test';
+const FIRST_BOOT = 'embedded, first boot';
+
+async function boot(connection) {
+  const begin = performance.now();
+  const app = await NestFactory.create(appModule({ connection }), { logger: ['error'] });
+  await app.listen(0, '127.0.0.1');
+  const listening = performance.now() - begin;
+  await app.get(getQueueToken(ANALYTICS_QUEUE)).getJobCounts('waiting');
+  const ready = performance.now() - begin;
+  await app.close();
+  return { listening, ready };
+}
+
+/** Boots in turn, so that a busy moment of the machine is shared by all. */
+async function round() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'nestjs-analytics-startup-'));
+  const embedded = { embedded: { dataDir } };
+  const boots = [
+    ['Redis', REDIS],
+    ['PostgreSQL', POSTGRES],
+    [FIRST_BOOT, embedded],
+    ['embedded, later boot', embedded],
+  ];
+  const results = [];
+  try {
+    for (const [name, connection] of boots) {
+      results.push({ name, ...(await inChild(import.meta.url, { connection })) });
+    }
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+  return results;
+}
+
+async function bench() {
+  // What is read from the disk, and the schema of a new PostgreSQL, is there from the second round on.
+  await round();
+  const rounds = [];
+  for (let run = 0; run < RUNS; run++) rounds.push(await round());
+  const rows = rounds[0].map(({ name }, index) => {
+    const of = (key) => rounds.map((results) => results[index][key]);
+    return { name, listening: of('listening'), ready: of('ready') };
+  });
+  report(
+    'Boot of an application, milliseconds',
+    rows.map(({ name, listening, ready }) => ({
+      queue: name,
+      'HTTP server listens': show(listening, 0),
+      'queue answers': show(ready, 0),
+    })),
+  );
+  // BullMQ keeps a key for every queue.
+  const queue = openQueue();
+  await queue.clear();
+  await queue.close();
+  const first = rows.find(({ name }) => name === FIRST_BOOT);
+  reportTargets([target(`${FIRST_BOOT}, ms`, first.ready, { most: 2_000 }, 0)]);
+}
+
+if (task === undefined) await bench();
+else tell(await boot(task.connection));

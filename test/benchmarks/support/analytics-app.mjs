@@ -1,0 +1,32 @@
+import { getQueueToken } from '@nestjs/bullmq';
+import { ANALYTICS_QUEUE, AnalyticsService } from 'nestjs-analytics';
+import { openApp } from './app.mjs';
+
+/** How often a queue is asked whether it is done, in milliseconds. */
+const LOOK_AGAIN = 5;
+
+/** An application of nothing but the module, with its queue: empty, whatever an earlier run left in it. */
+export async function startAnalytics(options) {
+  const app = await openApp(options);
+  const queue = app.get(getQueueToken(ANALYTICS_QUEUE));
+  await queue.obliterate({ force: true });
+  return {
+    analytics: app.get(AnalyticsService),
+    queue,
+    settled: () => settled(queue),
+    /** Leaves nothing in the queue. */
+    async stop() {
+      await queue.obliterate({ force: true });
+      await app.close();
+    },
+  };
+}
+
+/** Resolves when a queue has nothing left to do. */
+export async function settled(queue) {
+  for (;;) {
+    const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'paused');
+    if (Object.values(counts).every((count) => count === 0)) return;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN));
+  }
+}

@@ -1,0 +1,24 @@
+import 'reflect-metadata';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AnalyticsModule } from 'nestjs-analytics';
+
+/** A module of nothing but ours, with one destination unless the options say otherwise. */
+export function appModule(options) {
+  class App {}
+  Module({
+    imports: [
+      AnalyticsModule.forRoot({
+        writeKey: 'bench',
+        webhooks: { urls: ['https://hooks.example.com/'] },
+        ...options,
+      }),
+    ],
+  })(App);
+  return App;
+}
+
+/** An application without an HTTP server. */
+export function openApp(options) {
+  return NestFactory.createApplicationContext(appModule(options), { logger: ['error'] });
+}

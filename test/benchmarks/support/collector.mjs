@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+
+/** As many connections as a client may open at once. */
+const BACKLOG = 4_096;
+
+/** Counts how often each message has come. */
+export class Arrivals {
+  counts = new Map();
+
+  add(id) {
+    this.counts.set(id, (this.counts.get(id) ?? 0) + 1);
+  }
+
+  /** How many messages have come exactly once and how many more often, since it was asked the last time. */
+  take() {
+    const counts = [...this.counts.values()];
+    this.counts.clear();
+    const once = counts.filter((count) => count === 1).length;
+    return { once, repeated: counts.length - once };
+  }
+}
+
+/** Takes the batches of the peers over HTTP. */
+export async function startCollector() {
+  const arrivals = new Arrivals();
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    const chunks = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => {
+      response.setHeader('content-type', 'application/json').end('{}');
+      const { batch } = JSON.parse(Buffer.concat(chunks));
+      for (const { messageId, uuid } of batch) arrivals.add(messageId ?? uuid);
+    });
+  });
+  server.listen({ port: 0, host: '127.0.0.1', backlog: BACKLOG });
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    take: () => arrivals.take(),
+    stop: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+
+const CONTEXT = { library: { name: 'nestjs-analytics', version: '0.1.0' } };
+const KEY = 'nestjs-analytics-benchmark';
+
+function check(value) {
+  if (typeof value !== 'string' || value === '') throw new TypeError('Expected a non-empty string');
+}
+
+/** The least that a client can do in a call: it checks, stamps and serialises a message, and keeps it. */
+export class Floor {
+  messages = [];
+
+  track({ userId, event, properties }) {
+    check(userId);
+    check(event);
+    const messageId = randomUUID();
+    const timestamp = new Date().toISOString();
+    // The fields of a webhook's body, in their order.
+    const body = {
+      version: 1,
+      type: 'track',
+      userId,
+      event,
+      properties,
+      context: CONTEXT,
+      messageId,
+      timestamp,
+    };
+    this.messages.push(JSON.stringify(body));
+    return messageId;
+  }
+
+  flush() {
+    this.messages = [];
+  }
+
+  close() {}
+}
+
+/** The least that gets it into Redis: a batch is one string in one command, written without waiting for others. */
+export class FloorOnRedis extends Floor {
+  unanswered = [];
+
+  constructor(redis, flushAt) {
+    super();
+    this.redis = redis;
+    this.flushAt = flushAt;
+  }
+
+  track(call) {
+    const messageId = super.track(call);
+    if (this.messages.length === this.flushAt) this.write();
+    return messageId;
+  }
+
+  async flush() {
+    if (this.messages.length > 0) this.write();
+    await Promise.all(this.unanswered.splice(0));
+  }
+
+  async close() {
+    await this.redis.del(KEY);
+    await this.redis.quit();
+  }
+
+  write() {
+    this.unanswered.push(this.redis.rpush(KEY, `[${this.messages.join(',')}]`));
+    this.messages = [];
+  }
+}

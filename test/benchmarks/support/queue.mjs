@@ -1,0 +1,27 @@
+import { Queue } from 'bullmq';
+import { Arrivals } from './collector.mjs';
+
+const PAGE = 100;
+
+export const REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/13';
+
+/** Looks at what producers left in the queue, which nobody delivers from, and clears it away. */
+export function openQueue() {
+  const queue = new Queue('analytics', { connection: { url: REDIS }, prefix: '{nestjs-analytics}' });
+  const clear = () => queue.obliterate({ force: true });
+  return {
+    clear,
+    /** What is in it, as the collector tells of the peers; nothing is any more then. */
+    take: async () => {
+      const arrivals = new Arrivals();
+      for (let start = 0; ; start += PAGE) {
+        const jobs = await queue.getJobs(['waiting'], start, start + PAGE - 1);
+        if (jobs.length === 0) break;
+        for (const { data } of jobs) for (const { id } of data.messages) arrivals.add(id);
+      }
+      await clear();
+      return arrivals.take();
+    },
+    close: () => queue.close(),
+  };
+}

@@ -1,0 +1,18 @@
+import { report, show, spread } from './report.mjs';
+
+/** A target, and what was measured: it is met when the median of the runs is. */
+export function target(what, values, bound, digits = 2) {
+  const { median } = spread(values);
+  const [word, limit] = Object.entries(bound)[0];
+  const met = word === 'most' ? median <= limit : median >= limit;
+  return {
+    target: what,
+    wanted: `at ${word} ${limit}`,
+    measured: show(values, digits),
+    met: met ? 'yes' : 'NO',
+  };
+}
+
+export function reportTargets(rows) {
+  report('Targets', rows);
+}
