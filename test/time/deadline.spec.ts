@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Deadline } from '../../src/time/deadline.js';
+
+/** Records when it expired, in milliseconds from the start of the test. */
+class Work {
+  expiredAt: number | undefined;
+
+  constructor(private readonly start = performance.now()) {}
+
+  expire(): void {
+    this.expiredAt = performance.now() - this.start;
+  }
+}
+
+describe('a deadline', () => {
+  let deadline: Deadline;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    deadline = new Deadline();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('ends the work whose time is over, once', () => {
+    const work = new Work();
+    deadline.set(work, performance.now() + 500);
+    jest.advanceTimersByTime(499);
+    expect(work.expiredAt).toBeUndefined();
+    jest.advanceTimersByTime(1);
+    expect(work.expiredAt).toBe(500);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('leaves alone what is done, and gives the next work its own time', () => {
+    const [done, next] = [new Work(), new Work()];
+    deadline.set(done, performance.now() + 500);
+    jest.advanceTimersByTime(400);
+    deadline.clear();
+    deadline.set(next, performance.now() + 500);
+    jest.advanceTimersByTime(1_000);
+    expect([done.expiredAt, next.expiredAt]).toEqual([undefined, 900]);
+  });
+
+  it('can be moved forward', () => {
+    const work = new Work();
+    deadline.set(work, performance.now() + 5_000);
+    deadline.set(work, performance.now() + 250);
+    jest.advanceTimersByTime(250);
+    expect(work.expiredAt).toBe(250);
+  });
+
+  it('starts no timer for each of many works that are in time', () => {
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    for (let n = 0; n < 100; n++) {
+      deadline.set(new Work(), performance.now() + 5_000);
+      jest.advanceTimersByTime(1);
+      deadline.clear();
+    }
+    expect(timers).toHaveBeenCalledTimes(1);
+    timers.mockRestore();
+  });
+});
