@@ -28,7 +28,7 @@ export function urlProblems(
 }
 
 /** The address of an IP literal in a URL's host, as the connection will use it; else the name. */
-export function hostOf(url: URL): string {
+function hostOf(url: URL): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
 }
 
