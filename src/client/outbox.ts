@@ -5,10 +5,10 @@ import type { Lane } from './lane.js';
 import type { TakenMessage } from './taken-message.js';
 
 /**
- * A job of 100 costs little more than a job of 20, so flushes that had to wait are merged; larger ones
- * would gain nothing and hold a worker for longer.
+ * What a job costs whatever it holds is little for each of 200 messages, so flushes that had to wait are
+ * merged; larger ones would gain nothing more, and a crash would repeat more of them.
  */
-const MAX_JOB_MESSAGES = 100;
+const MAX_JOB_MESSAGES = 200;
 /** Bounds of what is added in one go, so that serialising it never blocks the process for long. */
 const MAX_ADD_JOBS = 64;
 const MAX_ADD_BYTES = 512_000;
