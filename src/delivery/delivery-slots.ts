@@ -18,7 +18,9 @@ interface InFlight {
   hangs: boolean;
   /** Whether any of its messages was answered since it was last idle. */
   isProven: boolean;
-  timer: NodeJS.Timeout;
+  /** When the latest of them was, or the first of them began, by `performance.now()`. */
+  progressedAt: number;
+  timer: NodeJS.Timeout | undefined;
 }
 
 interface Waiter {
@@ -33,6 +35,8 @@ interface Waiter {
  */
 export class DeliverySlots {
   private taken = 0;
+  /** Destinations that hang. */
+  private hanging = 0;
   private readonly inFlight = new Map<string, InFlight>();
   private waiting: Waiter[] = [];
 
@@ -47,6 +51,8 @@ export class DeliverySlots {
   }
 
   private isFull(destination: string): boolean {
+    // So it is nearly always, and every batch that ends asks for each that waits.
+    if (this.hanging === 0) return false;
     const inFlight = this.inFlight.get(destination);
     return inFlight !== undefined && inFlight.hangs && inFlight.batches >= MAX_WHILE_HANGING;
   }
@@ -58,13 +64,17 @@ export class DeliverySlots {
   }
 
   private open(destination: string): DeliverySlot {
-    const inFlight = this.inFlight.get(destination) ?? this.watch(destination);
+    const inFlight = this.inFlight.get(destination) ?? this.begin(destination);
     inFlight.batches++;
     if (!inFlight.hangs) this.taken++;
     return {
       progress: () => {
-        this.setHanging(inFlight, false);
-        inFlight.timer.refresh();
+        // This happens for every message, so the timer is left to run: it looks here when it fires.
+        inFlight.progressedAt = performance.now();
+        if (inFlight.hangs) {
+          this.setHanging(inFlight, false);
+          this.watch(inFlight);
+        }
         if (inFlight.isProven) return;
         inFlight.isProven = true;
         this.admit();
@@ -73,6 +83,7 @@ export class DeliverySlots {
         inFlight.batches--;
         if (!inFlight.hangs) this.taken--;
         if (inFlight.batches === 0) {
+          if (inFlight.hangs) this.hanging--;
           clearTimeout(inFlight.timer);
           this.inFlight.delete(destination);
         }
@@ -81,20 +92,36 @@ export class DeliverySlots {
     };
   }
 
-  private watch(destination: string): InFlight {
-    const timer = setTimeout(() => {
+  private begin(destination: string): InFlight {
+    const inFlight: InFlight = {
+      batches: 0,
+      hangs: false,
+      isProven: false,
+      progressedAt: performance.now(),
+      timer: undefined,
+    };
+    this.inFlight.set(destination, inFlight);
+    this.watch(inFlight);
+    return inFlight;
+  }
+
+  private watch(inFlight: InFlight): void {
+    const rest = inFlight.progressedAt + HANGS_AFTER - performance.now();
+    const look = (): void => {
+      if (performance.now() < inFlight.progressedAt + HANGS_AFTER) {
+        this.watch(inFlight);
+        return;
+      }
       this.setHanging(inFlight, true);
       this.admit();
-    }, HANGS_AFTER);
-    timer.unref();
-    const inFlight: InFlight = { batches: 0, hangs: false, isProven: false, timer };
-    this.inFlight.set(destination, inFlight);
-    return inFlight;
+    };
+    inFlight.timer = setTimeout(look, Math.ceil(rest)).unref();
   }
 
   private setHanging(inFlight: InFlight, hangs: boolean): void {
     if (inFlight.hangs === hangs) return;
     inFlight.hangs = hangs;
+    this.hanging += hangs ? 1 : -1;
     this.taken += hangs ? -inFlight.batches : inFlight.batches;
   }
 

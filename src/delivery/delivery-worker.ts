@@ -28,6 +28,8 @@ export interface DeliveryWorkerOptions {
 /** Takes jobs from the queue and has them delivered. */
 export class DeliveryWorker {
   private readonly worker: BatchJobWorker;
+  /** One for all jobs: BullMQ would make one for each. */
+  private readonly cancellation = new AbortController();
 
   constructor(
     private readonly backend: QueueBackend,
@@ -48,10 +50,10 @@ export class DeliveryWorker {
           error instanceof RetryLater ? Math.max(error.at - Date.now(), 1) : UNEXPECTED_RETRY_DELAY,
       },
     };
-    // BullMQ hands over the signal only to a function that declares three plain parameters.
+    const { signal } = this.cancellation;
     this.worker = backend.createWorker(
       queueName,
-      (job, token, signal) => processor.process(job, token, signal ?? new AbortController().signal),
+      (job, token) => processor.process(job, token, signal),
       workerOptions,
     );
     this.worker.on('error', (error) => {
@@ -78,7 +80,7 @@ export class DeliveryWorker {
 
   /** Breaks off the jobs in flight: each puts itself back and ends. */
   cancel(): void {
-    this.worker.cancelAllJobs('shutting down');
+    this.cancellation.abort();
   }
 
   /** @param force does not wait for the queue, which may be away */
