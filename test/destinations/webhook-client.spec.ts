@@ -4,7 +4,10 @@ import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
 import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
-import type { WebhookRequest, WebhookResponse } from '../../src/destinations/webhooks/webhook-exchange.js';
+import type {
+  WebhookRequest,
+  WebhookResponse,
+} from '../../src/destinations/webhooks/webhook-request.types.js';
 import { postWebhook } from '../support/post-webhook.js';
 import { Receiver, type Answer, type ReceiverOptions } from '../support/receiver.js';
 

@@ -85,6 +85,39 @@ describe('the webhooks destination', () => {
     ]);
   });
 
+  it('sends every message of a large batch as itself, also beside those that are not sent', async () => {
+    const receiver = await receive(200);
+    const url = receiver.url();
+    const refused: UrlOutcome = {
+      url: hashUrl(new URL(url)),
+      class: 'permanent',
+      attempt: 1,
+      at: 0,
+      duration: 0,
+    };
+    const isRefused = (index: number): boolean => index % 16 === 0 || index % 7 === 0;
+    const messages = Array.from({ length: 100 }, (_, index) => ({
+      id: `m-${index}`,
+      body: `{"n":${index}}`,
+      outcomes: isRefused(index) ? [refused] : [],
+    }));
+    await destination([url], { sharedSecret: 'teehee' }).deliver(messages, {
+      isLast: false,
+      signal: new AbortController().signal,
+      onSettled: () => undefined,
+    });
+
+    const sent = receiver.requests.map(({ headers, body }) => [
+      headers['webhook-id'],
+      body.toString(),
+      headers['x-signature'],
+    ]);
+    const expected = messages
+      .filter((_, index) => !isRefused(index))
+      .map(({ id, body }) => [id, body, createHmac('sha1', 'teehee').update(body).digest('hex')]);
+    expect(sent.sort()).toEqual(expected.sort());
+  });
+
   it('signs nothing without a shared secret', async () => {
     const receiver = await receive(200);
     await deliver(destination([receiver.url()]));

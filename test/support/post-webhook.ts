@@ -1,6 +1,9 @@
 import { requestTarget } from '../../src/destinations/webhooks/request-target.js';
 import type { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
-import type { WebhookRequest, WebhookResponse } from '../../src/destinations/webhooks/webhook-exchange.js';
+import type {
+  WebhookRequest,
+  WebhookResponse,
+} from '../../src/destinations/webhooks/webhook-request.types.js';
 
 /** Posts to a URL, with the rest of the request as it is given or as it does not matter. */
 export function postWebhook(

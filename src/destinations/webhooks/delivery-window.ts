@@ -1,14 +1,21 @@
-import type { DeliveryAttempt, DeliveryResult, QueuedMessage } from '../destination.js';
-import type { SettleMessage } from './message-delivery.js';
+import type { DeliveryResult, QueuedMessage } from '../destination.js';
 
-type BeginDelivery = (message: QueuedMessage, attempt: DeliveryAttempt, settle: SettleMessage) => void;
+/** Called once; with `undefined` when the signal ended the message before it was settled. */
+export type SettleMessage = (result: DeliveryResult | undefined) => void;
+
+/** The messages of a batch, each to be begun when there is room for it, in their order. */
+export interface BatchDelivery {
+  readonly messages: readonly QueuedMessage[];
+  begin(message: QueuedMessage, index: number, settle: SettleMessage): void;
+  /** Called whenever one of them is settled. */
+  onSettled(): void;
+}
 
 /** Messages that a destination gets at once when nothing is on its way to it. */
 const FIRST_WINDOW = 4;
 
 interface Batch {
-  readonly messages: readonly QueuedMessage[];
-  readonly attempt: DeliveryAttempt;
+  readonly delivery: BatchDelivery;
   readonly results: (DeliveryResult | undefined)[];
   /** Index of the next message to begin with. */
   next: number;
@@ -30,22 +37,17 @@ export class DeliveryWindow {
   private isAdvancing = false;
 
   /** @param size messages that may be on their way: more than there are connections would only wait for one */
-  constructor(
-    private readonly size: number,
-    private readonly begin: BeginDelivery,
-  ) {
+  constructor(private readonly size: number) {
     this.open = Math.min(FIRST_WINDOW, size);
   }
 
   /** Resolves to what each message came to, in their order. */
-  deliver(
-    messages: readonly QueuedMessage[],
-    attempt: DeliveryAttempt,
-  ): Promise<(DeliveryResult | undefined)[]> {
-    if (messages.length === 0) return Promise.resolve([]);
+  deliver(delivery: BatchDelivery): Promise<(DeliveryResult | undefined)[]> {
+    const size = delivery.messages.length;
+    if (size === 0) return Promise.resolve([]);
     return new Promise((resolve) => {
-      const results = new Array<DeliveryResult | undefined>(messages.length).fill(undefined);
-      this.waiting.push({ messages, attempt, results, next: 0, unsettled: messages.length, resolve });
+      const results = new Array<DeliveryResult | undefined>(size).fill(undefined);
+      this.waiting.push({ delivery, results, next: 0, unsettled: size, resolve });
       this.advance();
     });
   }
@@ -59,9 +61,10 @@ export class DeliveryWindow {
       batch !== undefined && this.underway < this.open;
       batch = this.waiting[0]
     ) {
+      const { messages } = batch.delivery;
       const index = batch.next++;
-      const message = batch.messages[index];
-      if (batch.next === batch.messages.length) this.waiting.shift();
+      const message = messages[index];
+      if (batch.next === messages.length) this.waiting.shift();
       if (message !== undefined) this.start(batch, message, index);
     }
     this.isAdvancing = false;
@@ -69,11 +72,11 @@ export class DeliveryWindow {
 
   private start(batch: Batch, message: QueuedMessage, index: number): void {
     this.underway++;
-    this.begin(message, batch.attempt, (result) => {
+    batch.delivery.begin(message, index, (result) => {
       this.underway--;
       batch.results[index] = result;
       this.adapt(result);
-      batch.attempt.onSettled();
+      batch.delivery.onSettled();
       if (--batch.unsettled === 0) batch.resolve(batch.results);
       this.advance();
     });

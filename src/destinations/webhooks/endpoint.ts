@@ -8,7 +8,7 @@ import { excerptOf } from './response-excerpt.js';
 import { parseRetryAfter } from './retry-after.js';
 import type { WebhookClient } from './webhook-client.js';
 import { webhookErrorCode } from './webhook-error-code.js';
-import type { WebhookResponse } from './webhook-exchange.js';
+import type { WebhookResponse } from './webhook-request.types.js';
 import { hashUrl } from './webhook-url.js';
 
 /** How requests to an endpoint are made and judged. */

@@ -1,31 +1,42 @@
-import type { WebhookConnection } from './webhook-connection.js';
-
-/** What an idle connection is to be taken from. */
-export interface IdleOwner {
-  /** Ends a connection that is idle. */
-  evict(connection: WebhookConnection): void;
+/** A connection that may fall idle. What it holds of its neighbours is for their list alone. */
+export interface Idler<T> {
+  /** The one that fell idle before it. */
+  older: T | undefined;
+  /** The one that fell idle after it. */
+  newer: T | undefined;
+  /** Ends it: called while it is idle, and has it removed. */
+  evict(): void;
 }
 
 /**
  * The idle connections to all origins, of which the one that was used longest ago is closed when they are too
- * many: each holds a file handle, of which the application has only so many.
+ * many: each holds a file handle, of which the application has only so many. A linked list, since every
+ * request goes through it, and a `Map` would make a new table every so often.
  */
-export class IdleConnections {
-  /** In the order in which they fell idle. */
-  readonly #owners = new Map<WebhookConnection, IdleOwner>();
+export class IdleConnections<T extends Idler<T>> {
+  #oldest: T | undefined;
+  #newest: T | undefined;
+  #count = 0;
 
   constructor(private readonly limit: number) {}
 
-  add(connection: WebhookConnection, owner: IdleOwner): void {
-    this.#owners.set(connection, owner);
-    if (this.#owners.size <= this.limit) return;
-    for (const [oldest, itsOwner] of this.#owners) {
-      itsOwner.evict(oldest);
-      return;
-    }
+  add(connection: T): void {
+    connection.older = this.#newest;
+    if (this.#newest === undefined) this.#oldest = connection;
+    else this.#newest.newer = connection;
+    this.#newest = connection;
+    if (++this.#count > this.limit) this.#oldest?.evict();
   }
 
-  remove(connection: WebhookConnection): void {
-    this.#owners.delete(connection);
+  /** @param connection one of the list */
+  remove(connection: T): void {
+    const { older, newer } = connection;
+    if (older === undefined) this.#oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.#newest = older;
+    else newer.older = older;
+    connection.older = undefined;
+    connection.newer = undefined;
+    this.#count--;
   }
 }

@@ -1,19 +1,12 @@
-import type { DeliveryAttempt, DeliveryResult, QueuedMessage, UrlOutcome } from '../destination.js';
+import type { DeliveryResult, QueuedMessage, UrlOutcome } from '../destination.js';
+import type { SettleMessage } from './delivery-window.js';
 import type { Attempted, Endpoint, EndpointRequest } from './endpoint.js';
-
-/** Called once; with `undefined` when the signal ended it before it was settled. */
-export type SettleMessage = (result: DeliveryResult | undefined) => void;
-
-/** Makes what is sent to every URL of a message. */
-export type PrepareRequest = (
-  message: Omit<QueuedMessage, 'outcomes'>,
-  signal: AbortSignal,
-) => EndpointRequest;
 
 /** One message on its way to the URLs of its destination, to all of them at the same time. */
 export class MessageDelivery {
   /** The latest of each URL, in their order; `undefined` while there was no attempt. */
   private readonly outcomes: (UrlOutcome | undefined)[];
+  private isDelivered: boolean;
   private heldBack: Endpoint[] | undefined;
   private unanswered = 0;
   private isRetried = false;
@@ -22,24 +15,26 @@ export class MessageDelivery {
 
   constructor(
     private readonly endpoints: readonly Endpoint[],
-    private readonly message: QueuedMessage,
+    message: QueuedMessage,
     private readonly settle: SettleMessage,
   ) {
     this.outcomes = endpoints.map(({ hash }) => message.outcomes.find(({ url }) => url === hash));
+    this.isDelivered = this.outcomes.some((outcome) => outcome?.class === 'delivered');
   }
 
   /**
    * Sends to every URL that is left and that its breaker admits.
    *
+   * @param isLast whether no attempt comes after it
    * @param prepare makes the bytes, headers and signature: once for all URLs, and not where none is asked
    */
-  begin({ isLast, signal }: DeliveryAttempt, prepare: PrepareRequest): void {
+  begin(isLast: boolean, prepare: () => EndpointRequest): void {
     const now = Date.now();
     let request: EndpointRequest | undefined;
     // One more than there are, until all are asked: an answer may come at once.
     this.unanswered = 1;
     let index = 0;
-    for (const endpoint of this.isDelivered() ? [] : this.endpoints) {
+    for (const endpoint of this.isDelivered ? [] : this.endpoints) {
       const at = index++;
       const outcome = this.outcomes[at];
       if (outcome?.class === 'permanent') continue;
@@ -48,7 +43,7 @@ export class MessageDelivery {
         continue;
       }
       this.unanswered++;
-      request ??= prepare(this.message, signal);
+      request ??= prepare();
       endpoint.send(request, (outcome?.attempt ?? 0) + 1, (attempted) => {
         this.record(at, attempted);
         this.leave();
@@ -64,6 +59,7 @@ export class MessageDelivery {
     }
     const { outcome, retryAfter = 0 } = attempted;
     this.outcomes[index] = outcome;
+    if (outcome.class === 'delivered') this.isDelivered = true;
     if (outcome.class !== 'retry') return;
     this.isRetried = true;
     this.retryAfter = Math.max(this.retryAfter, retryAfter);
@@ -76,7 +72,7 @@ export class MessageDelivery {
   /** One success settles a message; while there is none, one URL worth another attempt keeps it going. */
   private result(): DeliveryResult | undefined {
     const outcomes = this.outcomes.filter((outcome) => outcome !== undefined);
-    if (this.isDelivered()) return { class: 'delivered', outcomes };
+    if (this.isDelivered) return { class: 'delivered', outcomes };
     if (this.isBrokenOff) return undefined;
     if (this.isRetried) {
       const { retryAfter } = this;
@@ -86,9 +82,5 @@ export class MessageDelivery {
     const now = Date.now();
     const wait = Math.min(...this.heldBack.map(({ breaker }) => breaker.wait(now)));
     return { class: 'deferred', outcomes, wait };
-  }
-
-  private isDelivered(): boolean {
-    return this.outcomes.some((outcome) => outcome?.class === 'delivered');
   }
 }

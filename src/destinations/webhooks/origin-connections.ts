@@ -1,5 +1,5 @@
 import type { Connector } from './guarded-connector.js';
-import type { IdleConnections, IdleOwner } from './idle-connections.js';
+import type { IdleConnections } from './idle-connections.js';
 import { WebhookConnection } from './webhook-connection.js';
 
 /** Something that waits for a connection. */
@@ -12,7 +12,7 @@ export interface ConnectionTaker {
  * The connections to one origin, at most `limit`. Who finds none free waits here and not inside the
  * HTTP client, so that a deadline can start when the connection is there.
  */
-export class OriginConnections implements IdleOwner {
+export class OriginConnections {
   readonly #open = new Set<WebhookConnection>();
   /** The one used last is taken first: its socket is the least likely to have been closed. */
   readonly #idle: WebhookConnection[] = [];
@@ -23,7 +23,7 @@ export class OriginConnections implements IdleOwner {
     private readonly limit: number,
     private readonly connector: Connector,
     /** Those of all origins. */
-    private readonly idleConnections: IdleConnections,
+    private readonly idleConnections: IdleConnections<WebhookConnection>,
     /** Called when no connection is left, so that origins which are no longer used leave nothing behind. */
     private readonly onEmpty: (origin: string) => void,
   ) {}
@@ -51,7 +51,7 @@ export class OriginConnections implements IdleOwner {
     const taker = this.#nextTaker();
     if (taker === undefined) {
       this.#idle.push(connection);
-      this.idleConnections.add(connection, this);
+      this.idleConnections.add(connection);
     } else {
       // Within the end of the exchange before it: the HTTP client then finds the next request waiting, which
       // is cheaper for it than to fall idle and be woken again.
@@ -79,15 +79,6 @@ export class OriginConnections implements IdleOwner {
     return this.#connect();
   }
 
-  /** Ends a connection if it is idle. */
-  evict(connection: WebhookConnection): void {
-    const index = this.#idle.lastIndexOf(connection);
-    if (index === -1) return;
-    this.#idle.splice(index, 1);
-    this.idleConnections.remove(connection);
-    this.discard(connection);
-  }
-
   /** Ends all connections. */
   async destroy(): Promise<void> {
     await Promise.all(Array.from(this.#open, (connection) => connection.destroy()));
@@ -110,8 +101,12 @@ export class OriginConnections implements IdleOwner {
     return taker;
   }
 
-  /** A socket was closed. One in use is settled by its exchange. */
+  /** A socket was closed or is to be. One in use is settled by its exchange. */
   readonly #onDisconnect = (connection: WebhookConnection): void => {
-    this.evict(connection);
+    const index = this.#idle.lastIndexOf(connection);
+    if (index === -1) return;
+    this.#idle.splice(index, 1);
+    this.idleConnections.remove(connection);
+    this.discard(connection);
   };
 }

@@ -1,13 +1,11 @@
 import { guardedConnector, type Connector, type ConnectorOptions } from './guarded-connector.js';
 import { IdleConnections } from './idle-connections.js';
+import { InFlightList } from './in-flight-list.js';
 import { OriginConnections } from './origin-connections.js';
 import { PhaseTimer, type RequestPhases } from './request-phases.js';
-import {
-  type SettleRequest,
-  WebhookExchange,
-  type WebhookRequest,
-  type WebhookResponse,
-} from './webhook-exchange.js';
+import type { WebhookConnection } from './webhook-connection.js';
+import { WebhookExchange } from './webhook-exchange.js';
+import type { SettleRequest, WebhookRequest, WebhookResponse } from './webhook-request.types.js';
 
 const MAX_IDLE_CONNECTIONS = 2_000;
 
@@ -31,8 +29,8 @@ export class WebhookClient {
   readonly connections: number;
   readonly #connector: Connector;
   readonly #origins = new Map<string, OriginConnections>();
-  readonly #idle: IdleConnections;
-  readonly #inFlight = new Set<WebhookExchange>();
+  readonly #idle: IdleConnections<WebhookConnection>;
+  readonly #inFlight = new InFlightList<WebhookExchange>();
   readonly #watched = new WeakSet<AbortSignal>();
   #isClosed = false;
 

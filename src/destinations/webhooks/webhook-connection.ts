@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 import { Deadline } from '../../time/deadline.js';
 import type { Connector } from './guarded-connector.js';
+import type { Idler } from './idle-connections.js';
 
 /** Receivers' response heads over this are refused, in bytes. */
 const MAX_HEAD_BYTES = 16 * 1024;
@@ -15,14 +16,21 @@ const KEEP_ALIVE_MAX = 30_000;
  * each socket, rather than a pool that hides them, is what tells a receiver that failed from a keep-alive
  * socket that had died unnoticed, and what ends a socket that is still connecting.
  */
-export class WebhookConnection {
+export class WebhookConnection implements Idler<WebhookConnection> {
+  older: WebhookConnection | undefined;
+  newer: WebhookConnection | undefined;
   /** Of the request on it. */
   readonly deadline = new Deadline();
   readonly #client: Client;
   #socket: Socket | undefined;
   #hasAnswered = false;
 
-  constructor(origin: string, connector: Connector, onDisconnect: (connection: WebhookConnection) => void) {
+  /** @param onDisconnect called when the socket was closed, and when it is to be since it is idle */
+  constructor(
+    origin: string,
+    connector: Connector,
+    private readonly onDisconnect: (connection: WebhookConnection) => void,
+  ) {
     this.#client = new Client(origin, {
       connect: (options, callback) => {
         this.#socket = connector(options, callback);
@@ -54,6 +62,10 @@ export class WebhookConnection {
   /** Called when a response has ended in good order: only then may the socket be used again. */
   markAnswered(): void {
     this.#hasAnswered = true;
+  }
+
+  evict(): void {
+    this.onDisconnect(this);
   }
 
   /** Ends the socket, also one that is still connecting, and with it the request on it. */

@@ -4,8 +4,8 @@ import type { DeliveryAttempt, DeliveryResult, Destination, QueuedMessage } from
 import { DeliveryWindow } from './delivery-window.js';
 import { Endpoint, type TestResult } from './endpoint.js';
 import { type ExplainedRequest, explainRequest } from './explained-request.js';
-import { MessageDelivery, type PrepareRequest } from './message-delivery.js';
 import { createTestEvent } from './test-event.js';
+import { type PrepareRequest, WebhookBatch } from './webhook-batch.js';
 import type { WebhookClient } from './webhook-client.js';
 import { WebhookHeaders } from './webhook-headers.js';
 
@@ -33,9 +33,7 @@ export class WebhooksDestination implements Destination {
     this.retryWindow = options.retryWindow;
     this.endpoints = options.urls.map((url) => new Endpoint(url, options, client));
     this.headers = new WebhookHeaders(options.headers, options.sharedSecret, options.standardWebhooks?.keys);
-    this.window = new DeliveryWindow(client.connections, (message, attempt, settle) => {
-      new MessageDelivery(this.endpoints, message, settle).begin(attempt, this.prepare);
-    });
+    this.window = new DeliveryWindow(client.connections);
   }
 
   origin(urlHash: string): string {
@@ -47,7 +45,7 @@ export class WebhooksDestination implements Destination {
     messages: readonly QueuedMessage[],
     attempt: DeliveryAttempt,
   ): Promise<(DeliveryResult | undefined)[]> {
-    return this.window.deliver(messages, attempt);
+    return this.window.deliver(new WebhookBatch(messages, attempt, this.endpoints, this.prepare));
   }
 
   /**
@@ -77,7 +75,6 @@ export class WebhooksDestination implements Destination {
     return this.endpoints.map(({ url }) => explainRequest(url, headers, body, now));
   }
 
-  /** Bytes, headers and signature: once for every URL. */
   private readonly prepare: PrepareRequest = ({ id, body: text }, signal) => {
     const body = Buffer.from(text);
     return { body, headers: this.headers.for(id, body), signal };
