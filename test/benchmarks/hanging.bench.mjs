@@ -10,6 +10,8 @@ const DESTINATIONS = 10;
 const HANGING = 2;
 const EVENTS = 1_000;
 const RUNS = 3;
+/** Between bursts of 10 events a destination, in milliseconds: less than can be delivered, so that no backlog grows. */
+const PAUSE = 20;
 const CONNECTION = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/14';
 const FOR_EVER = 2 ** 31 - 1;
 
@@ -48,7 +50,7 @@ async function run(living, hanging) {
   const start = performance.now();
   for (let event = 0; event < EVENTS; event++) {
     for (const source of sources) took.set(source.track({ userId: 'u1', event: 'Paced' }), performance.now());
-    if (event % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 10));
+    if (event % 10 === 9) await new Promise((resolve) => setTimeout(resolve, PAUSE));
   }
   await finished;
   const rate = total / ((performance.now() - start) / 1000);
