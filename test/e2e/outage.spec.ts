@@ -10,5 +10,5 @@ describeBackend('a queue under load, whose server is killed', (backend) => {
 
   it('loses nothing over five seconds', async () => {
     expect(await runOutage(backend, stage, AWAY_FOR)).toEqual({ lost: [], refused: 0, pending: 0 });
-  });
+  }, 120_000);
 });

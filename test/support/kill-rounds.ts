@@ -37,8 +37,9 @@ export async function runKillRounds(
   const receiver = await stage.receiver();
   const options = {
     connection: backend.connection,
-    // A short deadline makes short locks, so that what a killed process held is soon taken up again.
-    webhooks: webhooksTo(receiver, { timeout: 1_000 }),
+    // A short deadline makes short locks, so that what a killed process held is soon taken up again. A busy
+    // machine may miss it, so the retries come soon, too.
+    webhooks: webhooksTo(receiver, { timeout: 1_000, retryWindow: 600_000 }),
   };
   const acknowledged: string[] = [];
   for (let round = 0; round < rounds; round++) {

@@ -19,7 +19,8 @@ export async function runOutage(backend: Backend, stage: Stage, awayFor: number)
   const receiver = await stage.receiver();
   const app = await stage.app({
     connection: backend.connection,
-    webhooks: webhooksTo(receiver, { timeout: 1_000 }),
+    // A short deadline makes short locks. A busy machine may miss it, so the retries come soon, too.
+    webhooks: webhooksTo(receiver, { timeout: 2_000, retryWindow: 600_000 }),
   });
   const ids: string[] = [];
   const load = setInterval(() => {
