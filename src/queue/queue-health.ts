@@ -36,11 +36,12 @@ export class QueueHealth {
 
   /**
    * What BullMQ tells of itself. A lost connection is known already, from the client that lost it; all
-   * else is told once.
+   * else is told once, whichever job it is about.
    */
   report(error: Error): void {
-    if (isConnectionFailure(error) || this.reported.has(error.message)) return;
-    this.reported.add(error.message);
+    const kind = error.message.replace(/\bjob \S+/g, 'job');
+    if (isConnectionFailure(error) || this.reported.has(kind)) return;
+    this.reported.add(kind);
     this.logger.warn(`The queue on ${this.place} reports: ${error.message}`);
   }
 
