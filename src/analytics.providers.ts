@@ -8,11 +8,14 @@ import { AnalyticsService } from './analytics.service.js';
 import { AnalyticsClient } from './client/analytics-client.js';
 import { ClientLog } from './client/client-log.js';
 import { lanesOf } from './client/lane.js';
+import { BatchAttempts } from './delivery/batch-attempts.js';
 import { BatchProcessor } from './delivery/batch-processor.js';
 import { DeliveryEvents } from './delivery/delivery-events.js';
 import { DeliveryReporter } from './delivery/delivery-reporter.js';
 import { DeliverySlots } from './delivery/delivery-slots.js';
 import { DeliveryWorker } from './delivery/delivery-worker.js';
+import { JobProcessor } from './delivery/job-processor.js';
+import { SharedJobProcessor } from './delivery/shared-job-processor.js';
 import { UserEraser } from './delivery/user-eraser.js';
 import { DestinationRegistry } from './destinations/destination-registry.js';
 import { forwardedBody } from './destinations/tracking-api/forwarded-body.js';
@@ -138,7 +141,12 @@ function createLifecycle(
     options.forwarding?.timeout ?? 0,
     options.webhooks.length ? 0 : DEFAULT_TIMEOUT,
   );
-  const processor = new BatchProcessor(destinations, new DeliverySlots(options.concurrency), reporter);
+  const attempts = new BatchAttempts(new DeliverySlots(options.concurrency), reporter);
+  const processor = new JobProcessor(
+    new BatchProcessor(destinations, attempts, reporter),
+    new SharedJobProcessor(destinations, attempts, new BatchQueue(queue), reporter),
+    reporter,
+  );
   const worker = options.worker
     ? new DeliveryWorker(backend, ANALYTICS_QUEUE, processor, { concurrency: options.concurrency, timeout })
     : undefined;

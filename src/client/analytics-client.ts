@@ -11,7 +11,7 @@ import { Backlog } from './backlog.js';
 import type { FlushOptions, FlushResult } from './flush-result.js';
 import type { Lane } from './lane.js';
 import { type FlushRules, MessageBuffer } from './message-buffer.js';
-import { type BatchSink, Outbox } from './outbox.js';
+import { type JobSink, Outbox } from './outbox.js';
 import { MessageGate, type MessageGateOptions } from './message-gate.js';
 import { Routes, type RoutesOptions } from './routes.js';
 import type { SourceUsage } from './source-usage.js';
@@ -52,7 +52,7 @@ export class AnalyticsClient {
   /** @param lanes by the name of their source; a source without an entry drops what it takes */
   constructor(
     lanes: readonly Lane[],
-    sink: BatchSink,
+    sink: JobSink,
     private readonly options: AnalyticsClientOptions,
     private readonly observer: ClientObserver,
   ) {

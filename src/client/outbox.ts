@@ -1,14 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { batchBytes, MAX_BATCH_BYTES } from '../messages/limits.js';
-import type { NewBatch } from '../queue/batch-job.js';
+import type { NewJob } from '../queue/batch-job.js';
 import type { Lane } from './lane.js';
-import type { TakenMessage } from './taken-message.js';
+import { OutgoingJob } from './outgoing-job.js';
+import { bytesOf, type TakenMessage } from './taken-message.js';
 
-/**
- * What a job costs whatever it holds is little for each of 200 messages, so flushes that had to wait are
- * merged; larger ones would gain nothing more, and a crash would repeat more of them.
- */
-const MAX_JOB_MESSAGES = 200;
 /** Bounds of what is added in one go, so that serialising it never blocks the process for long. */
 const MAX_ADD_JOBS = 64;
 const MAX_ADD_BYTES = 512_000;
@@ -20,14 +14,10 @@ const ADD_INTERVAL = 5;
 /** Longest timer that Node has; its only purpose is to keep the process alive. */
 const FOR_EVER = 2 ** 31 - 1;
 
-interface Batch extends NewBatch {
-  readonly messages: TakenMessage[];
-}
-
-/** Where batches are handed to. */
-export interface BatchSink {
-  /** Resolves once the batches are safely in the queue; adding the same ones again is harmless. */
-  add(batches: readonly NewBatch[]): Promise<void>;
+/** Where jobs are handed to. */
+export interface JobSink {
+  /** Resolves once the jobs are safely in the queue; adding the same ones again is harmless. */
+  add(jobs: readonly NewJob[]): Promise<void>;
 }
 
 /**
@@ -49,7 +39,7 @@ export class Outbox {
   private keepAlive: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly sink: BatchSink,
+    private readonly sink: JobSink,
     private readonly onQueued: (messages: readonly TakenMessage[]) => void,
     private readonly onAddFailed: (error: unknown) => void,
   ) {}
@@ -81,7 +71,7 @@ export class Outbox {
 
   private schedule(): void {
     if (this.isAdding || this.timer !== undefined || this.waiting.size === 0 || this.isClosed) return;
-    const isFull = this.waiting.size >= MAX_ADD_JOBS || this.waitingBytes >= MAX_ADD_BYTES;
+    const isFull = this.waitingBytes >= MAX_ADD_BYTES;
     const wait = this.isHurried || isFull ? 0 : this.nextAddAt - performance.now();
     if (wait > 0) {
       this.timer = setTimeout(this.work, wait);
@@ -96,20 +86,21 @@ export class Outbox {
     this.isAdding = true;
     this.nextAddAt = performance.now() + ADD_INTERVAL;
     this.keepAlive = setTimeout(() => undefined, FOR_EVER);
-    const batches = this.takeBatches();
-    void this.add(batches).then((isAdded) => {
+    const jobs = this.takeJobs();
+    void this.add(jobs).then((isAdded) => {
       clearTimeout(this.keepAlive);
       this.isAdding = false;
       if (this.waiting.size === 0) this.isHurried = false;
-      if (isAdded) for (const batch of batches) this.onQueued(batch.messages);
+      if (isAdded)
+        for (const { batches } of jobs) for (const { messages } of batches) this.onQueued(messages);
       this.schedule();
     });
   };
 
-  private async add(batches: readonly Batch[]): Promise<boolean> {
+  private async add(jobs: readonly OutgoingJob[]): Promise<boolean> {
     for (let delay = FIRST_RETRY_DELAY; !this.isClosed; delay = Math.min(delay * 2, MAX_RETRY_DELAY)) {
       try {
-        await this.sink.add(batches);
+        await this.sink.add(jobs);
         return true;
       } catch (error) {
         this.onAddFailed(error);
@@ -120,45 +111,25 @@ export class Outbox {
   }
 
   /** Takes from each lane in turn, so that a busy one does not hold up the others. */
-  private takeBatches(): Batch[] {
-    const batches: Batch[] = [];
+  private takeJobs(): OutgoingJob[] {
+    let job = new OutgoingJob();
+    const jobs = [job];
     let bytes = 0;
     for (const [lane, flushed] of this.waiting) {
-      if (batches.length >= MAX_ADD_JOBS || bytes >= MAX_ADD_BYTES) break;
-      const messages = mergeFlushes(flushed);
+      if (bytes >= MAX_ADD_BYTES) break;
+      let taken = job.takeFrom(lane, flushed);
+      if (taken === 0) {
+        if (jobs.length === MAX_ADD_JOBS) break;
+        job = new OutgoingJob();
+        jobs.push(job);
+        taken = job.takeFrom(lane, flushed);
+      }
+      bytes += taken;
       // A served lane goes to the end of the line, where this loop meets it again.
       this.waiting.delete(lane);
       if (flushed.length > 0) this.waiting.set(lane, flushed);
-      bytes += bytesOf(messages);
-      batches.push({
-        jobId: randomUUID(),
-        destination: lane.destination,
-        source: lane.source,
-        failedRetention: lane.failedRetention,
-        messages,
-      });
     }
     this.waitingBytes -= bytes;
-    return batches;
+    return jobs;
   }
-}
-
-function bytesOf(messages: readonly TakenMessage[]): number {
-  return messages.reduce((sum, message) => sum + message.bytes, 0);
-}
-
-/** Takes flushes from the front as long as they fit into one job. */
-function mergeFlushes(flushed: TakenMessage[][]): TakenMessage[] {
-  const merged: TakenMessage[] = [];
-  let bytes = 0;
-  for (let next = flushed[0]; next !== undefined; next = flushed[0]) {
-    const nextBytes = bytesOf(next);
-    const count = merged.length + next.length;
-    const fits = count <= MAX_JOB_MESSAGES && batchBytes(bytes + nextBytes, count) <= MAX_BATCH_BYTES;
-    if (merged.length > 0 && !fits) break;
-    merged.push(...next);
-    bytes += nextBytes;
-    flushed.shift();
-  }
-  return merged;
 }

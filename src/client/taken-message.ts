@@ -35,3 +35,8 @@ export interface TakenMessage {
   copies: number;
   readonly group: FlushGroup;
 }
+
+/** Bytes of the bodies of some messages, in UTF-8. */
+export function bytesOf(messages: readonly TakenMessage[]): number {
+  return messages.reduce((sum, message) => sum + message.bytes, 0);
+}

@@ -1,5 +1,5 @@
 import type { DeliveryResult } from '../destinations/destination.js';
-import type { BatchMessage } from '../queue/batch-job.js';
+import type { BatchMessage, QueuedBatch } from '../queue/batch-job.js';
 import { lastAttemptAt, nextAttemptAt } from './retry-policy.js';
 
 /** What is to be decided about a batch after an attempt. */
@@ -68,6 +68,16 @@ export function settleBatch(attempt: BatchAttempt, now: number): BatchSettlement
   // The later of the two, so that `Retry-After` holds for all.
   if (times.length > 0) settlement.dueAt = Math.max(...times);
   return settlement;
+}
+
+/** What is left of a batch after an attempt: what is to be tried again, and what has failed for good. */
+export function leftOf(batch: QueuedBatch, settlement: BatchSettlement): QueuedBatch | undefined {
+  const { unsettled, retried, deferred, failed, firstAttemptAt, dueAt } = settlement;
+  const failedBefore = batch.messages.filter((message) => message.failedAt !== undefined);
+  const messages = [...unsettled, ...retried, ...deferred, ...failedBefore, ...failed];
+  if (messages.length === 0) return undefined;
+  const { destination, source } = batch;
+  return { destination, source, firstAttemptAt, ...(dueAt !== undefined && { notBefore: dueAt }), messages };
 }
 
 /** Finds when the retried messages are due, or moves them to those that failed: their window is over. */

@@ -1,7 +1,7 @@
 import debugFactory from 'debug';
 import type { Destination } from '../destinations/destination.js';
 import type { AnalyticsError } from '../errors/analytics.error.js';
-import { BATCH_JOB_VERSION, type BatchJobData, type BatchMessage } from '../queue/batch-job.js';
+import type { BatchMessage, QueuedBatch } from '../queue/batch-job.js';
 import type { BatchSettlement } from './batch-settlement.js';
 import type { MessageOutcome } from './delivery-events.js';
 import type { EndpointLog } from './endpoint-log.js';
@@ -41,22 +41,26 @@ export class DeliveryReporter {
   }
 
   /** What became of the messages, once the queue knows it too. */
-  settled(data: BatchJobData, { delivered, retried, failed }: BatchSettlement): void {
-    this.emit(data, 'delivered', delivered);
-    this.emit(data, 'retry', retried);
-    this.emit(data, 'failed', failed);
+  settled(batch: QueuedBatch, { delivered, retried, failed }: BatchSettlement): void {
+    this.emit(batch, 'delivered', delivered);
+    this.emit(batch, 'retry', retried);
+    this.emit(batch, 'failed', failed);
   }
 
-  /** A batch that cannot be tried at all; it is kept as failed. */
-  refused(data: BatchJobData, error: AnalyticsError): void {
+  /**
+   * A job that cannot be tried at all; it is kept as failed.
+   *
+   * @param batches what can be read of it
+   */
+  refused(error: AnalyticsError, batches: readonly QueuedBatch[] = []): void {
     // Once each, however many batches there are.
     if (!this.told.has(error.message)) this.logger.error(error.message);
     this.told.add(error.message);
-    if (data.v === BATCH_JOB_VERSION) this.emit(data, 'failed', data.messages, error.code);
+    for (const batch of batches) this.emit(batch, 'failed', batch.messages, error.code);
   }
 
   private emit(
-    { destination, source }: BatchJobData,
+    { destination, source }: QueuedBatch,
     outcomeClass: MessageOutcome['class'],
     messages: readonly BatchMessage[],
     error?: string,

@@ -129,7 +129,12 @@ export class DeliverySlots {
   private admit(): void {
     const waiting = this.waiting;
     this.waiting = [];
-    for (const waiter of waiting) {
+    for (const [index, waiter] of waiting.entries()) {
+      if (this.taken >= this.limit && this.hanging === 0) {
+        // There may be hundreds in line, and nothing has changed for the rest of them.
+        this.waiting.push(...waiting.slice(index));
+        return;
+      }
       if (this.isFull(waiter.destination)) waiter.resolve(undefined);
       else if (this.hasSlotFor(waiter.destination)) waiter.resolve(this.open(waiter.destination));
       else this.waiting.push(waiter);

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import type { BatchJobWorker, BatchWorkerOptions, QueueBackend } from '../queue/queue-backend.js';
-import type { BatchProcessor } from './batch-processor.js';
+import type { JobProcessor } from './job-processor.js';
 import { RetryLater } from './job-outcome.errors.js';
 
 /** Shortest lock: a shorter one would be lost to a busy event loop. */
@@ -34,7 +34,7 @@ export class DeliveryWorker {
   constructor(
     private readonly backend: QueueBackend,
     queueName: string,
-    processor: BatchProcessor,
+    processor: JobProcessor,
     options: DeliveryWorkerOptions,
   ) {
     const lockDuration = Math.max(2 * options.timeout, MIN_LOCK);

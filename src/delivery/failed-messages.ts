@@ -68,7 +68,7 @@ export class FailedMessages {
       // First added, then removed: a crash in between loses nothing, and the same replay under the same
       // id is taken once.
       await this.queue.add([
-        { jobId: replayId(jobId, messages), destination, source, messages, failedRetention },
+        { jobId: replayId(jobId, messages), failedRetention, batches: [{ destination, source, messages }] },
       ]);
       await this.store.remove(jobId, messages);
       replayed += messages.length;

@@ -18,4 +18,9 @@ export class FailedForGood extends UnrecoverableError {
   static because(error: AnalyticsError): FailedForGood {
     return new FailedForGood(`${error.code}: ${error.message}`);
   }
+
+  /** Its messages were tried until there was nothing left to try. */
+  static after(messages: number): FailedForGood {
+    return new FailedForGood(`DELIVERY_FAILED: ${messages} messages could not be delivered`);
+  }
 }

@@ -1,4 +1,4 @@
-import { BATCH_JOB_VERSION, type BatchJobData, type BatchMessage } from './batch-job.js';
+import { BATCH_JOB_VERSION, type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
 import type { BatchJobQueue } from './queue-backend.js';
 
 /** Where a job of the queue stands: not yet taken, being delivered, put back for later, failed for good. */
@@ -8,14 +8,12 @@ const WAY: readonly BatchState[] = ['delayed', 'waiting', 'active', 'failed'];
 
 /** Jobs that are read at once: the largest hold half a megabyte each. */
 const PAGE = 10;
-/** What a job is kept for that does not say so, in seconds: a week. */
-const DEFAULT_RETENTION_SECONDS = 604_800;
 
-/** A job as the queue holds it. */
+/** A batch as the queue holds it, in a job of its own or one that it shares. */
 export interface StoredBatch {
   jobId: string;
   state: BatchState;
-  data: BatchJobData;
+  data: QueuedBatch;
   /** Why the job failed for good; begins with a stable code. */
   failedReason: string | undefined;
   /** When the job failed for good, in milliseconds since the epoch. */
@@ -26,12 +24,12 @@ export interface StoredBatch {
 
 type StoredJob = NonNullable<Awaited<ReturnType<BatchJobQueue['getJob']>>>;
 
-/** Reads the jobs of the queue and changes those that failed for good. Jobs of an unknown format are left out. */
+/** Reads the batches of the queue and changes those that failed for good. Jobs of an unknown format are left out. */
 export class BatchStore {
   constructor(private readonly queue: BatchJobQueue) {}
 
   /**
-   * The jobs of some states, one state after the other and the newest first, each once. Their ids are
+   * The batches of some states, one state after the other and the newest first, each once. Their ids are
    * read all at once, since offsets shift while the queue moves; the jobs are read page by page.
    */
   async *batches(states: readonly BatchState[]): AsyncGenerator<StoredBatch, void> {
@@ -45,7 +43,7 @@ export class BatchStore {
       for (let start = 0; start < ids.length; start += PAGE) {
         const page = ids.slice(start, start + PAGE);
         const jobs = await Promise.all(page.map((id) => this.queue.getJob(id)));
-        for (const job of jobs) if (isReadable(job)) yield storedBatch(job, state);
+        for (const job of jobs) if (isReadable(job)) yield* storedBatches(job, state);
       }
     }
   }
@@ -57,10 +55,12 @@ export class BatchStore {
   async remove(jobId: string, messages: readonly BatchMessage[]): Promise<void> {
     const job = await this.queue.getJob(jobId);
     if (!isReadable(job)) return;
-    const left = job.data.messages.filter(
-      ({ id, body }) => !messages.some((message) => message.id === id && message.body === body),
-    );
-    if (left.length > 0) await job.updateData({ ...job.data, messages: left });
+    const isLeft = ({ id, body }: BatchMessage): boolean =>
+      !messages.some((message) => message.id === id && message.body === body);
+    const left = job.data.batches
+      .map((batch) => ({ ...batch, messages: batch.messages.filter(isLeft) }))
+      .filter((batch) => batch.messages.length > 0);
+    if (left.length > 0) await job.updateData({ ...job.data, batches: left });
     else await this.queue.remove(jobId);
   }
 }
@@ -69,15 +69,13 @@ function isReadable(job: StoredJob | undefined): job is StoredJob {
   return job?.data.v === BATCH_JOB_VERSION;
 }
 
-function storedBatch(job: StoredJob, state: BatchState): StoredBatch {
-  const { removeOnFail: kept } = job.opts;
-  const age = typeof kept === 'object' && 'age' in kept ? kept.age : undefined;
-  return {
+function storedBatches(job: StoredJob, state: BatchState): StoredBatch[] {
+  return job.data.batches.map((data) => ({
     jobId: job.id ?? '',
     state,
-    data: job.data,
+    data,
     failedReason: job.failedReason,
     failedAt: job.finishedOn,
-    failedRetention: (age ?? DEFAULT_RETENTION_SECONDS) * 1000,
-  };
+    failedRetention: failedRetentionOf(job.opts),
+  }));
 }

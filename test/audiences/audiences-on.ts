@@ -4,7 +4,7 @@ import { ChangeSteps } from '../../src/audiences/change-steps.js';
 import { createAudienceStore } from '../../src/audiences/create-audience-store.js';
 import { Membership } from '../../src/audiences/membership.js';
 import { AnalyticsClient, type AnalyticsClientOptions } from '../../src/client/analytics-client.js';
-import type { BatchSink } from '../../src/client/outbox.js';
+import type { JobSink } from '../../src/client/outbox.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { createQueueBackend } from '../../src/queue/create-queue-backend.js';
@@ -31,7 +31,7 @@ export interface LifeOptions {
   stepSize?: number;
   client?: Partial<AnalyticsClientOptions>;
   /** Stands between the client and the queue. */
-  wrapSink?: (sink: BatchSink) => BatchSink;
+  wrapSink?: (sink: JobSink) => JobSink;
   wrapStore?: (store: AudienceStore) => AudienceStore;
 }
 
@@ -66,7 +66,7 @@ export class AudiencesOn {
   /** A client and a service as a process would have them; several of them know nothing of each other. */
   live(options: LifeOptions = {}): Life {
     const { wrapSink = (sink) => sink, wrapStore = (store) => store, lockDuration = 20_000 } = options;
-    const batches = new BatchQueue(this.queue);
+    const jobs = new BatchQueue(this.queue);
     const client = new AnalyticsClient(
       SOURCES.map((source) => ({
         source,
@@ -74,7 +74,7 @@ export class AudiencesOn {
         destinationName: 'Webhooks',
         failedRetention: LONG,
       })),
-      wrapSink({ add: (added) => batches.add(added) }),
+      wrapSink({ add: (added) => jobs.add(added) }),
       {
         context: {},
         // Far away: what is in the queue was brought there on purpose.
@@ -105,9 +105,9 @@ export class AudiencesOn {
     const jobs = await this.queue.getJobs(['waiting'], 0, -1, true);
     const fresh = jobs.filter(({ id }) => id !== undefined && !this.read.has(id));
     for (const { id } of fresh) if (id !== undefined) this.read.add(id);
-    return fresh.flatMap(({ data }) =>
-      data.messages.map(({ body }) => ({ ...readCall(body), source: data.source })),
-    );
+    return fresh
+      .flatMap(({ data }) => data.batches)
+      .flatMap(({ messages, source }) => messages.map(({ body }) => ({ ...readCall(body), source })));
   }
 
   async close(): Promise<void> {

@@ -248,15 +248,15 @@ describeBackend('the audiences service', (backend) => {
     const narrow = on.live({
       client: { maxBufferedBytes },
       wrapSink: (sink) => ({
-        add: async (batches) => {
-          const bytes = batches.flatMap(({ messages }) =>
-            messages.map(({ body }) => Buffer.byteLength(body)),
-          );
+        add: async (jobs) => {
+          const bytes = jobs
+            .flatMap(({ batches }) => batches)
+            .flatMap(({ messages }) => messages.map(({ body }) => Buffer.byteLength(body)));
           mostWaiting = Math.max(
             mostWaiting,
             bytes.reduce((sum, size) => sum + size, 0),
           );
-          await sink.add(batches);
+          await sink.add(jobs);
         },
       }),
     });

@@ -1,5 +1,5 @@
 import type { AudienceStore } from '../../src/audiences/audience-store.js';
-import type { BatchSink } from '../../src/client/outbox.js';
+import type { JobSink } from '../../src/client/outbox.js';
 import type { LifeOptions } from './audiences-on.js';
 
 /** When a life ends. */
@@ -29,7 +29,7 @@ export class Mortal {
 
   get options(): Pick<LifeOptions, 'wrapStore' | 'wrapSink'> {
     return {
-      wrapSink: (sink: BatchSink) => ({ add: (batches) => this.use('queue', () => sink.add(batches)) }),
+      wrapSink: (sink: JobSink) => ({ add: (jobs) => this.use('queue', () => sink.add(jobs)) }),
       wrapStore: (store: AudienceStore) => ({
         register: (...args) => this.use('register', () => store.register(...args)),
         find: (...args) => this.use('find', () => store.find(...args)),

@@ -108,7 +108,10 @@ describeBackend('DeliveriesService', (backend) => {
     app.analytics.identify({ userId: 'u1' });
     await app.analytics.flush();
     const orphan = { id: 'm1', body: '{"type":"track","event":"Orphan"}', outcomes: [] };
-    await app.queue.add('batch', { v: 1, destination: 'old', source: 'web', messages: [orphan] });
+    await app.queue.add('batch', {
+      v: 1,
+      batches: [{ destination: 'old', source: 'web', messages: [orphan] }],
+    });
     await app.settled();
 
     const found: [FailedFilter, string[]][] = [

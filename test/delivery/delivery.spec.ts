@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { describeBackend } from '../support/describe-backend.js';
+import { queuedMessages } from '../support/queued-messages.js';
 import { eventsIn, messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
@@ -75,7 +76,7 @@ describeBackend('delivery', (backend) => {
     const [job] = await app.failedJobs();
 
     expect(job?.failedReason).toMatch(/^DELIVERY_FAILED: /);
-    expect(job?.data.messages).toMatchObject([
+    expect(queuedMessages(job)).toMatchObject([
       {
         id,
         outcomes: [
@@ -113,10 +114,10 @@ describeBackend('delivery', (backend) => {
     await app.analytics.flush();
     const [job] = await app.failedJobs();
 
-    const [message] = job?.data.messages ?? [];
+    const [message] = queuedMessages(job);
     expect(job?.failedReason).toMatch(/^DELIVERY_FAILED: /);
     expect(message).toMatchObject({ id, outcomes: [{ status: 503, class: 'retry' }] });
-    const lastAttempt = Number(message?.outcomes[0]?.at) - Number(job?.data.firstAttemptAt);
+    const lastAttempt = Number(message?.outcomes[0]?.at) - Number(job?.data.batches[0]?.firstAttemptAt);
     expect(lastAttempt).toBeGreaterThanOrEqual(1_499);
     expect(receiver.requests.length).toBeGreaterThan(3);
   });
@@ -137,15 +138,14 @@ describeBackend('delivery', (backend) => {
     const after = await stage.app({ connection, webhooks: [webhooksTo(other, { id: 'new' })] });
     const [job] = await after.failedJobs();
     expect(job?.failedReason).toMatch(/^DESTINATION_NOT_FOUND: .*"old"/);
-    expect(job?.data.messages).toHaveLength(1);
+    expect(queuedMessages(job)).toHaveLength(1);
     expect(other.requests).toEqual([]);
   });
 
   it('keeps a job as failed that was written in a format it does not know', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
-    const data = { v: 99, destination: 'webhooks', source: 'default', messages: [] };
-    await app.queue.add('batch', data);
+    await app.queue.add('batch', { v: 99, batches: [] });
     const [job] = await app.failedJobs();
 
     expect(job?.failedReason).toMatch(/^UNKNOWN_JOB_FORMAT: .*99/);

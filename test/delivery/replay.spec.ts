@@ -5,6 +5,7 @@ import { DestinationRegistry } from '../../src/destinations/destination-registry
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
 import { describeBackend } from '../support/describe-backend.js';
+import { queuedMessages } from '../support/queued-messages.js';
 import { eventsIn, messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
@@ -53,7 +54,7 @@ describeBackend('replay', (backend) => {
     for (const event of ['Gone', 'Lost', 'Lost']) app.analytics.track({ userId: 'u1', event });
     await app.analytics.flush();
     const [job] = await app.failedJobs();
-    expect(job?.data.messages).toHaveLength(3);
+    expect(queuedMessages(job)).toHaveLength(3);
     isCorrected = true;
 
     expect(await deliveries.replay({ status: 404, type: 'track' })).toBe(2);

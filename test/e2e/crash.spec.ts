@@ -13,5 +13,5 @@ describeBackend('a crash', (backend) => {
     const report = await runKillRounds(backend, stage, { rounds: ROUNDS, seed: SEED });
     expect(report.acknowledged).toBeGreaterThan(0);
     expect(report).toMatchObject({ lost: [], left: { wait: 0, active: 0, delayed: 0, failed: 0 } });
-  }, 120_000);
+  }, 240_000);
 });

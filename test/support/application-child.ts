@@ -9,7 +9,7 @@ const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
 /** What an application in a process of its own is to do. */
 export interface ApplicationPlan {
   connection: TestConnection;
-  webhooks: WebhooksOptions;
+  webhooks: WebhooksOptions | WebhooksOptions[];
   /** @default true */
   worker?: boolean;
   flushAfter?: number;

@@ -35,11 +35,22 @@ export async function runKillRounds(
 ): Promise<KillReport> {
   const random = randomFrom(seed);
   const receiver = await stage.receiver();
+  // Shares every job with the other, and has a part of each tried again.
+  const taken = new Set<string>();
+  const unsteady = await stage.receiver({
+    answer: ({ headers }, index) => {
+      if (index % 7 === 0) return 503;
+      taken.add(String(headers['webhook-id']));
+      return 200;
+    },
+  });
   const options = {
     connection: backend.connection,
     // A short deadline makes short locks, so that what a killed process held is soon taken up again. A busy
     // machine may miss it, so the retries come soon, too.
-    webhooks: webhooksTo(receiver, { timeout: 1_000, retryWindow: 600_000 }),
+    webhooks: Object.entries({ receiver, unsteady }).map(([id, to]) =>
+      webhooksTo(to, { id, timeout: 1_000, retryWindow: 600_000 }),
+    ),
   };
   const acknowledged: string[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -62,7 +73,7 @@ export async function runKillRounds(
   const received = new Set(receivedIds(receiver));
   return {
     acknowledged: acknowledged.length,
-    lost: acknowledged.filter((id) => !received.has(id)),
+    lost: acknowledged.filter((id) => !received.has(id) || !taken.has(id)),
     left: await survivor.queue.getJobCounts('wait', 'active', 'delayed', 'failed'),
   };
 }

@@ -1,4 +1,5 @@
 import type { BatchJobQueue } from '../../src/queue/queue-backend.js';
+import { queuedMessages } from './queued-messages.js';
 import type { Receiver } from './receiver.js';
 
 /** Ids for a number of messages: `a-0`, `a-1`, … */
@@ -9,7 +10,9 @@ export function messageIds(prefix: string, count: number): string[] {
 /** The ids of the messages in all jobs of a queue that are not settled, sorted. */
 export async function queuedIds(queue: BatchJobQueue): Promise<string[]> {
   const jobs = await queue.getJobs(['wait', 'active', 'delayed']);
-  return jobs.flatMap((job) => job.data.messages.map(({ id }) => id)).sort();
+  return queuedMessages(...jobs)
+    .map(({ id }) => id)
+    .sort();
 }
 
 /** The ids of the messages that a receiver got, each once, sorted. */

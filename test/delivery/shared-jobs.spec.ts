@@ -1,0 +1,153 @@
+import { expect, it } from '@jest/globals';
+import { filter, firstValueFrom, map, take, toArray } from 'rxjs';
+import { DeliveriesService } from '../../src/index.js';
+import type { QueuedBatch } from '../../src/queue/batch-job.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { queuedMessages } from '../support/queued-messages.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+/** Long enough for many attempts, and its first retry comes after a few milliseconds. */
+const RETRY_WINDOW = 20_000;
+const NOTHING = { waiting: 0, active: 0, delayed: 0, failed: 0 };
+
+function batchFor(destination: string): QueuedBatch {
+  const message = { id: `for ${destination}`, body: '{"type":"track"}', outcomes: [] };
+  return { destination, source: 'default', messages: [message] };
+}
+
+describeBackend('batches that share a job, each for a destination of its own,', (backend) => {
+  const stage = new Stage();
+
+  /** Each destination is named after its receiver. */
+  function appFor(
+    receivers: Record<string, Receiver>,
+    options: Partial<AppOptions> = {},
+  ): Promise<AnalyticsApp> {
+    return stage.app({
+      connection: backend.connection,
+      webhooks: Object.entries(receivers).map(([id, receiver]) =>
+        webhooksTo(receiver, { id, timeout: 60_000, retryWindow: RETRY_WINDOW }),
+      ),
+      ...options,
+    });
+  }
+
+  it('are one job that counts every message for each of them, and is done with the last', async () => {
+    let answer: (status: number) => void = () => undefined;
+    const answered = new Promise<number>((resolve) => {
+      answer = resolve;
+    });
+    const silent = (): Promise<Receiver> => stage.receiver({ answer: () => answered });
+    const receivers = { a: await silent(), b: await silent(), c: await silent() };
+    const app = await appFor(receivers);
+    for (const event of ['One', 'Two']) app.analytics.track({ userId: 'u1', event });
+    await app.analytics.flush();
+    await Promise.all(Object.values(receivers).map((receiver) => receiver.received(1)));
+    const [job, ...others] = await app.queue.getActive();
+    expect(others).toEqual([]);
+    expect(job?.data.batches.map(({ destination, messages }) => [destination, messages.length])).toEqual([
+      ['a', 2],
+      ['b', 2],
+      ['c', 2],
+    ]);
+    expect(await app.context.get(DeliveriesService).counts()).toEqual({ ...NOTHING, active: 6 });
+
+    answer(200);
+    await app.settled();
+    expect(Object.values(receivers).map(({ requests }) => requests.length)).toEqual([2, 2, 2]);
+    expect(await app.queue.getCompletedCount()).toBe(1);
+  });
+
+  it('go on alone after the first attempt: who has taken the message hears no more of it', async () => {
+    const receivers = { up: await stage.receiver(), down: await stage.receiver({ answer: [503, 503, 200] }) };
+    const app = await appFor(receivers);
+    const { outcomes$ } = app.context.get(DeliveriesService);
+    const told = firstValueFrom(outcomes$.pipe(take(4), toArray()));
+    app.analytics.track({ userId: 'u1', event: 'Shared' });
+    await app.analytics.flush();
+
+    expect((await told).map(({ destination, class: outcome }) => `${destination}: ${outcome}`)).toEqual([
+      'up: delivered',
+      'down: retry',
+      'down: retry',
+      'down: delivered',
+    ]);
+    await app.settled();
+    expect([receivers.up.requests.length, receivers.down.requests.length]).toEqual([1, 3]);
+  });
+
+  it('fail for good alone, are listed under their destination, and are replayed to it only', async () => {
+    const receivers = { up: await stage.receiver(), gone: await stage.receiver({ answer: [410, 200] }) };
+    const app = await appFor(receivers);
+    const deliveries = app.context.get(DeliveriesService);
+    // As soon as its failure is told, the message is there to be looked at.
+    const listed = firstValueFrom(
+      deliveries.outcomes$.pipe(
+        filter((outcome) => outcome.class === 'failed'),
+        map(() => deliveries.failed()),
+      ),
+    );
+    const messageId = app.analytics.track({ userId: 'u1', event: 'Shared' });
+    await app.analytics.flush();
+
+    expect(await listed).toMatchObject([
+      { messageId, destination: 'gone', error: 'DELIVERY_FAILED', outcomes: [{ status: 410, attempt: 1 }] },
+    ]);
+    const [job] = await app.failedJobs();
+    expect(job?.failedReason).toMatch(/^DELIVERY_FAILED: 1 messages/);
+    expect(await deliveries.replay()).toBe(1);
+    await receivers.gone.received(2);
+    await app.settled();
+    expect(receivers.up.requests).toHaveLength(1);
+    expect(await deliveries.counts()).toEqual(NOTHING);
+  });
+
+  it('are refused alone when their destination is gone', async () => {
+    const receivers = { stays: await stage.receiver() };
+    const app = await appFor(receivers);
+    await app.queue.add('batch', { v: 1, batches: [batchFor('stays'), batchFor('goes')] });
+    const [job] = await app.failedJobs();
+    expect(job?.failedReason).toMatch(/^DESTINATION_NOT_FOUND: .*"goes"/);
+    expect(queuedMessages(job)).toMatchObject([{ id: 'for goes' }]);
+    await app.settled();
+    expect(receivers.stays.requests.map(({ headers }) => headers['webhook-id'])).toEqual(['for stays']);
+    expect(app.log.errors).toHaveLength(1);
+  });
+
+  it('are put back alone by a shutdown, those that were not answered', async () => {
+    const receivers = {
+      up: await stage.receiver(),
+      silent: await stage.receiver({ answer: [() => undefined, 200] }),
+    };
+    const first = await appFor(receivers, { shutdownTimeout: 1_000 });
+    first.analytics.track({ userId: 'u1', event: 'Shared' });
+    await first.analytics.flush();
+    await Promise.all([receivers.up.received(1), receivers.silent.received(1)]);
+    await first.close();
+
+    const second = await appFor(receivers);
+    await receivers.silent.received(2);
+    await second.settled();
+    expect(receivers.up.requests).toHaveLength(1);
+  });
+
+  it('leave the same behind once, when their job is worked on again after a crash', async () => {
+    const later = { status: 503, headers: { 'retry-after': '60' } };
+    const receivers = { up: await stage.receiver(), down: await stage.receiver({ answer: [later] }) };
+    const app = await appFor(receivers);
+    const batches = [batchFor('up'), batchFor('down')];
+    for (const times of [1, 2]) {
+      // Its end did not get into the queue, so that it is there as before.
+      await app.queue.add('batch', { v: 1, batches }, { jobId: 'shared', removeOnComplete: true });
+      await Promise.all([receivers.up.received(times), receivers.down.received(times)]);
+      while ((await app.queue.getJob('shared')) !== undefined) await new Promise(setImmediate);
+    }
+    const delayed = await app.queue.getDelayed();
+    expect(delayed.map(({ id }) => id)).toEqual(['shared-1']);
+    expect(queuedMessages(...delayed)).toMatchObject([
+      { id: 'for down', outcomes: [{ status: 503, attempt: 1 }] },
+    ]);
+  });
+});
