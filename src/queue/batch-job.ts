@@ -2,7 +2,7 @@ import type { JobsOptions } from 'bullmq';
 import type { QueuedMessage } from '../destinations/destination.js';
 
 /** Version of the format of a job's data; a worker refuses a version that it does not know. */
-export const BATCH_JOB_VERSION = 1;
+export const BATCH_JOB_VERSION = 2;
 
 /** What a job is kept for that does not say so, in seconds: a week. */
 const DEFAULT_RETENTION_SECONDS = 604_800;

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { DeliveriesService, type FailedFilter } from '../../src/index.js';
+import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { ifServer } from '../support/if-server.js';
@@ -109,7 +110,7 @@ describeBackend('DeliveriesService', (backend) => {
     await app.analytics.flush();
     const orphan = { id: 'm1', body: '{"type":"track","event":"Orphan"}', outcomes: [] };
     await app.queue.add('batch', {
-      v: 1,
+      v: BATCH_JOB_VERSION,
       batches: [{ destination: 'old', source: 'web', messages: [orphan] }],
     });
     await app.settled();

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { filter, firstValueFrom, map, take, toArray } from 'rxjs';
 import { DeliveriesService } from '../../src/index.js';
-import type { QueuedBatch } from '../../src/queue/batch-job.js';
+import { BATCH_JOB_VERSION, type QueuedBatch } from '../../src/queue/batch-job.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
@@ -107,13 +107,30 @@ describeBackend('batches that share a job, each for a destination of its own,', 
   it('are refused alone when their destination is gone', async () => {
     const receivers = { stays: await stage.receiver() };
     const app = await appFor(receivers);
-    await app.queue.add('batch', { v: 1, batches: [batchFor('stays'), batchFor('goes')] });
+    await app.queue.add('batch', { v: BATCH_JOB_VERSION, batches: [batchFor('stays'), batchFor('goes')] });
     const [job] = await app.failedJobs();
     expect(job?.failedReason).toMatch(/^DESTINATION_NOT_FOUND: .*"goes"/);
     expect(queuedMessages(job)).toMatchObject([{ id: 'for goes' }]);
     await app.settled();
     expect(receivers.stays.requests.map(({ headers }) => headers['webhook-id'])).toEqual(['for stays']);
     expect(app.log.errors).toHaveLength(1);
+  });
+
+  it('are recorded as done while another one still waits for its answer', async () => {
+    const receivers = {
+      up: await stage.receiver(),
+      silent: await stage.receiver({ answer: [() => undefined] }),
+    };
+    const app = await appFor(receivers, { shutdownTimeout: 1_000 });
+    const deliveries = app.context.get(DeliveriesService);
+    const first = firstValueFrom(deliveries.outcomes$);
+    app.analytics.track({ userId: 'u1', event: 'Shared' });
+    await app.analytics.flush();
+
+    expect(await first).toMatchObject({ destination: 'up', class: 'delivered' });
+    expect(await deliveries.counts()).toEqual({ ...NOTHING, active: 1 });
+    const [job] = await app.queue.getActive();
+    expect(job?.data.batches.map(({ destination }) => destination)).toEqual(['silent']);
   });
 
   it('are put back alone by a shutdown, those that were not answered', async () => {
@@ -140,12 +157,16 @@ describeBackend('batches that share a job, each for a destination of its own,', 
     const batches = [batchFor('up'), batchFor('down')];
     for (const times of [1, 2]) {
       // Its end did not get into the queue, so that it is there as before.
-      await app.queue.add('batch', { v: 1, batches }, { jobId: 'shared', removeOnComplete: true });
+      await app.queue.add(
+        'batch',
+        { v: BATCH_JOB_VERSION, batches },
+        { jobId: 'shared', removeOnComplete: true },
+      );
       await Promise.all([receivers.up.received(times), receivers.down.received(times)]);
       while ((await app.queue.getJob('shared')) !== undefined) await new Promise(setImmediate);
     }
     const delayed = await app.queue.getDelayed();
-    expect(delayed.map(({ id }) => id)).toEqual(['shared-1']);
+    expect(delayed.map(({ id }) => id)).toEqual([expect.stringMatching(/^shared-/)]);
     expect(queuedMessages(...delayed)).toMatchObject([
       { id: 'for down', outcomes: [{ status: 503, attempt: 1 }] },
     ]);

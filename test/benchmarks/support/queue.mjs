@@ -17,7 +17,8 @@ export function openQueue() {
       for (let start = 0; ; start += PAGE) {
         const jobs = await queue.getJobs(['waiting'], start, start + PAGE - 1);
         if (jobs.length === 0) break;
-        for (const { data } of jobs) for (const { id } of data.messages) arrivals.add(id);
+        const batches = jobs.flatMap(({ data }) => data.batches);
+        for (const { messages } of batches) for (const { id } of messages) arrivals.add(id);
       }
       await clear();
       return arrivals.take();
