@@ -60,44 +60,4 @@ describe('a batch', () => {
       );
     },
   );
-
-  it('of one destination shares its job with those of others, within the same bounds', async () => {
-    const receiver = await stage.receiver();
-    const destinations = Array.from({ length: 7 }, (_, index) => `destination-${index}`);
-    const app = await stage.app({
-      connection: MEMORY,
-      webhooks: destinations.map((id) => webhooksTo(receiver, { id })),
-      flushAfter: 3_600_000,
-    });
-    await fc.assert(
-      fc.asyncProperty(sizes, pauses, async (sizes, pauses) => {
-        const taken: string[] = [];
-        for (const [n, size] of sizes.entries()) {
-          taken.push(
-            app.analytics.track({ userId: 'u1', event: 'Sized', properties: { text: 'x'.repeat(size) } }),
-          );
-          if (pauses.has(n)) await new Promise(setImmediate);
-        }
-        await app.analytics.flush();
-        await app.settled();
-        const jobs = await app.queue.getJobs(['completed'], 0, -1, true);
-        await app.queue.obliterate();
-
-        for (const job of jobs) {
-          const messages = queuedMessages(job);
-          const bytes = Buffer.byteLength(`{"batch":[${messages.map(({ body }) => body).join()}]}`);
-          expect(bytes).toBeLessThanOrEqual(MAX_BATCH_BYTES);
-          expect(messages.length).toBeLessThanOrEqual(MAX_BATCH_MESSAGES);
-          const named = job.data.batches.map(({ destination }) => destination);
-          expect(named).toEqual([...new Set(named)]);
-        }
-        const batches = jobs.flatMap(({ data }) => data.batches);
-        for (const id of destinations) {
-          const own = batches.filter(({ destination }) => destination === id);
-          expect(own.flatMap(({ messages }) => messages.map((message) => message.id)).sort()).toEqual([...taken].sort()); // prettier-ignore
-        }
-      }),
-      { numRuns: 10, endOnFailure: true },
-    );
-  });
 });

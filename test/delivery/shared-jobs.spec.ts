@@ -79,7 +79,11 @@ describeBackend('batches that share a job, each for a destination of its own,', 
   });
 
   it('fail for good alone, are listed under their destination, and are replayed to it only', async () => {
-    const receivers = { up: await stage.receiver(), gone: await stage.receiver({ answer: [410, 200] }) };
+    const receivers = {
+      up: await stage.receiver(),
+      gone: await stage.receiver({ answer: [410, 200] }),
+      down: await stage.receiver({ answer: [503, 200] }),
+    };
     const app = await appFor(receivers);
     const deliveries = app.context.get(DeliveriesService);
     // As soon as its failure is told, the message is there to be looked at.
@@ -98,7 +102,7 @@ describeBackend('batches that share a job, each for a destination of its own,', 
     const [job] = await app.failedJobs();
     expect(job?.failedReason).toMatch(/^DELIVERY_FAILED: 1 messages/);
     expect(await deliveries.replay()).toBe(1);
-    await receivers.gone.received(2);
+    await Promise.all([receivers.gone.received(2), receivers.down.received(2)]);
     await app.settled();
     expect(receivers.up.requests).toHaveLength(1);
     expect(await deliveries.counts()).toEqual(NOTHING);
