@@ -13,7 +13,7 @@ const UNEXPECTED_RETRY_DELAY = 5_000;
 const MAX_STALLED_COUNT = 2 ** 31 - 1;
 
 /**
- * Batches in hand for each that is delivered at once: those that wait for a slot, and those whose receiver
+ * Jobs in hand for each batch that is delivered at once: those that wait for a slot, and those whose receiver
  * hangs and that no longer hold one.
  */
 const PREFETCH = 4;
