@@ -3,8 +3,7 @@ import type { Lane } from './lane.js';
 import { OutgoingJob } from './outgoing-job.js';
 import { bytesOf, type TakenMessage } from './taken-message.js';
 
-/** Bounds of what is added in one go, so that serialising it never blocks the process for long. */
-const MAX_ADD_JOBS = 64;
+/** Bound of what is added in one go, so that serialising it never blocks the process for long. */
 const MAX_ADD_BYTES = 512_000;
 
 const FIRST_RETRY_DELAY = 100;
@@ -91,8 +90,8 @@ export class Outbox {
       clearTimeout(this.keepAlive);
       this.isAdding = false;
       if (this.waiting.size === 0) this.isHurried = false;
-      if (isAdded)
-        for (const { batches } of jobs) for (const { messages } of batches) this.onQueued(messages);
+      const queued = isAdded ? jobs.flatMap(({ batches }) => batches) : [];
+      for (const { messages } of queued) this.onQueued(messages);
       this.schedule();
     });
   };
@@ -119,7 +118,6 @@ export class Outbox {
       if (bytes >= MAX_ADD_BYTES) break;
       let taken = job.takeFrom(lane, flushed);
       if (taken === 0) {
-        if (jobs.length === MAX_ADD_JOBS) break;
         job = new OutgoingJob();
         jobs.push(job);
         taken = job.takeFrom(lane, flushed);
