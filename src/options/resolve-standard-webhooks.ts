@@ -1,3 +1,4 @@
+import type { HmacKey } from '../destinations/webhooks/hmac-key.js';
 import { STANDARD_SECRET, standardKey } from '../destinations/webhooks/standard-signature.js';
 import { describeType, isRecord, OptionReader } from './option-reader.js';
 import type { ResolvedWebhooks } from './resolved-options.js';
@@ -23,7 +24,7 @@ export function resolveStandardWebhooks(options: OptionReader): ResolvedWebhooks
   return { keys: secret.flatMap((one: unknown, index) => readKeys(one, `secret[${index}]`, reader)) };
 }
 
-function readKeys(secret: unknown, name: string, reader: OptionReader): Buffer[] {
+function readKeys(secret: unknown, name: string, reader: OptionReader): HmacKey[] {
   const key = typeof secret === 'string' ? standardKey(secret) : undefined;
   if (key !== undefined) return [key];
   reader.report(name, STANDARD_SECRET, typeof secret === 'string' ? 'another string' : describeType(secret));

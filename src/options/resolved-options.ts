@@ -1,5 +1,6 @@
 import type { ConnectionOptions, PgPool } from 'bullmq';
 import type { EventSchema } from '../destinations/event-schema.js';
+import type { HmacKey } from '../destinations/webhooks/hmac-key.js';
 import type { AudienceStore } from '../audiences/audience-store.js';
 import type { AnalyticsMessage, Integrations, JsonObject } from '../messages/message.types.js';
 import type { OnViolation } from '../tracking/event-schemas.js';
@@ -23,7 +24,7 @@ export interface ResolvedWebhooks {
   headers: Record<string, string>;
   sharedSecret: string | undefined;
   /** The keys that the secrets of Standard Webhooks stand for. */
-  standardWebhooks: { keys: Buffer[] } | undefined;
+  standardWebhooks: { keys: HmacKey[] } | undefined;
   enabled: boolean;
   /** Names of the connected sources. */
   sources: string[];

@@ -1,5 +1,6 @@
 import type { RawBodyRequest } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
+import { types } from 'node:util';
 import { RawBodyMissingError } from '../errors/raw-body-missing.error.js';
 
 /** A request as Nest has it, on Express and on Fastify. */
@@ -18,6 +19,15 @@ export function rawBodyOf(request: WebhookRequest): Buffer {
   // anybody on the internet to be answered with an error of the server.
   if (isJson(request) && hasBody(request)) throw new RawBodyMissingError();
   return NOTHING;
+}
+
+/**
+ * Whoever hands over what a framework has parsed, or nothing, is told so instead of that the signature is wrong.
+ *
+ * @throws {RawBodyMissingError} for anything but a text or bytes
+ */
+export function checkRawBody(rawBody: unknown): void {
+  if (typeof rawBody !== 'string' && !types.isUint8Array(rawBody)) throw new RawBodyMissingError();
 }
 
 function isJson({ headers }: WebhookRequest): boolean {

@@ -1,6 +1,7 @@
-import { signature } from '../destinations/webhooks/webhook-signature.js';
+import { sharedKey, signature } from '../destinations/webhooks/webhook-signature.js';
 import { InvalidSecretError } from '../errors/invalid-secret.error.js';
 import { equalTexts } from './equal-texts.js';
+import { checkRawBody } from './raw-body.js';
 
 /**
  * Whether `X-Signature` is the signature of a body: HMAC-SHA1 with the shared secret, in hex of either case.
@@ -9,6 +10,7 @@ import { equalTexts } from './equal-texts.js';
  * @param rawBody the body as it arrived, before it was parsed; a text is taken as UTF-8
  * @param header the header's value, in whatever form the framework has it; without one the answer is `false`
  * @param secret the shared secret, or several of which one has to match, while it is being changed
+ * @throws {RawBodyMissingError} when there is no raw body, but a parsed one or none
  * @throws {InvalidSecretError} when a secret is missing or empty: that is no fault of the sender
  *
  * @example
@@ -20,9 +22,10 @@ export function verifySignature(
   secret: string | readonly string[],
 ): boolean {
   const secrets = sharedSecrets(secret);
+  checkRawBody(rawBody);
   const given = [header ?? []].flat().map((value) => value.trim().toLowerCase());
   return secrets.some((one) => {
-    const expected = signature(rawBody, one);
+    const expected = signature(rawBody, sharedKey(one));
     return given.some((value) => equalTexts(value, expected));
   });
 }

@@ -1,3 +1,4 @@
+import type { HmacKey } from '../destinations/webhooks/hmac-key.js';
 import {
   STANDARD_SECRET,
   standardKey,
@@ -6,6 +7,7 @@ import {
 import { InvalidSecretError } from '../errors/invalid-secret.error.js';
 import { WebhookVerificationError } from '../errors/webhook-verification.error.js';
 import { equalTexts } from './equal-texts.js';
+import { checkRawBody } from './raw-body.js';
 
 const DEFAULT_TOLERANCE = 300;
 
@@ -29,6 +31,7 @@ export interface StandardWebhookOptions {
  * @param secrets a secret (`whsec_` and base64; the prefix may be left out), or several of which one has to
  *   match, while it is being changed
  * @throws {WebhookVerificationError} whose `reason` tells what is wrong with the webhook
+ * @throws {RawBodyMissingError} when there is no raw body, but a parsed one or none
  * @throws {InvalidSecretError} when a secret is missing or malformed: that is no fault of the sender
  */
 export function verifyStandardWebhook(
@@ -38,6 +41,7 @@ export function verifyStandardWebhook(
   { tolerance = DEFAULT_TOLERANCE }: StandardWebhookOptions = {},
 ): void {
   const keys = standardKeys(secrets);
+  checkRawBody(rawBody);
   const received = lowerCased(headers);
   const id = onlyValue(received, 'webhook-id');
   const timestamp = onlyValue(received, 'webhook-timestamp');
@@ -58,7 +62,7 @@ export function verifyStandardWebhook(
  *
  * @throws {InvalidSecretError} for anything but secrets of Standard Webhooks
  */
-export function standardKeys(secrets: unknown): Buffer[] {
+export function standardKeys(secrets: unknown): HmacKey[] {
   const given: unknown[] = [secrets].flat();
   const keys = given.flatMap((secret) => (typeof secret === 'string' ? (standardKey(secret) ?? []) : []));
   if (keys.length > 0 && keys.length === given.length) return keys;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { signature } from '../../src/destinations/webhooks/webhook-signature.js';
+import { HmacKey } from '../../src/destinations/webhooks/hmac-key.js';
+import { sharedKey, signature } from '../../src/destinations/webhooks/webhook-signature.js';
 import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
 import {
   WebhooksDestination,
@@ -56,7 +57,7 @@ describe('explaining a message', () => {
       id: 'crm',
       headers: HEADERS,
       sharedSecret: 'teehee-top-secret',
-      standardWebhooks: { keys: [Buffer.alloc(24, 'key-top-secret')] },
+      standardWebhooks: { keys: [new HmacKey('sha256', Buffer.alloc(24, 'key-top-secret'))] },
       timeout: 5_000,
       retryWindow: 14_400_000,
       retryStatuses: ['5xx' as const],
@@ -80,7 +81,7 @@ describe('explaining a message', () => {
       expect(explained[index]?.headers.flat()).toEqual(requests[0]?.rawHeaders);
       expect(explained[index]?.body).toEqual(requests[0]?.body);
       expect(explained[index]?.signature).toBe(requests[0]?.headers['x-signature']);
-      expect(explained[index]?.signature).toBe(signature(body, 'teehee-top-secret'));
+      expect(explained[index]?.signature).toBe(signature(body, sharedKey('teehee-top-secret')));
     }
   });
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { HmacKey } from '../../src/destinations/webhooks/hmac-key.js';
 import type { DeliveryResult } from '../../src/destinations/destination.js';
 import { WebhookClient, type WebhookClientOptions } from '../../src/destinations/webhooks/webhook-client.js';
 import { hashUrl } from '../../src/destinations/webhooks/webhook-url.js';
@@ -79,7 +80,10 @@ describe('a test event', () => {
 
   it('is one signed track call to each URL that says of itself that it is a test', async () => {
     const [one, two] = [await receive(), await receive()];
-    const options = { standardWebhooks: { keys: [STANDARD_KEY] }, headers: { 'X-Env': 'test' } };
+    const options = {
+      standardWebhooks: { keys: [new HmacKey('sha256', STANDARD_KEY)] },
+      headers: { 'X-Env': 'test' },
+    };
     await destination([one.url('/a'), two.url('/b')], options).sendTest();
     expect([one, two].map(({ requests }) => requests.map(({ url }) => url))).toEqual([['/a'], ['/b']]);
     const [request] = one.requests;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
+import { HmacKey } from '../../src/destinations/webhooks/hmac-key.js';
 import { standardKey, standardSignature } from '../../src/destinations/webhooks/standard-signature.js';
 import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
 import {
@@ -17,10 +18,15 @@ const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const OLD_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const BODY = '{"version":1,"type":"track","event":"Zoë 🚀"}';
 
-function keyOf(secret: string): Buffer {
+function keyOf(secret: string): HmacKey {
   const key = standardKey(secret);
   if (key === undefined) throw new Error('This is not a secret.');
   return key;
+}
+
+/** Tells keys from one another. */
+function signedBy(key: HmacKey | undefined): string | undefined {
+  return key?.sign(BODY, 'base64');
 }
 
 describe('a signature of Standard Webhooks', () => {
@@ -55,9 +61,9 @@ describe('a signature of Standard Webhooks', () => {
 
 describe('a secret of Standard Webhooks', () => {
   it('is base64, with or without its prefix', () => {
-    const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
-    expect(standardKey(SECRET)).toEqual(key);
-    expect(standardKey('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')).toEqual(key);
+    const signed = signedBy(new HmacKey('sha256', Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64')));
+    expect(signedBy(standardKey(SECRET))).toBe(signed);
+    expect(signedBy(standardKey('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'))).toBe(signed);
   });
 
   it.each([
@@ -84,9 +90,9 @@ describe('the option standardWebhooks', () => {
   }
 
   it('takes one secret or several', () => {
-    expect(resolve({ secret: SECRET }).standardWebhooks?.keys).toEqual([keyOf(SECRET)]);
-    const keys = [keyOf(SECRET), keyOf(OLD_SECRET)];
-    expect(resolve({ secret: [SECRET, OLD_SECRET] }).standardWebhooks?.keys).toEqual(keys);
+    const signed = [SECRET, OLD_SECRET].map((secret) => signedBy(keyOf(secret)));
+    expect(resolve({ secret: SECRET }).standardWebhooks?.keys.map(signedBy)).toEqual(signed.slice(0, 1));
+    expect(resolve({ secret: [SECRET, OLD_SECRET] }).standardWebhooks?.keys.map(signedBy)).toEqual(signed);
     expect(resolve(undefined).standardWebhooks).toBeUndefined();
   });
 

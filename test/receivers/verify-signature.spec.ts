@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createHmac } from 'node:crypto';
-import { InvalidSecretError, verifySignature } from '../../src/index.js';
+import { InvalidSecretError, RawBodyMissingError, verifySignature } from '../../src/index.js';
 
 const BODY = '{"name":"Zoë 🚀"}';
 const DIGEST = '0073f327441fe1b05a26cad3f59eab4b7d51c2ea';
@@ -29,6 +29,14 @@ describe('verifySignature', () => {
         expect(verifySignature(other, digest, key)).toBe(Buffer.from(other).equals(body));
       }),
     );
+  });
+
+  it.each([
+    ['what was parsed', JSON.parse(BODY)],
+    ['a list', []],
+    ['nothing', undefined],
+  ])('asks for the raw body when it gets %s', (_, body) => {
+    expect(() => verifySignature(body as string, DIGEST, 'teehee')).toThrow(RawBodyMissingError);
   });
 
   it.each([

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Webhook } from 'standardwebhooks';
 import {
   InvalidSecretError,
+  RawBodyMissingError,
   type ReceivedHeaders,
   verifyStandardWebhook,
   WebhookVerificationError,
@@ -53,6 +54,12 @@ describe('verifyStandardWebhook', () => {
     expect(refusal(HEADERS, {}, SECRET, Buffer.from(BODY))).toBeUndefined();
     expect(refusal(HEADERS, {}, SECRET, new TextEncoder().encode(BODY))).toBeUndefined();
     expect(refusal(HEADERS, {}, SECRET.slice('whsec_'.length))).toBeUndefined();
+  });
+
+  it('asks for the raw body when it gets a parsed one, or none', () => {
+    for (const body of [JSON.parse(BODY), null]) {
+      expect(() => refusal(HEADERS, {}, SECRET, body as string)).toThrow(RawBodyMissingError);
+    }
   });
 
   it('accepts what the specification’s library signs', () => {

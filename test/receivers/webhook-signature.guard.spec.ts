@@ -12,6 +12,7 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { HmacKey } from '../../src/destinations/webhooks/hmac-key.js';
 import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
 import {
   WebhooksDestination,
@@ -22,8 +23,10 @@ import { InvalidSecretError, webhookSignatureGuard } from '../../src/index.js';
 import { deliverOne } from '../support/deliver-one.js';
 import { LogLines } from '../support/log-lines.js';
 
-const KEY = Buffer.alloc(32, 7);
-const STANDARD_SECRET = `whsec_${KEY.toString('base64')}`;
+const KEY_BYTES = Buffer.alloc(32, 7);
+const KEY = new HmacKey('sha256', KEY_BYTES);
+const OTHER_KEY = new HmacKey('sha256', Buffer.alloc(32, 8));
+const STANDARD_SECRET = `whsec_${KEY_BYTES.toString('base64')}`;
 // Serialised in another way than any parser would serialise it again.
 const BODY = '{ "event": "Zo\\u00eb 🚀",  "n": 1.0 }';
 
@@ -144,7 +147,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
     it.each(['by-value', 'by-function', 'standard', 'both'])(
       'answers 401 to what is not signed, or with another secret (%s)',
       async (path) => {
-        const forged = { sharedSecret: 'Teehee', standardWebhooks: { keys: [Buffer.alloc(32, 8)] } };
+        const forged = { sharedSecret: 'Teehee', standardWebhooks: { keys: [OTHER_KEY] } };
         expect(await deliver(path, {})).toMatchObject({ class: 'permanent', status: 401 });
         expect(await deliver(path, forged)).toMatchObject({ class: 'permanent', status: 401 });
         expect(received()).toEqual([]);
@@ -152,7 +155,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
     );
 
     it('lets in deliveries that are signed as Standard Webhooks', async () => {
-      const rotated = { standardWebhooks: { keys: [Buffer.alloc(32, 8), KEY] } };
+      const rotated = { standardWebhooks: { keys: [OTHER_KEY, KEY] } };
       expect(await deliver('standard', rotated)).toMatchObject({ class: 'delivered', status: 200 });
       expect(received()).toHaveLength(1);
     });

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { HmacKey } from './hmac-key.js';
 
 const PREFIX = 'whsec_';
 
@@ -17,11 +17,12 @@ export const STANDARD_SECRET = `\`${PREFIX}\` and ${MIN_KEY_BYTES} to ${MAX_KEY_
  *
  * @returns `undefined` for a text that is no such secret
  */
-export function standardKey(secret: string): Buffer | undefined {
+export function standardKey(secret: string): HmacKey | undefined {
   const encoded = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   if (!BASE64.test(encoded)) return undefined;
   const key = Buffer.from(encoded, 'base64');
-  return key.length >= MIN_KEY_BYTES && key.length <= MAX_KEY_BYTES ? key : undefined;
+  if (key.length < MIN_KEY_BYTES || key.length > MAX_KEY_BYTES) return undefined;
+  return new HmacKey('sha256', key);
 }
 
 /**
@@ -32,10 +33,12 @@ export function standardKey(secret: string): Buffer | undefined {
  * @param body exactly the bytes that are sent; a text is signed as UTF-8
  */
 export function standardSignature(
-  key: Uint8Array,
+  key: HmacKey,
   id: string,
   timestamp: string,
   body: string | Uint8Array,
 ): string {
-  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), bytes]);
+  return `v1,${key.sign(signed, 'base64')}`;
 }

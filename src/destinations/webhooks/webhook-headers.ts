@@ -1,7 +1,8 @@
 import { isReservedHeader } from './header-rules.js';
+import type { HmacKey } from './hmac-key.js';
 import type { RequestHeaders } from './request-headers.js';
 import { standardSignature } from './standard-signature.js';
-import { signature } from './webhook-signature.js';
+import { sharedKey, signature } from './webhook-signature.js';
 
 /**
  * Builds the headers of a destination's requests: the customer's first, then ours, as alternating names
@@ -9,14 +10,14 @@ import { signature } from './webhook-signature.js';
  */
 export class WebhookHeaders {
   readonly #fixed: readonly string[];
-  readonly #sharedSecret: string | undefined;
-  readonly #standardKeys: readonly Buffer[];
+  readonly #sharedKey: HmacKey | undefined;
+  readonly #standardKeys: readonly HmacKey[];
 
   /** @param standardKeys keys of Standard Webhooks, each of which signs; none leaves its headers out */
   constructor(
     headers: Readonly<Record<string, string>>,
     sharedSecret: string | undefined,
-    standardKeys: readonly Buffer[] = [],
+    standardKeys: readonly HmacKey[] = [],
   ) {
     // Left out rather than overwritten: two of a name on the wire would leave the choice to the receiver.
     const own = Object.entries(headers).filter(([name]) => !isReservedHeader(name));
@@ -29,17 +30,17 @@ export class WebhookHeaders {
       'Accept-Encoding',
       'identity',
     ];
-    this.#sharedSecret = sharedSecret;
+    this.#sharedKey = sharedSecret === undefined ? undefined : sharedKey(sharedSecret);
     this.#standardKeys = standardKeys;
   }
 
   /** The headers of one message: for every URL and every attempt the same but for the time of the attempt. */
   for(messageId: string, body: Buffer): RequestHeaders {
-    const secret = this.#sharedSecret;
+    const key = this.#sharedKey;
     const headers =
-      secret === undefined
+      key === undefined
         ? [...this.#fixed, 'webhook-id', messageId]
-        : [...this.#fixed, 'webhook-id', messageId, 'X-Signature', signature(body, secret)];
+        : [...this.#fixed, 'webhook-id', messageId, 'X-Signature', signature(body, key)];
     if (this.#standardKeys.length === 0) return headers;
     return (at) => [...headers, ...this.#standardHeaders(messageId, body, at)];
   }

@@ -1,9 +1,14 @@
-import { createHmac } from 'node:crypto';
+import { HmacKey } from './hmac-key.js';
+
+/** The key that a shared secret stands for. */
+export function sharedKey(sharedSecret: string): HmacKey {
+  return new HmacKey('sha1', sharedSecret);
+}
 
 /**
  * The value of `X-Signature`: HMAC-SHA1 of exactly the bytes of the body, as 40 lower-case hex digits.
  * A text is signed as UTF-8.
  */
-export function signature(body: string | Uint8Array, sharedSecret: string): string {
-  return createHmac('sha1', sharedSecret).update(body).digest('hex');
+export function signature(body: string | Uint8Array, key: HmacKey): string {
+  return key.sign(body, 'hex');
 }
