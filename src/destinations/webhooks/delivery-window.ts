@@ -6,7 +6,7 @@ export type SettleMessage = (result: DeliveryResult | undefined) => void;
 /** The messages of a batch, each to be begun when there is room for it, in their order. */
 export interface BatchDelivery {
   readonly messages: readonly QueuedMessage[];
-  begin(message: QueuedMessage, index: number, settle: SettleMessage): void;
+  begin(message: QueuedMessage, settle: SettleMessage): void;
   /** Called whenever one of them is settled. */
   onSettled(): void;
 }
@@ -72,7 +72,7 @@ export class DeliveryWindow {
 
   private start(batch: Batch, message: QueuedMessage, index: number): void {
     this.underway++;
-    batch.delivery.begin(message, index, (result) => {
+    batch.delivery.begin(message, (result) => {
       this.underway--;
       batch.results[index] = result;
       this.adapt(result);

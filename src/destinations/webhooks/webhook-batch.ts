@@ -3,9 +3,6 @@ import type { BatchDelivery, SettleMessage } from './delivery-window.js';
 import type { Endpoint, EndpointRequest } from './endpoint.js';
 import { MessageDelivery } from './message-delivery.js';
 
-/** How many requests are prepared in a row. */
-const PREPARED_AHEAD = 16;
-
 /** Makes the bytes, headers and signature of a message: once for every URL. */
 export type PrepareRequest = (
   message: Pick<QueuedMessage, 'id' | 'body'>,
@@ -14,10 +11,6 @@ export type PrepareRequest = (
 
 /** The messages of a batch on their way to the URLs of a destination. */
 export class WebhookBatch implements BatchDelivery {
-  private requests: EndpointRequest[] = [];
-  /** Index of the message that the first of the requests is for. */
-  private firstPrepared = 0;
-
   constructor(
     readonly messages: readonly QueuedMessage[],
     private readonly attempt: DeliveryAttempt,
@@ -25,29 +18,13 @@ export class WebhookBatch implements BatchDelivery {
     private readonly prepare: PrepareRequest,
   ) {}
 
-  begin(message: QueuedMessage, index: number, settle: SettleMessage): void {
+  begin(message: QueuedMessage, settle: SettleMessage): void {
+    const { isLast, signal } = this.attempt;
     const delivery = new MessageDelivery(this.endpoints, message, settle);
-    delivery.begin(this.attempt.isLast, () => this.requestOf(message, index));
+    delivery.begin(isLast, () => this.prepare(message, signal));
   }
 
   onSettled(): void {
     this.attempt.onSettled();
-  }
-
-  /**
-   * The request of a message, prepared together with some that come next: several signatures in a row cost
-   * half of what each does between all the rest that a request is.
-   */
-  private requestOf(message: QueuedMessage, index: number): EndpointRequest {
-    const prepared = this.requests[index - this.firstPrepared];
-    if (prepared !== undefined) return prepared;
-    const { signal } = this.attempt;
-    const request = this.prepare(message, signal);
-    this.requests = [request];
-    this.firstPrepared = index;
-    for (const next of this.messages.slice(index + 1, index + PREPARED_AHEAD)) {
-      this.requests.push(this.prepare(next, signal));
-    }
-    return request;
   }
 }
