@@ -10,7 +10,7 @@ import { startReceiver } from './support/receiver.mjs';
  * bytes to the same receiver. Both keep the same number of connections busy all the time.
  */
 const EVENTS = 20_000;
-const RUNS = 9;
+const RUNS = 25;
 const CONNECTIONS = 64;
 const SECRET = 'secret';
 const QUEUES = [
