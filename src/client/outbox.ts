@@ -9,7 +9,7 @@ const MAX_ADD_BYTES = 512_000;
 const FIRST_RETRY_DELAY = 100;
 const MAX_RETRY_DELAY = 5_000;
 /** Adds begin this long after one another, in milliseconds: what is flushed in between is merged into larger jobs. */
-const ADD_INTERVAL = 5;
+const ADD_INTERVAL = 10;
 /** Longest timer that Node has; its only purpose is to keep the process alive. */
 const FOR_EVER = 2 ** 31 - 1;
 
