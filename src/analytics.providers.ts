@@ -8,21 +8,15 @@ import { AnalyticsService } from './analytics.service.js';
 import { AnalyticsClient } from './client/analytics-client.js';
 import { ClientLog } from './client/client-log.js';
 import { lanesOf } from './client/lane.js';
-import { BatchAttempts } from './delivery/batch-attempts.js';
-import { BatchProcessor } from './delivery/batch-processor.js';
+import { createDeliveryWorker } from './delivery/create-delivery-worker.js';
 import { DeliveryEvents } from './delivery/delivery-events.js';
 import { DeliveryReporter } from './delivery/delivery-reporter.js';
-import { DeliverySlots } from './delivery/delivery-slots.js';
-import { DeliveryWorker } from './delivery/delivery-worker.js';
-import { JobProcessor } from './delivery/job-processor.js';
-import { SharedJobProcessor } from './delivery/shared-job-processor.js';
 import { UserEraser } from './delivery/user-eraser.js';
+import { createDestinations } from './destinations/create-destinations.js';
 import { DestinationRegistry } from './destinations/destination-registry.js';
 import { forwardedBody } from './destinations/tracking-api/forwarded-body.js';
-import { TrackingApiDestination } from './destinations/tracking-api/tracking-api-destination.js';
 import { webhookBody } from './destinations/webhooks/webhook-body.js';
 import { WebhookClients } from './destinations/webhooks/webhook-clients.js';
-import { WebhooksDestination } from './destinations/webhooks/webhooks-destination.js';
 import { DuplicateModuleError } from './errors/duplicate-module.error.js';
 import { LIBRARY } from './messages/library.js';
 import {
@@ -43,7 +37,6 @@ import { TRACKING_HUB, type TrackingHub } from './tracking/tracking-hub.js';
 
 const QUEUE = getQueueToken(ANALYTICS_QUEUE);
 const HOST_CONFIG = { token: getSharedConfigToken(), optional: true };
-const DEFAULT_TIMEOUT = 5_000;
 
 const logger = () => new Logger('Analytics');
 
@@ -109,22 +102,6 @@ function createClient(
   );
 }
 
-function createDestinations(
-  { webhooks, sources, forwarding }: ResolvedOptions,
-  clients: WebhookClients,
-): DestinationRegistry {
-  if (forwarding !== undefined) {
-    // Where to is this application's own choice, not a customer's.
-    const client = clients.for({ allowPrivateNetwork: true });
-    return new DestinationRegistry(
-      sources.map((source) => new TrackingApiDestination(source, forwarding, client)),
-    );
-  }
-  return new DestinationRegistry(
-    webhooks.map((options) => new WebhooksDestination(options, clients.for(options))),
-  );
-}
-
 function createLifecycle(
   options: ResolvedOptions,
   client: AnalyticsClient,
@@ -136,19 +113,8 @@ function createLifecycle(
   queue: BatchJobQueue,
   backend: QueueBackend,
 ): AnalyticsLifecycle {
-  const timeout = Math.max(
-    ...options.webhooks.map((webhooks) => webhooks.timeout),
-    options.forwarding?.timeout ?? 0,
-    options.webhooks.length ? 0 : DEFAULT_TIMEOUT,
-  );
-  const attempts = new BatchAttempts(new DeliverySlots(options.concurrency), reporter);
-  const processor = new JobProcessor(
-    new BatchProcessor(destinations, attempts, reporter),
-    new SharedJobProcessor(destinations, attempts, new BatchQueue(queue), reporter),
-    reporter,
-  );
   const worker = options.worker
-    ? new DeliveryWorker(backend, ANALYTICS_QUEUE, processor, { concurrency: options.concurrency, timeout })
+    ? createDeliveryWorker(options, destinations, reporter, queue, backend)
     : undefined;
   return new AnalyticsLifecycle(
     { client, eraser, worker, events, webhookClients, queue, backend },
