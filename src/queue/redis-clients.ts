@@ -8,6 +8,9 @@ const CLIENT_OPTIONS = {
   // The shape of replies that BullMQ reads, whatever the host application chose for itself.
   replyMapping: 'legacy',
   retryStrategy: (times: number) => Math.min(100 * 2 ** times, 2_000),
+  // A client that is told to disconnect waits this long for its socket to end, also for one that ended long
+  // ago, and keeps the process alive meanwhile. One that is to connect again sends what had no answer once more.
+  disconnectTimeout: 0,
 } satisfies RedisOptions;
 
 /** A client, and the end of it and of all that BullMQ has duplicated from it. */

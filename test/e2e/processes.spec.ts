@@ -26,7 +26,7 @@ describeBackend('a process', (backend) => {
     expect(await lookIntoQueue(connection, queuedIds)).toEqual([...IDS].sort());
   });
 
-  it('hands all that it took to the queue in app.close(), and then ends by itself', async () => {
+  it('hands all that it took to the queue in app.close(), and then ends by itself, with no timer to wait for', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const { connection } = backend;
     const child = await startApplication({
@@ -35,6 +35,7 @@ describeBackend('a process', (backend) => {
       take: IDS,
       end: 'close',
     });
+    expect(await child.waitFor(/^closed/)).toBe('closed');
     expect(await child.waitFor(/^exit/)).toBe('exit 0');
     expect(await lookIntoQueue(connection, queuedIds)).toEqual([...IDS].sort());
   });
@@ -77,7 +78,7 @@ function describeProducer(backend: ServerBackend, stage: Stage): void {
     await Promise.all(producers.map((producer) => producer.stop('SIGTERM')));
   });
 
-  it('ends by itself after app.close() although its queue was never there', async () => {
+  it('ends by itself after app.close(), with no timer to wait for, although its queue was never there', async () => {
     await backend.server.stop();
     const receiver = await stage.receiver();
     const child = await startApplication({
@@ -87,6 +88,7 @@ function describeProducer(backend: ServerBackend, stage: Stage): void {
       take: ['lost'],
       end: 'close',
     });
+    expect(await child.waitFor(/^closed/)).toBe('closed');
     expect(await child.waitFor(/^exit/)).toBe('exit 0');
   });
 }

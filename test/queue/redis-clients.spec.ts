@@ -45,4 +45,10 @@ describeRedis('a client of Redis', () => {
     for (const text of ['a', 'b', 'c']) expect(await clients.client.echo(text)).toBe(text);
     expect((await reads()) - before).toBe(4);
   });
+
+  it('has an answer for all that was under way when it had to connect again', async () => {
+    const answers = Array.from({ length: 10 }, (_, index) => clients.client.echo(`${index}`));
+    clients.client.disconnect(true);
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: 10 }, (_, index) => `${index}`));
+  });
 });

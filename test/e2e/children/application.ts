@@ -1,6 +1,7 @@
 /**
  * An application in a process of its own. Its one argument is an `ApplicationPlan` as JSON; it prints what
- * it has come to, one word a line: `started`, `taken`, `queued`, and last `exit` with the code.
+ * it has come to, one word a line: `started`, `taken`, `queued`, `closed` with the timers that still keep it alive,
+ * and last `exit` with the code.
  */
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
@@ -28,6 +29,11 @@ if (flush === true) {
   await analytics.flush();
   console.log('queued');
 }
-if (end === 'close') await app.close();
+if (end === 'close') {
+  await app.close();
+  // What is due at once is not waited for.
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  console.log(['closed', ...process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout')].join(' '));
+}
 // Something that keeps the process running until it is ended, as a web server would.
 if (end === 'signal' || end === 'kill') setInterval(() => undefined, 60_000);
