@@ -1,24 +1,26 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { availableParallelism, cpus } from 'node:os';
+import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { startAnalytics } from './support/analytics-app.mjs';
 import { EVENT, inBursts } from './support/events.mjs';
 import { measure } from './support/measure.mjs';
-import { report, show, spread } from './support/report.mjs';
+import { report, show } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 
 /**
- * One process that delivers against two, from a queue that was filled before. What limits them is told by the
- * cores that are busy: of two, the receiver and Redis leave little to a second process.
+ * One process that delivers against two, in turn, from a queue that was filled before. What limits them is told
+ * by the cores that are not idle: of two, the receiver and Redis leave little to a second process.
  */
 const WORKERS = [1, 2];
 const EVENTS = 30_000;
-const RUNS = 5;
+const ROUNDS = 7;
+/** Runs that open the connections and warm the compilers up. */
+const WARM_UP = 2;
 const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/12';
 const WORKER = fileURLToPath(new URL('support/worker-process.mjs', import.meta.url));
 
-async function startWorker(options) {
+async function startWorker() {
   const child = fork(WORKER, [JSON.stringify(options)]);
   await once(child, 'message');
   return {
@@ -30,9 +32,9 @@ async function startWorker(options) {
   };
 }
 
-/** Milliseconds for which the machine's cores have worked so far. */
-function busyTime() {
-  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
+/** Milliseconds for which the machine's cores have been idle so far. What interrupts cost is not in the others. */
+function idleTime() {
+  return cpus().reduce((sum, { times }) => sum + times.idle, 0);
 }
 
 async function run() {
@@ -41,14 +43,23 @@ async function run() {
   await inBursts(EVENTS, () => producer.analytics.track(EVENT));
   await producer.analytics.flush();
   const done = receiver.received(EVENTS);
-  const busy = busyTime();
+  const idle = idleTime();
   const { rate } = await measure(EVENTS, async () => {
     await producer.queue.resume();
     await done;
   });
-  const cores = ((busyTime() - busy) * rate) / EVENTS / 1_000;
+  const milliseconds = (EVENTS / rate) * 1_000;
+  const cores = cpus().length - (idleTime() - idle) / milliseconds;
   await producer.settled();
   return { rate, cores };
+}
+
+async function runWith(count) {
+  const workers = await Promise.all(Array.from({ length: count }, startWorker));
+  for (let index = 0; index < WARM_UP; index++) await run();
+  const measured = await run();
+  await Promise.all(workers.map((worker) => worker.stop()));
+  return measured;
 }
 
 const receiver = await startReceiver();
@@ -57,30 +68,22 @@ const options = {
   webhooks: { urls: receiver.urls, sharedSecret: 'secret', allowPrivateNetwork: true },
 };
 const producer = await startAnalytics({ ...options, worker: false });
-const measured = [];
-for (const count of WORKERS) {
-  const workers = await Promise.all(Array.from({ length: count }, () => startWorker(options)));
-  const runs = [];
-  // The first run opens the connections and warms the compilers up.
-  for (let index = 0; index <= RUNS; index++) {
-    const result = await run();
-    if (index > 0) runs.push(result);
-  }
-  measured.push({ count, runs });
-  await Promise.all(workers.map((worker) => worker.stop()));
+const results = WORKERS.map((count) => ({ count, runs: [] }));
+for (let round = 0; round < ROUNDS; round++) {
+  for (const { count, runs } of results) runs.push(await runWith(count));
 }
 await producer.stop();
 receiver.stop();
-const rateOf = ({ runs }) => spread(runs.map(({ rate }) => rate)).median;
+const [one] = results;
 report(
   'Processes that deliver from one queue, on Redis, one URL; the receiver and Redis share the cores',
-  measured.map(({ count, runs }, index) => ({
+  results.map(({ count, runs }) => ({
     processes: count,
     'events/s': show(
       runs.map(({ rate }) => rate),
       0,
     ),
-    'of one process': (rateOf(measured[index]) / rateOf(measured[0])).toFixed(2),
-    [`cores busy, of ${availableParallelism()}`]: show(runs.map(({ cores }) => cores)),
+    'of one process': show(runs.map(({ rate }, round) => rate / one.runs[round].rate)),
+    [`cores busy, of ${cpus().length}`]: show(runs.map(({ cores }) => cores)),
   })),
 );
