@@ -3,10 +3,10 @@ import prettier from 'eslint-config-prettier';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', 'coverage/**'] },
+  { ignores: ['**/dist/**', 'coverage/**', 'docs/.vitepress/cache/**', 'test/hosts/kinds/**'] },
   eslint.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -33,6 +33,7 @@ export default tseslint.config(
           'performance',
           'URL',
           'setTimeout',
+          'clearTimeout',
           'setImmediate',
           'gc',
           'Buffer',
@@ -40,6 +41,10 @@ export default tseslint.config(
         ].map((name) => [name, 'readonly']),
       ),
     },
+  },
+  {
+    files: ['**/*.cjs'],
+    languageOptions: { globals: { __dirname: 'readonly', exports: 'writable' } },
   },
   prettier,
 );

@@ -5,75 +5,114 @@ import type {
   OnApplicationShutdown,
 } from '@nestjs/common';
 import type { AnalyticsClient } from './client/analytics-client.js';
-import type { DeliveryEvents } from './delivery/delivery-events.js';
+import type { Losses } from './client/client-core.types.js';
+import type { DeliveryEvents } from './deliveries/delivery-events.js';
+import type { HistoryRecorder } from './deliveries/history/history-recorder.js';
+import type { DestinationsEnd } from './destinations/destinations-end.js';
 import type { DeliveryWorker } from './delivery/delivery-worker.js';
-import type { UserEraser } from './delivery/user-eraser.js';
-import type { WebhookClients } from './destinations/webhooks/webhook-clients.js';
+import type { UserEraser } from './deliveries/user-eraser.js';
+import type { WebhookClients } from './webhooks/http/webhook-clients.js';
+import type { Outbox } from './outbox/outbox.js';
+import type { BacklogCounter } from './queue/backlog-counter.js';
+import type { BacklogUpkeep } from './queue/backlog-upkeep.js';
 import type { BatchJobQueue, QueueBackend } from './queue/queue-backend.js';
-import { within } from './time/within.js';
+import { within } from './shared/within.js';
 
-/** Shares of `shutdownTimeout`: what is left of it when the requests in flight have ended, and when all work has. */
-const FIRST_FLUSH_SHARE = 0.4;
-const WORK_SHARE = 0.8;
-const PUT_BACK_SHARE = 0.95;
+/** The end of `shutdownTimeout` is reserved: this much to give the jobs in hand back to the queue … */
+const GIVE_BACK = { share: 0.2, most: 1_000 };
+/** … and this much to close the connections. The messages have the rest. */
+const CLOSING = { share: 0.05, most: 250 };
+/** What is left for the connections once the counts of the backlogs and the history are written. */
+const DISCONNECTING = { share: 0.02, most: 100 };
+/**
+ * How long other modules wait for the first flush: one of them may close a connection that the queue uses.
+ */
+const FIRST_FLUSH = { share: 0.1, most: 1_000 };
 
-/** What a shutdown has to end, from the door to the database. */
+/** What a shutdown has to end. */
 export interface AnalyticsParts {
   client: AnalyticsClient;
   /** `undefined` in a process that only produces. */
   worker: DeliveryWorker | undefined;
   eraser: UserEraser;
+  /** `undefined` if the application has none. */
+  outbox: Outbox | undefined;
   events: DeliveryEvents;
   webhookClients: WebhookClients;
+  backlogs: BacklogCounter;
+  backlogUpkeep: BacklogUpkeep;
+  /** `undefined` in a process that only produces, or keeps no history. */
+  history: HistoryRecorder | undefined;
+  destinations: DestinationsEnd;
   queue: BatchJobQueue;
   backend: QueueBackend;
 }
 
 /**
- * Starts delivery when the application is ready, and ends everything in order when it closes, within
+ * Starts delivery when the application is ready. Ends everything in order when it closes, within
  * `shutdownTimeout` whatever the queue does.
  */
 export class AnalyticsLifecycle
   implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
 {
-  private closingSince: number | undefined;
+  private deadline: number | undefined;
+  private work: Promise<boolean> | undefined;
+  private closing: Promise<void> | undefined;
 
   constructor(
     private readonly parts: AnalyticsParts,
     private readonly shutdownTimeout: number,
-    private readonly logger: Pick<Logger, 'warn'>,
+    private readonly logger: Pick<Logger, 'warn' | 'error'>,
   ) {}
 
   onApplicationBootstrap(): void {
-    this.parts.worker?.start();
+    const { worker, backlogs, backlogUpkeep, outbox } = this.parts;
+    void backlogs.start();
+    outbox?.start();
+    if (worker === undefined) return;
+    worker.start();
+    backlogUpkeep.start();
   }
 
-  /** Requests in flight still track; what they track goes straight to the queue. */
+  /**
+   * Requests in flight still track, and their messages go straight to the queue until the time is over. The
+   * worker takes no new jobs, since the process is about to end.
+   */
   async beforeApplicationShutdown(): Promise<void> {
-    const patience = this.left(FIRST_FLUSH_SHARE);
-    this.parts.client.passThrough(patience);
-    await this.parts.client.flush({ timeout: patience });
+    if (this.deadline !== undefined) return;
+    const { client, outbox } = this.parts;
+    outbox?.stop();
+    client.drain(this.timeLeft(CLOSING));
+    this.work = this.endWork();
+    await client.flush({ timeout: Math.min(this.part(FIRST_FLUSH), this.timeLeft(CLOSING)) });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    const { client, worker, eraser, events, webhookClients, queue, backend } = this.parts;
-    const patience = this.left(WORK_SHARE);
-    const [lost, kept, workerEnded] = await Promise.all([
+  /** Nest calls this again when `app.close()` is called a second time. */
+  onApplicationShutdown(): Promise<void> {
+    this.closing ??= this.close();
+    return this.closing;
+  }
+
+  private async close(): Promise<void> {
+    const { client, worker, eraser, outbox, events, destinations } = this.parts;
+    const { webhookClients, backlogs, backlogUpkeep, history, queue, backend } = this.parts;
+    const patience = this.timeLeft(CLOSING);
+    this.work ??= this.endWork();
+    const [, kept, workerEnded] = await Promise.all([
       client.close(patience),
       eraser.close(patience),
-      this.endWork(),
+      this.work,
+      outbox?.close(patience),
     ]);
     await worker?.close(!workerEnded);
+    destinations.close();
+    backlogUpkeep.close();
+    await within(this.timeLeft(DISCONNECTING), Promise.all([backlogs.close(), history?.close()]));
     events.complete();
-    await within(this.left(1), queue.close());
+    await within(this.timeLeft(), queue.close());
     await webhookClients.close();
     await backend.close();
-    if (lost > 0) {
-      this.logger.warn(
-        `The application has closed, and ${lost} messages were lost: the queue did not take them within ` +
-          `\`shutdownTimeout\` (${this.shutdownTimeout} ms). Check the queue, or give it more time.`,
-      );
-    }
+    this.logLosses(client.losses);
     if (kept > 0) {
       this.logger.warn(
         `The application has closed before the kept messages of ${kept} deleted users could be removed from ` +
@@ -82,19 +121,45 @@ export class AnalyticsLifecycle
     }
   }
 
-  /** Whether all jobs in flight were finished or put back. */
+  /** Resolves to whether all jobs in hand were finished or given back. */
   private async endWork(): Promise<boolean> {
     const { worker } = this.parts;
     if (worker === undefined) return true;
     const paused = worker.pause();
-    if (await within(this.left(WORK_SHARE), paused)) return true;
+    if (await within(this.timeLeft(GIVE_BACK), paused)) return true;
     worker.cancel();
-    return (await within(this.left(PUT_BACK_SHARE), paused)) ?? false;
+    return (await within(this.timeLeft(CLOSING), paused)) ?? false;
   }
 
-  /** Milliseconds until a share of `shutdownTimeout` has passed. */
-  private left(share: number): number {
-    this.closingSince ??= Date.now();
-    return Math.max(this.closingSince + this.shutdownTimeout * share - Date.now(), 0);
+  private logLosses({ messages, byDestination, unrouted, unconfirmed }: Losses): void {
+    if (messages === 0) return;
+    const lost = messages === 1 ? '1 message was' : `${messages} messages were`;
+    const places = Array.from(byDestination, ([destination, count]) => `${destination}: ${count}`);
+    if (unrouted > 0) places.push(`destination not looked up yet: ${unrouted}`);
+    const doubt =
+      unconfirmed === 0
+        ? ''
+        : ` Of these, ${unconfirmed} were being added and may be in the queue, although it did not confirm them.`;
+    this.logger.error(
+      `The application has closed, and ${lost} lost (${places.join(', ')}): the queue did not ` +
+        `take them within \`shutdownTimeout\` (${this.shutdownTimeout} ms).${doubt} Check the queue, or give it more time.`,
+    );
   }
+
+  /** Milliseconds that are left of `shutdownTimeout`, less the part that is reserved at its end. */
+  private timeLeft(reserve?: Reserve): number {
+    this.deadline ??= performance.now() + this.shutdownTimeout;
+    const reserved = reserve === undefined ? 0 : this.part(reserve);
+    return Math.max(this.deadline - reserved - performance.now(), 0);
+  }
+
+  private part({ share, most }: Reserve): number {
+    return Math.min(this.shutdownTimeout * share, most);
+  }
+}
+
+interface Reserve {
+  share: number;
+  /** In milliseconds. */
+  most: number;
 }

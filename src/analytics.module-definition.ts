@@ -1,29 +1,38 @@
-import { ConfigurableModuleBuilder } from '@nestjs/common';
+import { ConfigurableModuleBuilder, type FactoryProvider, type Provider } from '@nestjs/common';
+import { AnalyticsService } from './analytics.service.js';
+import { AudiencesService } from './audiences/audiences.service.js';
+import { AnalyticsClient } from './client/analytics-client.js';
+import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { getAnalyticsToken } from './inject-analytics.decorator.js';
-import { SOURCE_NAMES_EXTRA, TRACKING_API_EXTRA, WORKER_EXTRA } from './options/options.tokens.js';
+import { OptionsFactoryError } from './errors/setup.errors.js';
+import { aliasesOfCopies, registerCopy } from './loaded-copies.js';
+import { MODULE_EXTRAS, MODULE_OPTIONS, RESOLVED_OPTIONS } from './options/options.tokens.js';
+import type { AnalyticsStatus } from './observability/analytics-status.js';
+import { READ_STATUS } from './observability/observability.providers.js';
+import { type ResolvedOptions, sourceNames } from './options/resolved-options.js';
 import type { AnalyticsModuleOptions, TrackingApiOptions } from './options/analytics-options.interface.js';
-import { sourceProviders } from './sources.providers.js';
 
-/** What shapes the module graph, and so stands beside `useFactory` rather than in what it returns. */
+/** Options that shape the module graph. They stand beside `useFactory`, not in what it returns. */
 export interface AnalyticsModuleExtras {
   /** Whether `AnalyticsService` can be injected anywhere without an import. @default true */
   isGlobal?: boolean;
-  /** `false` makes a process that only produces; another one delivers. @default true */
+  /** `false`: this process only adds to the queue, and another one delivers. @default true */
   worker?: boolean;
   /**
-   * Serves the HTTP tracking API, to which web pages, mobile apps and other servers send: `/v1/batch` and its
-   * like, on the application's own web server (Express or Fastify), and answered once the messages are in
-   * the queue. Needs a web server; in an application without one it is without effect. @default false
+   * Serves the HTTP tracking API (`/v1/batch` and its siblings), to which web pages, mobile apps and other
+   * servers send. It runs on the application's own web server (Express or Fastify), and answers once the
+   * messages are in the queue. It has no effect in an application without a web server. @default false
    */
   trackingApi?: boolean | TrackingApiOptions;
   /**
-   * Names of the sources that `@InjectAnalytics(name)` injects. `forRoot` finds them in its options;
-   * `forRootAsync` is told, since providers are made before there are options. @default those of `forRoot`
+   * Names of the sources that `@InjectAnalytics(name)` injects. `forRoot` finds them in its options.
+   * `forRootAsync` needs them here, since providers are created before the options exist. @default those of
+   * `forRoot`
    */
   sourceNames?: string[];
 }
 
-// Each has a key, also where it has no value: extras are told from options by these.
+// Every extra has a key, even without a value: the keys tell extras from options.
 const DEFAULT_EXTRAS: AnalyticsModuleExtras = {
   isGlobal: true,
   worker: true,
@@ -31,23 +40,67 @@ const DEFAULT_EXTRAS: AnalyticsModuleExtras = {
   sourceNames: [],
 };
 
-export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
-  new ConfigurableModuleBuilder<AnalyticsModuleOptions>({ moduleName: 'Analytics' })
+/** What an application injects by its class. */
+const SERVICES = { AnalyticsService, AudiencesService, DeliveriesService };
+registerCopy(SERVICES);
+
+/** The clients of the sources, under the tokens of `@InjectAnalytics(name)`. */
+function sourceProviders(names: readonly string[]): Provider[] {
+  return names.map((name) => ({
+    provide: getAnalyticsToken(name),
+    inject: [AnalyticsClient, RESOLVED_OPTIONS, READ_STATUS],
+    useFactory: (client: AnalyticsClient, { sources }: ResolvedOptions, readStatus: () => AnalyticsStatus) =>
+      new AnalyticsService(client, sourceNames(sources), readStatus, name),
+  }));
+}
+
+/** Wrong extras are reported together with the options. The graph is built from the valid ones. */
+function namesIn(sourceNames: unknown): string[] {
+  return Array.isArray(sourceNames) ? sourceNames.filter((name) => typeof name === 'string') : [];
+}
+
+/** Marks an error as one that the application's own factory threw. */
+function guarded(provider: Provider): Provider {
+  if (!isOptionsFactory(provider)) return provider;
+  return {
+    ...provider,
+    useFactory: async (...injected: unknown[]): Promise<unknown> => {
+      try {
+        return await provider.useFactory(...injected);
+      } catch (error) {
+        throw new OptionsFactoryError(error);
+      }
+    },
+  };
+}
+
+function isOptionsFactory(provider: Provider): provider is FactoryProvider<unknown> {
+  return 'useFactory' in provider && provider.provide === MODULE_OPTIONS;
+}
+
+export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<AnalyticsModuleOptions>({
+    moduleName: 'Analytics',
+    optionsInjectionToken: MODULE_OPTIONS,
+  })
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createAnalyticsOptions')
-    .setExtras(
-      DEFAULT_EXTRAS,
-      (definition, { isGlobal = true, worker = true, trackingApi = false, sourceNames = [] }) => ({
+    .setExtras(DEFAULT_EXTRAS, (definition, extras) => {
+      const aliases = aliasesOfCopies(SERVICES);
+      return {
         ...definition,
-        global: isGlobal,
+        global: extras.isGlobal ?? true,
         providers: [
-          ...(definition.providers ?? []),
-          ...sourceProviders(sourceNames),
-          { provide: TRACKING_API_EXTRA, useValue: trackingApi },
-          { provide: SOURCE_NAMES_EXTRA, useValue: sourceNames },
-          { provide: WORKER_EXTRA, useValue: worker },
+          ...(definition.providers ?? []).map(guarded),
+          ...sourceProviders(namesIn(extras.sourceNames)),
+          ...aliases,
+          { provide: MODULE_EXTRAS, useValue: extras },
         ],
-        exports: [...(definition.exports ?? []), ...sourceNames.map(getAnalyticsToken)],
-      }),
-    )
+        exports: [
+          ...(definition.exports ?? []),
+          ...namesIn(extras.sourceNames).map(getAnalyticsToken),
+          ...aliases.map(({ provide }) => provide),
+        ],
+      };
+    })
     .build();

@@ -1,50 +1,73 @@
-import { getQueueToken } from '@nestjs/bullmq';
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AUDIENCES_PROVIDERS } from './audiences.providers.js';
-import { AudiencesService } from './audiences/audiences.service.js';
-import { ANALYTICS_PROVIDERS } from './analytics.providers.js';
-import { AnalyticsService } from './analytics.service.js';
-import { ConfigurableModuleClass, OPTIONS_TYPE } from './analytics.module-definition.js';
-import { DELIVERIES_PROVIDERS } from './deliveries.providers.js';
-import { DeliveriesService } from './deliveries.service.js';
+import { ModulesContainer } from '@nestjs/core';
+import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './analytics.module-definition.js';
+import { ANALYTICS_EXPORTS, ANALYTICS_PROVIDERS } from './analytics.providers.js';
+import { InvalidImportError } from './errors/setup.errors.js';
 import { isRecord } from './options/option-reader.js';
+import { MODULE_EXTRAS } from './options/options.tokens.js';
 import { DEFAULT_SOURCE } from './options/resolve-sources.js';
-import { ANALYTICS_QUEUE } from './queue/queue.constants.js';
-import { TRACKING_API_PROVIDERS } from './sources.providers.js';
-import { TRACKING_PROVIDERS } from './tracking.providers.js';
-import { TRACKING_HUB } from './tracking/tracking-hub.js';
+
+const IMPORT_CHECK = Symbol.for('nestjs-analytics:import-check');
 
 /**
- * Gives an application `AnalyticsService`, and delivers what it takes. Imported once, in the root module.
+ * Gives an application `AnalyticsService`, and delivers the messages that it takes. Import it once, in the
+ * root module.
  *
  * @example
  * AnalyticsModule.forRoot({ writeKey: 'wk_shop', webhooks: { urls: ['https://hooks.example.com/events'] } })
  */
-@Module({
-  providers: [
-    ...ANALYTICS_PROVIDERS,
-    ...DELIVERIES_PROVIDERS,
-    ...TRACKING_PROVIDERS,
-    ...AUDIENCES_PROVIDERS,
-    ...TRACKING_API_PROVIDERS,
-  ],
-  exports: [
-    AnalyticsService,
-    DeliveriesService,
-    AudiencesService,
-    getQueueToken(ANALYTICS_QUEUE),
-    TRACKING_HUB,
-  ],
-})
+@Module({ providers: [{ provide: IMPORT_CHECK, inject: [ModulesContainer], useFactory: refuseBareImports }] })
 export class AnalyticsModule extends ConfigurableModuleClass {
-  // The builder's own method fails with a TypeError where a call has no argument.
-  static override forRoot(options?: typeof OPTIONS_TYPE): DynamicModule {
-    return super.forRoot({ sourceNames: sourceNamesOf(options?.sources), ...options });
+  /**
+   * The module with its options and extras. When the application starts, one `InvalidOptionsError` reports
+   * everything that is wrong with them.
+   */
+  static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
+    return complete(super.forRoot({ sourceNames: sourceNamesOf(options), ...options }));
+  }
+
+  /** The module with options that a factory or a class makes, and with its extras beside them. */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    return complete(super.forRootAsync(options));
+  }
+
+  /**
+   * This module has no features: import it once, and inject its services anywhere.
+   *
+   * @throws InvalidImportError always
+   */
+  static forFeature(this: never): never {
+    throw InvalidImportError.forFeature();
   }
 }
 
-/** What is wrong with `sources` is told when the options are checked. */
-function sourceNamesOf(sources: unknown): string[] {
+/**
+ * Adds everything but the options. It also imports the bare class, which is empty: Nest overrides what is
+ * imported by its class, never what `forRoot` returned. The testing module takes the place of the bare class.
+ */
+function complete(definition: DynamicModule): DynamicModule {
+  return {
+    ...definition,
+    imports: [AnalyticsModule, ...(definition.imports ?? [])],
+    providers: [...ANALYTICS_PROVIDERS, ...(definition.providers ?? [])],
+    exports: [...ANALYTICS_EXPORTS, ...(definition.exports ?? [])],
+  };
+}
+
+/** Only what `forRoot` returns may import the bare class: it has no options. */
+function refuseBareImports(modules: ModulesContainer): void {
+  const isComplete = new Set([...modules.values()].filter(({ providers }) => providers.has(MODULE_EXTRAS)));
+  for (const bare of modules.values()) {
+    if (bare.metatype !== AnalyticsModule || isComplete.has(bare)) continue;
+    const importing = [...modules.values()].filter(({ imports }) => imports.has(bare));
+    if (importing.length === 0 || importing.some((module) => !isComplete.has(module)))
+      throw InvalidImportError.bare();
+  }
+}
+
+/** Wrong `sources` are reported when the options are checked. Untyped code may pass anything. */
+function sourceNamesOf(options: unknown): string[] {
+  const sources = isRecord(options) ? options.sources : undefined;
   if (!Array.isArray(sources)) return [DEFAULT_SOURCE];
   return sources.map((source: unknown) => (isRecord(source) ? source.name : undefined)).filter(isName);
 }

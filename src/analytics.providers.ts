@@ -1,166 +1,45 @@
-import { getQueueToken, getSharedConfigToken } from '@nestjs/bullmq';
 import { Logger, type Provider } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
-import type { QueueOptions } from 'bullmq';
 import { AnalyticsLifecycle } from './analytics.lifecycle.js';
-import { MODULE_OPTIONS_TOKEN } from './analytics.module-definition.js';
 import { AnalyticsService } from './analytics.service.js';
+import { AUDIENCES_PROVIDERS } from './audiences/audiences.providers.js';
+import { AudiencesService } from './audiences/audiences.service.js';
 import { AnalyticsClient } from './client/analytics-client.js';
-import { ClientLog } from './client/client-log.js';
-import { lanesOf } from './client/lane.js';
-import { createDeliveryWorker } from './delivery/create-delivery-worker.js';
-import { DeliveryEvents } from './delivery/delivery-events.js';
-import { DeliveryReporter } from './delivery/delivery-reporter.js';
-import { UserEraser } from './delivery/user-eraser.js';
-import { createDestinations } from './destinations/create-destinations.js';
-import { DestinationRegistry } from './destinations/destination-registry.js';
-import { forwardedBody } from './destinations/tracking-api/forwarded-body.js';
-import { webhookBody } from './destinations/webhooks/webhook-body.js';
-import { WebhookClients } from './destinations/webhooks/webhook-clients.js';
-import { DuplicateModuleError } from './errors/duplicate-module.error.js';
-import { LIBRARY } from './messages/library.js';
-import {
-  RESOLVED_OPTIONS,
-  SOURCE_NAMES_EXTRA,
-  TRACKING_API_EXTRA,
-  WORKER_EXTRA,
-} from './options/options.tokens.js';
-import { adviseAtStart } from './options/advise-at-start.js';
-import { resolveOptions } from './options/resolve-options.js';
-import type { ResolvedOptions } from './options/resolved-options.js';
-import { BatchQueue } from './queue/batch-queue.js';
-import { createQueueBackend } from './queue/create-queue-backend.js';
-import { ANALYTICS_QUEUE, QUEUE_BACKEND } from './queue/queue.constants.js';
-import type { BatchJobQueue, QueueBackend } from './queue/queue-backend.js';
-import { EventSchemas } from './tracking/event-schemas.js';
-import { TRACKING_HUB, type TrackingHub } from './tracking/tracking-hub.js';
+import { CLIENT_PROVIDERS } from './client/client.providers.js';
+import { CONSOLE_PROVIDERS } from './console/console.providers.js';
+import { DELIVERIES_PROVIDERS } from './deliveries/deliveries.providers.js';
+import { DeliveriesService } from './deliveries/deliveries.service.js';
+import { DeliveryEvents } from './deliveries/delivery-events.js';
+import { HistoryRecorder } from './deliveries/history/history-recorder.js';
+import { UserEraser } from './deliveries/user-eraser.js';
+import { DELIVERY_PROVIDERS } from './delivery/delivery.providers.js';
+import { DeliveryWorker } from './delivery/delivery-worker.js';
+import { DESTINATIONS_API_PROVIDERS } from './destinations-api/destinations-api.providers.js';
+import { DestinationsEnd } from './destinations/destinations-end.js';
+import { DESTINATIONS_PROVIDERS } from './destinations/destinations.providers.js';
+import { DestinationsService } from './destinations/destinations.service.js';
+import { DECORATOR_RUNTIME } from './ingest/decorators/decorator-runtime.js';
+import { INGEST_PROVIDERS } from './ingest/ingest.providers.js';
+import { AnalyticsHealthIndicator } from './observability/analytics-health.indicator.js';
+import type { AnalyticsStatus } from './observability/analytics-status.js';
+import { OBSERVABILITY_PROVIDERS, READ_STATUS } from './observability/observability.providers.js';
+import { OUTBOX, OUTBOX_PROVIDERS } from './outbox/outbox.providers.js';
+import type { Outbox } from './outbox/outbox.js';
+import { OutboxService } from './outbox/outbox.service.js';
+import { OPTIONS_PROVIDERS } from './options/options.providers.js';
+import { RESOLVED_OPTIONS } from './options/options.tokens.js';
+import { type ResolvedOptions, sourceNames } from './options/resolved-options.js';
+import { BacklogCounter } from './queue/backlog-counter.js';
+import { BacklogUpkeep } from './queue/backlog-upkeep.js';
+import { QUEUE, QUEUE_PROVIDERS } from './queue/queue.providers.js';
+import { QUEUE_BACKEND, type BatchJobQueue, type QueueBackend } from './queue/queue-backend.js';
+import { WebhookClients } from './webhooks/http/webhook-clients.js';
 
-const QUEUE = getQueueToken(ANALYTICS_QUEUE);
-const HOST_CONFIG = { token: getSharedConfigToken(), optional: true };
-
-const logger = () => new Logger('Analytics');
-
-function resolve(
-  options: unknown,
-  worker: boolean,
-  trackingApi: unknown,
-  sourceNames: readonly string[],
-  modules: ModulesContainer,
-  host: Partial<QueueOptions> | undefined,
-): ResolvedOptions {
-  const instances = [...modules.values()].filter((module) => module.providers.has(RESOLVED_OPTIONS));
-  if (instances.length > 1) throw new DuplicateModuleError();
-  return resolveOptions(options, {
-    worker,
-    trackingApi,
-    sourceNames,
-    hostConnection: host?.connection,
-  });
-}
-
-function openQueueBackend(options: ResolvedOptions): Promise<QueueBackend> {
-  adviseAtStart(options, logger());
-  return createQueueBackend(options.connection, logger());
-}
-
-function openQueue(backend: QueueBackend): BatchJobQueue {
-  const queue = backend.createQueue(ANALYTICS_QUEUE, {});
-  // BullMQ prints what nobody listens to.
-  queue.on('error', (error) => {
-    backend.health.report(error);
-  });
-  return queue;
-}
-
-function createClient(
-  options: ResolvedOptions,
-  queue: BatchJobQueue,
-  { health }: QueueBackend,
-  hub: TrackingHub,
-  eraser: UserEraser,
-): AnalyticsClient {
-  const { flushAt, flushAfter, maxBufferedBytes, beforeSend, tracking, forwarding, sources } = options;
-  const context = { library: LIBRARY, ...options.context };
-  return new AnalyticsClient(
-    lanesOf(options),
-    new BatchQueue(queue),
-    {
-      flushAt,
-      flushAfter,
-      maxBufferedBytes,
-      beforeSend,
-      context,
-      schemas: new Map(sources.map(({ name, schema }) => [name, schema])),
-      body: forwarding === undefined ? webhookBody : forwardedBody,
-      callContext: () => hub.contextFields,
-      refusal: new EventSchemas(tracking, logger()).refusal,
-      onDeletion: (userId) => {
-        eraser.add(userId);
-      },
-    },
-    new ClientLog(health, logger()),
-  );
-}
-
-function createLifecycle(
-  options: ResolvedOptions,
-  client: AnalyticsClient,
-  eraser: UserEraser,
-  destinations: DestinationRegistry,
-  reporter: DeliveryReporter,
-  events: DeliveryEvents,
-  webhookClients: WebhookClients,
-  queue: BatchJobQueue,
-  backend: QueueBackend,
-): AnalyticsLifecycle {
-  const worker = options.worker
-    ? createDeliveryWorker(options, destinations, reporter, queue, backend)
-    : undefined;
-  return new AnalyticsLifecycle(
-    { client, eraser, worker, events, webhookClients, queue, backend },
-    options.shutdownTimeout,
-    logger(),
-  );
-}
-
-/** The parts of the module, from the options to the service, each made of those before it. */
-export const ANALYTICS_PROVIDERS: Provider[] = [
+const ROOT_PROVIDERS: Provider[] = [
   {
-    provide: RESOLVED_OPTIONS,
-    inject: [
-      MODULE_OPTIONS_TOKEN,
-      WORKER_EXTRA,
-      TRACKING_API_EXTRA,
-      SOURCE_NAMES_EXTRA,
-      ModulesContainer,
-      HOST_CONFIG,
-    ],
-    useFactory: resolve,
-  },
-  {
-    provide: QUEUE_BACKEND,
-    inject: [RESOLVED_OPTIONS],
-    useFactory: openQueueBackend,
-  },
-  {
-    provide: QUEUE,
-    inject: [QUEUE_BACKEND],
-    useFactory: openQueue,
-  },
-  {
-    provide: AnalyticsClient,
-    inject: [RESOLVED_OPTIONS, QUEUE, QUEUE_BACKEND, TRACKING_HUB, UserEraser],
-    useFactory: createClient,
-  },
-  {
-    provide: WebhookClients,
-    inject: [RESOLVED_OPTIONS],
-    useFactory: ({ connections }: ResolvedOptions) => new WebhookClients(connections),
-  },
-  {
-    provide: DestinationRegistry,
-    inject: [RESOLVED_OPTIONS, WebhookClients],
-    useFactory: createDestinations,
+    provide: AnalyticsService,
+    inject: [AnalyticsClient, RESOLVED_OPTIONS, READ_STATUS],
+    useFactory: (client: AnalyticsClient, { sources }: ResolvedOptions, readStatus: () => AnalyticsStatus) =>
+      new AnalyticsService(client, sourceNames(sources), readStatus),
   },
   {
     provide: AnalyticsLifecycle,
@@ -168,19 +47,78 @@ export const ANALYTICS_PROVIDERS: Provider[] = [
       RESOLVED_OPTIONS,
       AnalyticsClient,
       UserEraser,
-      DestinationRegistry,
-      DeliveryReporter,
+      DeliveryWorker,
       DeliveryEvents,
       WebhookClients,
+      BacklogCounter,
+      BacklogUpkeep,
+      DestinationsEnd,
       QUEUE,
       QUEUE_BACKEND,
+      OUTBOX,
+      HistoryRecorder,
     ],
-    useFactory: createLifecycle,
+    useFactory: (
+      { shutdownTimeout }: ResolvedOptions,
+      client: AnalyticsClient,
+      eraser: UserEraser,
+      worker: DeliveryWorker | undefined,
+      events: DeliveryEvents,
+      webhookClients: WebhookClients,
+      backlogs: BacklogCounter,
+      backlogUpkeep: BacklogUpkeep,
+      destinations: DestinationsEnd,
+      queue: BatchJobQueue,
+      backend: QueueBackend,
+      outbox: Outbox | undefined,
+      history: HistoryRecorder | undefined,
+    ) =>
+      new AnalyticsLifecycle(
+        {
+          client,
+          eraser,
+          worker,
+          events,
+          webhookClients,
+          backlogs,
+          backlogUpkeep,
+          destinations,
+          queue,
+          backend,
+          outbox,
+          history,
+        },
+        shutdownTimeout,
+        new Logger('Analytics'),
+      ),
   },
-  {
-    provide: AnalyticsService,
-    inject: [AnalyticsClient, RESOLVED_OPTIONS],
-    useFactory: (client: AnalyticsClient, { sources: [first, ...rest] }: ResolvedOptions) =>
-      new AnalyticsService(client, [first.name, ...rest.map(({ name }) => name)]),
-  },
+];
+
+/** Everything in the module, apart from its options. */
+export const ANALYTICS_PROVIDERS: Provider[] = [
+  ...OPTIONS_PROVIDERS,
+  ...QUEUE_PROVIDERS,
+  ...CLIENT_PROVIDERS,
+  ...INGEST_PROVIDERS,
+  ...DELIVERY_PROVIDERS,
+  ...DELIVERIES_PROVIDERS,
+  ...AUDIENCES_PROVIDERS,
+  ...DESTINATIONS_PROVIDERS,
+  ...DESTINATIONS_API_PROVIDERS,
+  ...CONSOLE_PROVIDERS,
+  ...OUTBOX_PROVIDERS,
+  ...OBSERVABILITY_PROVIDERS,
+  ...ROOT_PROVIDERS,
+];
+
+/** What an application injects. */
+export const ANALYTICS_EXPORTS = [
+  AnalyticsService,
+  DeliveriesService,
+  AudiencesService,
+  DestinationsService,
+  OutboxService,
+  AnalyticsHealthIndicator,
+  QUEUE,
+  DECORATOR_RUNTIME,
 ];

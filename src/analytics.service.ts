@@ -1,7 +1,8 @@
 import type { AnalyticsClient } from './client/analytics-client.js';
 import type { FlushOptions, FlushResult } from './client/flush-result.js';
 import type { SourceUsage } from './client/source-usage.js';
-import { UnknownSourceError } from './errors/unknown-source.error.js';
+import type { OutboxExecutor } from './client/message-store.js';
+import { UnknownSourceError } from './errors/message.errors.js';
 import type {
   AliasParams,
   DeleteParams,
@@ -12,82 +13,99 @@ import type {
   TrackParams,
 } from './messages/message-params.types.js';
 import { unexpected } from './messages/message-checks.js';
+import type { AnalyticsStatus } from './observability/analytics-status.js';
+import { TransactionalAnalytics } from './outbox/transactional-analytics.js';
 import { isJsonObject } from './messages/value-kind.js';
+import { isTenantName, TENANT_NAME } from './options/tenant-name.js';
 
-/** What a deletion takes. */
+/** Options of a deletion. */
 export type DeletionParams = DeleteParams & {
   /** Names of the sources to delete the user from. @default all that a destination is connected to */
   sources?: readonly string[] | undefined;
 };
 
 /**
- * The analytics client. Each call checks what it is given, takes a snapshot of it, and returns the
- * messageId at once: it never makes a request itself. What it took is batched, queued, and delivered.
+ * The analytics client. Each call checks its fields, takes a snapshot of them, and returns the messageId at
+ * once: it never makes a request itself. Messages are then batched, queued and delivered.
  *
- * Every call throws `InvalidMessageError` for input that cannot be sent, `MessageTooLargeError` above
- * 32 KB, and `AnalyticsClosedError` after the application has shut down. A full buffer does not throw:
- * the message is counted as refused, which `flush()` tells.
+ * Every call throws `InvalidMessageError` for input that cannot be sent, `MessageTooLargeError` above 32 KB,
+ * and `AnalyticsClosedError` after the application has shut down. A full buffer does not throw: the message
+ * is counted as refused, and `flush()` returns the count.
  */
 export class AnalyticsService {
   /**
    * @param sources names of the sources of this application
+   * @param readStatus reads the state of analytics in this process
    * @param boundTo the source to speak for; the first one, when none is named
+   * @param boundTenant the tenant whose events it records
    */
   constructor(
     private readonly client: AnalyticsClient,
     private readonly sources: readonly [string, ...string[]],
+    private readonly readStatus: () => AnalyticsStatus,
     private readonly boundTo?: string,
+    private readonly boundTenant?: string,
   ) {}
 
   /** Ties a user to traits: once when the account is created, and again when traits change. */
   identify(params: IdentifyParams): string {
-    return this.client.take(this.name, 'identify', params);
+    return this.client.take(this.name, 'identify', params, this.boundTenant);
   }
 
   /** Records what a user did. */
   track(params: TrackParams): string {
-    return this.client.take(this.name, 'track', params);
+    return this.client.take(this.name, 'track', params, this.boundTenant);
   }
 
   /** Records a page view; `traits` is another name for `properties`, which wins. */
   page(params: PageParams): string {
-    return this.client.take(this.name, 'page', params);
+    return this.client.take(this.name, 'page', params, this.boundTenant);
   }
 
   /** Records a screen view of a mobile app. */
   screen(params: ScreenParams): string {
-    return this.client.take(this.name, 'screen', params);
+    return this.client.take(this.name, 'screen', params, this.boundTenant);
   }
 
   /** Associates a user with a group (a company, an account, a team) and records the group's traits. */
   group(params: GroupParams): string {
-    return this.client.take(this.name, 'group', params);
+    return this.client.take(this.name, 'group', params, this.boundTenant);
   }
 
-  /** Links an identity to another: `previousId` is the old one, mostly the anonymous id. */
+  /** Links an identity to another one: `previousId` is the old id, usually the anonymous id. */
   alias(params: AliasParams): string {
-    return this.client.take(this.name, 'alias', params);
+    return this.client.take(this.name, 'alias', params, this.boundTenant);
   }
 
   /**
-   * Requests the deletion of a user: one notification for each source that a destination is connected
-   * to, or for each of the `sources` given. Each has a messageId of its own; the first is returned. A service
-   * that is bound to a source by `source(name)` speaks of that source alone.
+   * Requests the deletion of a user. It sends one message for each source that a destination is connected to,
+   * or for each of the given `sources`. Each message has its own messageId; the first one is returned. A
+   * service bound to a source by `source(name)` deletes from that source only.
    *
    * @throws UnknownSourceError
    */
   delete(params: DeletionParams): string {
-    return this.client.takeDeletion(this.sourcesOf(params), params);
+    return this.client.takeDeletion(this.sourcesOf(params), params, this.boundTenant);
   }
 
-  /** What this source has taken in this process since it was started: its `schema` filters part of it. */
+  /** What this source has taken since this process started: its `schema` filters part of it. */
   usage(): SourceUsage {
     return this.client.usageOf(this.name);
   }
 
   /**
-   * Waits until all that was taken before the call is in the queue, and tells what became of it. Calls
-   * may overlap. Without a timeout it waits for as long as the queue cannot be reached.
+   * How analytics is doing in this process: whether the queue can be used, what is in memory, what was refused,
+   * and which URLs are down. Reads memory only; `AnalyticsHealthIndicator` asks the queue too.
+   */
+  status(): AnalyticsStatus {
+    return this.readStatus();
+  }
+
+  /**
+   * Waits until every message that was taken before the call is in the queue, and returns what became of
+   * them. Calls may overlap. Without a timeout it waits as long as the queue cannot be reached.
+   *
+   * @throws InvalidMessageError when the timeout is not a number of milliseconds, 0 or more
    */
   flush(options?: FlushOptions): Promise<FlushResult> {
     return this.client.flush(options);
@@ -99,16 +117,46 @@ export class AnalyticsService {
    * @throws UnknownSourceError
    */
   source(name: string): AnalyticsService {
+    this.client.assertOpen();
     if (!this.sources.includes(name)) throw new UnknownSourceError(name, this.sources);
-    return new AnalyticsService(this.client, this.sources, name);
+    return new AnalyticsService(this.client, this.sources, this.readStatus, name, this.boundTenant);
+  }
+
+  /**
+   * The same client for the events of a tenant: its messages go to the destinations of that tenant too, and
+   * carry it as `context.groupId`.
+   *
+   * @throws InvalidMessageError for an id that no tenant can have
+   */
+  tenant(id: string): AnalyticsService {
+    this.client.assertOpen();
+    if (!isTenantName(id)) throw unexpected('tenant', TENANT_NAME, id);
+    return new AnalyticsService(this.client, this.sources, this.readStatus, this.boundTo, id);
+  }
+
+  /**
+   * The same client in a transaction of the caller: its calls write to the outbox, a table in the caller's
+   * database. Messages are delivered if the transaction is committed, and only then.
+   *
+   * @example await analytics.within(fromTypeOrm(manager)).track({ userId, event: 'Order Completed' })
+   * @param executor runs statements in the transaction: a client of `pg`, or what an adapter such as
+   *   `fromTypeOrm` returns
+   * @throws OutboxNotConfiguredError, InvalidExecutorError
+   */
+  within(executor: OutboxExecutor): TransactionalAnalytics<DeletionParams> {
+    return new TransactionalAnalytics(this.client, executor, {
+      source: this.name,
+      tenant: this.boundTenant,
+      ofDeletion: (params: DeletionParams) => this.sourcesOf(params),
+    });
   }
 
   private sourcesOf(params: DeletionParams): readonly [string, ...string[]] {
-    // JavaScript may call with anything: what is no object is told of with the other fields.
+    // Untyped code may pass anything. A value that is no object is refused together with the other fields.
     const given: unknown = isJsonObject(params) ? params.sources : undefined;
     if (given === undefined) return this.boundTo === undefined ? this.sources : [this.boundTo];
     const [first, ...rest] = isList(given) ? given : [];
-    if (first === undefined) throw unexpected('sources', 'an array of at least one name of a source', given);
+    if (first === undefined) throw unexpected('sources', 'an array of at least one source name', given);
     return [this.affected(first), ...rest.map((name) => this.affected(name))];
   }
 

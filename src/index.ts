@@ -1,3 +1,4 @@
+/** @module nestjs-analytics */
 export { AnalyticsModule } from './analytics.module.js';
 export type { AnalyticsModuleExtras } from './analytics.module-definition.js';
 export { AnalyticsService, type DeletionParams } from './analytics.service.js';
@@ -10,7 +11,7 @@ export type {
   AudienceStore,
   OfferResult,
   UserPage,
-} from './audiences/audience-store.js';
+} from './options/audience-store.js';
 export { AudiencesService } from './audiences/audiences.service.js';
 export type {
   AudienceCallOptions,
@@ -20,42 +21,142 @@ export type {
   TraitSyncOptions,
   TraitSyncResult,
 } from './audiences/audiences.types.js';
-export type { TraitEntry } from './audiences/entry-chunks.js';
+export type { TraitEntry } from './audiences/trait-entries.js';
 export type { FlushOptions, FlushResult } from './client/flush-result.js';
 export type { SourceUsage } from './client/source-usage.js';
-export { DeliveriesService } from './deliveries.service.js';
-export type { EndpointEvent, MessageOutcome } from './delivery/delivery-events.js';
-export type { FailedFilter, FailedMessage } from './delivery/failed-filter.js';
-export type { FailedQuery } from './delivery/failed-messages.js';
-export type { MessageCounts } from './delivery/message-counts.js';
-export type { OutcomeClass, UrlOutcome } from './destinations/destination.js';
-export type { TestResult } from './destinations/webhooks/endpoint.js';
-export type { ExplainedRequest } from './destinations/webhooks/explained-request.js';
-export type { RequestPhases } from './destinations/webhooks/request-phases.js';
-export { AnalyticsClosedError } from './errors/analytics-closed.error.js';
-export { AnalyticsError } from './errors/analytics.error.js';
-export { DestinationNotFoundError } from './errors/destination-not-found.error.js';
-export { AudienceBusyError } from './errors/audience-busy.error.js';
-export { AudienceLockLostError } from './errors/audience-lock-lost.error.js';
-export { AudienceNameTakenError } from './errors/audience-name-taken.error.js';
-export { DuplicateModuleError } from './errors/duplicate-module.error.js';
-export { EmbeddedQueueLockedError } from './errors/embedded-queue-locked.error.js';
-export { EventViolationError } from './errors/event-violation.error.js';
-export { InvalidDecoratorTargetError } from './errors/invalid-decorator-target.error.js';
-export { InvalidAudienceNameError } from './errors/invalid-audience-name.error.js';
-export { InvalidMessageError } from './errors/invalid-message.error.js';
-export { InvalidOptionsError, type OptionProblem } from './errors/invalid-options.error.js';
-export { InvalidSecretError } from './errors/invalid-secret.error.js';
-export { MessageRefusedError } from './errors/message-refused.error.js';
-export { MessageTooLargeError } from './errors/message-too-large.error.js';
-export { MissingPackageError } from './errors/missing-package.error.js';
-export { RawBodyMissingError } from './errors/raw-body-missing.error.js';
-export { UnknownSourceError } from './errors/unknown-source.error.js';
-export { UnsupportedAdapterError } from './errors/unsupported-adapter.error.js';
+export type { OutboxExecutor } from './client/message-store.js';
 export {
+  fromDrizzle,
+  fromKnex,
+  fromKysely,
+  fromMikroOrm,
+  fromPrisma,
+  fromTypeOrm,
+} from './outbox/executors.js';
+export { OutboxService } from './outbox/outbox.service.js';
+export type { OutboxStatus } from './outbox/outbox-store.js';
+export type { TransactionalAnalytics } from './outbox/transactional-analytics.js';
+export {
+  InvalidExecutorError,
+  OutboxNotConfiguredError,
+  OutboxTableError,
+  UnsupportedOutboxDatabaseError,
+} from './errors/outbox.errors.js';
+export type { OutboxDatabase, OutboxOptions } from './options/outbox-options.interface.js';
+export type { MetricsOptions, TracingOptions } from './options/telemetry-options.interface.js';
+export { DeliveriesService } from './deliveries/deliveries.service.js';
+export type {
+  BacklogEvent,
+  DeadDestinationEvent,
+  EndpointEvent,
+  EndpointStateEvent,
+  MessageOutcome,
+} from './deliveries/delivery-events.js';
+export type { FailedFilter, FailedMessage } from './deliveries/failed-filter.js';
+export type { FailedQuery } from './deliveries/failed-messages.js';
+export type {
+  DeliveryAttempt,
+  DurationPercentiles,
+  HourStats,
+  RecentDelivery,
+  RecentQuery,
+  StatsQuery,
+} from './deliveries/history/history.types.js';
+export type { MessageCounts } from './deliveries/message-counts.js';
+export type { OutcomeClass, UrlOutcome } from './queue/batch-job.js';
+export type { TestResult } from './webhooks/endpoint.js';
+export type { ExplainedRequest } from './webhooks/diagnostics/explained-request.js';
+export type { RequestPhases } from './webhooks/diagnostics/request-phases.js';
+export {
+  AnalyticsClosedError,
+  EventViolationError,
+  InvalidMessageError,
+  MessageRefusedError,
+  MessageTooLargeError,
+  UnknownSourceError,
+} from './errors/message.errors.js';
+export { AnalyticsError, type AnalyticsErrorCode } from './errors/analytics.error.js';
+export { DestinationsService } from './destinations/destinations.service.js';
+export type {
+  CreatedDestination,
+  DestinationDetails,
+  DestinationEvent,
+  DestinationPage,
+  DestinationQuery,
+  DestinationScope,
+  DestinationUpdate,
+  NewDestination,
+} from './destinations/destinations.types.js';
+export type {
+  DestinationPageQuery,
+  DestinationRecord,
+  DestinationSecrets,
+  DestinationStore,
+  StoredDestination,
+  WritableDestinationStore,
+} from './options/destination-store.js';
+export type { ConsoleOptions } from './options/console-options.interface.js';
+export type {
+  DestinationsAccess,
+  DestinationsApiOptions,
+  DestinationsOptions,
+} from './options/destinations-options.interface.js';
+export type {
+  CustomDestination,
+  CustomDestinationClass,
+  DeliveredMessage,
+  DeliveryAnswer,
+  DeliveryContext,
+  MessageResult,
+} from './options/custom-destination.interface.js';
+export {
+  DestinationNotFoundError,
+  HistoryDisabledError,
+  NotAWebhookError,
+  PermanentDeliveryError,
+} from './errors/delivery.errors.js';
+export {
+  DestinationChangedError,
+  DestinationDisabledError,
+  DestinationKeyError,
+  DestinationLimitError,
+  DestinationsDisabledError,
+  DestinationsReadOnlyError,
+  InvalidDestinationError,
+} from './errors/destination.errors.js';
+export {
+  AudienceBusyError,
+  AudienceLockLostError,
+  AudienceNameTakenError,
+  InvalidAudienceNameError,
+} from './errors/audience.errors.js';
+export {
+  DuplicateModuleError,
+  InvalidDecoratorTargetError,
+  InvalidImportError,
+  InvalidOptionsError,
+  type OptionProblem,
+  MissingPackageError,
+  NoQueueError,
+  OptionsFactoryError,
+  UnsupportedAdapterError,
+  UnsupportedQueueServerError,
+} from './errors/setup.errors.js';
+export { EmbeddedQueueLockedError } from './errors/embedded-queue.errors.js';
+export {
+  InvalidHeadersError,
+  InvalidSecretError,
+  RawBodyMissingError,
   WebhookVerificationError,
   type WebhookVerificationReason,
-} from './errors/webhook-verification.error.js';
+} from './errors/receiver.errors.js';
+export {
+  AnalyticsHealthIndicator,
+  type AnalyticsHealth,
+  type AnalyticsHealthOptions,
+} from './observability/analytics-health.indicator.js';
+export type { AnalyticsStatus } from './observability/analytics-status.js';
+export type { DownEndpoint } from './deliveries/endpoint-log.js';
 export { getAnalyticsToken, InjectAnalytics } from './inject-analytics.decorator.js';
 export type { AnalyticsEvents, EventName, EventProperties } from './messages/analytics-events.types.js';
 export type {
@@ -90,10 +191,9 @@ export type {
   EmbeddedConnection,
   SourceOptions,
   TrackingApiOptions,
-  StandardWebhooksOptions,
-  WebhooksOptions,
 } from './options/analytics-options.interface.js';
-export { ANALYTICS_QUEUE } from './queue/queue.constants.js';
+export type { StandardWebhooksOptions, WebhooksOptions } from './options/webhooks-options.interface.js';
+export { ANALYTICS_QUEUE } from './queue/queue-backend.js';
 export { verifySignature } from './receivers/verify-signature.js';
 export {
   type ReceivedHeaders,
@@ -105,16 +205,24 @@ export {
   webhookSignatureGuard,
   type WebhookSignatureGuardOptions,
 } from './receivers/webhook-signature.guard.js';
-export type { OnViolation } from './tracking/event-schemas.js';
+
 export type {
   AnalyticsRequest,
   Identity,
   IdentityResolver,
   RequestContext,
   RequestContextMode,
-} from './tracking/request-context.types.js';
-export type { StandardSchema } from './tracking/standard-schema.types.js';
-export { Alias, Group, Identify, Page, Screen, Track } from './tracking/track.decorators.js';
+} from './options/request-context.types.js';
+export type {
+  DefinedEvents,
+  EventSchemas,
+  EventsOf,
+  OnViolation,
+  StandardSchema,
+} from './options/standard-schema.types.js';
+export { defineEvents } from './ingest/schemas/define-events.js';
+export { defaultIdentity } from './ingest/decorators/default-identity.js';
+export { Alias, Group, Identify, Page, Screen, Track } from './ingest/decorators/track.decorators.js';
 export type {
   AliasOptions,
   AnyMethod,
@@ -128,4 +236,4 @@ export type {
   ScreenOptions,
   SucceededCall,
   TrackOptions,
-} from './tracking/track-options.types.js';
+} from './ingest/decorators/decorator-options.types.js';

@@ -7,8 +7,8 @@ export function getAnalyticsToken(source: string): string {
 }
 
 /**
- * Injects the client of a source; of the first one, when none is named. With `forRootAsync`, the names of
- * the sources are given in the extra `sourceNames`.
+ * Injects the client of a source, by default of the first one. With `forRootAsync`, the names of the sources
+ * are given in the extra `sourceNames`.
  *
  * @example
  * constructor(@InjectAnalytics('mobile') private readonly analytics: AnalyticsService) {}

@@ -1,6 +1,7 @@
 import type { NestApplicationOptions } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
+import { ShopDatabase } from './shop/shop-database.js';
 import { assertPortIsFree } from './start/port-check.js';
 import { readSettings } from './start/settings.js';
 import { StartProblem } from './start/start-problem.js';
@@ -20,7 +21,10 @@ const OPTIONS: Pick<NestApplicationOptions, 'rawBody' | 'forceCloseConnections' 
 async function start(): Promise<void> {
   const settings = readSettings(process.env);
   await assertPortIsFree(settings.port, HOST);
-  const app = await NestFactory.create(AppModule.with(settings), OPTIONS);
+  const app = await NestFactory.create(
+    AppModule.with(settings, await ShopDatabase.open(settings.databaseUrl)),
+    OPTIONS,
+  );
   // Without them Ctrl-C would end the process before the events in memory are in the queue.
   app.enableShutdownHooks();
   await app.listen(settings.port, HOST);

@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { AudienceBusyError } from '../errors/audience-busy.error.js';
-import { AudienceLockLostError } from '../errors/audience-lock-lost.error.js';
-import type { AudienceDefinition, AudienceHold, AudienceLockKind, AudienceStore } from './audience-store.js';
+import { AudienceBusyError, AudienceLockLostError } from '../errors/audience.errors.js';
+import type {
+  AudienceDefinition,
+  AudienceHold,
+  AudienceLockKind,
+  AudienceStore,
+} from '../options/audience-store.js';
 
-/** Waits between two looks at a lock that is held, in milliseconds. */
+/** Pause between two attempts to take a lock that is held, in milliseconds. */
 const FIRST_POLL = 5;
 const LONGEST_POLL = 50;
 
-/** A lock of the store that this process holds, and renews until it is released. */
+/** A lock in the store. This process holds it, and renews it until it is released. */
 export class AudienceLock implements AudienceHold {
   private readonly timer: NodeJS.Timeout;
   private cause: unknown;
@@ -21,14 +25,14 @@ export class AudienceLock implements AudienceHold {
     private heldUntil: number,
     private readonly signal: AbortSignal | undefined,
   ) {
-    // Not unrefed: the process is to live as long as what it holds the lock for.
+    // Not unrefed: the process has to live as long as it does work under the lock.
     this.timer = setInterval(() => void this.renew(), duration / 3);
   }
 
   /**
-   * @param wait the longest to wait for whoever holds it, in milliseconds
+   * @param wait the longest wait while another one holds it, in milliseconds
    * @param duration after this many milliseconds without a renewal the lock is free for others
-   * @param signal ends the waiting, and what is done under the lock when that is asked for next
+   * @param signal ends the wait; work under the lock ends at its next check
    * @throws AudienceBusyError
    */
   static async take(
@@ -41,7 +45,7 @@ export class AudienceLock implements AudienceHold {
     const giveUpAt = performance.now() + wait;
     for (let poll = FIRST_POLL; ; poll = Math.min(poll * 2, LONGEST_POLL)) {
       signal?.throwIfAborted();
-      // Counted from before the question, so that it ends here no later than in the store.
+      // Counted from before the request, so that the lock ends here no later than in the store.
       const askedAt = performance.now();
       if (await store.lock(trait, kind, token, duration)) {
         return new AudienceLock(store, trait, kind, duration, token, askedAt + duration, signal);
@@ -51,21 +55,23 @@ export class AudienceLock implements AudienceHold {
     }
   }
 
-  /** To be asked right before everything that others must not do at the same time. */
+  /** Call this right before any step that others must not take at the same time. */
   assertHeld(): void {
     this.signal?.throwIfAborted();
     if (performance.now() < this.heldUntil) return;
     throw new AudienceLockLostError(this.trait, { cause: this.cause });
   }
 
-  /** Resolves to whether someone else waits for it. Where that fails the lock ends by itself. */
+  /**
+   * Resolves to whether someone else waits for the lock. If the release fails, the lock expires by itself.
+   */
   async release(): Promise<boolean> {
     clearInterval(this.timer);
     this.heldUntil = 0;
     return this.store.unlock(this.trait, this.kind, this.token).catch(() => false);
   }
 
-  /** A failure is told by `assertHeld`, if no renewal succeeds in time. */
+  /** If no renewal succeeds in time, `assertHeld` reports the failure. */
   private async renew(): Promise<void> {
     const askedAt = performance.now();
     try {

@@ -1,39 +1,52 @@
 import type { Provider } from '@nestjs/common';
-import { AudiencesService } from './audiences/audiences.service.js';
-import { ChangeSteps } from './audiences/change-steps.js';
-import { createAudienceStore } from './audiences/create-audience-store.js';
-import { Membership } from './audiences/membership.js';
-import { AnalyticsClient } from './client/analytics-client.js';
-import { RESOLVED_OPTIONS } from './options/options.tokens.js';
-import type { ResolvedOptions } from './options/resolved-options.js';
-import { QUEUE_BACKEND } from './queue/queue.constants.js';
-import type { QueueBackend } from './queue/queue-backend.js';
+import { AudiencesService } from './audiences.service.js';
+import { ChangeSteps } from './change-steps.js';
+import { Membership } from './membership.js';
+import { RunningChanges } from './running-changes.js';
+import { PostgresAudienceStore } from './stores/postgres-audience-store.js';
+import { RedisAudienceStore } from './stores/redis-audience-store.js';
+import { AnalyticsClient } from '../client/analytics-client.js';
+import { UserEraser } from '../deliveries/user-eraser.js';
+import type { AudienceStore } from '../options/audience-store.js';
+import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
+import { QUEUE_BACKEND, type QueueBackend, type QueueStorage } from '../queue/queue-backend.js';
 
 /** How long a process that died keeps an audience locked, in milliseconds. */
 const LOCK_DURATION = 15_000;
-/** The share of `shutdownTimeout` that syncs have to end in: the queue is closed after it. */
+/** Share of `shutdownTimeout` within which syncs have to end: the queue is closed after that. */
 const PATIENCE_SHARE = 0.3;
 
+/** The store in the queue's own database. */
+export function createAudienceStore(storage: QueueStorage): AudienceStore {
+  return storage.kind === 'redis'
+    ? new RedisAudienceStore(storage.client)
+    : new PostgresAudienceStore(storage.pool);
+}
+
 function createAudiences(
-  { sources: [first, ...rest], audiences, shutdownTimeout }: ResolvedOptions,
+  { sources, audiences, shutdownTimeout }: ResolvedOptions,
   client: AnalyticsClient,
   { storage }: QueueBackend,
+  eraser: UserEraser,
 ): AudiencesService {
   const { store = createAudienceStore(storage), ...defaults } = audiences;
-  const stop = new AbortController();
-  const steps = new ChangeSteps(store, { lockDuration: LOCK_DURATION, signal: stop.signal });
-  return new AudiencesService(store, new Membership(store, steps, client), {
-    sources: [first.name, ...rest.map(({ name }) => name)],
+  const running = new RunningChanges();
+  const steps = new ChangeSteps(store, { lockDuration: LOCK_DURATION, signal: running.signal });
+  const service = new AudiencesService(store, new Membership(store, steps, client), {
+    sources: sourceNames(sources),
     defaults,
     patience: shutdownTimeout * PATIENCE_SHARE,
-    stop,
+    running,
   });
+  eraser.alsoRuns((users) => service.forget(users));
+  return service;
 }
 
 export const AUDIENCES_PROVIDERS: Provider[] = [
   {
     provide: AudiencesService,
-    inject: [RESOLVED_OPTIONS, AnalyticsClient, QUEUE_BACKEND],
+    inject: [RESOLVED_OPTIONS, AnalyticsClient, QUEUE_BACKEND, UserEraser],
     useFactory: createAudiences,
   },
 ];

@@ -1,9 +1,8 @@
-import type { BeforeApplicationShutdown } from '@nestjs/common';
-import { AnalyticsClosedError } from '../errors/analytics-closed.error.js';
-import { UnknownSourceError } from '../errors/unknown-source.error.js';
-import { within } from '../time/within.js';
-import { traitOf } from './audience-name.js';
-import type { AudienceDefinition, AudienceKind, AudienceStore } from './audience-store.js';
+import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
+import { UnknownSourceError } from '../errors/message.errors.js';
+import type { AudienceDefinition, AudienceKind, AudienceStore } from '../options/audience-store.js';
+import { TimeSlice } from '../shared/time-slice.js';
+import { definitionOf, refuseOther, traitOf } from './audience-definition.js';
 import type {
   AudienceCallOptions,
   AudienceDeleteOptions,
@@ -12,37 +11,38 @@ import type {
   TraitSyncOptions,
   TraitSyncResult,
 } from './audiences.types.js';
-import { type Announcement, type Membership, refuseOther } from './membership.js';
-import { trueForEach } from './member-entries.js';
-import type { TraitEntry } from './entry-chunks.js';
-import { checkUserId } from './user-id.js';
+import type { Announcement, Membership } from './membership.js';
+import type { RunningChanges } from './running-changes.js';
+import { checkIterable, checkUserId, isStorable, type TraitEntries, trueForEach } from './trait-entries.js';
 
-/** How long a change waits for another sync of the same audience, unless it is told otherwise. */
+/** How long a change waits for another sync of the same audience by default. */
 const DEFAULT_WAIT = 30_000;
 const PAGE_SIZE = 1_000;
 
 export interface AudiencesServiceOptions {
   /** Names of the sources of this application; the first speaks where none is named. */
   sources: readonly [string, ...string[]];
-  /** Where the calls go unless a call says otherwise. */
+  /** Where the calls go by default. */
   defaults: { source?: string | undefined; integrations?: Announcement['integrations'] };
   /** How long a shutdown waits for syncs that it has stopped, in milliseconds. */
   patience: number;
-  /** Stops syncs, those that are running and those that come later. */
-  stop: AbortController;
+  running: RunningChanges;
 }
 
 /**
- * Audiences: sets of users that the application computes. Each change of membership becomes an identify
- * call: `{ big_spenders: true }` for a user who came, `false` for one who went. A user is recorded as a
- * member once that call is in the queue, and what a crash leaves open is said again by the next change.
+ * Audiences: sets of users that the application computes. Each change of membership becomes an identify call:
+ * `{ big_spenders: true }` for a user who joined, `false` for one who left. A user is recorded as a member
+ * once that call is in the queue. If the process dies in between, the next change repeats the call.
  *
- * Every method rejects with `InvalidAudienceNameError` for a name that no property can be made of, and
- * with `AudienceNameTakenError` for one whose property is another's.
+ * If no destination would get the calls (the module or all destinations are disabled, or `integrations`
+ * excludes them all), nothing is sent and nothing is recorded. The next change that reaches a destination
+ * sends everything.
+ *
+ * Every method rejects with `InvalidAudienceNameError` for a name that cannot become a property, with
+ * `AudienceNameTakenError` for one whose property belongs to another audience, and with
+ * `AnalyticsClosedError` once the application has shut down.
  */
-export class AudiencesService implements BeforeApplicationShutdown {
-  private readonly running = new Set<Promise<unknown>>();
-
+export class AudiencesService implements BeforeApplicationShutdown, OnApplicationShutdown {
   constructor(
     private readonly store: AudienceStore,
     private readonly membership: Membership,
@@ -53,11 +53,10 @@ export class AudiencesService implements BeforeApplicationShutdown {
    * Brings an audience to exactly these members. The first sync sends a call for every user, a later one
    * for those whose membership changed. The ids are streamed: a thousand of them are held at a time.
    *
-   * A sync that fails, or whose process dies, may be run again, with the same members or with newer ones.
-   * A user who is added or removed by `add` and `remove` meanwhile keeps that, unless the stream comes to
-   * the user later.
+   * A sync that fails, or whose process dies, may be run again, with the same members or with newer ones. A
+   * change made by `add` or `remove` during the sync stays, unless the stream reaches that user later.
    *
-   * @param members ids of all users in it; one that comes twice counts once
+   * @param members ids of all users in it; duplicates count once
    * @throws AudienceBusyError when another sync of it did not end within `wait`
    * @throws AudienceLockLostError, InvalidMessageError, MessageRefusedError, AnalyticsClosedError; what was
    *   done until then is recorded
@@ -67,9 +66,11 @@ export class AudiencesService implements BeforeApplicationShutdown {
     members: Iterable<string> | AsyncIterable<string>,
     { wait = DEFAULT_WAIT, onProgress, ...to }: AudienceSyncOptions = {},
   ): Promise<AudienceSyncResult> {
-    const { changed, ...others } = await this.run(
-      this.membership.sync(definitionOf(name, 'audience'), trueForEach(members), {
-        ...this.announcement(to),
+    checkIterable('members', members);
+    const announcement = this.announcement(to);
+    const { changed, ...others } = await this.options.running.run(
+      this.membership.sync(definitionOf(name, 'audience', announcement.source), trueForEach(members), {
+        ...announcement,
         wait,
         onProgress: (counts) => onProgress?.({ added: counts.changed, ...withoutChanged(counts) }),
       }),
@@ -78,21 +79,23 @@ export class AudiencesService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Brings a computed trait to exactly these values: a call for each user whose value changed, and one
-   * with `null` for each who has none any more. A value is anything that JSON holds; `null` stands for
-   * none. Values are equal when their JSON is, whatever the order of keys.
+   * Sets a computed trait to exactly these values. It sends a call for each user whose value changed, and one
+   * with `null` for each user who no longer has a value. A value is anything that JSON can hold; `null` means
+   * no value. Values are equal when their JSON is, whatever the order of keys.
    *
    * @param entries user ids and their values, such as a `Map`; the first of a user counts
    * @throws as `sync`
    */
   async syncTrait(
     name: string,
-    entries: Iterable<TraitEntry> | AsyncIterable<TraitEntry>,
+    entries: TraitEntries,
     { wait = DEFAULT_WAIT, onProgress = () => undefined, ...to }: TraitSyncOptions = {},
   ): Promise<TraitSyncResult> {
-    return this.run(
-      this.membership.sync(definitionOf(name, 'trait'), entries, {
-        ...this.announcement(to),
+    checkIterable('entries', entries);
+    const announcement = this.announcement(to);
+    return this.options.running.run(
+      this.membership.sync(definitionOf(name, 'trait', announcement.source), entries, {
+        ...announcement,
         wait,
         onProgress,
       }),
@@ -100,7 +103,7 @@ export class AudiencesService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Adds one user to an audience, also while it is being synced.
+   * Adds one user to an audience, even while it is being synced.
    *
    * @returns whether the user was not in it before
    * @throws as `sync`
@@ -111,12 +114,13 @@ export class AudiencesService implements BeforeApplicationShutdown {
     { wait = DEFAULT_WAIT, ...to }: AudienceCallOptions = {},
   ): Promise<boolean> {
     checkUserId(userId);
-    const audience = definitionOf(name, 'audience');
-    return this.run(this.membership.add(audience, userId, this.announcement(to), wait));
+    const announcement = this.announcement(to);
+    const audience = definitionOf(name, 'audience', announcement.source);
+    return this.options.running.run(this.membership.add(audience, userId, announcement, wait));
   }
 
   /**
-   * Removes one user from an audience, also while it is being synced.
+   * Removes one user from an audience, even while it is being synced.
    *
    * @returns whether the user was in it before
    * @throws as `sync`
@@ -129,27 +133,33 @@ export class AudiencesService implements BeforeApplicationShutdown {
     checkUserId(userId);
     const audience = await this.find(name, 'audience');
     if (audience === undefined) return false;
-    return this.run(this.membership.remove(audience, userId, this.announcement(to), wait));
+    return this.options.running.run(this.membership.remove(audience, userId, this.announcement(to), wait));
   }
 
   /**
-   * The ids of all users in an audience, or with a computed trait, in no particular order. One may come
-   * twice, or not at all, if it changes meanwhile.
+   * The ids of all users in an audience or with a computed trait, in no particular order. If it changes while
+   * you read, an id may appear twice or not at all.
    */
   async *members(name: string): AsyncGenerator<string, void> {
     const audience = await this.find(name);
     if (audience === undefined) return;
+    const slice = new TimeSlice();
     let from: string | undefined;
     do {
+      this.options.running.assertOpen();
       const page = await this.store.members(audience.trait, PAGE_SIZE, from);
-      yield* page.userIds;
+      for (const userId of page.userIds) {
+        if (slice.isOver) await slice.pause();
+        yield userId;
+      }
       from = page.next;
     } while (from !== undefined);
   }
 
   /**
-   * Forgets an audience or a computed trait; does nothing when there is none of that name. Its users are
-   * told first, with `false` or `null`, unless `notify` is `false`.
+   * Deletes an audience or a computed trait. Does nothing if none has that name. Its users are sent `false`
+   * or `null` first, unless `notify` is `false`. If no destination would get these calls, the audience is
+   * kept, so that they can be sent later.
    *
    * @throws as `sync`
    */
@@ -160,22 +170,43 @@ export class AudiencesService implements BeforeApplicationShutdown {
     const audience = await this.find(name);
     if (audience === undefined) return;
     const announcement = this.announcement(to);
-    await this.run(this.membership.delete(audience, notify ? announcement : undefined, wait));
+    await this.options.running.run(this.membership.delete(audience, notify ? announcement : undefined, wait));
   }
 
   /** All audiences and computed traits, by the property that they are sent as. */
   async list(): Promise<AudienceDefinition[]> {
+    this.options.running.assertOpen();
     const definitions = await this.store.list();
     return definitions.sort((a, b) => (a.trait < b.trait ? -1 : 1));
   }
 
-  /** Stops the syncs that are running, each after its current step: the queue is about to be closed. */
+  /**
+   * Removes deleted users from the audiences and computed traits whose calls came from a source that they are
+   * deleted from. Sends nothing.
+   *
+   * @internal
+   */
+  async forget(deleted: readonly { userId: string; sources: readonly string[] }[]): Promise<void> {
+    const users = deleted.filter(({ userId }) => isStorable(userId));
+    for (const audience of users.length === 0 ? [] : await this.store.list()) {
+      const { source } = audience;
+      const concerned = users.filter(({ sources }) => source === undefined || sources.includes(source));
+      const userIds = concerned.map(({ userId }) => userId);
+      if (userIds.length > 0) await this.membership.forget(audience, userIds);
+    }
+  }
+
+  /** Stops the running syncs, each after its current step: the queue is about to be closed. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.options.stop.abort(new AnalyticsClosedError());
-    await within(this.options.patience, Promise.allSettled(this.running));
+    await this.options.running.stop(this.options.patience);
+  }
+
+  onApplicationShutdown(): void {
+    this.options.running.close();
   }
 
   private async find(name: string, kind?: AudienceKind): Promise<AudienceDefinition | undefined> {
+    this.options.running.assertOpen();
     const trait = traitOf(name);
     const found = await this.store.find(trait);
     if (found !== undefined) refuseOther({ trait, name, kind: kind ?? found.kind }, found);
@@ -183,24 +214,12 @@ export class AudiencesService implements BeforeApplicationShutdown {
   }
 
   private announcement({ source, integrations }: Partial<Announcement>): Announcement {
+    this.options.running.assertOpen();
     const { sources, defaults } = this.options;
     const name = source ?? defaults.source ?? sources[0];
     if (!sources.includes(name)) throw new UnknownSourceError(name, sources);
     return { source: name, integrations: integrations ?? defaults.integrations };
   }
-
-  private async run<T>(work: Promise<T>): Promise<T> {
-    this.running.add(work);
-    try {
-      return await work;
-    } finally {
-      this.running.delete(work);
-    }
-  }
-}
-
-function definitionOf(name: string, kind: AudienceKind): AudienceDefinition {
-  return { trait: traitOf(name), name, kind };
 }
 
 function withoutChanged({ removed, unchanged }: TraitSyncResult): Omit<TraitSyncResult, 'changed'> {

@@ -6,39 +6,39 @@ export interface AudienceCallOptions {
   source?: string | undefined;
   /** Which destinations get the calls. @default the module's `audiences.integrations`, else all */
   integrations?: Integrations | undefined;
-  /** The longest to wait for another one that is changing the same audience, in milliseconds. @default 30000 */
+  /** The longest wait for another change of the same audience, in milliseconds. @default 30000 */
   wait?: number | undefined;
 }
 
 export interface AudienceDeleteOptions extends AudienceCallOptions {
-  /** Whether its users are told before it is forgotten. @default true */
+  /** Whether its users are sent `false` or `null` before it is deleted. @default true */
   notify?: boolean | undefined;
 }
 
-/** What a sync of an audience came to, or has come to so far, in users. */
+/** The result of an audience sync, or its progress so far, in users. */
 export interface AudienceSyncResult {
-  /** Were sent `true`. */
+  /** Users who were sent `true`. */
   added: number;
-  /** Were sent `false`. */
+  /** Users who were sent `false`. */
   removed: number;
   unchanged: number;
 }
 
 export interface AudienceSyncOptions extends AudienceCallOptions {
-  /** Told after each step of at most a thousand users. If it throws, the sync ends with that error. */
+  /** Called after each step of at most a thousand users. If it throws, the sync ends with that error. */
   onProgress?: ((soFar: AudienceSyncResult) => void) | undefined;
 }
 
-/** What a sync of a computed trait came to, or has come to so far, in users. */
+/** The result of a computed trait sync, or its progress so far, in users. */
 export interface TraitSyncResult {
-  /** Were sent a value that they did not have before. */
+  /** Users who were sent a new value. */
   changed: number;
-  /** Were sent `null`. */
+  /** Users who were sent `null`. */
   removed: number;
   unchanged: number;
 }
 
 export interface TraitSyncOptions extends AudienceCallOptions {
-  /** Told after each step of at most a thousand users. If it throws, the sync ends with that error. */
+  /** Called after each step of at most a thousand users. If it throws, the sync ends with that error. */
   onProgress?: ((soFar: TraitSyncResult) => void) | undefined;
 }

@@ -1,23 +1,28 @@
-import { Mutex } from '../queue/embedded/mutex.js';
+import { Mutex } from '../shared/mutex.js';
 import { AudienceLock } from './audience-lock.js';
-import type { AudienceDefinition, AudienceStore } from './audience-store.js';
+import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 
-/** How long the lock is left to whoever wants it before the next step; longer than they wait between two looks. */
+/**
+ * Pause before the next step when another one waits for the lock; longer than the time between two attempts.
+ */
 const YIELD = 75;
 
-/** How long a single step may be waited for, in locks that nobody renews: someone may have died with one. */
+/**
+ * How long to wait for a single step, in lock durations without a renewal: a process may have died holding
+ * the lock.
+ */
 const PATIENCE = 4;
 
 export interface ChangeStepsOptions {
   /** Milliseconds after which the lock of a process that died is free. */
   lockDuration: number;
-  /** Aborted, with the error to tell, when syncs are to end because the application shuts down. */
+  /** Aborted when syncs are to end because the application shuts down. Its reason is the error to throw. */
   signal: AbortSignal;
 }
 
 /**
- * Runs the changes of an audience one step at a time, whoever makes them: a sync of millions is many
- * steps, and those who add or remove a single user get in between.
+ * Runs the changes of an audience one step at a time. A sync of millions takes many steps, so that others can
+ * add or remove a single user in between.
  */
 export class ChangeSteps {
   private readonly turns = new Map<string, Mutex>();
@@ -44,7 +49,7 @@ export class ChangeSteps {
     });
   }
 
-  /** Runs work that others may not do at the same time, though they may make single changes. */
+  /** Runs work that others may not do at the same time. They may still make single changes. */
   async runSync<T>(
     audience: AudienceDefinition,
     wait: number,
@@ -59,7 +64,7 @@ export class ChangeSteps {
     }
   }
 
-  /** Those of this process wait for each other in line rather than by looking at the lock. */
+  /** Changes in this process wait in line for each other instead of polling the lock. */
   private turnOf(trait: string): Mutex {
     const turn = this.turns.get(trait) ?? new Mutex();
     this.turns.set(trait, turn);

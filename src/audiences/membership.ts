@@ -1,14 +1,18 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
-import { AudienceNameTakenError } from '../errors/audience-name-taken.error.js';
 import type { IdentifyParams } from '../messages/message-params.types.js';
 import type { Integrations } from '../messages/message.types.js';
 import type { AudienceLock } from './audience-lock.js';
-import type { AudienceDefinition, AudienceStore } from './audience-store.js';
+import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
+import { TimeSlice } from '../shared/time-slice.js';
+import { refuseOther } from './audience-definition.js';
 import type { ChangeSteps } from './change-steps.js';
-import { entryChunks, type EntryChunk, type TraitEntry } from './entry-chunks.js';
+import { entryChunks, type EntryChunk, type TraitEntries } from './trait-entries.js';
 
-/** Users in one step: few enough to be held in memory and to let others in soon, enough for full batches. */
+/** Users in one step: few enough to fit in memory and to let others in soon, and enough for full batches. */
 const STEP_SIZE = 1_000;
+
+/** Calls made in one go, before others get a turn. */
+const CALLS_AT_ONCE = 200;
 
 /** Where the calls of a change go. */
 export interface Announcement {
@@ -17,27 +21,28 @@ export interface Announcement {
   integrations: Integrations | undefined;
 }
 
-/** What a sync came to, in users. */
+/** The result of a sync, in users. */
 export interface MembershipCounts {
-  /** Got a value that they did not have. */
+  /** Users who got a new value. */
   changed: number;
-  /** Lost theirs. */
+  /** Users who lost their value. */
   removed: number;
   unchanged: number;
 }
 
 interface SyncRun extends Announcement {
-  /** The longest to wait for another sync, in milliseconds. */
+  /** The longest wait for another sync, in milliseconds. */
   wait: number;
   onProgress: (counts: MembershipCounts) => void;
 }
 
-type IdentifyTaker = Pick<AnalyticsClient, 'takeAll'>;
+type IdentifyTaker = Pick<AnalyticsClient, 'takeAll' | 'reaches'>;
 
 /**
- * Says what changes, and records it. Each step puts its users in doubt, hands their calls to the queue,
- * and settles them: a user is recorded no earlier than the queue has the call, and where a process dies
- * in between, the next one that has to do with this user says it again.
+ * Sends what changes, and records it. Each step marks its users as in doubt, hands their calls to the queue,
+ * and then settles them. A user is recorded only once the queue has the call. If a process dies in between,
+ * the next step that involves this user sends the call again. If no destination would get the calls, nothing
+ * is done at all, so that they can be sent later.
  */
 export class Membership {
   constructor(
@@ -47,14 +52,16 @@ export class Membership {
     private readonly stepSize = STEP_SIZE,
   ) {}
 
-  /** Brings the record to exactly these entries. */
-  sync(
+  /** Sets the record to exactly these entries. */
+  async sync(
     audience: AudienceDefinition,
-    entries: Iterable<TraitEntry> | AsyncIterable<TraitEntry>,
+    entries: TraitEntries,
     { wait, onProgress, ...to }: SyncRun,
   ): Promise<MembershipCounts> {
+    const counts: MembershipCounts = { changed: 0, removed: 0, unchanged: 0 };
+    if (!this.reaches(audience, to)) return counts;
     return this.steps.runSync(audience, wait, async (syncLock) => {
-      const counts: MembershipCounts = { changed: 0, removed: 0, unchanged: 0 };
+      const slice = new TimeSlice();
       await this.register(audience);
       await this.steps.run(audience, (lock) => this.store.advance(lock));
       for await (const chunk of entryChunks(entries, this.stepSize)) {
@@ -63,6 +70,7 @@ export class Membership {
         counts.changed += changed;
         counts.unchanged += unchanged;
         onProgress({ ...counts });
+        await slice.check();
       }
       let from: string | undefined;
       do {
@@ -71,22 +79,24 @@ export class Membership {
         from = page.next;
         counts.removed += page.removed;
         if (page.removed > 0) onProgress({ ...counts });
+        await slice.check();
       } while (from !== undefined);
       return counts;
     });
   }
 
-  /** Resolves to whether that was a change. */
+  /** Resolves to whether this was a change. */
   async add(audience: AudienceDefinition, userId: string, to: Announcement, wait: number): Promise<boolean> {
     const chunk: EntryChunk = new Map([[userId, { value: true, fingerprint: 'true' }]]);
     const add = async (lock: AudienceLock): Promise<boolean> => {
       await this.register(audience);
       return (await this.offer(lock, chunk, to)).changed > 0;
     };
+    if (!this.reaches(audience, to)) return false;
     return this.steps.run(audience, add, wait);
   }
 
-  /** Resolves to whether that was a change. */
+  /** Resolves to whether this was a change. */
   async remove(
     audience: AudienceDefinition,
     userId: string,
@@ -98,26 +108,51 @@ export class Membership {
       await this.announce(lock, to, audience, known);
       return known.length > 0;
     };
+    if (!this.reaches(audience, to)) return false;
     return this.steps.run(audience, remove, wait);
   }
 
-  /** Forgets an audience, and first says so of each of its users when that is wanted. */
+  /** Deletes an audience, and notifies each of its users first if requested. */
   async delete(audience: AudienceDefinition, to: Announcement | undefined, wait: number): Promise<void> {
+    if (to !== undefined && !this.reaches(audience, to)) return;
     await this.steps.runSync(audience, wait, async (syncLock) => {
+      const slice = new TimeSlice();
+      let from: string | undefined;
+      let found = 0;
       let isLeft = true;
       while (isLeft) {
+        await slice.check();
         syncLock.assertHeld();
         isLeft = await this.steps.run(audience, async (lock) => {
           if (to !== undefined) {
-            // Others may add users until the last step, so each step begins by having seen nobody.
-            await this.store.advance(lock);
-            if ((await this.withdrawUnseen(lock, audience, to)).removed > 0) return true;
+            // Others may add users until the last step, so the last pass is one that finds none.
+            if (from === undefined) {
+              await this.store.advance(lock);
+              found = 0;
+            }
+            const { removed, next } = await this.withdrawUnseen(lock, audience, to, from);
+            found += removed;
+            from = next;
+            if (found > 0 || next !== undefined) return true;
           }
           await this.store.drop(lock);
           return false;
         });
       }
     });
+  }
+
+  /** Removes deleted users from an audience without sending anything. */
+  async forget(audience: AudienceDefinition, userIds: readonly string[]): Promise<void> {
+    await this.steps.run(audience, async (lock) => {
+      await this.store.settle(lock, await this.store.withdraw(lock, userIds));
+    });
+  }
+
+  /** Whether any destination would get the calls of a change. */
+  private reaches({ trait }: AudienceDefinition, { source, integrations }: Announcement): boolean {
+    const example: IdentifyParams = { userId: 'any', traits: { [trait]: true }, integrations };
+    return this.client.reaches(source, 'identify', example);
   }
 
   private async register(audience: AudienceDefinition): Promise<void> {
@@ -150,7 +185,7 @@ export class Membership {
     return { removed: userIds.length, next };
   }
 
-  /** Says of users that they have left, and records it. */
+  /** Sends that users have left, and records it. */
   private async announce(
     lock: AudienceLock,
     to: Announcement,
@@ -164,25 +199,23 @@ export class Membership {
   }
 
   /** Resolves when the calls are in the queue. */
-  private say(
+  private async say(
     lock: AudienceLock,
     { source, integrations }: Announcement,
     userIds: readonly string[],
     valueOf: (userId: string) => unknown,
   ): Promise<void> {
-    function* calls(): Generator<IdentifyParams, void> {
-      for (const userId of userIds) {
-        // Without the lock somebody else may have said something newer of this user.
+    function* calls(users: readonly string[]): Generator<IdentifyParams, void> {
+      for (const userId of users) {
+        // Without the lock, another process may have sent something newer about this user.
         lock.assertHeld();
         yield { userId, traits: { [lock.trait]: valueOf(userId) }, integrations };
       }
     }
-    return this.client.takeAll(source, 'identify', calls());
+    const slice = new TimeSlice();
+    for (let start = 0; start < userIds.length; start += CALLS_AT_ONCE) {
+      await this.client.takeAll(source, 'identify', calls(userIds.slice(start, start + CALLS_AT_ONCE)));
+      await slice.check();
+    }
   }
-}
-
-/** @throws AudienceNameTakenError when what is registered under the trait is not what is meant */
-export function refuseOther(audience: AudienceDefinition, owner: AudienceDefinition): void {
-  if (owner.name === audience.name && owner.kind === audience.kind) return;
-  throw new AudienceNameTakenError(audience.name, audience.trait, owner);
 }

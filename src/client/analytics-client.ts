@@ -1,102 +1,137 @@
-import { randomUUID } from 'node:crypto';
-import { AnalyticsClosedError } from '../errors/analytics-closed.error.js';
-import { MessageRefusedError } from '../errors/message-refused.error.js';
-import { checkMessage } from '../messages/check-message.js';
-import { createMessage } from '../messages/create-message.js';
-import { objectOf } from '../messages/message-checks.js';
+import { MessageRefusedError } from '../errors/message.errors.js';
 import type { DeleteParams, MessageParams } from '../messages/message-params.types.js';
-import type { JsonObject, MessageType } from '../messages/message.types.js';
-import type { FlushOptions, FlushResult } from './flush-result.js';
-import type { Lane } from './lane.js';
-import { MessageGate, type MessageGateOptions } from './message-gate.js';
-import {
-  MessagePipeline,
-  type MessagePipelineObserver,
-  type MessagePipelineOptions,
-} from './message-pipeline.js';
-import type { JobSink } from './outbox.js';
+import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
+import { ClientCore, type MessageCore } from './client-core.js';
+import type {
+  AnalyticsClientOptions,
+  AnalyticsClientParts,
+  ClientObserver,
+  CreateCore,
+  PreparedMessage,
+} from './analytics-client.types.js';
+import type { ClientCoreParts, Losses } from './client-core.types.js';
+import type { OutgoingMessage } from './outgoing-messages.js';
+import { type FlushOptions, type FlushResult, timeoutOf } from './flush-result.js';
+import { MessageFactory } from './message-factory.js';
+import { MessageFilter } from './message-filter.js';
+import type { MessageStore } from './message-store.js';
+import { ReceivedMessages } from './received-messages.js';
 import type { SourceUsage } from './source-usage.js';
-import { FlushGroup } from './taken-message.js';
 
-export interface AnalyticsClientOptions extends MessagePipelineOptions, MessageGateOptions {
-  /** Merged under every message's context. */
-  context: JsonObject;
-  /** Merged over `context`: what is known where the call is made, such as the request being handled. */
-  callContext?: () => JsonObject | undefined;
-  /** Told the user of every deletion that was taken. */
-  onDeletion?: (userId: string) => void;
-}
+const createClientCore: CreateCore = (parts, options, observer) => new ClientCore(parts, options, observer);
 
-/** Tells what a call cannot tell by throwing. */
-export interface ClientObserver extends MessagePipelineObserver {
-  /** A message was not taken; told for each, to be logged once. */
-  onRefused(reason: string): void;
-}
-
-/** The hall behind every door: makes messages of calls, and sees to it that what it took gets into the queue. */
+/** Turns calls into messages, and makes sure that every message it took gets into the queue. */
 export class AnalyticsClient {
-  private readonly gate: MessageGate;
-  private readonly pipeline: MessagePipeline;
-  private closed = false;
+  private readonly factory: MessageFactory;
+  private readonly filter: MessageFilter;
+  private readonly core: MessageCore;
+  private readonly router: ClientCoreParts['router'];
+  private readonly observer: ClientObserver;
+  /** Takes what other programs send. */
+  readonly received: ReceivedMessages;
+  /** Where calls in a transaction are stored. */
+  readonly messageStore: MessageStore | undefined;
 
-  /** @param lanes a source without one drops what it takes */
   constructor(
-    lanes: readonly Lane[],
-    sink: JobSink,
+    { observer, store, createCore = createClientCore, ...parts }: AnalyticsClientParts,
     private readonly options: AnalyticsClientOptions,
-    observer: ClientObserver,
   ) {
-    this.gate = new MessageGate(options, (reason) => {
+    this.observer = observer;
+    this.messageStore = store;
+    this.router = parts.router;
+    this.factory = new MessageFactory(options);
+    this.filter = new MessageFilter(options, ({ kind, reason }) => {
+      parts.telemetry?.refused(kind);
       observer.onRefused(reason);
     });
-    this.pipeline = new MessagePipeline(lanes, sink, options, observer);
+    this.core = createCore(parts, options, {
+      onRefused: (refusal) => {
+        this.filter.refuse(refusal);
+      },
+      onAddFailed: (error) => {
+        observer.onAddFailed(error);
+      },
+    });
+    this.received = new ReceivedMessages(this.core, this.factory, this.filter);
+  }
+
+  /** @throws AnalyticsClosedError after the shutdown */
+  assertOpen(): void {
+    this.core.assertOpen();
+  }
+
+  /** Calls that are in memory and not yet in the queue. */
+  get pending(): number {
+    return this.core.size;
+  }
+
+  /** Bytes of their bodies; a body counts once per destination. */
+  get pendingBytes(): number {
+    return this.core.bufferedBytes;
+  }
+
+  /** Messages that were refused since the start. */
+  get refused(): number {
+    return this.filter.total;
   }
 
   /**
    * Takes one call: checks, stamps, routes and serialises it, and returns its messageId at once.
    *
+   * @param boundTo the tenant whose event it is. @default that of the source, else as the message says
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
-  take<T extends MessageType>(source: string, type: T, params: MessageParams[T]): string {
-    if (this.closed) throw new AnalyticsClosedError();
-    const message = createMessage(type, params, this.contextOfCall());
-    const finished = this.gate.pass(message);
-    if (finished !== null && !this.pipeline.take(source, finished)) {
-      this.gate.refuse('the buffer is full while the queue cannot take more');
+  take<T extends MessageType>(source: string, type: T, params: MessageParams[T], boundTo?: string): string {
+    const { messageId, message, tenant } = this.checked(source, type, params, boundTo);
+    if (message === null) return messageId;
+    const refusal = this.core.take(source, message, tenant);
+    if (refusal !== undefined) this.filter.refuse(refusal);
+    this.entered(source, message);
+    return messageId;
+  }
+
+  /**
+   * Checks a call as `take` does, and counts it, for a message that is stored elsewhere first. `null`: there
+   * is nothing to store.
+   *
+   * @throws as `take`
+   */
+  prepare<T extends MessageType>(
+    source: string,
+    type: T,
+    params: MessageParams[T],
+    boundTo?: string,
+  ): PreparedMessage {
+    const prepared = this.checked(source, type, params, boundTo);
+    const { message, tenant } = prepared;
+    if (message === null) return prepared;
+    const { route } = this.core.outgoing.of(source, message, { tenant });
+    if ('connections' in route) {
+      this.core.outgoing.count(source, route, tenant);
+      return route.connections.length === 0 ? { ...prepared, message: null } : prepared;
     }
-    if (finished?.type === 'delete') this.options.onDeletion?.(finished.userId);
-    return (finished ?? message).messageId;
+    // Whoever moves the message to the queue looks its destinations up again.
+    route.catch(() => undefined);
+    this.core.outgoing.count(source, undefined, tenant);
+    return prepared;
+  }
+
+  /** A stored message as it goes to the queue, and where it goes. */
+  outgoing(source: string, message: AnalyticsMessage, tenant?: string): OutgoingMessage {
+    return this.core.outgoing.of(source, message, { tenant, maxBytes: Infinity });
+  }
+
+  /** A message is on its way to its destinations: one that deletes a user has more to do. */
+  entered(source: string, message: AnalyticsMessage): void {
+    if (message.type === 'delete') this.options.onDeletion?.(message.userId, source);
   }
 
   /**
-   * Takes a message that another program has sent, by the same checks and the same way.
+   * Takes calls one after the other, and resolves once all of them are in the queue. It waits for room, and
+   * fills only half of the buffer, which leaves room for other calls. The context of the current request is
+   * left out, since these calls are about other users.
    *
-   * @param group the messages that are waited for together
-   * @returns `false` when there is no room for it: its sender still has it
-   * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
-   */
-  takeReceived(source: string, fields: JsonObject, group: FlushGroup): boolean {
-    if (this.closed) throw new AnalyticsClosedError();
-    const message = checkMessage({
-      ...fields,
-      messageId: fields.messageId ?? randomUUID(),
-      context: { ...this.options.context, ...objectOf(fields, 'context') },
-    });
-    const finished = this.gate.pass(message);
-    return finished === null || this.pipeline.take(source, finished, group);
-  }
-
-  /** Flushes at once; resolves to whether all of a group was in the queue before the timeout. */
-  handOver(group: FlushGroup, timeout: number): Promise<boolean> {
-    return this.pipeline.drainWithin(timeout, group);
-  }
-
-  /**
-   * Takes calls one after the other, and resolves once all of them are in the queue. Where there is no
-   * room it waits, and it fills half of the buffer only, so that calls from elsewhere still find theirs.
-   * What is known where the call is made is left out: these are calls about others.
-   *
-   * @throws as `take`; MessageRefusedError for a message that would only be counted there, and
+   * @throws as `take`; MessageRefusedError for a message that `take` would refuse and count, and
    *   AnalyticsClosedError when the application shuts down before all are in the queue
    */
   async takeAll<T extends MessageType>(
@@ -104,62 +139,99 @@ export class AnalyticsClient {
     type: T,
     calls: Iterable<MessageParams[T]>,
   ): Promise<void> {
-    const group = new FlushGroup();
     for (const params of calls) {
-      if (this.closed) throw new AnalyticsClosedError();
-      const refused = this.gate.count;
-      const message = this.gate.pass(createMessage(type, params, this.options.context));
-      if (this.gate.count > refused) throw new MessageRefusedError(this.gate.latestReason);
-      if (message !== null) await this.pipeline.takeWhenRoom(source, message, group);
+      this.core.assertOpen();
+      const refused = this.filter.count;
+      const created = this.factory.ofJob(source, type, params);
+      const message = this.filter.pass(created.message);
+      if (this.filter.count > refused) throw new MessageRefusedError(this.filter.latestReason);
+      if (message !== null) await this.core.takeWhenRoom(source, message, created.tenant);
     }
-    await this.pipeline.drain(group);
+    await this.core.queued();
   }
 
-  /** Takes a deletion: one message for each of the sources that lead anywhere. Returns the first one's id. */
-  takeDeletion(sources: readonly [string, ...string[]], params: DeleteParams): string {
-    const affected = sources.filter((source) => this.pipeline.leads(source));
-    const [first = sources[0], ...others] = affected;
-    const messageId = this.take(first, 'delete', params);
-    for (const source of others) this.take(source, 'delete', params);
-    if (this.pipeline.forwards) {
-      this.gate.refuse(
-        'a deletion cannot be forwarded by a write key, so call `delete()` in the application behind `endpoint`',
-      );
-    }
+  /** Whether any destination takes such a call. A call that none takes is dropped. */
+  reaches<T extends MessageType>(source: string, type: T, params: MessageParams[T]): boolean {
+    const { message, tenant } = this.factory.ofJob(source, type, params);
+    return this.core.outgoing.reaches(source, message, tenant);
+  }
+
+  /**
+   * Takes a deletion: one message for each source that has a destination. Returns the messageId of the first
+   * one.
+   */
+  takeDeletion(sources: readonly [string, ...string[]], params: DeleteParams, tenant?: string): string {
+    const [first, ...others] = this.affectedBy(sources);
+    const messageId = this.take(first, 'delete', params, tenant);
+    for (const source of others) this.take(source, 'delete', params, tenant);
+    this.refuseForwardedDeletion();
     return messageId;
   }
 
-  /** What a source has taken since the start. */
+  /** The sources of a deletion that have a destination; the first one, if none has. */
+  affectedBy(sources: readonly [string, ...string[]]): [string, ...string[]] {
+    const [first = sources[0], ...others] = sources.filter((source) => this.router.leads(source));
+    return [first, ...others];
+  }
+
+  /** Counts a deletion that no other program takes. */
+  refuseForwardedDeletion(): void {
+    if (!this.router.forwards) return;
+    const reason =
+      'a deletion cannot be forwarded by a write key, so call `delete()` in the application behind `endpoint`';
+    this.filter.refuse({ kind: 'forwarded_deletion', reason });
+  }
+
+  /** What a source has taken since the start. @throws AnalyticsClosedError */
   usageOf(source: string): SourceUsage {
-    return this.pipeline.usageOf(source);
-  }
-
-  /** Resolves when all that was taken before the call is in the queue, or after the timeout. */
-  async flush({ timeout }: FlushOptions = {}): Promise<FlushResult> {
-    const { queued, pending } = await this.pipeline.flush(timeout);
-    return { queued, refused: this.gate.takeCount(), pending };
+    this.core.assertOpen();
+    return { ...this.core.outgoing.usageOf(source) };
   }
 
   /**
-   * The application is shutting down: from now on messages go to the queue without waiting for others,
-   * and no flush, not even one that set no timeout, waits for longer than `patience` milliseconds.
+   * Resolves when everything taken before the call is in the queue, or after the timeout.
+   *
+   * @throws InvalidMessageError for an invalid timeout, AnalyticsClosedError
    */
-  passThrough(patience: number): void {
-    this.pipeline.passThrough(patience);
+  async flush(options?: FlushOptions): Promise<FlushResult> {
+    this.core.assertOpen();
+    const { queued, pending } = await this.core.flush(timeoutOf(options));
+    return { queued, refused: this.filter.takeCount(), pending };
   }
 
   /**
-   * Refuses further calls, hands what was taken to the queue within the timeout, and gives up the rest.
-   * Returns the number of messages that were given up.
+   * The application is shutting down. From now on messages go to the queue without waiting to be batched, and
+   * a wait for messages ends after this many milliseconds.
    */
-  async close(timeout: number): Promise<number> {
-    this.closed = true;
-    await this.flush({ timeout });
-    return this.pipeline.giveUp();
+  drain(patience: number): void {
+    this.core.drain(patience);
   }
 
-  private contextOfCall(): JsonObject {
-    const known = this.options.callContext?.();
-    return known === undefined ? this.options.context : { ...this.options.context, ...known };
+  /** Takes no more messages, and hands over those that it has within the timeout, in milliseconds. */
+  async close(patience: number): Promise<void> {
+    await this.core.close(patience);
+    this.observer.onClosed();
+  }
+
+  /**
+   * The messages that were given up at the end. An add that was in flight may still succeed, so read this
+   * late.
+   */
+  get losses(): Losses {
+    return this.core.losses;
+  }
+
+  /** The message of a call after all checks; `null` if it is dropped. */
+  private checked<T extends MessageType>(
+    source: string,
+    type: T,
+    params: MessageParams[T],
+    boundTo: string | undefined,
+  ): PreparedMessage {
+    this.core.assertOpen();
+    const { message, tenant } = this.factory.ofCall(source, type, params, boundTo);
+    this.options.onCall?.(type, params);
+    const finished = this.filter.pass(message);
+    return { messageId: (finished ?? message).messageId, message: finished, tenant };
   }
 }

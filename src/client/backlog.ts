@@ -1,114 +1,164 @@
-import { AnalyticsClosedError } from '../errors/analytics-closed.error.js';
-import { within } from '../time/within.js';
-import { FlushGroup, type TakenMessage } from './taken-message.js';
+import type { Clock, Timer } from '../shared/clock.js';
+import type { CallTrace } from '../shared/telemetry.js';
+import { OutstandingNumbers } from './outstanding-numbers.js';
 
-/** Keeps account of what was taken and is not in the queue yet. */
+/** Longest timer that Node supports. A longer wait has no timeout. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** A message that was taken: checked, serialised, and on its way to the queue. */
+export interface TakenMessage {
+  /** Its number among all messages of this process, from 1. */
+  readonly number: number;
+  /** The messageId. */
+  readonly id: string;
+  /** The snapshot: JSON text as it will be sent. */
+  readonly body: string;
+  /** Bytes of the body in UTF-8. */
+  readonly bytes: number;
+  /** Of its call, in an application that measures. */
+  readonly call: CallTrace | undefined;
+  /** Copies, one per destination, that are not in the queue yet. */
+  copies: number;
+}
+
+/** What is known of a message when it is taken. */
+export type NewMessage = Pick<TakenMessage, 'id' | 'body' | 'bytes' | 'call'>;
+
+/** A wait until every message up to a number is in the queue. */
+interface Waiter {
+  readonly upTo: number;
+  /** Messages up to `upTo` that left without getting into the queue. */
+  dropped: number;
+  timer: Timer | undefined;
+  readonly end: (isQueued: boolean) => void;
+}
+
+/** What became of the messages that were outstanding when a wait began. */
+export interface WaitResult {
+  queued: number;
+  pending: number;
+}
+
+/**
+ * Keeps track of the messages that were taken and are not in the queue yet, in the order of the calls. A wait
+ * is for a number, so it costs the same however many messages and waits came before.
+ */
 export class Backlog {
-  private readonly groups = new Set<FlushGroup>();
-  private readonly waiters: (() => void)[] = [];
-  private current = new FlushGroup();
+  private readonly numbers = new OutstandingNumbers();
+  /** In the order of the numbers, since each wait covers everything taken when it began. */
+  private readonly waiters = new Set<Waiter>();
   private bytes = 0;
-  /** Settles those who wait for a flush. */
-  private readonly releases = new Set<() => void>();
-  private hasGivenUp = false;
+  private count = 0;
+  private isReleased = false;
 
-  /** @param maxBytes bound of it, in bytes of bodies; a body counts once for each destination */
-  constructor(private readonly maxBytes: number) {}
-
-  /** The messages that the next flush is the first to wait for. */
-  get group(): FlushGroup {
-    return this.current;
-  }
+  /** @param maxBytes limit for all bodies together, in bytes; a body counts once per destination */
+  constructor(
+    private readonly maxBytes: number,
+    private readonly clock: Clock,
+  ) {}
 
   /** In messages. */
   get size(): number {
-    return sizeOf(this.groups);
+    return this.count;
   }
 
-  get isEmpty(): boolean {
-    return this.bytes === 0;
+  /** Bytes of all bodies; a body counts once per destination. */
+  get bufferedBytes(): number {
+    return this.bytes;
   }
 
   get isHalfFull(): boolean {
     return this.bytes > this.maxBytes / 2;
   }
 
+  /** Number of the message that was taken last. */
+  get last(): number {
+    return this.numbers.last;
+  }
+
+  isQueuedUpTo(number: number): boolean {
+    return this.numbers.lowest > number;
+  }
+
   hasRoomFor(bytes: number): boolean {
     return this.bytes + bytes <= this.maxBytes;
   }
 
-  add(message: TakenMessage): void {
-    this.bytes += message.bytes * message.copies;
-    message.group.enter();
-    this.groups.add(message.group);
+  add({ id, body, bytes, call }: NewMessage, copies: number): TakenMessage {
+    this.bytes += bytes * copies;
+    this.count++;
+    return { number: this.numbers.next(), id, body, bytes, call, copies };
   }
 
-  /** One copy of each is in the queue. */
+  /** A message with an unknown route was counted once; it now goes to this many destinations. */
+  spread(message: TakenMessage, copies: number): void {
+    this.bytes += message.bytes * (copies - message.copies);
+    message.copies = copies;
+  }
+
+  /** One copy of each message is in the queue. */
   remove(messages: readonly TakenMessage[]): void {
     for (const message of messages) {
       this.bytes -= message.bytes;
-      if (--message.copies > 0) continue;
-      message.group.leave();
-      if (message.group.size === 0) this.groups.delete(message.group);
+      if (--message.copies === 0) this.settle(message);
     }
-    this.wake();
+    this.endWaits();
   }
 
-  /** Waits, no longer than the timeout, until all that is in it now has left it. */
-  async drained(timeout: number | undefined): Promise<{ queued: number; pending: number }> {
-    const groups = [...this.groups];
-    this.current = new FlushGroup();
-    const waiting = sizeOf(groups);
-    const settled = this.orGivenUp(Promise.all(groups.map((group) => group.drained())));
-    await (timeout === undefined ? settled : within(timeout, settled));
-    const pending = sizeOf(groups);
-    return { queued: waiting - pending, pending };
+  /** A message has no destination after all. Waits count it neither as queued nor as lost. */
+  drop(message: TakenMessage): void {
+    this.bytes -= message.bytes * message.copies;
+    for (const waiter of this.waiters) if (waiter.upTo >= message.number) waiter.dropped++;
+    this.settle(message);
+    this.endWaits();
   }
 
-  /** Waits for one group; resolves to whether all of it is in the queue. */
-  async drainedOf(group: FlushGroup, timeout: number): Promise<boolean> {
-    await within(timeout, this.orGivenUp(group.drained()));
-    return group.size === 0;
-  }
-
-  /** Resolves when something has left it; rejects when that is no longer waited for. */
-  nextRemoved(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const settle = (): void => {
-        if (this.hasGivenUp) reject(new AnalyticsClosedError());
-        else resolve();
-      };
-      if (this.hasGivenUp) settle();
-      else this.waiters.push(settle);
-    });
-  }
-
-  /** Whoever waits for it waits no longer: the application is shutting down. */
-  readonly giveUp = (): void => {
-    this.hasGivenUp = true;
-    for (const release of this.releases) release();
-    this.wake();
-  };
-
-  /** Not a race against one promise: that would keep something of every flush for as long as it lives. */
-  private orGivenUp(work: Promise<unknown>): Promise<void> {
-    if (this.hasGivenUp) return Promise.resolve();
+  /** Waits until everything in it now has left it, at most for the timeout in milliseconds. */
+  wait(timeout = Infinity): Promise<WaitResult> {
+    const upTo = this.numbers.last;
+    const waiting = this.count;
+    if (waiting === 0) return Promise.resolve({ queued: 0, pending: 0 });
+    if (this.isReleased) return Promise.resolve({ queued: 0, pending: waiting });
     return new Promise((resolve) => {
-      this.releases.add(resolve);
-      void work.then(() => {
-        this.releases.delete(resolve);
-        resolve();
+      const waiter: Waiter = {
+        upTo,
+        dropped: 0,
+        timer: undefined,
+        end: (isQueued) => {
+          waiter.timer?.cancel();
+          this.waiters.delete(waiter);
+          const pending = isQueued ? 0 : this.numbers.countUpTo(upTo);
+          resolve({ queued: waiting - waiter.dropped - pending, pending });
+        },
+      };
+      this.waiters.add(waiter);
+      if (timeout > LONGEST_TIMER) return;
+      waiter.timer = this.clock.after(timeout, () => {
+        waiter.end(false);
       });
     });
   }
 
-  private wake(): void {
-    for (const wake of this.waiters.splice(0)) wake();
+  /** Ends all waits: the time of a shutdown is over. */
+  release(): void {
+    this.isReleased = true;
+    for (const waiter of this.waiters) waiter.end(false);
+  }
+
+  private settle(message: TakenMessage): void {
+    this.count--;
+    this.numbers.settle(message.number);
+  }
+
+  private endWaits(): void {
+    for (const waiter of this.waiters) {
+      if (waiter.upTo >= this.numbers.lowest) return;
+      waiter.end(true);
+    }
   }
 }
 
-function sizeOf(groups: Iterable<FlushGroup>): number {
-  let size = 0;
-  for (const group of groups) size += group.size;
-  return size;
+/** Bytes of the bodies of some messages, in UTF-8. */
+export function bytesOf(messages: readonly TakenMessage[]): number {
+  return messages.reduce((sum, message) => sum + message.bytes, 0);
 }

@@ -1,13 +1,15 @@
-import { InvalidMessageError } from '../errors/invalid-message.error.js';
+import { types } from 'node:util';
+import { InvalidMessageError } from '../errors/message.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import { checkMessage } from '../messages/check-message.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { stringify } from '../messages/serialize.js';
+import { describeKind, isJsonObject } from '../messages/value-kind.js';
 
 /** The application's hook: returns the message, changed or not, or `null` to drop it. */
 export type BeforeSend = (message: AnalyticsMessage) => AnalyticsMessage | null;
 
-/** The application's hook threw: its message is dropped, since sending it as it was may be a leak. */
+/** The application's hook threw. Its message is dropped, since sending it unchanged could leak data. */
 export class BeforeSendThrew extends Error {
   constructor(cause: unknown) {
     super(`\`beforeSend\` threw ${thrownAt(cause)}`);
@@ -15,8 +17,10 @@ export class BeforeSendThrew extends Error {
 }
 
 /**
- * Runs the hook on a copy, so that what it changes is changed in the message and not in the caller's
- * own objects.
+ * Runs the hook on a copy, so that its changes reach the message and not the caller's own objects.
+ *
+ * @throws {InvalidMessageError} naming `beforeSend`, if it returns something that cannot be sent
+ * @throws {BeforeSendThrew}
  */
 export function applyBeforeSend(beforeSend: BeforeSend, message: AnalyticsMessage): AnalyticsMessage | null {
   const copy = checkMessage(JSON.parse(stringify({ ...message })));
@@ -27,11 +31,23 @@ export function applyBeforeSend(beforeSend: BeforeSend, message: AnalyticsMessag
     throw new BeforeSendThrew(error);
   }
   if (returned === null) return null;
-  if (returned instanceof Promise) {
-    throw new InvalidMessageError(
-      'beforeSend',
-      'Expected `beforeSend` to return a message or null, got a promise: it must be synchronous',
-    );
+  if (!isJsonObject(returned)) throw notAMessage(returned);
+  try {
+    return checkMessage(returned);
+  } catch (error) {
+    if (!(error instanceof InvalidMessageError)) throw error;
+    const text = `\`beforeSend\` returned a message that cannot be sent. ${error.message}`;
+    throw new InvalidMessageError(error.field, text, { cause: error.cause });
   }
-  return checkMessage(returned);
+}
+
+function notAMessage(returned: unknown): InvalidMessageError {
+  const isPromise = types.isPromise(returned);
+  // An unhandled rejection would end the process.
+  if (isPromise) returned.catch(() => undefined);
+  return new InvalidMessageError(
+    'beforeSend',
+    `Expected \`beforeSend\` to return the message, or null to drop it, got ${describeKind(returned)}` +
+      (isPromise ? ': it must be synchronous' : ''),
+  );
 }

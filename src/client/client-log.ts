@@ -1,23 +1,43 @@
 import { types } from 'node:util';
 import type { QueueHealth } from '../queue/queue-health.js';
-import type { ClientObserver } from './analytics-client.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import type { ClientObserver } from './analytics-client.types.js';
+
+/** How often a reason for refusing messages is logged again while it lasts, in milliseconds. */
+const REFUSAL_INTERVAL = 60_000;
+/** Keys come from outside, so their number and length in the log are limited. */
+const MAX_KEYS = 50;
+const MAX_KEY_LENGTH = 50;
 
 export interface ClientLogger {
   warn(message: string): void;
 }
 
-/** Tells refused messages once a reason, until everything that was taken is in the queue again. */
+/** A reason for which messages are being refused. */
+interface Refusal {
+  /** Messages since the last line. */
+  count: number;
+  timer: Timer;
+}
+
+/** Logs what a call cannot report by throwing: once, or once a minute, however many messages are affected. */
 export class ClientLog implements ClientObserver {
-  private readonly told = new Set<string>();
+  private readonly refusals = new Map<string, Refusal>();
+  private readonly keys = new Set<string>();
 
   constructor(
     private readonly health: QueueHealth,
     private readonly logger: ClientLogger,
+    private readonly clock: Clock = SYSTEM_CLOCK,
   ) {}
 
   onRefused(reason: string): void {
-    if (this.told.has(reason)) return;
-    this.told.add(reason);
+    const refusal = this.refusals.get(reason);
+    if (refusal !== undefined) {
+      refusal.count++;
+      return;
+    }
+    this.refusals.set(reason, { count: 0, timer: this.timerFor(reason) });
     this.logger.warn(`Messages are refused: ${reason}. \`flush()\` tells how many.`);
   }
 
@@ -25,7 +45,49 @@ export class ClientLog implements ClientObserver {
     if (types.isNativeError(error)) this.health.report(error);
   }
 
-  onDrained(): void {
-    this.told.clear();
+  onClosed(): void {
+    for (const [reason, { count, timer }] of this.refusals) {
+      timer.cancel();
+      if (count > 0) this.logMore(reason, count);
+    }
+    this.refusals.clear();
+  }
+
+  /** @param similar the key that was probably meant */
+  unknownIntegration(key: string, similar: string | undefined): void {
+    this.unknownKey('`integrations`', key, similar);
+  }
+
+  /** @param source whose schema has the key */
+  unknownInSchema(source: string, key: string, similar: string | undefined): void {
+    this.unknownKey(`the \`schema\` of the source ${JSON.stringify(source)}`, key, similar);
+  }
+
+  private unknownKey(place: string, key: string, similar: string | undefined): void {
+    const text = JSON.stringify(key.slice(0, MAX_KEY_LENGTH));
+    const entry = `${place} ${text}`;
+    if (this.keys.has(entry) || this.keys.size >= MAX_KEYS) return;
+    this.keys.add(entry);
+    const hint = similar === undefined ? '' : ` Did you mean ${JSON.stringify(similar)}?`;
+    this.logger.warn(
+      `The key ${text} in ${place} changes nothing, as no destination has that name or id.${hint}`,
+    );
+  }
+
+  private timerFor(reason: string): Timer {
+    return this.clock.afterUnlessIdle(REFUSAL_INTERVAL, () => {
+      const refusal = this.refusals.get(reason);
+      if (refusal === undefined || refusal.count === 0) {
+        this.refusals.delete(reason);
+        return;
+      }
+      this.logMore(reason, refusal.count);
+      refusal.count = 0;
+      refusal.timer = this.timerFor(reason);
+    });
+  }
+
+  private logMore(reason: string, count: number): void {
+    this.logger.warn(`Messages are refused, ${count} more of them since the last line: ${reason}.`);
   }
 }

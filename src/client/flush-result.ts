@@ -1,14 +1,35 @@
-/** What a flush came to, in messages. */
+import { InvalidMessageError } from '../errors/message.errors.js';
+import { unexpected } from '../messages/message-checks.js';
+import { describeKind, isJsonObject } from '../messages/value-kind.js';
+
+/** The result of a flush, in messages. */
 export interface FlushResult {
-  /** Were waiting when `flush()` was called and are safely in the queue now. */
+  /** Messages that were waiting when `flush()` was called and are now safely in the queue. */
   queued: number;
-  /** Were not taken since the last flush: no room in the buffer, or `beforeSend` threw. */
+  /**
+   * Messages refused since the last flush: the buffer was full, a schema refused them, or `beforeSend` threw.
+   */
   refused: number;
-  /** Were waiting when `flush()` was called and still are: the timeout passed first. */
+  /** Messages that were waiting when `flush()` was called and still are: the timeout passed first. */
   pending: number;
 }
 
 export interface FlushOptions {
-  /** The longest to wait, in milliseconds. @default no limit */
+  /** The longest wait, in milliseconds. @default no limit */
   timeout?: number | undefined;
+}
+
+/**
+ * Checks the timeout of a flush; untyped code may pass anything.
+ *
+ * @throws InvalidMessageError
+ */
+export function timeoutOf(options: unknown): number | undefined {
+  if (options === undefined) return undefined;
+  if (!isJsonObject(options)) throw unexpected('options', 'an object', options);
+  const { timeout } = options;
+  if (timeout === undefined) return undefined;
+  if (typeof timeout === 'number' && timeout >= 0) return timeout;
+  const got = typeof timeout === 'number' ? String(timeout) : describeKind(timeout);
+  throw new InvalidMessageError('timeout', `Expected \`timeout\` to be milliseconds, 0 or more, got ${got}`);
 }

@@ -1,27 +1,34 @@
 import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { Refusal } from './admission.js';
 import { applyBeforeSend, type BeforeSend, BeforeSendThrew } from './before-send.js';
 
-export interface MessageGateOptions {
-  /** The application's hook, which sees each message last. */
+export interface MessageFilterOptions {
+  /** The application's hook; it sees each message last. */
   beforeSend: BeforeSend | undefined;
   /** Looks at each message before `beforeSend`: returns why it is refused, or throws to refuse the call. */
   refusal?: (message: AnalyticsMessage) => string | undefined;
 }
 
-/** Lets messages pass that the application has nothing against, and counts those that are refused. */
-export class MessageGate {
+/** Drops the messages that the application does not want, and counts those that are refused. */
+export class MessageFilter {
   /** Messages that were refused since they were last counted. */
   private refused = 0;
+  private refusedBefore = 0;
   private reason = '';
 
-  /** @param onRefused told why, for each message */
+  /** @param onRefused called for each message */
   constructor(
-    private readonly options: MessageGateOptions,
-    private readonly onRefused: (reason: string) => void,
+    private readonly options: MessageFilterOptions,
+    private readonly onRefused: (refusal: Refusal) => void,
   ) {}
 
   get count(): number {
     return this.refused;
+  }
+
+  /** Messages that were refused since the start. */
+  get total(): number {
+    return this.refusedBefore + this.refused;
   }
 
   /** Why the latest message was refused. */
@@ -29,26 +36,27 @@ export class MessageGate {
     return this.reason;
   }
 
-  /** What is left of a message after all that may drop it; `null` when nothing is. */
+  /** What is left of a message after every filter; `null` if it is dropped. */
   pass(message: AnalyticsMessage): AnalyticsMessage | null {
     const { refusal, beforeSend } = this.options;
     const reason = refusal?.(message);
     if (reason !== undefined) {
-      this.refuse(reason);
+      this.refuse({ kind: 'schema', reason });
       return null;
     }
     return beforeSend === undefined ? message : this.runBeforeSend(beforeSend, message);
   }
 
-  refuse(reason: string): void {
+  refuse(refusal: Refusal): void {
     this.refused++;
-    this.reason = reason;
-    this.onRefused(reason);
+    this.reason = refusal.reason;
+    this.onRefused(refusal);
   }
 
-  /** The count, which begins anew. */
+  /** Returns the count and resets it. */
   takeCount(): number {
     const { refused } = this;
+    this.refusedBefore += refused;
     this.refused = 0;
     return refused;
   }
@@ -58,7 +66,7 @@ export class MessageGate {
       return applyBeforeSend(beforeSend, message);
     } catch (error) {
       if (!(error instanceof BeforeSendThrew)) throw error;
-      this.refuse(error.message);
+      this.refuse({ kind: 'before_send', reason: error.message });
       return null;
     }
   }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { batchBytes, MAX_BATCH_BYTES } from '../messages/limits.js';
+import { batchBytes, MAX_BATCH_BYTES } from '../messages/serialize.js';
 import type { NewBatch, NewJob } from '../queue/batch-job.js';
-import type { Lane } from './lane.js';
-import { bytesOf, type TakenMessage } from './taken-message.js';
+import { bytesOf, type TakenMessage } from './backlog.js';
+import type { SourceConnection } from './router.js';
 
 /**
- * What a job costs whatever it holds is little for each of 200 messages, so flushes that had to wait are
- * merged, and those of several destinations share a job; larger ones would gain nothing more, and a crash
- * would repeat more of them.
+ * A job's fixed cost is small when shared by 200 messages. So flushes that had to wait are merged, and those
+ * of several destinations share a job. Larger jobs would gain nothing more, and a crash would repeat more of
+ * them.
  */
 const MAX_MESSAGES = 200;
 
@@ -21,31 +21,44 @@ export class OutgoingJob implements NewJob {
   readonly batches: OutgoingBatch[] = [];
   failedRetention = 0;
   private count = 0;
+  /** Bytes of the bodies. One that several destinations get is stored once. */
   private bytes = 0;
+  private readonly bodies = new Set<TakenMessage>();
 
   /**
-   * Takes flushes of a lane from the front, as long as they fit: one at least, when it is empty. Returns
-   * the bytes of their bodies.
+   * Takes flushes of a connection from the front as long as they fit. An empty job takes at least one.
+   * Returns the bytes of their bodies, also of those that the job has already.
    */
-  takeFrom(lane: Lane, flushed: TakenMessage[][]): number {
-    const { destination, source, failedRetention } = lane;
+  takeFrom(connection: SourceConnection, flushed: TakenMessage[][]): number {
+    const { destination, source, failedRetention } = connection;
     const messages: TakenMessage[] = [];
-    const bytesBefore = this.bytes;
-    for (let next = flushed[0]; next !== undefined && this.fits(next); next = flushed[0]) {
+    let taken = 0;
+    let bytes = 0;
+    for (let next = flushed[0]; next !== undefined && this.fits(next); next = flushed[taken]) {
       messages.push(...next);
       this.count += next.length;
-      this.bytes += bytesOf(next);
-      flushed.shift();
+      this.bytes += this.newBytesOf(next);
+      for (const message of next) this.bodies.add(message);
+      bytes += bytesOf(next);
+      taken++;
     }
-    if (messages.length === 0) return 0;
+    if (taken === 0) return 0;
+    // All at once: each `shift` of a long list would move the rest of it.
+    flushed.splice(0, taken);
     this.batches.push({ destination, source, messages });
     this.failedRetention = Math.max(this.failedRetention, failedRetention);
-    return this.bytes - bytesBefore;
+    return bytes;
+  }
+
+  private newBytesOf(messages: readonly TakenMessage[]): number {
+    return messages.reduce((sum, message) => (this.bodies.has(message) ? sum : sum + message.bytes), 0);
   }
 
   private fits(messages: readonly TakenMessage[]): boolean {
     const count = this.count + messages.length;
     if (this.count === 0) return true;
-    return count <= MAX_MESSAGES && batchBytes(this.bytes + bytesOf(messages), count) <= MAX_BATCH_BYTES;
+    return (
+      count <= MAX_MESSAGES && batchBytes(this.bytes + this.newBytesOf(messages), count) <= MAX_BATCH_BYTES
+    );
   }
 }

@@ -1,7 +1,27 @@
-/** What a source has taken in this process since it was started, in calls. */
+import type { Route } from './router.js';
+
+/** What a source has taken since this process started, in calls. */
 export interface SourceUsage {
-  /** Passed their checks, those that were filtered included. */
+  /** Calls that passed their checks, including those that were filtered. */
   received: number;
-  /** Were kept by the source's `schema` from every destination that they were meant for. */
+  /** Calls that the source's `schema` kept from all of their destinations. */
   filtered: number;
+}
+
+/** Counts the calls of each source. */
+export class SourceUsages {
+  private readonly usages = new Map<string, SourceUsage>();
+
+  of(source: string): SourceUsage {
+    let usage = this.usages.get(source);
+    if (usage === undefined) this.usages.set(source, (usage = { received: 0, filtered: 0 }));
+    return usage;
+  }
+
+  /** @param route of the call, where it is known */
+  count(source: string, route: Route | undefined): void {
+    const usage = this.of(source);
+    usage.received++;
+    if (route?.isFiltered === true) usage.filtered++;
+  }
 }

@@ -1,33 +1,39 @@
 import type { Observable } from 'rxjs';
-import type { DeliveryEvents, EndpointEvent, MessageOutcome } from './delivery/delivery-events.js';
-import type { FailedFilter, FailedMessage } from './delivery/failed-filter.js';
-import type { FailedMessages, FailedQuery } from './delivery/failed-messages.js';
-import { countMessages, type MessageCounts } from './delivery/message-counts.js';
-import type { DestinationRegistry } from './destinations/destination-registry.js';
-import type { TestResult } from './destinations/webhooks/endpoint.js';
-import type { ExplainedRequest } from './destinations/webhooks/explained-request.js';
-import { WebhooksDestination } from './destinations/webhooks/webhooks-destination.js';
-import { DestinationNotFoundError } from './errors/destination-not-found.error.js';
-import type { BatchStore } from './queue/batch-store.js';
+import type { DeliveryEvents, EndpointEvent, MessageOutcome } from './delivery-events.js';
+import type { FailedFilter, FailedMessage } from './failed-filter.js';
+import type { FailedMessages, FailedQuery } from './failed-messages.js';
+import type { DeliveryHistory } from './history/delivery-history.js';
+import type { HourStats, RecentDelivery, RecentQuery, StatsQuery } from './history/history.types.js';
+import { countMessages, type MessageCounts } from './message-counts.js';
+import type { DestinationRegistry } from '../destinations/destination-registry.js';
+import type { TestResult } from '../webhooks/endpoint.js';
+import type { ExplainedRequest } from '../webhooks/diagnostics/explained-request.js';
+import { WebhooksDestination } from '../webhooks/webhooks-destination.js';
+import {
+  DestinationNotFoundError,
+  HistoryDisabledError,
+  NotAWebhookError,
+} from '../errors/delivery.errors.js';
+import type { BatchStore } from '../queue/batch-store.js';
 
 /**
- * What becomes of the messages: as it happens in this process, and as the queue of all processes holds it.
- *
- * What reads the queue speaks of messages, not of jobs, so it reads the jobs: ten at a time, in about a
- * second for 10,000 of them. While the queue cannot be reached it waits for it, or rejects.
+ * What becomes of messages: live in this process, and as stored in the queue that all processes share. The
+ * methods that read the queue count messages, not jobs, so they read the jobs: ten at a time, about a second
+ * for 10,000. While the queue cannot be reached, they wait or reject.
  */
 export class DeliveriesService {
   /**
-   * What each message came to at each attempt that this process made, URL by URL: also which URL failed
-   * while another one took it. Told once the queue knows it too. What a subscriber throws is logged and
-   * harms nobody; after an operator such as `map`, subscribe with an `error` too, as always with rxjs.
-   * Completes at shutdown.
+   * The result of each message at each attempt that this process made, URL by URL, including URLs that failed
+   * while another one took the message. Emits once the queue knows the result too. Errors that a subscriber
+   * throws are logged and harm nobody else. After an operator such as `map`, subscribe with an `error`
+   * handler too, as always with rxjs. Completes at shutdown.
    */
   readonly outcomes$: Observable<MessageOutcome>;
 
   /**
-   * URLs that went down, came back, or have exhausted their first message, as seen by this process: for
-   * telling their owner. Completes at shutdown.
+   * Emits when a URL goes down, comes back, or has its first message fail for good, and when a destination
+   * reaches its `backlogLimit` or has room again, as seen by this process. Use it to notify the owner.
+   * Completes at shutdown.
    */
   readonly endpoints$: Observable<EndpointEvent>;
 
@@ -36,20 +42,24 @@ export class DeliveriesService {
     private readonly failedMessages: FailedMessages,
     private readonly destinations: DestinationRegistry,
     events: DeliveryEvents,
+    /** `undefined` in an application that keeps none. */
+    private readonly history: DeliveryHistory | undefined,
   ) {
     this.outcomes$ = events.outcomes.events$;
     this.endpoints$ = events.endpoints.events$;
   }
 
-  /** Counts the messages in the queue, over all destinations. A queue that works meanwhile is counted roughly. */
+  /**
+   * Counts the messages in the queue, over all destinations. The count is approximate while the queue is
+   * working.
+   */
   counts(): Promise<MessageCounts> {
     return countMessages(this.store);
   }
 
   /**
    * The messages that failed for good and are kept, with what each URL answered: the latest first, from
-   * position `start` to position `end`. Those whose batch is still being tried for its other messages
-   * come last.
+   * position `start` to position `end`. Messages whose batch is still retried for other messages come last.
    *
    * @example
    * await deliveries.failed({ destination: 'crm', status: 404, from: yesterday })
@@ -59,9 +69,9 @@ export class DeliveriesService {
   }
 
   /**
-   * Delivers messages again that failed for good: all, or those that match. They keep their messageId,
-   * and every URL is tried, for a new retry window. Returns how many there are; messages whose batch is
-   * still being tried for its other messages are left for later.
+   * Delivers messages again that failed for good: all, or those that match. They keep their messageId, and
+   * every URL is tried, for a new retry window. Returns how many there are; messages whose batch is still
+   * retried for other messages are left out.
    *
    * @throws DestinationNotFoundError when the filter names a destination that is not configured
    *
@@ -76,18 +86,18 @@ export class DeliveriesService {
    * Sends a test event to each URL of a webhooks destination at once, outside the queue: a signed `track`
    * named `Test Event`. Returns what each answered, and how long each phase of the request took.
    *
-   * @throws DestinationNotFoundError
+   * @throws DestinationNotFoundError, NotAWebhookError
    */
   async sendTest(destination: string): Promise<TestResult[]> {
     return (await this.webhooks(destination)).sendTest();
   }
 
   /**
-   * Tells what would be sent for a message to each URL of its destination: the bytes, the headers, the
-   * signature, and a line for `curl`. Sends nothing, and shows no secret that signs. Takes what `failed()`
+   * Returns what would be sent for a message to each URL of its destination: the bytes, the headers, the
+   * signature, and a `curl` command. Sends nothing, and shows no signing secret. Accepts what `failed()`
    * returns.
    *
-   * @throws DestinationNotFoundError
+   * @throws DestinationNotFoundError, NotAWebhookError
    */
   async explain(message: {
     destination: string;
@@ -97,9 +107,45 @@ export class DeliveriesService {
     return (await this.webhooks(message.destination)).explain(message);
   }
 
+  /**
+   * The latest deliveries of a destination, over all processes: one entry for each message, with its attempts,
+   * the latest first. At most 100 of the last seven days; they appear some two seconds after the attempt. Of a
+   * message, its id, its type and the name of its event are kept, and nothing of its user, so that `delete` has
+   * nothing to remove here.
+   *
+   * @throws DestinationNotFoundError, also for a destination of another tenant; HistoryDisabledError with the
+   *   option `history: false`
+   *
+   * @example
+   * await deliveries.recent({ destination: id, tenant: 'acme', limit: 20 })
+   */
+  async recent(query: RecentQuery): Promise<RecentDelivery[]> {
+    return this.kept.recent(query);
+  }
+
+  /**
+   * What happened at a destination in each hour of the last seven days, over all processes: messages that were
+   * delivered, put back for a retry, and failed for good, and how long the attempts took. The oldest hour first,
+   * also those in which nothing happened.
+   *
+   * @throws DestinationNotFoundError, also for a destination of another tenant; HistoryDisabledError with the
+   *   option `history: false`
+   *
+   * @example
+   * await deliveries.stats({ destination: id, tenant: 'acme', from: yesterday })
+   */
+  async stats(query: StatsQuery): Promise<HourStats[]> {
+    return this.kept.stats(query);
+  }
+
+  private get kept(): DeliveryHistory {
+    if (this.history === undefined) throw new HistoryDisabledError();
+    return this.history;
+  }
+
   private async webhooks(id: string): Promise<WebhooksDestination> {
     const destination = await this.destinations.find(id);
     if (destination instanceof WebhooksDestination) return destination;
-    throw new DestinationNotFoundError(id);
+    throw destination === undefined ? new DestinationNotFoundError(id) : new NotAWebhookError(id);
   }
 }

@@ -1,9 +1,10 @@
-import type { UrlOutcome } from '../destinations/destination.js';
+import type { FullBacklog } from '../queue/backlog-counter.js';
+import type { UrlOutcome } from '../queue/batch-job.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { MessageType } from '../messages/message.types.js';
 import { EventChannel } from './event-channel.js';
 
-/** What one attempt to deliver a message came to. */
+/** The result of one attempt to deliver a message. */
 export interface MessageOutcome {
   messageId: string;
   /** `undefined` for a body that was not made by this package. */
@@ -13,21 +14,23 @@ export interface MessageOutcome {
   /** Name of the source. */
   source: string;
   /**
-   * `delivered`: at least one URL took it, which settles it. `retry`: none did, and it will be tried
-   * again. `failed`: for good; it is kept and can be replayed.
+   * `delivered`: at least one URL took it, which settles it. `retry`: none did, and it will be tried again.
+   * `failed`: it failed for good, is kept, and can be replayed. `dropped`: its destination was deleted while
+   * it waited, so nobody wants it.
    */
-  class: 'delivered' | 'retry' | 'failed';
-  /** The code of the error when the message could not be tried at all: `DESTINATION_NOT_FOUND`. */
+  class: 'delivered' | 'retry' | 'failed' | 'dropped';
+  /** The error code if the message could not be tried at all: `DESTINATION_NOT_FOUND`. */
   error?: string;
-  /** The latest outcome of each URL that was ever tried; a URL is named by a hash. */
+  /** The latest outcome of each URL that was ever tried. A URL is named by a hash. */
   outcomes: readonly UrlOutcome[];
 }
 
-/** A URL changed its state, as seen by this process. */
-export interface EndpointEvent {
+/** A URL changed its state, as seen by this process. Events come in the order of the URL's answers. */
+export interface EndpointStateEvent {
   /**
    * `down`: five requests in a row failed, and its messages are held back. `exhausted`: the first message
-   * since it last took one has failed for good. `up`: after either, it takes events again.
+   * since it last took one has failed for good. `up`: after `down` it answers again, after `exhausted` it has
+   * taken a message again.
    */
   type: 'down' | 'exhausted' | 'up';
   /** The destination's id. */
@@ -36,19 +39,43 @@ export interface EndpointEvent {
   origin: string;
   /** Hash of the URL, as in the outcomes. */
   url: string;
-  /** When the first request failed since it last took an event, in milliseconds since the epoch. */
+  /** When the first request failed since the URL last took a message, in milliseconds since the epoch. */
   since: number;
   /** Requests that failed since then. */
   failures: number;
   /** Messages that failed for good since then. */
   failedMessages: number;
-  /** Status of the latest response, when there was one. */
+  /** Status of the latest response, if there was one. */
   status?: number;
-  /** Code of the latest error, when there was no response: `TIMEOUT`, `ECONNREFUSED`, … */
+  /** Code of the latest error, if there was no response: `TIMEOUT`, `ECONNREFUSED`, … */
   error?: string;
 }
 
-/** What this process tells the application of its deliveries. */
+/**
+ * A destination's backlog reached its limit, or has room again. Emitted by processes that track for the
+ * destination, whether or not they deliver.
+ */
+export interface BacklogEvent extends FullBacklog {
+  /** `full`: messages for it are refused from now on. `drained`: its messages are taken again. */
+  type: 'full' | 'drained';
+}
+
+/** A destination at run time takes nothing any more. */
+export interface DeadDestinationEvent {
+  /** `disabling`: it will be disabled a day from now, unless it takes a message. `disabled`: it was. */
+  type: 'disabling' | 'disabled';
+  /** The destination's id. */
+  destination: string;
+  /** Why, in words. */
+  reason: string;
+  /** When the first message failed for good since one was delivered, in milliseconds since the epoch. */
+  since: number;
+}
+
+/** A change of a URL or a destination that its owner should know of. */
+export type EndpointEvent = EndpointStateEvent | BacklogEvent | DeadDestinationEvent;
+
+/** What this process reports to the application about its deliveries. */
 export class DeliveryEvents {
   readonly outcomes: EventChannel<MessageOutcome>;
   readonly endpoints: EventChannel<EndpointEvent>;
@@ -65,13 +92,13 @@ export class DeliveryEvents {
   }
 }
 
-/** One line for each place that throws, not one for each event. */
-function tellOnce(stream: string, logger: { error(message: string): void }): (error: unknown) => void {
+/** One line per place that throws, not one per event. */
+export function tellOnce(stream: string, logger: { error(message: string): void }): (error: unknown) => void {
   const told = new Set<string>();
   return (error) => {
     const thrown = thrownAt(error);
     if (told.has(thrown)) return;
     told.add(thrown);
-    logger.error(`A subscriber of \`${stream}\` threw ${thrown}. Delivery goes on; correct the subscriber.`);
+    logger.error(`A subscriber of \`${stream}\` threw ${thrown}. Delivery continues; fix the subscriber.`);
   };
 }

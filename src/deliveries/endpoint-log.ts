@@ -1,77 +1,101 @@
-import { FAILURES_UNTIL_DOWN, type Destination, type UrlOutcome } from '../destinations/destination.js';
-import type { EndpointEvent } from './delivery-events.js';
-import { adviceOn } from './endpoint-advice.js';
+import type { UrlOutcome } from '../queue/batch-job.js';
+import type { RequestTracing, Telemetry } from '../shared/telemetry.js';
+import type { EndpointName, EndpointObserver } from '../webhooks/endpoint-state.js';
+import type { EndpointEvent, EndpointStateEvent } from './delivery-events.js';
+import { type EndpointHint, hintFor } from './endpoint-hint.js';
+import { type EndpointLogger, EndpointLines } from './endpoint-lines.js';
 import type { EventChannel } from './event-channel.js';
 
-/** Where the state of endpoints is told to. */
-export interface EndpointLogger {
-  error(message: string): void;
-  warn(message: string): void;
-  log(message: string): void;
+/** A URL that takes no messages at the moment. */
+export interface DownEndpoint extends EndpointName {
+  /** When its first failure in a row was, in milliseconds since the epoch. */
+  since: number;
 }
 
-/** What is wrong with a URL: since it last took an event, or was first asked. */
+/** What is wrong with a URL since it last took a message, or since its first request. */
 interface Trouble {
+  endpoint: EndpointName;
   since: number;
   failures: number;
   failedMessages: number;
-  /** Failures in a row that are retried, and refusals in a row. */
-  retries: number;
-  refusals: number;
   isDown: boolean;
-  /** What the log was told of it. */
+  /** Hints that were already logged. */
   told: Set<string>;
   latest: UrlOutcome;
 }
 
 /**
- * Tells when a URL stops taking events and when it takes them again, with the counts of what happened in
- * between: one line each, not one an event.
+ * Reports when a URL stops taking messages and when it takes them again, with the counts of what happened in
+ * between: in the log, with a few lines a minute for each URL, and as events.
  */
-export class EndpointLog {
+export class EndpointLog implements EndpointObserver {
   private readonly troubles = new Map<string, Trouble>();
+  private readonly lines: EndpointLines;
 
   constructor(
-    private readonly logger: EndpointLogger,
+    logger: EndpointLogger,
     private readonly events: EventChannel<EndpointEvent>,
-  ) {}
+    private readonly telemetry?: Telemetry,
+  ) {
+    this.lines = new EndpointLines(logger);
+  }
 
-  /** A request to a URL came to something. */
-  record(destination: Destination, outcome: UrlOutcome): void {
+  get tracing(): RequestTracing | undefined {
+    return this.telemetry?.tracing;
+  }
+
+  /** The URLs that are down. */
+  get down(): DownEndpoint[] {
+    return [...this.troubles.values()]
+      .filter(({ isDown }) => isDown)
+      .map(({ endpoint: { destination, url, origin }, since }) => ({ destination, url, origin, since }));
+  }
+
+  onRequest({ destination }: EndpointName, { class: outcomeClass, duration }: UrlOutcome): void {
+    this.telemetry?.attempted(destination, outcomeClass, duration);
+  }
+
+  onOutcome(endpoint: EndpointName, outcome: UrlOutcome): void {
     if (outcome.class === 'delivered') {
-      this.recover(destination, outcome);
+      this.recover(endpoint, outcome);
       return;
     }
-    const trouble = this.troubleOf(destination, outcome);
+    const trouble = this.troubleOf(endpoint, outcome);
     trouble.latest = outcome;
     trouble.failures++;
-    trouble.retries = outcome.class === 'retry' ? trouble.retries + 1 : 0;
-    trouble.refusals = outcome.class === 'retry' ? 0 : trouble.refusals + 1;
-    this.tell(destination, trouble);
-    if (trouble.retries >= FAILURES_UNTIL_DOWN && !trouble.isDown) {
-      trouble.isDown = true;
-      this.emit('down', destination, trouble);
-    }
+    this.tell(endpoint, trouble);
   }
 
-  /** A message failed for good, after these outcomes. */
-  recordFailed(destination: Destination, outcomes: readonly UrlOutcome[]): void {
-    for (const outcome of outcomes) {
-      const trouble = this.troubleOf(destination, outcome);
-      if (++trouble.failedMessages === 1) this.emit('exhausted', destination, trouble);
-    }
+  onDown(endpoint: EndpointName, _failures: number, latest: UrlOutcome): void {
+    const trouble = this.troubleOf(endpoint, latest);
+    trouble.isDown = true;
+    this.emit('down', endpoint, trouble);
   }
 
-  private troubleOf(destination: Destination, outcome: UrlOutcome): Trouble {
-    const key = keyOf(destination, outcome);
+  onUp(endpoint: EndpointName, latest: UrlOutcome): void {
+    const trouble = this.troubles.get(keyOf(endpoint));
+    if (trouble?.isDown !== true) return;
+    trouble.isDown = false;
+    trouble.latest = latest;
+    this.emit('up', endpoint, trouble);
+    if (latest.class === 'delivered') this.troubles.delete(keyOf(endpoint));
+  }
+
+  /** A message failed for good, after this outcome of a URL. */
+  onMessageFailed(endpoint: EndpointName, outcome: UrlOutcome): void {
+    const trouble = this.troubleOf(endpoint, outcome);
+    if (++trouble.failedMessages === 1) this.emit('exhausted', endpoint, trouble);
+  }
+
+  private troubleOf(endpoint: EndpointName, outcome: UrlOutcome): Trouble {
+    const key = keyOf(endpoint);
     const known = this.troubles.get(key);
     if (known !== undefined) return known;
     const trouble: Trouble = {
+      endpoint,
       since: outcome.at,
       failures: 0,
       failedMessages: 0,
-      retries: 0,
-      refusals: 0,
       isDown: false,
       told: new Set(),
       latest: outcome,
@@ -80,41 +104,48 @@ export class EndpointLog {
     return trouble;
   }
 
-  private recover(destination: Destination, outcome: UrlOutcome): void {
-    const key = keyOf(destination, outcome);
+  private recover(endpoint: EndpointName, outcome: UrlOutcome): void {
+    // Runs for every message, and nearly always there is no trouble at all.
+    if (this.troubles.size === 0) return;
+    const key = keyOf(endpoint);
     const trouble = this.troubles.get(key);
     if (trouble === undefined) return;
-    this.troubles.delete(key);
+    trouble.latest = outcome;
     if (trouble.told.size > 0) {
       const seconds = Math.round((outcome.at + outcome.duration - trouble.since) / 1000);
       const failed = trouble.failedMessages > 0 ? ` ${trouble.failedMessages} messages failed for good.` : '';
-      this.logger.log(
-        `${nameOf(destination, outcome)} takes events again, after ${seconds} s and ${trouble.failures} failed ` +
-          `requests.${failed}`,
-      );
+      this.lines.write(endpoint, {
+        level: 'log',
+        text: `takes events again, after ${seconds} s and ${trouble.failures} failed requests.${failed}`,
+        failures: trouble.failures,
+      });
     }
-    trouble.latest = outcome;
-    if (trouble.isDown || trouble.failedMessages > 0) this.emit('up', destination, trouble);
+    // While the URL is down, the breaker decides when it is up again.
+    if (trouble.isDown) return;
+    this.troubles.delete(key);
+    if (trouble.failedMessages > 0) this.emit('up', endpoint, trouble);
   }
 
-  private tell(destination: Destination, { latest, refusals, told }: Trouble): void {
-    const advice = adviceOn(latest, refusals);
-    if (advice === undefined || told.has(advice.text)) return;
-    told.add(advice.text);
+  private tell(endpoint: EndpointName, { latest, told }: Trouble): void {
+    const hint: EndpointHint = hintFor(latest);
+    if (told.has(hint.text)) return;
+    told.add(hint.text);
     const answer = latest.status === undefined ? (latest.error ?? 'no answer') : `status ${latest.status}`;
-    this.logger[advice.level](
-      `${nameOf(destination, latest)} does not take events: ${answer}. ${advice.text}`,
-    );
+    this.lines.write(endpoint, {
+      level: hint.level,
+      text: `does not take events: ${answer}. ${hint.text}`,
+      failures: 0,
+    });
   }
 
-  private emit(type: EndpointEvent['type'], destination: Destination, trouble: Trouble): void {
+  private emit(type: EndpointStateEvent['type'], endpoint: EndpointName, trouble: Trouble): void {
     if (!this.events.isObserved) return;
     const { since, failures, failedMessages, latest } = trouble;
     this.events.emit({
       type,
-      destination: destination.id,
-      origin: destination.origin(latest.url),
-      url: latest.url,
+      destination: endpoint.destination,
+      origin: endpoint.origin,
+      url: endpoint.url,
       since,
       failures,
       failedMessages,
@@ -124,10 +155,6 @@ export class EndpointLog {
   }
 }
 
-function keyOf(destination: Destination, outcome: UrlOutcome): string {
-  return `${destination.id} ${outcome.url}`;
-}
-
-function nameOf(destination: Destination, { url }: UrlOutcome): string {
-  return `${destination.origin(url)} (URL ${url} of the destination "${destination.id}")`;
+function keyOf({ destination, url }: EndpointName): string {
+  return `${destination} ${url}`;
 }

@@ -5,8 +5,8 @@ type Next<T> = (value: T) => unknown;
 type Subscribable<T> = Partial<Observer<T>> | ((value: T) => void) | null;
 
 /**
- * Keeps what a subscriber throws from the process: rxjs would throw it again, where nobody can catch it.
- * An operator's error is the subscriber's own, and goes to its `error`.
+ * Shields the process from errors that a subscriber throws: rxjs would rethrow them where nobody can catch
+ * them. An operator's error belongs to the subscriber and goes to its `error` handler.
  */
 class GuardedObservable<T> extends Observable<T> {
   constructor(
@@ -45,12 +45,14 @@ class GuardedObservable<T> extends Observable<T> {
   }
 }
 
-/** Events for the application: costs nothing while nobody listens, and no listener can harm who speaks. */
+/**
+ * Events for the application. They cost nothing without subscribers, and no subscriber can harm the emitter.
+ */
 export class EventChannel<T> {
   readonly events$: Observable<T>;
   private readonly subject = new Subject<T>();
 
-  /** @param onThrow told what a subscriber threw; it stays subscribed */
+  /** @param onThrow called with what a subscriber threw; it stays subscribed */
   constructor(onThrow: (error: unknown) => void) {
     this.events$ = new GuardedObservable(this.subject, onThrow);
   }
@@ -63,7 +65,7 @@ export class EventChannel<T> {
     this.subject.next(event);
   }
 
-  /** No more events come. */
+  /** No more events follow. */
   complete(): void {
     this.subject.complete();
   }

@@ -1,17 +1,16 @@
-import type { OutcomeClass, UrlOutcome } from '../destinations/destination.js';
 import type { MessageType } from '../messages/message.types.js';
-import type { BatchMessage } from '../queue/batch-job.js';
-import type { StoredBatch } from '../queue/batch-store.js';
+import type { BatchMessage, OutcomeClass, QueuedBatch, UrlOutcome } from '../queue/batch-job.js';
+import type { BatchState, StoredJob } from '../queue/batch-store.js';
 import { typeOf } from './message-body.js';
 
-/** Which of the messages that failed for good are meant; all that is given has to hold. */
+/** Selects messages that failed for good. All given conditions have to hold. */
 export interface FailedFilter {
   /** A destination's id. */
   destination?: string;
   /** Name of a source. */
   source?: string;
   type?: MessageType;
-  /** `retry`: a URL that was tried until the time was over; `permanent`: one that refused for good. */
+  /** `retry`: a URL was tried until the time was over. `permanent`: a URL refused for good. */
   class?: Exclude<OutcomeClass, 'delivered'>;
   /** A status that a URL answered. */
   status?: number;
@@ -25,45 +24,84 @@ export interface FailedFilter {
 
 /** A message that failed for good, as it is kept. */
 export interface FailedMessage {
+  /** The id of the job, if this version cannot read the job. */
   messageId: string;
   /** `undefined` for a body that was not made by this package. */
   type: MessageType | undefined;
-  /** The destination's id. */
+  /** The destination's id; empty where the job cannot be read. */
   destination: string;
-  /** Name of the source. */
+  /** Name of the source; empty where the job cannot be read. */
   source: string;
   /** When it failed for good, in milliseconds since the epoch. */
   failedAt: number;
-  /** `DELIVERY_FAILED`, or the code of the error when it could not be tried at all. */
+  /**
+   * `DELIVERY_FAILED`, or why it could not be tried at all: `DESTINATION_NOT_FOUND`, and for a job that this
+   * version did not write `INVALID_JOB` or `UNKNOWN_JOB_FORMAT`.
+   */
   error: string;
   /** The latest outcome of each URL that was tried; a URL is named by a hash. */
   outcomes: UrlOutcome[];
-  /** The JSON text as it was sent: the application's own data. */
+  /**
+   * The JSON text as it was sent: the application's own data. For a job that cannot be read, all of its data.
+   */
   body: string;
 }
 
-/** What failed of a job: all of one that is kept as failed, else what will be when the rest is settled. */
-export function failedOf({ state, data }: StoredBatch): BatchMessage[] {
-  return state === 'failed' ? data.messages : data.messages.filter(({ failedAt }) => failedAt !== undefined);
+/**
+ * The messages of a batch that failed for good: all of them if the job failed, else those that failed before
+ * the rest.
+ */
+export function failedOf(batch: QueuedBatch, state: BatchState): BatchMessage[] {
+  return state === 'failed'
+    ? batch.messages
+    : batch.messages.filter(({ failedAt }) => failedAt !== undefined);
 }
 
-/** Shows a message that failed for good. */
-export function failedMessage(batch: StoredBatch, message: BatchMessage): FailedMessage {
-  const { destination, source } = batch.data;
+/** Returns the failed messages of a job. A job that cannot be read counts as one message. */
+export function failedMessages(job: StoredJob, state: BatchState): FailedMessage[] {
+  if (job.unreadable !== undefined) return state === 'failed' ? [unreadableMessage(job, job.unreadable)] : [];
+  return job.batches.flatMap((batch) =>
+    failedOf(batch, state).map((message) => failedMessage(job, batch, message)),
+  );
+}
+
+/** Returns a message that failed for good, as the application sees it. */
+export function failedMessage(job: StoredJob, batch: QueuedBatch, message: BatchMessage): FailedMessage {
+  const { destination, source } = batch;
   const { id: messageId, body, outcomes } = message;
   return {
     messageId,
     type: typeOf(body),
     destination,
     source,
-    failedAt: message.failedAt ?? batch.failedAt ?? 0,
-    error: /^\w+/.exec(batch.failedReason ?? '')?.[0] ?? 'DELIVERY_FAILED',
+    failedAt: message.failedAt ?? job.failedAt ?? 0,
+    error: codeOf(job) ?? 'DELIVERY_FAILED',
     outcomes,
     body,
   };
 }
 
-/** Whether a filter means a message. */
+function unreadableMessage(
+  job: StoredJob,
+  { problem, json }: NonNullable<StoredJob['unreadable']>,
+): FailedMessage {
+  return {
+    messageId: job.jobId,
+    type: undefined,
+    destination: '',
+    source: '',
+    failedAt: job.failedAt ?? 0,
+    error: problem.code,
+    outcomes: [],
+    body: json,
+  };
+}
+
+function codeOf({ failedReason }: StoredJob): string | undefined {
+  return /^\w+/.exec(failedReason ?? '')?.[0];
+}
+
+/** Whether a filter matches a message. */
 export function matches(filter: FailedFilter, message: FailedMessage): boolean {
   const { destination, source, type, class: outcomeClass, status, error, from, to } = filter;
   const { outcomes } = message;

@@ -1,16 +1,22 @@
 import { createHash } from 'node:crypto';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
-import { DestinationNotFoundError } from '../errors/destination-not-found.error.js';
-import type { BatchMessage } from '../queue/batch-job.js';
+import { DestinationNotFoundError } from '../errors/delivery.errors.js';
+import { type BatchMessage, type QueuedBatch, replayJobId } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
-import type { BatchStore } from '../queue/batch-store.js';
-import { type FailedFilter, type FailedMessage, failedMessage, failedOf, matches } from './failed-filter.js';
-import { isAbout } from './message-body.js';
+import type { BatchStore, StoredJob } from '../queue/batch-store.js';
+import type { DeletedUsers } from './deleted-users.js';
+import {
+  type FailedFilter,
+  type FailedMessage,
+  failedMessage,
+  failedMessages,
+  matches,
+} from './failed-filter.js';
 
-/** How many messages `failed()` returns unless it is told. */
+/** How many messages `failed()` returns by default. */
 const DEFAULT_COUNT = 100;
 
-/** Which messages that failed for good are wanted: those that match, from one position to another. */
+/** Selects messages that failed for good: those that match, from one position to another. */
 export interface FailedQuery extends FailedFilter {
   /** Position of the first one, from 0. @default 0 */
   start?: number;
@@ -24,12 +30,10 @@ export class FailedMessages {
     private readonly store: BatchStore,
     private readonly queue: BatchQueue,
     private readonly destinations: DestinationRegistry,
+    private readonly deleted: Pick<DeletedUsers, 'without'>,
   ) {}
 
-  /**
-   * Those that match, the latest first; those whose batch is still being tried for its other messages
-   * come last.
-   */
+  /** The matching messages, latest first. Those whose batch is still retried for other messages come last. */
   async list({
     start = 0,
     end = start + DEFAULT_COUNT - 1,
@@ -37,10 +41,9 @@ export class FailedMessages {
   }: FailedQuery): Promise<FailedMessage[]> {
     const found: FailedMessage[] = [];
     let position = 0;
-    for await (const batch of this.store.batches(['failed', 'delayed', 'waiting', 'active'])) {
-      for (const message of failedOf(batch)) {
+    for await (const [job, state] of this.store.jobs(['failed', 'delayed', 'waiting', 'active'])) {
+      for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
-        const failed = failedMessage(batch, message);
         if (matches(filter, failed) && position++ >= start) found.push(failed);
       }
     }
@@ -48,8 +51,9 @@ export class FailedMessages {
   }
 
   /**
-   * Has those that match delivered anew, and returns how many. Jobs of destinations that are not there
-   * stay as they are, and so do messages whose batch is still being tried.
+   * Delivers the matching messages again, and returns how many. Messages are left alone if their destination
+   * does not exist, their batch is still retried, or their job cannot be read. Messages of deleted users are
+   * left to the deletion.
    *
    * @throws DestinationNotFoundError when the filter names an unknown destination
    */
@@ -57,39 +61,34 @@ export class FailedMessages {
     if (filter.destination !== undefined && !(await this.destinations.find(filter.destination)))
       throw new DestinationNotFoundError(filter.destination);
     let replayed = 0;
-    for await (const batch of this.store.batches(['failed'])) {
-      if ((await this.destinations.find(batch.data.destination)) === undefined) continue;
-      const { jobId, failedRetention } = batch;
-      const { destination, source } = batch.data;
-      const messages = batch.data.messages.filter((message) =>
-        matches(filter, failedMessage(batch, message)),
-      );
-      if (messages.length === 0) continue;
-      // First added, then removed: a crash in between loses nothing, and the same replay under the same
-      // id is taken once.
-      await this.queue.add([
-        { jobId: replayId(jobId, messages), failedRetention, batches: [{ destination, source, messages }] },
-      ]);
-      await this.store.remove(jobId, messages);
-      replayed += messages.length;
+    for await (const [job] of this.store.jobs(['failed'])) {
+      for (const batch of job.batches) replayed += await this.replayBatch(job, batch, filter);
     }
     return replayed;
   }
 
-  /** Removes the kept messages of some users, and returns how many there were. */
-  async erase(users: ReadonlySet<string>): Promise<number> {
-    let erased = 0;
-    for await (const { jobId, data } of this.store.batches(['failed'])) {
-      const messages = data.messages.filter(({ body }) => isAbout(body, users));
-      if (messages.length > 0) await this.store.remove(jobId, messages);
-      erased += messages.length;
-    }
-    return erased;
+  private async replayBatch(job: StoredJob, batch: QueuedBatch, filter: FailedFilter): Promise<number> {
+    const { destination, source, firstAttemptAt = job.addedAt } = batch;
+    if ((await this.destinations.find(destination)) === undefined) return 0;
+    const meant = batch.messages.filter((message) => matches(filter, failedMessage(job, batch, message)));
+    const messages = await this.deleted.without(meant, Math.min(job.addedAt, firstAttemptAt));
+    if (messages.length === 0) return 0;
+    const { jobId, failedRetention } = job;
+    // Added first, removed after: a crash in between loses nothing, and the same replay under the same id is
+    // taken once.
+    await this.queue.add([
+      { jobId: replayId(jobId, messages), failedRetention, batches: [{ destination, source, messages }] },
+    ]);
+    await this.store.remove(jobId, messages);
+    return messages.length;
   }
 }
 
-/** The same for the same messages of the same job, so that what a crash cut short is not replayed twice. */
+/**
+ * The id is the same for the same messages of the same job, so that a replay cut short by a crash is not
+ * repeated.
+ */
 function replayId(jobId: string, messages: readonly BatchMessage[]): string {
   const hash = createHash('sha256').update(JSON.stringify([jobId, ...messages.map(({ id }) => id)]));
-  return `replay-${hash.digest('hex').slice(0, 32)}`;
+  return replayJobId(hash.digest('hex').slice(0, 32));
 }

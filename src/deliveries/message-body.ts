@@ -1,8 +1,9 @@
-import type { JsonObject, MessageType } from '../messages/message.types.js';
+import { createHash } from 'node:crypto';
 import { isMessageType } from '../messages/message-builders.js';
+import type { JsonObject, MessageType } from '../messages/message.types.js';
 import { isJsonObject } from '../messages/value-kind.js';
 
-/** Where a body names users: an alias has the keys of its own. */
+/** Fields that name users. An alias has its own. */
 const USER_KEYS = ['userId', 'User ID', 'Previous ID', 'previousId'];
 
 /** The type of a message; `undefined` for a body that was not made by this package. */
@@ -11,14 +12,34 @@ export function typeOf(body: string): MessageType | undefined {
   return isMessageType(type) ? type : undefined;
 }
 
-/** Whether a message is about one of these users. Their deletion itself is not. */
-export function isAbout(body: string, users: ReadonlySet<string>): boolean {
+/** What the history of deliveries tells of a message: its type, and the name of a `track` event. */
+export function summaryOf(body: string): { type: MessageType | undefined; event?: string } {
+  const { type, event } = parse(body);
+  if (!isMessageType(type)) return { type: undefined };
+  return type === 'track' && typeof event === 'string' ? { type, event } : { type };
+}
+
+/** Whom a message is about. */
+export interface MessageUsers {
+  /** Keys of its users. None for a deletion, which outlives its user's other messages. */
+  keys: string[];
+  /** The timestamp of the message, in milliseconds since the epoch; `NaN` if it has none. */
+  timestamp: number;
+}
+
+/** Whom a message is about. */
+export function usersOf(body: string): MessageUsers {
   const message = parse(body);
-  if (message.type === 'delete') return false;
-  return USER_KEYS.some((key) => {
-    const user = message[key];
-    return typeof user === 'string' && users.has(user);
-  });
+  const ids = message.type === 'delete' ? [] : USER_KEYS.map((key) => message[key]);
+  return {
+    keys: ids.filter((id) => typeof id === 'string').map(userKey),
+    timestamp: typeof message.timestamp === 'string' ? Date.parse(message.timestamp) : NaN,
+  };
+}
+
+/** A short text that stands for a user's id, so that ids of any length need not be stored. */
+export function userKey(userId: string): string {
+  return createHash('sha256').update(userId).digest('base64url').slice(0, 22);
 }
 
 function parse(body: string): JsonObject {
@@ -26,7 +47,7 @@ function parse(body: string): JsonObject {
   try {
     message = JSON.parse(body);
   } catch {
-    // Only another producer on the same queue can have written it: it is about nobody we know.
+    // Only another producer on the same queue can have written this, so it is about no user that we know.
     return {};
   }
   return isJsonObject(message) ? message : {};

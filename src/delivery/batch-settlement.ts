@@ -2,35 +2,35 @@ import type { DeliveryResult } from '../destinations/destination.js';
 import type { BatchMessage, QueuedBatch } from '../queue/batch-job.js';
 import { lastAttemptAt, nextAttemptAt } from './retry-policy.js';
 
-/** What is to be decided about a batch after an attempt. */
-export interface BatchAttempt {
-  /** When it began, in milliseconds since the epoch. */
+/** A batch after an attempt, before anything is decided about it. */
+export interface TriedBatch {
+  /** When the attempt began, in milliseconds since the epoch. */
   startedAt: number;
   firstAttemptAt: number;
   retryWindow: number;
   messages: readonly BatchMessage[];
-  /** What each message came to, in their order; `undefined` where the attempt was broken off. */
+  /** The result of each message, in their order; `undefined` if the attempt was broken off. */
   results: readonly (DeliveryResult | undefined)[];
 }
 
-/** What became of a batch: its messages, sorted by what comes next. */
+/** What became of a batch: its messages, sorted by what happens next. */
 export interface BatchSettlement {
   firstAttemptAt: number;
   delivered: BatchMessage[];
-  /** To be tried again, with what the URLs answered so far. */
+  /** Messages to try again, with what the URLs answered so far. */
   retried: BatchMessage[];
-  /** Could not be tried, since their URLs are held back. */
+  /** Messages that could not be tried, since their URLs are held back. */
   deferred: BatchMessage[];
-  /** Failed for good in this attempt. */
+  /** Messages that failed for good in this attempt. */
   failed: BatchMessage[];
-  /** Broken off before they were settled. */
+  /** Messages that were broken off before they were settled. */
   unsettled: BatchMessage[];
-  /** When what is left is due; `undefined` when nothing is. */
+  /** When the rest is due; `undefined` if nothing is left. */
   dueAt: number | undefined;
 }
 
-/** Sorts the messages of a batch after an attempt, and finds the time of the next one. */
-export function settleBatch(attempt: BatchAttempt, now: number): BatchSettlement {
+/** Sorts the messages of a batch after an attempt, and computes the time of the next one. */
+export function settleBatch(attempt: TriedBatch, now: number): BatchSettlement {
   const settlement: BatchSettlement = {
     firstAttemptAt: attempt.firstAttemptAt,
     delivered: [],
@@ -49,6 +49,7 @@ export function settleBatch(attempt: BatchAttempt, now: number): BatchSettlement
       continue;
     }
     const settled: BatchMessage = { id: message.id, body: message.body, outcomes: result.outcomes };
+    if (message.call !== undefined) settled.call = message.call;
     if (result.class === 'delivered') settlement.delivered.push(settled);
     else if (result.class === 'permanent') settlement.failed.push({ ...settled, failedAt: now });
     else if (result.class === 'deferred') {
@@ -70,20 +71,22 @@ export function settleBatch(attempt: BatchAttempt, now: number): BatchSettlement
   return settlement;
 }
 
-/** What is left of a batch after an attempt: what is to be tried again, and what has failed for good. */
+/** What is left of a batch after an attempt: the messages to try again, and those that failed for good. */
 export function leftOf(batch: QueuedBatch, settlement: BatchSettlement): QueuedBatch | undefined {
   const { unsettled, retried, deferred, failed, firstAttemptAt, dueAt } = settlement;
   const failedBefore = batch.messages.filter((message) => message.failedAt !== undefined);
   const messages = [...unsettled, ...retried, ...deferred, ...failedBefore, ...failed];
   if (messages.length === 0) return undefined;
   const { destination, source } = batch;
-  return { destination, source, firstAttemptAt, ...(dueAt !== undefined && { notBefore: dueAt }), messages };
+  // Messages that were only held back may return early, when their URLs take messages again.
+  const isTimed = dueAt !== undefined && retried.length > 0;
+  return { destination, source, firstAttemptAt, ...(isTimed && { notBefore: dueAt }), messages };
 }
 
-/** Finds when the retried messages are due, or moves them to those that failed: their window is over. */
+/** Computes when the retried messages are due. If their window is over, moves them to those that failed. */
 function scheduleRetries(
   settlement: BatchSettlement,
-  attempt: BatchAttempt,
+  attempt: TriedBatch,
   now: number,
   retryAfter: number | undefined,
 ): number | undefined {
@@ -98,10 +101,10 @@ function scheduleRetries(
 }
 
 /**
- * When a deferred batch looks again: not before its URLs may be asked, and the older it is the more
- * rarely, so that a large backlog costs little while it waits.
+ * When a deferred batch is due again: not before its URLs may be tried, and less often the older it is, so
+ * that a large backlog costs little while it waits.
  */
-function deferredUntil({ firstAttemptAt, retryWindow }: BatchAttempt, now: number, wait: number): number {
+function deferredUntil({ firstAttemptAt, retryWindow }: TriedBatch, now: number, wait: number): number {
   const patience = Math.min((now - firstAttemptAt) / 4, retryWindow / 48);
   return now + Math.ceil(Math.max(wait, patience) * (1 + 0.2 * Math.random()));
 }

@@ -1,38 +1,54 @@
 import debugFactory from 'debug';
 import type { Destination } from '../destinations/destination.js';
-import type { AnalyticsError } from '../errors/analytics.error.js';
-import type { BatchMessage, QueuedBatch } from '../queue/batch-job.js';
+import { AnalyticsError } from '../errors/analytics.error.js';
+import { thrownAt } from '../errors/thrown-at.js';
+import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
+import type { Telemetry } from '../shared/telemetry.js';
 import type { BatchSettlement } from './batch-settlement.js';
-import type { MessageOutcome } from './delivery-events.js';
-import type { EndpointLog } from './endpoint-log.js';
-import type { EventChannel } from './event-channel.js';
-import { typeOf } from './message-body.js';
+import type { MessageOutcome } from '../deliveries/delivery-events.js';
+import type { EndpointLog } from '../deliveries/endpoint-log.js';
+import type { EventChannel } from '../deliveries/event-channel.js';
+import type { HistoryRecorder } from '../deliveries/history/history-recorder.js';
+import type { RecentDelivery } from '../deliveries/history/history.types.js';
+import { typeOf } from '../deliveries/message-body.js';
 
 const debug = debugFactory('analytics');
 
-/** Tells the log and the application what became of batches. */
+/** Lines that are remembered, to be written once. */
+const MAX_TOLD = 1_000;
+
+/** What the history calls what the events call by other words. Nothing is kept of a destination that is gone. */
+const STATES: Record<Exclude<MessageOutcome['class'], 'dropped'>, RecentDelivery['state']> = {
+  delivered: 'delivered',
+  retry: 'retrying',
+  failed: 'failed',
+};
+
+/** Reports to the log, to the application and to the history what became of batches. */
 export class DeliveryReporter {
   private readonly told = new Set<string>();
 
   constructor(
     private readonly endpoints: EndpointLog,
     private readonly outcomes: EventChannel<MessageOutcome>,
-    private readonly logger: { error(message: string): void },
+    private readonly logger: { error(message: string): void; warn(message: string): void },
+    private readonly onEnded: (destination: string, messages: number) => void,
+    /** `undefined` in an application that keeps none. */
+    private readonly history: Pick<HistoryRecorder, 'record' | 'discard'> | undefined,
+    private readonly telemetry?: Telemetry,
   ) {}
 
-  /**
-   * What an attempt showed of the URLs.
-   *
-   * @param since when it began: older outcomes were told before
-   */
-  attempted(destination: Destination, settlement: BatchSettlement, since: number): void {
+  /** The result of an attempt. */
+  attempted(destination: Destination, settlement: BatchSettlement): void {
     const { delivered, retried, failed, deferred } = settlement;
-    for (const message of [...delivered, ...retried, ...failed]) {
-      for (const outcome of message.outcomes) {
-        if (outcome.at >= since) this.endpoints.record(destination, outcome);
+    destination.attempted?.(settlement);
+    for (const { outcomes } of failed) {
+      for (const outcome of outcomes) {
+        const { url } = outcome;
+        const endpoint = { destination: destination.id, url, origin: destination.origin(url) };
+        this.endpoints.onMessageFailed(endpoint, outcome);
       }
     }
-    for (const message of failed) this.endpoints.recordFailed(destination, message.outcomes);
     if (!debug.enabled) return;
     tellStory('delivered', delivered);
     tellStory('retried', retried);
@@ -40,37 +56,98 @@ export class DeliveryReporter {
     tellStory('deferred', deferred);
   }
 
-  /** What became of the messages, once the queue knows it too. */
-  settled(batch: QueuedBatch, { delivered, retried, failed }: BatchSettlement): void {
+  /**
+   * Reports what became of the messages, once the queue knows it too.
+   *
+   * @param left what the queue holds of the batch from now on
+   */
+  settled(
+    batch: QueuedBatch,
+    left: QueuedBatch | undefined,
+    { delivered, retried, failed }: BatchSettlement,
+  ): void {
+    // Messages about deleted users have ended, too, without an outcome.
+    const open = left === undefined ? 0 : openMessages(left).length;
+    this.onEnded(batch.destination, openMessages(batch).length - open);
+    if (this.telemetry !== undefined) timeDelivered(this.telemetry, batch.destination, delivered);
     this.emit(batch, 'delivered', delivered);
     this.emit(batch, 'retry', retried);
     this.emit(batch, 'failed', failed);
   }
 
   /**
-   * A job that cannot be tried at all; it is kept as failed.
+   * Reports a job that cannot be tried at all; it is kept as failed.
    *
-   * @param batches what can be read of it
+   * @param batches the batches of it that can be read
    */
   refused(error: AnalyticsError, batches: readonly QueuedBatch[] = []): void {
-    // Once each, however many batches there are.
+    // Once per destination, however many batches there are.
     if (!this.told.has(error.message)) this.logger.error(error.message);
     this.told.add(error.message);
-    for (const batch of batches) this.emit(batch, 'failed', batch.messages, error.code);
+    for (const batch of batches) {
+      this.onEnded(batch.destination, openMessages(batch).length);
+      this.emit(batch, 'failed', batch.messages, error.code);
+    }
+  }
+
+  /** Reports messages that nobody wants any more, since their destination was deleted. */
+  dropped(batch: QueuedBatch): void {
+    const { destination, messages } = batch;
+    this.tellOnce(
+      `Messages that waited for the destination ${JSON.stringify(destination)} are dropped: it was deleted.`,
+    );
+    this.onEnded(destination, openMessages(batch).length);
+    this.history?.discard(destination);
+    this.emit(batch, 'dropped', messages);
+  }
+
+  /** Reports that a destination could not be looked up. Its messages wait. */
+  notLookedUp(destination: string, error: unknown): void {
+    const reason = error instanceof AnalyticsError ? error.message : thrownAt(error);
+    this.tellOnce(
+      `The destination ${JSON.stringify(destination)} cannot be delivered to now, so its messages wait: ${reason}`,
+    );
+  }
+
+  /** Reports a job that this worker does not know. It is put back for others. */
+  leftToOthers(what: string, timeout: number): void {
+    this.tellOnce(
+      `This process has ${what}. Jobs that need one are put back for other workers, for ${timeout} ms ` +
+        '(`unknownJobTimeout`); if none takes them, they are kept as failed.',
+    );
+  }
+
+  private tellOnce(line: string): void {
+    if (this.told.has(line)) return;
+    // There may be many destinations. A line that is repeated after a while does less harm than a long list.
+    if (this.told.size >= MAX_TOLD) this.told.clear();
+    this.told.add(line);
+    this.logger.warn(line);
   }
 
   private emit(
-    { destination, source }: QueuedBatch,
+    batch: QueuedBatch,
     outcomeClass: MessageOutcome['class'],
     messages: readonly BatchMessage[],
     error?: string,
   ): void {
+    if (outcomeClass !== 'dropped')
+      this.history?.record(batch, messages, { state: STATES[outcomeClass], error });
     if (!this.outcomes.isObserved) return;
+    const { destination, source } = batch;
     for (const { id: messageId, body, outcomes } of messages) {
       const type = typeOf(body);
       const event = { messageId, type, destination, source, class: outcomeClass, outcomes };
       this.outcomes.emit(error === undefined ? event : { ...event, error });
     }
+  }
+}
+
+function timeDelivered(telemetry: Telemetry, destination: string, messages: readonly BatchMessage[]): void {
+  for (const { call, outcomes } of messages) {
+    const answer = outcomes.find((outcome) => outcome.class === 'delivered');
+    if (call === undefined || answer === undefined) continue;
+    telemetry.delivered(destination, answer.at + answer.duration - call.at);
   }
 }
 

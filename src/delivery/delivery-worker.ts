@@ -1,26 +1,30 @@
 import { types } from 'node:util';
-import type { BatchJobWorker, BatchWorkerOptions, QueueBackend } from '../queue/queue-backend.js';
+import {
+  ANALYTICS_QUEUE,
+  type BatchJobWorker,
+  type BatchWorkerOptions,
+  type QueueBackend,
+} from '../queue/queue-backend.js';
+import type { DeliveryScheduler } from './delivery-scheduler.js';
 import type { JobProcessor } from './job-processor.js';
 import { RetryLater } from './job-outcome.errors.js';
 
-/** Shortest lock: a shorter one would be lost to a busy event loop. */
-const MIN_LOCK = 1_000;
-/** How long a worker waits before it asks an unreachable queue again, in milliseconds. */
+/** Shortest lock, in milliseconds: an event loop that stalls for two seconds must not lose one. */
+const MIN_LOCK = 6_000;
+/** How long a worker waits before it tries an unreachable queue again, in milliseconds. */
 const RUN_RETRY_DELAY = 1_000;
-/** A job that failed for a reason of its own, such as a queue lost in mid-write, is tried again after this. */
+/**
+ * A job that failed because of this module or the queue, such as a queue lost in mid-write, is tried again
+ * after this many milliseconds.
+ */
 const UNEXPECTED_RETRY_DELAY = 5_000;
-/** How often a job may be found without its worker: a crash is never the message's fault. */
+/** How often a job may be found without its worker. A crash is never the message's fault. */
 const MAX_STALLED_COUNT = 2 ** 31 - 1;
 
-/**
- * Jobs in hand for each batch that is delivered at once: those that wait for a slot, and those whose receiver
- * hangs and that no longer hold one.
- */
-const PREFETCH = 4;
-
 export interface DeliveryWorkerOptions {
-  /** Batches that are delivered at once. */
-  concurrency: number;
+  scheduler: Pick<DeliveryScheduler, 'start' | 'stop'>;
+  /** Jobs in hand: those being delivered, and those waiting for their turn. */
+  jobs: number;
   /** The longest deadline of a request, in milliseconds: the lock and stall times follow from it. */
   timeout: number;
 }
@@ -33,14 +37,13 @@ export class DeliveryWorker {
 
   constructor(
     private readonly backend: QueueBackend,
-    queueName: string,
     processor: JobProcessor,
-    options: DeliveryWorkerOptions,
+    private readonly options: DeliveryWorkerOptions,
   ) {
     const lockDuration = Math.max(2 * options.timeout, MIN_LOCK);
     const workerOptions: BatchWorkerOptions = {
       autorun: false,
-      concurrency: options.concurrency * PREFETCH,
+      concurrency: options.jobs,
       lockDuration,
       stalledInterval: lockDuration / 2,
       maxStalledCount: MAX_STALLED_COUNT,
@@ -52,8 +55,8 @@ export class DeliveryWorker {
     };
     const { signal } = this.cancellation;
     this.worker = backend.createWorker(
-      queueName,
-      (job, token) => processor.process(job, token, signal),
+      ANALYTICS_QUEUE,
+      (job, token) => processor.process({ job, token, signal }),
       workerOptions,
     );
     this.worker.on('error', (error) => {
@@ -61,14 +64,21 @@ export class DeliveryWorker {
     });
   }
 
+  /** Whether it takes jobs. */
+  get isRunning(): boolean {
+    return this.worker.isRunning() && !this.worker.isPaused();
+  }
+
   start(): void {
+    this.options.scheduler.start();
     this.worker.run().catch((error: unknown) => {
       this.report(error);
     });
   }
 
-  /** Takes no more jobs; resolves when those in flight are finished, to whether they are. */
+  /** Takes no more jobs. Resolves when those in hand are finished, to whether they are. */
   async pause(): Promise<boolean> {
+    this.options.scheduler.stop();
     try {
       await this.worker.pause();
       return true;
@@ -78,12 +88,12 @@ export class DeliveryWorker {
     }
   }
 
-  /** Breaks off the jobs in flight: each puts itself back and ends. */
+  /** Breaks off the jobs in hand. Each one puts itself back and ends. */
   cancel(): void {
     this.cancellation.abort();
   }
 
-  /** @param force does not wait for the queue, which may be away */
+  /** @param force does not wait for the queue, which may be unreachable */
   async close(force: boolean): Promise<void> {
     await this.worker.close(force);
   }

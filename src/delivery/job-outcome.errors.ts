@@ -1,7 +1,7 @@
 import { UnrecoverableError } from 'bullmq';
 import type { AnalyticsError } from '../errors/analytics.error.js';
 
-/** Thrown by the processor to have BullMQ put the job back until its next attempt. */
+/** Thrown by the processor to make BullMQ put the job back until its next attempt. */
 export class RetryLater extends Error {
   constructor(
     /** When the next attempt is due, in milliseconds since the epoch. */
@@ -13,13 +13,13 @@ export class RetryLater extends Error {
   }
 }
 
-/** Thrown by the processor to have BullMQ keep the job as failed. The reason begins with a stable code. */
+/** Thrown by the processor to make BullMQ keep the job as failed. The reason begins with a stable code. */
 export class FailedForGood extends UnrecoverableError {
   static because(error: AnalyticsError): FailedForGood {
     return new FailedForGood(`${error.code}: ${error.message}`);
   }
 
-  /** Its messages were tried until there was nothing left to try. */
+  /** Its messages were retried until their window was over, or refused for good. */
   static after(messages: number): FailedForGood {
     return new FailedForGood(`DELIVERY_FAILED: ${messages} messages could not be delivered`);
   }

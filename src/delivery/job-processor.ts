@@ -1,29 +1,149 @@
-import { UnknownJobFormatError } from '../errors/unknown-job-format.error.js';
-import { BATCH_JOB_VERSION } from '../queue/batch-job.js';
-import type { BatchJob, BatchProcessor } from './batch-processor.js';
-import type { DeliveryReporter } from './delivery-reporter.js';
-import { FailedForGood } from './job-outcome.errors.js';
-import type { SharedJobProcessor } from './shared-job-processor.js';
+import { DelayedError } from 'bullmq';
+import type { Destination } from '../destinations/destination.js';
+import { DestinationNotFoundError, UnknownJobFormatError } from '../errors/delivery.errors.js';
+import { DestinationDisabledError } from '../errors/destination.errors.js';
+import { type BatchJobData, failedRetentionOf, type QueuedBatch } from '../queue/batch-job.js';
+import { readJob } from '../queue/read-job.js';
+import { storedData } from '../queue/shared-bodies.js';
+import type { BatchEnd } from './batch-delivery.js';
+import { leftOf } from './batch-settlement.js';
+import { jobsOfParts } from './divided-batch.js';
+import type { JobInHand, JobProcessorParts } from './job-in-hand.js';
+import { FailedForGood, RetryLater } from './job-outcome.errors.js';
+import { SharedJob } from './shared-job.js';
 
-/** Delivers jobs: those of one batch, and those that several share. */
+/**
+ * How often a worker of another version gets a chance to take a job that this one does not know. It may be one
+ * of many workers.
+ */
+const UNKNOWN_JOB_LOOKS = 100;
+const LONGEST_UNKNOWN_DELAY = 30_000;
+
+/** Delivers a job, and makes the queue keep what is left of it. */
 export class JobProcessor {
-  constructor(
-    private readonly single: BatchProcessor,
-    private readonly shared: SharedJobProcessor,
-    private readonly reporter: DeliveryReporter,
-  ) {}
+  constructor(private readonly parts: JobProcessorParts) {}
 
-  process(job: BatchJob, token: string | undefined, signal: AbortSignal): Promise<void> {
-    const { v, batches } = job.data;
-    if (v !== BATCH_JOB_VERSION) return Promise.reject(this.refusal(v));
-    const [batch] = batches;
-    if (batch === undefined || batches.length > 1) return this.shared.process(job, signal);
-    return this.single.process(job, batch, token, signal);
+  async process(inHand: JobInHand): Promise<void> {
+    const read = readJob(inHand.job.data);
+    if (!('batches' in read)) {
+      if (read instanceof UnknownJobFormatError) await this.leaveToOthers(inHand, read);
+      this.parts.reporter.refused(read);
+      throw FailedForGood.because(read);
+    }
+    const [batch] = read.batches;
+    if (batch === undefined || read.batches.length > 1) {
+      await new SharedJob(inHand, read, this.parts).deliver();
+      return;
+    }
+    const failed = batch.messages.filter((message) => message.failedAt !== undefined);
+    if (failed.length === batch.messages.length) throw FailedForGood.after(failed.length);
+    if (inHand.job.id !== undefined) this.parts.scheduler.returned(batch.destination, inHand.job.id);
+    await this.settle(inHand, read, await this.parts.deliveries.deliver(batch, inHand.job, inHand.signal));
   }
 
-  private refusal(version: unknown): FailedForGood {
-    const error = new UnknownJobFormatError(version);
-    this.reporter.refused(error);
-    return FailedForGood.because(error);
+  /** Makes the queue keep what is left of a job's only batch: put back, or as failed. */
+  private async settle(inHand: JobInHand, data: BatchJobData, end: BatchEnd): Promise<void> {
+    const { batch } = end;
+    if (end.kind === 'unknownDestination') {
+      const error = new DestinationNotFoundError(batch.destination);
+      await this.leaveToOthers(inHand, error);
+      this.parts.reporter.refused(error, [batch]);
+      throw FailedForGood.because(error);
+    }
+    if (end.kind === 'disabled') {
+      const error = new DestinationDisabledError(batch.destination);
+      this.parts.reporter.refused(error, [batch]);
+      throw FailedForGood.because(error);
+    }
+    if (end.kind === 'dropped') {
+      this.parts.reporter.dropped(batch);
+      return;
+    }
+    if (end.kind === 'divided') return this.divide(inHand, end);
+    if (end.kind === 'postponed') return moveToDelayed(inHand, end.until);
+    if (end.kind === 'putBack') return this.putBack(inHand, batch, end.destination, end.until);
+    const { queued, settlement, destination } = end;
+    let left = leftOf(batch, settlement);
+    if (left !== undefined && isChanged(end)) {
+      left = await this.parts.deleted.strip(left, inHand.job);
+      if (left !== undefined) await inHand.job.updateData(storedData({ ...data, batches: [left] }));
+    }
+    this.parts.reporter.settled(queued, left, settlement);
+    if (left === undefined) return;
+    const { unsettled, retried, deferred, dueAt } = settlement;
+    const open = unsettled.length + retried.length + deferred.length;
+    if (retried.length === 0 && open > 0) {
+      return this.putBack(inHand, left, destination, dueAt ?? Date.now());
+    }
+    if (dueAt !== undefined) throw new RetryLater(dueAt, open);
+    throw FailedForGood.after(left.messages.length);
   }
+
+  /** Puts the parts of a job back. A crash in between repeats messages, and loses none. */
+  private async divide({ job }: JobInHand, { destination, parts }: DividedBatch): Promise<void> {
+    const jobs = jobsOfParts(String(job.id), failedRetentionOf(job.opts), parts);
+    await this.parts.queue.putBack(jobs);
+    this.parts.scheduler.putBackAll(destination, jobs);
+  }
+
+  /** Puts a job back that was not tried. It may be promoted before it is due. */
+  private async putBack(
+    inHand: JobInHand,
+    batch: QueuedBatch,
+    destination: Destination,
+    until: number,
+  ): Promise<never> {
+    const { id } = inHand.job;
+    const isTimed = batch.notBefore !== undefined && batch.notBefore >= until;
+    if (id !== undefined && !isTimed && !inHand.signal.aborted) {
+      this.parts.scheduler.putBack(destination, { id, messages: batch.messages.length, dueAt: until });
+    }
+    return moveToDelayed(inHand, until);
+  }
+
+  /**
+   * Puts a job back for a worker that knows it; during a deploy there may be one. Returns once the job has
+   * waited long enough.
+   */
+  private async leaveToOthers(
+    inHand: JobInHand,
+    error: DestinationNotFoundError | UnknownJobFormatError,
+  ): Promise<void> {
+    const { unknownJobTimeout, reporter } = this.parts;
+    const { job } = inHand;
+    const now = Date.now();
+    const since = unknownSince(job.progress) ?? now;
+    if (now - since >= unknownJobTimeout) return;
+    // Not stored in the data: data in a newer format is not ours to write.
+    if (since === now) await job.updateProgress({ unknownSince: now });
+    reporter.leftToOthers(
+      error instanceof DestinationNotFoundError
+        ? `no destination with the id ${JSON.stringify(error.destination)}`
+        : 'no reader for the format of a job, which a newer version of nestjs-analytics has written',
+      unknownJobTimeout,
+    );
+    const delay = Math.min(unknownJobTimeout / UNKNOWN_JOB_LOOKS, LONGEST_UNKNOWN_DELAY);
+    await moveToDelayed(inHand, now + Math.ceil(delay));
+  }
+}
+
+type DividedBatch = Extract<BatchEnd, { kind: 'divided' }>;
+
+/** Whether the queue's copy of a batch is out of date. Most batches that are held back have not changed. */
+function isChanged({ queued, settlement }: Extract<BatchEnd, { kind: 'settled' }>): boolean {
+  const isUntouched = settlement.deferred.length + settlement.unsettled.length === queued.messages.length;
+  return (
+    !isUntouched || queued.firstAttemptAt !== settlement.firstAttemptAt || queued.notBefore !== undefined
+  );
+}
+
+/** Puts a job back without counting an attempt. */
+async function moveToDelayed({ job, token }: JobInHand, until: number): Promise<never> {
+  await job.moveToDelayed(until, token);
+  throw new DelayedError();
+}
+
+function unknownSince(progress: unknown): number | undefined {
+  if (typeof progress !== 'object' || progress === null || !('unknownSince' in progress)) return undefined;
+  return typeof progress.unknownSince === 'number' ? progress.unknownSince : undefined;
 }

@@ -1,42 +1,44 @@
-/** When a batch was first tried, and for how long it may be. */
+/** When a batch was first tried, and for how long it may be retried. */
 export interface RetryWindow {
-  /** When the first attempt began, or it was first put off, in milliseconds since the epoch. */
+  /** When the first attempt began or the batch was first put off, in milliseconds since the epoch. */
   firstAttemptAt: number;
   /** Milliseconds from then on during which it is retried. */
   retryWindow: number;
 }
 
-/** A batch's place between its attempts; times in milliseconds since the epoch. */
+/** The state of a batch between two attempts. Times are in milliseconds since the epoch. */
 export interface RetryState extends RetryWindow {
   /** The attempt that just failed, from 1. */
   attempt: number;
   /** When that attempt began. */
   startedAt: number;
   now: number;
-  /** What the receiver asked for with `Retry-After`, in milliseconds from now. */
+  /** The delay that the receiver asked for with `Retry-After`, in milliseconds from now. */
   retryAfter?: number | undefined;
 }
 
-/** The first delay is this share of the window: 5 s of 4 hours. */
+/** The first delay as a share of the window: 5 s of 4 hours. */
 const FIRST_DELAY_SHARE = 1 / 2_880;
-/** The longest delay is this share of the window: 30 minutes of 4 hours. */
+/** The longest delay as a share of the window: 30 minutes of 4 hours. */
 const LONGEST_DELAY_SHARE = 1 / 8;
-/** The last attempt is placed this share of the window before its end: a second of 4 hours. */
+/** The last attempt comes this share of the window before its end: one second of 4 hours. */
 const LAST_ATTEMPT_SHARE = 1 / 14_400;
-/** Delays vary by this share in both directions, so that what failed together is not retried together. */
+/**
+ * Delays vary by this share in both directions, so that messages that failed together are not retried
+ * together.
+ */
 const JITTER = 0.2;
 
-/** When the last attempt is due: just before the end of the window. An attempt from then on is the last. */
+/** When the last attempt is due: just before the end of the window. Any attempt from then on is the last. */
 export function lastAttemptAt({ firstAttemptAt, retryWindow }: RetryWindow): number {
   return firstAttemptAt + Math.floor(retryWindow * (1 - LAST_ATTEMPT_SHARE));
 }
 
 /**
- * When a batch is tried again, in milliseconds since the epoch; `undefined` when its window is over.
- *
- * The delays double from 1/2880 of the window (5 s of 4 hours) up to an eighth of it (30 minutes), each
- * varied by 20 %: about 17 attempts in 4 hours. `Retry-After` is a floor. The last attempt is placed
- * just before the end of the window and always made, also when the process was away at that moment.
+ * When a batch is tried again, in milliseconds since the epoch; `undefined` if its window is over. The delays
+ * double from 1/2880 of the window (5 s of 4 hours) up to an eighth of it (30 minutes), each varied by 20 %:
+ * about 17 attempts in 4 hours. `Retry-After` is a lower bound. The last attempt comes just before the end of
+ * the window. It is always made, even if the process was away at that moment.
  */
 export function nextAttemptAt(state: RetryState, random: () => number = Math.random): number | undefined {
   const { attempt, startedAt, now, retryWindow, retryAfter = 0 } = state;
@@ -46,4 +48,34 @@ export function nextAttemptAt(state: RetryState, random: () => number = Math.ran
   const delay = Math.min(growing, retryWindow * LONGEST_DELAY_SHARE);
   const jittered = Math.ceil(delay * (1 - JITTER + 2 * JITTER * random()));
   return Math.max(Math.min(now + Math.max(jittered, retryAfter), last), now + 1);
+}
+
+/** What is known of a batch that was tried or put off before. */
+export interface WaitingBatch {
+  firstAttemptAt: number;
+  /** When it was due, if its last attempt recorded that. */
+  notBefore?: number;
+  messages: readonly { outcomes: readonly { at: number }[] }[];
+}
+
+/**
+ * When the first attempt of a batch counts as made. Its window stands still while there is no worker. If the
+ * window ended more than an eighth of its length before this worker started, the batch gets the rest of the
+ * window that it had at its last attempt, and at least an eighth.
+ *
+ * @param startedAt when this worker was started, in milliseconds since the epoch
+ */
+export function resumedWindow(
+  batch: WaitingBatch,
+  { retryWindow }: { retryWindow: number },
+  startedAt: number,
+  now: number,
+): number {
+  const { firstAttemptAt, notBefore = firstAttemptAt, messages } = batch;
+  const share = retryWindow * LONGEST_DELAY_SHARE;
+  if (startedAt - lastAttemptAt({ firstAttemptAt, retryWindow }) <= share) return firstAttemptAt;
+  const attempts = messages.flatMap(({ outcomes }) => outcomes.map(({ at }) => at));
+  const lastSeen = Math.max(notBefore, ...attempts);
+  const rest = Math.max(retryWindow - (lastSeen - firstAttemptAt), share);
+  return now - (retryWindow - rest);
 }

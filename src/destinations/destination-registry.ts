@@ -1,17 +1,57 @@
 import type { Destination } from './destination.js';
 
+/** What is told of a destination to those who may ask. */
+export interface DestinationProfile {
+  /** Whose it is; `undefined` for the application's own. */
+  tenant: string | undefined;
+  /** The origin of the URL that an outcome names by its hash; `undefined` if the destination has it no longer. */
+  originOf: (urlHash: string) => string | undefined;
+}
+
+/** Destinations that are looked up while the application runs. */
+export interface DestinationLookup {
+  /** Rejects if it cannot be told now. */
+  find(id: string): Promise<Destination | 'deleted' | undefined>;
+  /** The same without its secrets, so also if they cannot be decrypted. */
+  profile(id: string): Promise<DestinationProfile | undefined>;
+}
+
 /**
- * Finds destinations by their id. Asynchronous and the only place to look one up, so that destinations
- * can also come from a store.
+ * Finds destinations by their id: first those of the options, then those that are looked up. This is the only
+ * place to find one.
  */
 export class DestinationRegistry {
-  private readonly destinations: ReadonlyMap<string, Destination>;
+  private readonly destinations: Map<string, Destination>;
 
-  constructor(destinations: readonly Destination[]) {
+  constructor(
+    destinations: readonly Destination[],
+    private readonly others?: DestinationLookup,
+  ) {
     this.destinations = new Map(destinations.map((destination) => [destination.id, destination]));
   }
 
-  find(id: string): Promise<Destination | undefined> {
-    return Promise.resolve(this.destinations.get(id));
+  add(destination: Destination): void {
+    this.destinations.set(destination.id, destination);
+  }
+
+  /** Rejects if it cannot be told now. `deleted`: messages for it are dropped. */
+  lookUp(id: string): Promise<Destination | 'deleted' | undefined> {
+    const known = this.destinations.get(id);
+    if (known !== undefined || this.others === undefined) return Promise.resolve(known);
+    return this.others.find(id);
+  }
+
+  /** Rejects if it cannot be told now. */
+  profile(id: string): Promise<DestinationProfile | undefined> {
+    const known = this.destinations.get(id);
+    if (known === undefined) return this.others?.profile(id) ?? Promise.resolve(undefined);
+    const originOf = (urlHash: string): string | undefined =>
+      known.origins.find((origin) => origin === known.origin(urlHash));
+    return Promise.resolve({ tenant: undefined, originOf });
+  }
+
+  async find(id: string): Promise<Destination | undefined> {
+    const found = await this.lookUp(id);
+    return found === 'deleted' ? undefined : found;
   }
 }

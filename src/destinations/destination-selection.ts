@@ -1,14 +1,56 @@
 import type { Integrations } from '../messages/message.types.js';
 
 /**
- * Whether a message is meant for a destination. All are, unless `All: false` leaves only those whose own
- * key says so; an own key decides before `All`. An options object says yes.
+ * Whether a message is meant for a destination. It is meant for all of them, unless `All: false` limits it to
+ * those whose own key enables them. A destination's own key takes precedence over `All`, and its id over its
+ * name. An options object counts as `true`.
  *
- * @param destinationName compared with case
+ * @param name case-sensitive
+ * @param id case-sensitive; an id that differs from the name only in case is ignored
  */
-export function isEnabledFor(integrations: Integrations, destinationName: string): boolean {
-  // Own keys only: every object inherits a `constructor`, and a destination may be named so.
-  const own = Object.hasOwn(integrations, destinationName) ? integrations[destinationName] : undefined;
+export function isEnabledFor(integrations: Integrations, name: string, id = name): boolean {
+  const byId = ownFlag(integrations, id);
+  const own = byId !== undefined && isKey(id, name) ? byId : ownFlag(integrations, name);
   if (own !== undefined) return own !== false;
   return !(Object.hasOwn(integrations, 'All') && integrations.All === false);
+}
+
+/** Whether a rule that excludes some destinations, by name or id, excludes this one. */
+export function isNamedIn(keys: readonly string[], name: string, id: string): boolean {
+  return keys.includes(name) || (isKey(id, name) && keys.includes(id));
+}
+
+/** All keys that select a destination. They are used to find keys that select nothing. */
+export class DestinationKeys {
+  private readonly keys: Set<string>;
+
+  constructor(destinations: readonly { readonly name: string; readonly id: string }[]) {
+    this.keys = new Set(['All']);
+    for (const { name, id } of destinations) {
+      this.keys.add(name);
+      if (isKey(id, name)) this.keys.add(id);
+    }
+  }
+
+  has(key: string): boolean {
+    return this.keys.has(key);
+  }
+
+  /** The key that differs from this one only in case. */
+  similarTo(key: string): string | undefined {
+    return [...this.keys].find((known) => known.toLowerCase() === key.toLowerCase());
+  }
+}
+
+/** Own keys only: every object inherits a `constructor`, and a destination may have that name. */
+function ownFlag(integrations: Integrations, key: string): boolean | object | undefined {
+  return Object.hasOwn(integrations, key) ? integrations[key] : undefined;
+}
+
+/**
+ * The id of a single destination is `webhooks` by default. That is its name in the wrong case, so it is no
+ * key.
+ */
+function isKey(id: string, name: string): boolean {
+  return id === name || (id.toLowerCase() !== name.toLowerCase() && id !== 'All');
 }

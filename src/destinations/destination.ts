@@ -1,74 +1,76 @@
-/** Failures in a row after which a URL counts as down: it is left alone, and its owner is told. */
-export const FAILURES_UNTIL_DOWN = 5;
+import type { OutcomeClass, QueuedMessage, UrlOutcome } from '../queue/batch-job.js';
 
-/** What an attempt at one URL came to: settled well, worth another attempt, or settled for good. */
-export type OutcomeClass = 'delivered' | 'retry' | 'permanent';
-
-/** What one URL answered to the latest attempt of one message. */
-export interface UrlOutcome {
-  /** A hash of the URL: URLs may carry secrets, so they are never stored. */
-  url: string;
-  class: OutcomeClass;
-  /** Status of the response, when there was one. */
-  status?: number;
-  /** Code of the error, when there was no response: `TIMEOUT`, `ECONNREFUSED`, … */
-  error?: string;
-  /** The first bytes of the response body, as text. */
-  excerpt?: string;
-  /** Which attempt of the message at this URL this was, from 1. */
-  attempt: number;
-  /** When the attempt began, in milliseconds since the epoch. */
-  at: number;
-  /** How long the attempt took, in milliseconds. */
-  duration: number;
-}
-
-/** A message as the queue carries it: serialised once, with what the URLs answered so far. */
-export interface QueuedMessage {
-  /** The messageId. */
-  id: string;
-  /** The exact bytes to send, as the JSON text that was made at the call. */
-  body: string;
-  outcomes: UrlOutcome[];
-}
-
-/** What an attempt of a whole message came to, over all its URLs. */
+/** The result of an attempt of a whole message, over all its URLs. */
 export interface DeliveryResult {
-  /** `deferred`: no URL could be tried now, and one may be later; that is no attempt. */
+  /** `deferred`: no URL could be tried now, and one may be later. That is no attempt. */
   class: OutcomeClass | 'deferred';
   /** The latest outcome of every URL that was ever tried, this attempt's included. */
   outcomes: UrlOutcome[];
   /** The largest `Retry-After` of this attempt, in milliseconds from its answer. */
   retryAfter?: number;
-  /** For a deferred message: milliseconds after which it is worth trying. */
+  /** For a deferred message: milliseconds until the next try is worthwhile. */
   wait?: number;
 }
 
 /** The circumstances of an attempt. */
-export interface DeliveryAttempt {
-  /** Nothing comes after it, so it is made at every URL that is left, even at one that seems down. */
+export interface AttemptTerms {
+  /** No attempt comes after this one, so it is made even at a URL that seems to be down. */
   isLast: boolean;
-  /** Aborted when the process shuts down: what is not settled then is reported as `undefined`. */
+  /** When the messages were first tried or put off, in milliseconds since the epoch. */
+  firstAttemptAt: number;
+  /** Aborted when the process shuts down. Unsettled messages then have no result. */
   signal: AbortSignal;
-  /** Called whenever a message is settled, so that a destination that moves is told from one that hangs. */
-  onSettled: () => void;
+}
+
+/**
+ * Called once, with the result of each message, in their order: `undefined` for those that the signal ended
+ * before they were settled.
+ */
+export type SettleMessages = (results: readonly (DeliveryResult | undefined)[]) => void;
+
+/** What became of the messages of an attempt. */
+export interface AttemptSummary {
+  delivered: readonly unknown[];
+  /** Messages that failed for good. */
+  failed: readonly QueuedMessage[];
 }
 
 /** Where messages are delivered to. The queue's jobs name it by its `id`. */
 export interface Destination {
   readonly id: string;
-  /** The name that `integrations` knows it by. */
+  /** The name that `integrations` uses for it. */
   readonly name: string;
   /** Milliseconds from the first attempt during which a message is retried. */
   readonly retryWindow: number;
+  /** The largest number of messages in one call of `deliver`: 1 if each message is a request of its own. */
+  readonly requestSize: number;
+  /** The origins that a call of `deliver` connects to: one entry for each URL. */
+  readonly origins: readonly string[];
+  /**
+   * Requests a second, over all processes. Only for a destination whose messages are requests of their own.
+   * @default no limit
+   */
+  readonly rateLimit?: number | undefined;
+  /** Whether nothing may be sent to it now, so that its messages are kept. @default false */
+  readonly isDisabled?: boolean;
   /** The origin of the URL that an outcome names by its hash: enough for a log, and never a secret. */
   origin(urlHash: string): string;
   /**
-   * Delivers the messages of a batch. Never rejects; resolves to what each came to, in their order:
-   * `undefined` for those that the signal ended before they were settled.
+   * Milliseconds until a message is worth sending; 0 if it can be sent now.
+   *
+   * @param now milliseconds since the epoch
    */
-  deliver(
-    messages: readonly QueuedMessage[],
-    attempt: DeliveryAttempt,
-  ): Promise<(DeliveryResult | undefined)[]>;
+  heldBack(now: number): number;
+  /**
+   * The result of a message whose window is over, if requests of other messages have shown that its URLs are
+   * down: they count as its last attempt. `undefined` if the message has to be sent once more.
+   *
+   * @param firstAttemptAt as in `AttemptTerms`
+   * @param now milliseconds since the epoch
+   */
+  lastResult(message: QueuedMessage, firstAttemptAt: number, now: number): DeliveryResult | undefined;
+  /** Called after each attempt. */
+  attempted?(attempt: AttemptSummary): void;
+  /** Sends at most `requestSize` messages to every URL that each of them has left. Never throws. */
+  deliver(messages: readonly QueuedMessage[], terms: AttemptTerms, settle: SettleMessages): void;
 }

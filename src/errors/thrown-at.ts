@@ -1,8 +1,8 @@
 import { types } from 'node:util';
 
 /**
- * The kind of what the application's code threw, and where: not its text, which may hold what is being
- * sent.
+ * The kind of error that the application's code threw, and where. The error's text is left out, since it may
+ * hold data that is being sent.
  */
 export function thrownAt(error: unknown): string {
   if (!types.isNativeError(error)) return `a value of type ${typeof error}`;

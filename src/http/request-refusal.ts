@@ -1,11 +1,14 @@
-/** A request to the tracking API is not taken: the status, and what its sender can do about it. */
+/** Statuses that a refused request is answered with. */
+export type RefusalStatus = 400 | 401 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 500 | 501 | 503;
+
+/** Refuses an HTTP request, with its status and what the sender can do about it. */
 export class RequestRefusal extends Error {
   /**
    * @param code stable identifier of the reason, as it stands in the answer
-   * @param retryAfter milliseconds after which it is worth sending again
+   * @param retryAfter milliseconds after which the sender should try again
    */
   constructor(
-    readonly status: 400 | 401 | 413 | 429 | 503,
+    readonly status: RefusalStatus,
     readonly code: string,
     message: string,
     readonly retryAfter?: number,

@@ -1,7 +1,7 @@
 /**
- * The events of the application and their properties, by declaration merging. Once one is declared,
- * `track()` and `@Track` complete their names, check their properties and refuse others; while none is,
- * any name with any properties is taken.
+ * The application's events and their properties, by declaration merging. Once an event is declared, `track()`
+ * and `@Track` complete event names, check their properties and reject others. While none is declared, any
+ * name with any properties is accepted.
  *
  * @example
  * declare module 'nestjs-analytics' {
@@ -13,26 +13,27 @@
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- an interface, as applications extend it
 export interface AnalyticsEvents {}
 
-/** Name of an event: of a declared one, where there are any. */
+/** Name of an event: one of the declared ones, if there are any. */
 export type EventName = [keyof AnalyticsEvents] extends [never]
   ? string
   : Extract<keyof AnalyticsEvents, string>;
 
-/** The properties that were declared for an event; any object, where none were. */
+/** The declared properties of an event, or any object if none are declared. */
 export type EventProperties<E extends EventName> = E extends keyof AnalyticsEvents
   ? AnalyticsEvents[E]
   : object;
 
-/** Whether a call without properties is right for an event. */
-export type TakesNoProperties<E extends EventName> =
-  Partial<EventProperties<E>> extends EventProperties<E> ? true : false;
+/** Whether an event may be tracked without properties. */
+export type TakesNoProperties<E extends EventName> = NoProperties extends EventProperties<E> ? true : false;
+
+type NoProperties = { [K in never]: K };
 
 /** Names of the events that need no properties. */
 export type PlainEventName = {
   [E in EventName]: TakesNoProperties<E> extends true ? E : never;
 }[EventName];
 
-/** The fields of `track` that an event decides. */
+/** The fields of `track` that depend on the event. */
 export type EventParams = {
   [E in EventName]: TakesNoProperties<E> extends true
     ? { event: E; properties?: EventProperties<E> | undefined }

@@ -1,4 +1,4 @@
-import { InvalidMessageError } from '../errors/invalid-message.error.js';
+import { InvalidMessageError } from '../errors/message.errors.js';
 import { buildMessage, isMessageType, MESSAGE_TYPES } from './message-builders.js';
 import { integrationsOf, objectOf, requiredMessageId, unexpected } from './message-checks.js';
 import type { AnalyticsMessage } from './message.types.js';
@@ -6,9 +6,8 @@ import { toTimestamp } from './timestamp.js';
 import { isJsonObject } from './value-kind.js';
 
 /**
- * Checks a complete message again, after code of the application had it in hand, and brings it back to its
- * form: the timestamp normalised, unknown fields left out. Nothing is stamped: an id or a time that is gone
- * is an error.
+ * Checks a complete message again after application code has handled it, and normalises it: the timestamp is
+ * converted, unknown fields are dropped. Nothing is filled in: a missing id or timestamp is an error.
  *
  * @throws {InvalidMessageError} naming the first field that is missing or wrong
  */

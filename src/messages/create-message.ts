@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { InvalidMessageError } from '../errors/invalid-message.error.js';
+import { InvalidMessageError } from '../errors/message.errors.js';
 import { buildMessage, type MessageOf } from './message-builders.js';
 import { integrationsOf, isAbsent, objectOf, requiredMessageId } from './message-checks.js';
 import type { MessageParams } from './message-params.types.js';
@@ -8,13 +8,13 @@ import { timestampNow, toTimestamp } from './timestamp.js';
 import { describeKind, isJsonObject } from './value-kind.js';
 
 /**
- * Makes the message of a call: checks what was given, which in JavaScript may be anything, and stamps it
- * with an id and a time where it has none. Unknown fields are ignored. The message and its context,
- * integrations, properties and traits are new objects; what lies deeper is still the caller's.
+ * Makes the message of a call: checks the fields, which untyped code may set to anything, and adds an id and
+ * a timestamp if they are missing. Unknown fields are ignored. The message and its context, integrations,
+ * properties and traits are new objects; deeper objects are still the caller's.
  *
  * A `delete` takes neither a `messageId` nor a `context`.
  *
- * @param baseContext merged under the context that was given, one level deep
+ * @param baseContext merged under the given context, one level deep
  * @throws {InvalidMessageError} naming the first field that is missing or wrong
  */
 export function createMessage<T extends MessageType>(
@@ -23,7 +23,7 @@ export function createMessage<T extends MessageType>(
   baseContext: JsonObject,
 ): MessageOf<T> {
   const fields = fieldsOf(type, params);
-  // A delete is sent once for each source: with one id for all, receivers would drop all but the first.
+  // A delete is sent once for each source. With one id for all, receivers would drop all but the first.
   const isDelete = type === 'delete';
   return buildMessage(type, fields, {
     messageId: isDelete || isAbsent(fields.messageId) ? randomUUID() : requiredMessageId(fields),

@@ -1,11 +1,11 @@
-import { InvalidMessageError } from '../errors/invalid-message.error.js';
+import { InvalidMessageError } from '../errors/message.errors.js';
 import { isGiven, objectOf, optionalString, requiredString } from './message-checks.js';
 import type { AnalyticsMessage, Integrations, JsonObject, MessageType } from './message.types.js';
 
-/** The message that a type of call makes. */
+/** The message that each type of call makes. */
 export type MessageOf<T extends MessageType> = Extract<AnalyticsMessage, { type: T }>;
 
-/** What a message is stamped with, whatever its type. */
+/** The fields that every message gets, whatever its type. */
 export interface MessageStamp {
   messageId: string;
   timestamp: string;
@@ -18,8 +18,8 @@ type MessageBuilders = {
 };
 
 /**
- * The fields of each type, each checked as it is taken; what is not named here is not sent. The stamp is
- * written out in each: a spread in the middle of a literal costs more than all of the rest.
+ * The fields of each type, each checked as it is read. Fields not named here are not sent. The common fields
+ * are written out in each: a spread in the middle of a literal costs more than all of the rest.
  */
 const BUILDERS: MessageBuilders = {
   identify: (fields, stamp) => ({
@@ -94,20 +94,21 @@ const BUILDERS: MessageBuilders = {
     timestamp: stamp.timestamp,
     context: stamp.context,
     integrations: stamp.integrations,
-    userId: requiredString(fields, 'userId'),
+    // In the form in which messages are sent, so that the user's messages are found by it.
+    userId: requiredString(fields, 'userId').toWellFormed(),
   }),
 };
 
-/** The types of messages, in the order in which an error text lists them. */
+/** The types of messages, in the order in which error messages list them. */
 export const MESSAGE_TYPES = Object.keys(BUILDERS);
 
-/** Whether a value names a type of message. */
+/** Whether a value is a type of message. */
 export function isMessageType(value: unknown): value is MessageType {
   return typeof value === 'string' && Object.hasOwn(BUILDERS, value);
 }
 
 /**
- * Builds a message of a type from fields that may be anything.
+ * Builds a message of a type from unchecked fields.
  *
  * @throws {InvalidMessageError} naming the first field that is missing or wrong
  */

@@ -1,8 +1,8 @@
-import { InvalidMessageError } from '../errors/invalid-message.error.js';
+import { InvalidMessageError } from '../errors/message.errors.js';
 import type { Integrations, JsonObject } from './message.types.js';
-import { describeKind, isJsonObject } from './value-kind.js';
+import { describeKind, isBlank, isJsonObject } from './value-kind.js';
 
-/** It becomes the value of a header, where blanks at the ends would be lost. */
+/** It becomes the value of a header, where leading and trailing blanks would be lost. */
 const MESSAGE_ID = /^(?! )[\x20-\x7e]{1,100}(?<! )$/;
 
 /** Whether a field counts as not given. */
@@ -10,20 +10,20 @@ export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
 
-/** Whether a field of text is given: empty text is not. */
+/** Whether a text field is given. A text that is empty, or only blanks and control characters, is not. */
 export function isGiven(value: unknown): boolean {
-  return !isAbsent(value) && value !== '';
+  return typeof value === 'string' ? !isBlank(value) : !isAbsent(value);
 }
 
-/** A string field that may be absent: `undefined`, `null` and `''` count as absent. */
+/** An optional string field. `undefined`, `null`, `''` and blanks count as absent. */
 export function optionalString(fields: JsonObject, field: string): string | undefined {
   const value = fields[field];
-  if (isAbsent(value) || value === '') return undefined;
+  if (!isGiven(value)) return undefined;
   if (typeof value !== 'string') throw unexpected(field, 'a non-empty string', value);
   return value;
 }
 
-/** A string field that must be given and not empty. */
+/** A required string field, with more than blanks. */
 export function requiredString(fields: JsonObject, field: string): string {
   const value = optionalString(fields, field);
   if (value === undefined) throw unexpected(field, 'a non-empty string', fields[field]);
@@ -31,9 +31,9 @@ export function requiredString(fields: JsonObject, field: string): string {
 }
 
 /**
- * An object field as JSON sees it, `{}` when absent: where it has a `toJSON`, what that returns. It is called
- * here and not again when the message is serialised, so that what was checked is what is sent. A copy one
- * level deep: the caller's object, and its class's `toJSON`, are left behind.
+ * An object field as JSON sees it, `{}` if absent. If it has a `toJSON`, this is what that returns. `toJSON`
+ * is called here and not again when the message is serialised, so that the checked value is the one that is
+ * sent. Returns a copy, one level deep, without the class of the caller's object.
  */
 export function objectOf(fields: JsonObject, field: string): JsonObject {
   const value = fields[field];
@@ -45,7 +45,7 @@ export function objectOf(fields: JsonObject, field: string): JsonObject {
   return json;
 }
 
-/** The `integrations` field, `{}` when absent. */
+/** The `integrations` field, `{}` if absent. */
 export function integrationsOf(fields: JsonObject): Integrations {
   if (isAbsent(fields.integrations)) return {};
   const integrations = objectOf(fields, 'integrations');
@@ -58,7 +58,7 @@ export function integrationsOf(fields: JsonObject): Integrations {
   return integrations;
 }
 
-/** The `messageId` field, which must be given. */
+/** The required `messageId` field. */
 export function requiredMessageId(fields: JsonObject): string {
   const value = fields.messageId;
   if (typeof value !== 'string' || !MESSAGE_ID.test(value)) {
@@ -67,7 +67,7 @@ export function requiredMessageId(fields: JsonObject): string {
   return value;
 }
 
-/** The error for a field that is not what it should be. Names the kind of what was given, never its value. */
+/** The error for a wrong field. Names the kind of the given value, never the value. */
 export function unexpected(field: string, expected: string, value: unknown): InvalidMessageError {
   return new InvalidMessageError(
     field,

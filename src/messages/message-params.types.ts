@@ -13,7 +13,7 @@ export interface CommonParams {
   messageId?: string | undefined;
 }
 
-/** At least one of `userId` and `anonymousId` is given. */
+/** At least one of `userId` and `anonymousId` is required. */
 export type IdentityParams =
   { userId: string; anonymousId?: string | undefined } | { userId?: string | undefined; anonymousId: string };
 
@@ -26,7 +26,7 @@ interface ViewFields {
   name?: string | undefined;
   category?: string | undefined;
   properties?: object | undefined;
-  /** The client specification's name for a page's `properties`; `properties` wins where both name a key. */
+  /** The client specification's name for a page's `properties`. If both have a key, `properties` wins. */
   traits?: object | undefined;
 }
 
@@ -40,7 +40,7 @@ export type AliasParams = CommonParams & { userId: string; previousId: string };
 
 export type DeleteParams = Omit<CommonParams, 'messageId' | 'context'> & { userId: string };
 
-/** What each type of call takes. */
+/** The parameters of each type of call. */
 export interface MessageParams {
   identify: IdentifyParams;
   track: TrackParams;

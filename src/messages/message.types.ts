@@ -1,20 +1,20 @@
-/** The kinds of calls, as they stand in a body's `type`. */
+/** The types of calls, as in a body's `type`. */
 export type MessageType = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete';
 
 /**
- * Which destinations get a message: a destination's name (compared with case) to a boolean. All are
- * enabled by default; `All: false` disables those that are not enabled by their own key. An options
- * object counts as `true`.
+ * Which destinations get a message: maps a destination's name (case-sensitive) to a boolean. All are enabled
+ * by default. `All: false` disables those that their own key does not enable. An options object counts as
+ * `true`.
  */
 export interface Integrations {
   All?: boolean | undefined;
   [destination: string]: boolean | object | undefined;
 }
 
-/** Any JSON object; class instances such as DTOs are welcome, arrays, dates and maps are not. */
+/** Any JSON object. Class instances such as DTOs are accepted; arrays, dates and maps are not. */
 export type JsonObject = Record<string, unknown>;
 
-/** What every message has once it was checked and stamped. */
+/** The fields of every message that was checked. */
 interface StampedMessage {
   messageId: string;
   /** ISO 8601, UTC, milliseconds: `2026-11-21T09:30:00.123Z`. */
@@ -70,6 +70,9 @@ export interface DeleteMessage extends StampedMessage {
   userId: string;
 }
 
-/** A call after its checks: complete, stamped, not yet serialised. What `beforeSend` sees. */
+/**
+ * A call after its checks: complete, with id and timestamp, not yet serialised. This is what `beforeSend`
+ * sees.
+ */
 export type AnalyticsMessage =
   IdentifyMessage | TrackMessage | PageMessage | ScreenMessage | GroupMessage | AliasMessage | DeleteMessage;

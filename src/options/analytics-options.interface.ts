@@ -1,174 +1,209 @@
 import type { ConnectionOptions, PgPool } from 'bullmq';
-import type { EventName } from '../messages/analytics-events.types.js';
-import type { AudienceStore } from '../audiences/audience-store.js';
+import type { AudienceStore } from './audience-store.js';
+import type { ConsoleOptions } from './console-options.interface.js';
+import type { CustomDestination, CustomDestinationClass } from './custom-destination.interface.js';
+import type { DestinationsOptions } from './destinations-options.interface.js';
 import type { AnalyticsMessage, Integrations } from '../messages/message.types.js';
-import type { OnViolation } from '../tracking/event-schemas.js';
-import type { IdentityResolver, RequestContextMode } from '../tracking/request-context.types.js';
-import type { StandardSchema } from '../tracking/standard-schema.types.js';
+import type { OutboxOptions } from './outbox-options.interface.js';
+import type { IdentityResolver, RequestContextMode } from './request-context.types.js';
+import type { EventSchemas, OnViolation } from './standard-schema.types.js';
+import type { MetricsOptions, TracingOptions } from './telemetry-options.interface.js';
+import type { WebhooksOptions } from './webhooks-options.interface.js';
 
 /** A source of messages: a web site, a mobile app, a server. */
 export interface SourceOptions {
-  /** Unique name, as destinations and `AnalyticsService.source(name)` use it. */
+  /** Unique name, used by destinations and `AnalyticsService.source(name)`. */
   name: string;
-  /** The key that names this source to clients; unique. */
+  /** The key that identifies this source to clients; unique. */
   writeKey: string;
-  /** `false` drops what this source takes, after its checks. @default true */
+  /** `false` drops the messages of this source after their checks. @default true */
   enabled?: boolean;
   /**
-   * Keeps `track` calls from destinations, by the name of the event: `false` from all of them, a map from
-   * those that are `false` in it. What is kept from all that it was meant for is counted: see `usage()`.
+   * Keeps `track` calls from destinations, by the name of the event: `false` keeps it from all of them, a map
+   * from those that are `false` in it. A call that is kept from all of its destinations is counted: see
+   * `usage()`.
    *
    * @default everything passes
    * @example { 'Debug Event': false, 'Order Completed': { Webhooks: false } }
    */
   schema?: Record<string, boolean | Record<string, boolean>>;
-}
-
-/** Signing as the specification Standard Webhooks has it: https://www.standardwebhooks.com. */
-export interface StandardWebhooksOptions {
   /**
-   * `whsec_` and 24 to 64 random bytes in base64. The prefix may be left out; what is left is read as base64
-   * all the same. Of several, up to 5, each signs: the new one and the old one while receivers change over.
+   * The tenant whose events the source's messages are, whatever they say themselves: for a write key that a
+   * customer was given. @default as the option `destinations.tenant` says
    */
-  secret: string | string[];
-}
-
-/** One webhooks destination: up to five URLs that get every message as a signed `POST`. */
-export interface WebhooksOptions {
-  /** Name of the destination in the queue; required and unique in an array. @default 'webhooks' */
-  id?: string;
-  /** 1 to 5 absolute `http:` or `https:` URLs, without user name and password. */
-  urls: string[];
-  /** At most 5 static headers, added to every request. */
-  headers?: Record<string, string>;
-  /** Signs every request: `X-Signature`, HMAC-SHA1 in hex over the bytes of the body. @default unsigned */
-  sharedSecret?: string;
-  /**
-   * Signs every request as Standard Webhooks has it as well, with `webhook-timestamp` and
-   * `webhook-signature`. @default without
-   */
-  standardWebhooks?: StandardWebhooksOptions;
-  /** `false` switches the destination off: nothing new is queued for it. @default true */
-  enabled?: boolean;
-  /** Names of the sources that are connected to it. @default all */
-  sources?: string[];
-  /** Milliseconds for DNS, connect, TLS, request and response together. @default 5000 */
-  timeout?: number;
-  /** Milliseconds after the first attempt during which a message is retried. @default 14400000 (4 hours) */
-  retryWindow?: number;
-  /** Statuses that are worth another attempt. @default ['5xx', 408, 425, 429] */
-  retryStatuses?: (number | '5xx')[];
-  /**
-   * Milliseconds that a message which failed for good is kept at least: the longest of all destinations
-   * counts for each. @default 604800000 (7 days)
-   */
-  failedRetention?: number;
-  /** Allows requests to loopback, private and other non-public addresses. @default false */
-  allowPrivateNetwork?: boolean;
+  tenant?: string;
 }
 
 /** A database embedded in this process. */
 export interface EmbeddedConnection {
   embedded: {
-    /** Folder of the database; `memory://` keeps nothing. @default '.analytics' */
+    /**
+     * Folder of the database; `memory://` keeps nothing.
+     *
+     * @default '.analytics', or `memory://` if `NODE_ENV` is `test`
+     */
     dataDir?: string;
+    /**
+     * What queued messages survive: with `'disk'` a power cut, since every write waits for the disk; with
+     * `'process'` only a crash of the process, which is faster where the disk is slow. @default 'disk'
+     */
+    durability?: 'disk' | 'process';
   };
 }
 
 /**
- * Where the queue lives: a `redis://`, `rediss://` or `postgres://` URL, ioredis options or an ioredis
- * client (it is duplicated, never closed), a `pg` Pool (its settings are used, not its connections), or
- * the embedded database.
+ * Where the queue lives: a `redis://`, `rediss://` or `postgres://` URL, ioredis options, an ioredis client
+ * (duplicated, never closed), a `pg` Pool (only its settings are used), or the embedded database.
  */
 export type AnalyticsConnection = string | ConnectionOptions | PgPool | EmbeddedConnection;
 
-/** What the calls of audiences and computed traits are like, and where their state is kept. */
+/** Defaults for the calls of audiences and computed traits, and where their state is kept. */
 export interface AudiencesOptions {
   /** Name of the source that the calls come from, unless a call names another. @default the first source */
   source?: string;
   /** Which destinations get the calls, unless a call says otherwise. @default all */
   integrations?: Integrations;
-  /** Keeps who is in which audience. @default beside the queue, in its database */
+  /** Stores who is in which audience. @default beside the queue, in its database */
   store?: AudienceStore;
 }
 
-/** Options of `AnalyticsModule.forRoot`. */
-export interface AnalyticsModuleOptions {
-  /** The short form of `sources` with one source, named `default`. One of the two is required. */
-  writeKey?: string;
-  /** The sources of this application; `AnalyticsService` speaks for the first. */
-  sources?: SourceOptions[];
+/** Options of `AnalyticsModule.forRoot`, and what the factory of `forRootAsync` returns. */
+export type AnalyticsModuleOptions = ModuleSettings & (OneSource | SeveralSources);
+
+/** The short form of one source, which is named `default`. */
+interface OneSource {
+  /** The key that identifies this application's only source to clients: any text that is not empty. */
+  writeKey: string;
+  sources?: undefined;
+}
+
+interface SeveralSources {
+  writeKey?: undefined;
+  /** The sources of this application, at least one. `AnalyticsService` uses the first one. */
+  sources: SourceOptions[];
+}
+
+interface ModuleSettings {
   /** Where messages are delivered. @default none */
   webhooks?: WebhooksOptions | WebhooksOptions[];
+  /** Destinations at run time, which `DestinationsService` adds and changes. @default none */
+  destinations?: DestinationsOptions;
+  /**
+   * Destinations in the application's own code: a warehouse, a bus, a file. If a module of the application
+   * provides a class, its instance is used; else one is made, from providers that are global or imported
+   * beside `useFactory`. @default none
+   */
+  customDestinations?: (CustomDestination | CustomDestinationClass)[];
+  /**
+   * Serves a page on which destinations are managed, and what became of their events is shown. Needs
+   * `destinations`. @default none
+   */
+  console?: ConsoleOptions;
   /**
    * Base URL of another application's tracking API, such as `https://events.example.com`: batches go to its
-   * `/v1/batch` with the write key of their source instead of to `webhooks` here, and are retried for four
+   * `/v1/batch`, with the write key of their source, instead of to `webhooks` here. They are retried for four
    * hours. It may be in a private network. @default none
    */
   endpoint?: string;
-  /** The queue. @default the host application's BullMQ connection, else the embedded database */
+  /**
+   * The queue. It is not opened if `enabled` is `false`, or without a destination.
+   *
+   * @default the host application's BullMQ connection, else the embedded database
+   */
   connection?: AnalyticsConnection;
   /** Number of messages that triggers a flush; 1 sends each at once. @default 20 */
   flushAt?: number;
-  /** The longest that a message waits for a flush, in milliseconds. @default 5000 */
+  /** The longest time that a message waits for a flush, in milliseconds. @default 5000 */
   flushAfter?: number;
-  /** Bound of the memory buffer while the queue cannot take more, in bytes. @default 67108864 (64 MiB) */
+  /** Limit of the memory buffer while the queue cannot take more, in bytes. @default 67108864 (64 MiB) */
   maxBufferedBytes?: number;
-  /** Batches that this process delivers at once. @default 16 */
+  /**
+   * How much this process delivers at once: `concurrency` × `connections` requests over all destinations. An
+   * idle destination may always send one.
+   *
+   * @default 16
+   */
   concurrency?: number;
   /** Sockets per origin. @default 64 */
   connections?: number;
   /** How long a shutdown may wait for work in flight, in milliseconds. @default 10000 */
   shutdownTimeout?: number;
+  /**
+   * How long a job that this process does not know is left to other workers before it fails for good: its
+   * destination or its format belongs to another version of the application. In milliseconds; 0 fails it at
+   * once. @default 600000 (10 minutes)
+   */
+  unknownJobTimeout?: number;
   /** Merged under every message's context. @default {} */
   context?: object;
   /**
-   * Sees each message last; returns it changed, or `null` to drop it. Synchronous; what it returns is
-   * checked again, and if it throws, the message is dropped and counted. @default none
+   * Sees each message last, and returns it, changed or not, or `null` to drop it. Synchronous. The returned
+   * message is checked again. If the hook throws, the message is dropped and counted. @default none
    */
   beforeSend?: (message: AnalyticsMessage) => AnalyticsMessage | null;
   /**
-   * Tells who a request comes from, for the decorators that do not say it themselves. Synchronous; asked
-   * when a message is recorded, after the guards.
+   * Identifies the user of a request, for decorators that do not do so themselves. Synchronous; called when a
+   * message is recorded, after the guards. A key that it leaves out has its default. If it returns
+   * `undefined`, the request has no identity.
    *
-   * @default `id` or `sub` of the request's `user`; an anonymous id from the header `x-anonymous-id` or the
-   *   cookie `ajs_anonymous_id`
+   * @default `defaultIdentity`: `id`, `userId` or `sub` of the request's `user`; an anonymous id from the
+   *   header `x-anonymous-id` or the cookie `ajs_anonymous_id`
    */
   identity?: IdentityResolver;
   /**
-   * Where messages get `ip`, `userAgent`, `locale` and `page` of the request being handled under their
-   * context: in decorated handlers and all that they call, in every handler, or nowhere.
+   * Where messages get `ip`, `userAgent`, `locale` and `page` of the current request under their context: in
+   * decorated handlers and everything they call, in every handler, or nowhere.
    *
    * @default 'decorated'
    */
   requestContext?: RequestContextMode;
-  /** Schemas of the properties of events, of any library that follows Standard Schema. @default none */
-  events?: Partial<Record<EventName, StandardSchema>>;
   /**
-   * What is done with an event that does not fit its schema: it is dropped and counted, it is sent with a
+   * Schemas of the properties of events, from any library that follows Standard Schema. `defineEvents`
+   * derives the types of events from them. @default none
+   */
+  events?: EventSchemas;
+  /**
+   * What happens to an event that does not fit its schema: it is dropped and counted, it is sent with a
    * warning, or the call throws `EventViolationError`.
    *
    * @default 'warn'
    */
   onViolation?: OnViolation;
-  /** What `AudiencesService` does where a call does not say otherwise. @default {} */
+  /** Defaults of `AudiencesService`. @default {} */
   audiences?: AudiencesOptions;
-  /** `false`: every call is checked and then dropped. @default true */
+  /**
+   * A table in the application's PostgreSQL database, in which `within()` stores messages together with the
+   * data that they speak of. Every process with a worker moves them to the queue. @default none
+   */
+  outbox?: OutboxOptions;
+  /**
+   * Keeps what happened at each destination, for `deliveries.recent()` and `deliveries.stats()`: its latest 100
+   * deliveries, and counts by the hour for seven days. They are stored beside the queue. @default true
+   */
+  history?: boolean;
+  /** How finely metrics are divided, where the application has an OpenTelemetry SDK. @default {} */
+  metrics?: MetricsOptions;
+  /** What receivers learn of traces, where the application has an OpenTelemetry SDK. @default {} */
+  tracing?: TracingOptions;
+  /** `false`: every call is checked and then dropped; nothing is opened or delivered. @default true */
   enabled?: boolean;
 }
 
 /** Options of the HTTP tracking API, in the extra `trackingApi`. */
 export interface TrackingApiOptions {
-  /** Stands before `/v1/…`: with `/events`, batches come to `/events/v1/batch`. @default '' */
+  /**
+   * Prefix of `/v1/…`: with `/events`, clients send batches to `/events/v1/batch`. Needed if the application
+   * has routes of its own under the API's paths. @default ''
+   */
   path?: string;
   /**
-   * Messages a second that each write key may send to this process. What passes it is answered 429 with
-   * `Retry-After`, and clients send it again. @default no limit
+   * Messages a second, and kilobytes a second, that each write key may send to this process. Further requests
+   * are answered 429 with `Retry-After`, and clients send them again. @default no limit
    */
   rateLimit?: number;
 }
 
-/** What `useClass` and `useExisting` of `forRootAsync` name. */
+/** The interface of the class that `useClass` or `useExisting` of `forRootAsync` names. */
 export interface AnalyticsOptionsFactory {
   createAnalyticsOptions(): AnalyticsModuleOptions | Promise<AnalyticsModuleOptions>;
 }

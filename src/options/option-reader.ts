@@ -1,4 +1,5 @@
-import type { OptionProblem } from '../errors/invalid-options.error.js';
+import type { OptionProblem } from '../errors/setup.errors.js';
+import { closestName } from '../shared/closest-name.js';
 
 interface NumberRule {
   /** Smallest allowed value. */
@@ -8,7 +9,7 @@ interface NumberRule {
   integer?: boolean;
 }
 
-/** Tells a value for an error text; strings are quoted and cut. */
+/** Describes a value for an error message. Strings are quoted and cut. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (typeof value === 'string') return `${JSON.stringify(value.slice(0, 80))} (string)`;
@@ -18,7 +19,7 @@ export function describe(value: unknown): string {
   return describeType(value);
 }
 
-/** Tells only the type of a value, for options that may hold a secret. */
+/** Describes only the type of a value, for options that may hold a secret. */
 export function describeType(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `an array of ${value.length}`;
@@ -35,8 +36,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Reads options one by one with their defaults and collects what is wrong, so that one error can tell
- * all of it. A wrong option reads as its default: the reading goes on, the error comes at the end.
+ * Reads options one by one with their defaults, and collects what is wrong, so that one error can report all
+ * of it. A wrong option reads as its default: reading goes on, and the error comes at the end.
  */
 export class OptionReader {
   constructor(
@@ -82,7 +83,7 @@ export class OptionReader {
     return fallback;
   }
 
-  /** A non-empty string, or `undefined` where it is not given or wrong. Its value is never told. */
+  /** A non-empty string; `undefined` if it is missing or wrong. Its value is never shown. */
   secret(name: string, hint = ''): string | undefined {
     const value = this.values[name];
     if (value === undefined) return undefined;
@@ -91,7 +92,7 @@ export class OptionReader {
     return undefined;
   }
 
-  /** A non-empty string that must be given; `''` where it is not. */
+  /** A required non-empty string; `''` if it is missing or wrong. */
   requiredString(name: string): string {
     const value = this.values[name];
     if (typeof value === 'string' && value !== '') return value;
@@ -99,13 +100,13 @@ export class OptionReader {
     return '';
   }
 
-  /** As `requiredString`, for a value that is never told. */
+  /** As `requiredString`, for a value that is never shown. */
   requiredSecret(name: string): string {
     if (this.values[name] === undefined) this.report(name, 'a non-empty string', 'undefined');
     return this.secret(name) ?? '';
   }
 
-  /** An array, or `undefined` where it is not given or wrong. */
+  /** An array; `undefined` if it is missing or wrong. */
   array(name: string, expected: string): unknown[] | undefined {
     const value = this.values[name];
     if (value === undefined) return undefined;
@@ -114,11 +115,20 @@ export class OptionReader {
     return undefined;
   }
 
-  /** Reports names that no option has: a misspelt option would otherwise be silently without effect. */
-  onlyKnows(names: readonly string[]): void {
-    for (const name of Object.keys(this.values)) {
-      if (!names.includes(name))
-        this.report(name, `one of the options ${names.join(', ')}`, 'an unknown name');
+  /**
+   * Reports unknown names: a misspelt option would otherwise be silently ignored.
+   *
+   * @param extras names of the extras, which stand beside a factory
+   */
+  onlyKnows(names: readonly string[], extras: readonly string[] = []): void {
+    for (const name of Object.keys(this.values).filter((one) => !names.includes(one))) {
+      if (extras.includes(name)) {
+        this.report(name, 'this extra beside `useFactory`, not in what it returns', 'it among the options');
+        continue;
+      }
+      const similar = closestName(name, [...names, ...extras]);
+      const hint = similar === undefined ? '' : `; did you mean \`${similar}\`?`;
+      this.report(name, `one of the options ${names.join(', ')}`, `an unknown name${hint}`);
     }
   }
 }

@@ -1,11 +1,11 @@
 /** The checked options with every default filled in. */
 export const RESOLVED_OPTIONS = Symbol.for('nestjs-analytics:resolved-options');
 
-/** The extra `trackingApi` of `forRoot`, as a value. */
-export const TRACKING_API_EXTRA = Symbol.for('nestjs-analytics:tracking-api');
+/** The extras of `forRoot` and `forRootAsync`, as given. Absent if neither was called. */
+export const MODULE_EXTRAS = Symbol.for('nestjs-analytics:module-extras');
 
-/** The extra `sourceNames` of `forRoot`, as a value. */
-export const SOURCE_NAMES_EXTRA = Symbol.for('nestjs-analytics:source-names');
+/** The argument of `forRoot`, or what the factory of `forRootAsync` returned. */
+export const MODULE_OPTIONS = Symbol.for('nestjs-analytics:module-options');
 
-/** The extra `worker` of `forRoot`, as a value. */
-export const WORKER_EXTRA = Symbol.for('nestjs-analytics:worker');
+/** What records messages in the place of the queue. Only the testing module provides it. */
+export const RECORDING = Symbol.for('nestjs-analytics:recording');

@@ -1,4 +1,4 @@
-import { AUDIENCE_STORE_METHODS, type AudienceStore } from '../audiences/audience-store.js';
+import { AUDIENCE_STORE_METHODS, type AudienceStore } from './audience-store.js';
 import type { Integrations } from '../messages/message.types.js';
 import type { AudiencesOptions } from './analytics-options.interface.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';

@@ -4,11 +4,20 @@ import type { ResolvedConnection } from './resolved-options.js';
 
 /** Folder of the embedded database, in the working directory. */
 const DEFAULT_DATA_DIR = '.analytics';
+/** In tests, since test files run in parallel and a folder serves one process. It keeps nothing. */
+const DEFAULT_TEST_DATA_DIR = 'memory://';
+
+type EmbeddedConnection = Extract<ResolvedConnection, { kind: 'embedded' }>;
 
 const EXPECTED =
   'a `redis://`, `rediss://` or `postgres://` URL, ioredis options or client, a pg Pool, or `{ embedded: { dataDir } }`';
 
-/** Whether the embedded database is meant because nothing else was said. */
+/**
+ * Options that say where a Redis is. Without any of them `ioredis` would silently connect to this machine.
+ */
+const REDIS_PLACES = ['url', 'host', 'port', 'path', 'sentinels'];
+
+/** Whether to use the embedded database, because nothing else is configured. */
 export function isDefaultConnection(
   connection: unknown,
   hostConnection: ConnectionOptions | undefined,
@@ -16,35 +25,53 @@ export function isDefaultConnection(
   return connection === undefined && hostConnection === undefined;
 }
 
-/** Reads `connection`: what was given, else the host application's BullMQ connection, else the embedded database. */
+/**
+ * Reads `connection`. Falls back to the host application's BullMQ connection, then to the embedded database.
+ */
 export function resolveConnection(
   options: OptionReader,
   hostConnection: ConnectionOptions | undefined,
 ): ResolvedConnection {
-  const connection = options.get('connection');
-  if (connection === undefined) {
-    return hostConnection === undefined
-      ? { kind: 'embedded', dataDir: DEFAULT_DATA_DIR }
-      : { kind: 'redis', redis: hostConnection };
-  }
+  const connection = options.get('connection') ?? hostConnection;
+  if (connection === undefined) return defaultConnection();
   if (typeof connection === 'string') return resolveUrl(connection, options);
   if (isPgPool(connection)) return { kind: 'postgres', postgres: connection };
   if (isEmbedded(connection)) return resolveEmbedded(connection, options);
-  if (isRecord(connection)) {
-    if (connection.isCluster === true)
-      options.report('connection', EXPECTED, 'a Redis Cluster, which is not supported yet');
-    return { kind: 'redis', redis: connection };
-  }
-  options.report('connection', EXPECTED, describe(connection));
-  return { kind: 'embedded', dataDir: DEFAULT_DATA_DIR };
+  if (isRecord(connection)) return resolveRedis(connection, options);
+  return refuse(describe(connection), options);
+}
+
+function resolveRedis(redis: Record<string, unknown>, options: OptionReader): ResolvedConnection {
+  if (redis.isCluster === true) return refuse('a Redis Cluster, which is not supported yet', options);
+  // Clients of other drivers do not have `ioredis` options.
+  const isClient = typeof redis.duplicate === 'function';
+  if (isClient && !isRecord(redis.options))
+    return refuse('a client of a library other than `ioredis`', options);
+  if (isClient) return { kind: 'redis', redis };
+  if (!REDIS_PLACES.some((place) => redis[place] !== undefined))
+    return refuse('an object with none of `host`, `port`, `path`, `sentinels` and `url`', options);
+  if (typeof redis.url !== 'string') return { kind: 'redis', redis };
+  if (isRedisUrl(redis.url)) return { kind: 'redis', redis };
+  return refuse('an object whose `url` is no `redis://` URL', options);
 }
 
 function resolveUrl(url: string, options: OptionReader): ResolvedConnection {
-  if (/^rediss?:\/\//i.test(url)) return { kind: 'redis', redis: url };
+  if (isRedisUrl(url)) return { kind: 'redis', redis: url };
   if (/^postgres(ql)?:\/\//i.test(url)) return { kind: 'postgres', postgres: url };
-  // The URL may hold a password, so it is not told.
-  options.report('connection', EXPECTED, url === '' ? describeType(url) : 'another string');
-  return { kind: 'embedded', dataDir: DEFAULT_DATA_DIR };
+  // The URL may hold a password, so it is not shown.
+  if (/^rediss?:/i.test(url))
+    return refuse('a `redis://` URL that has no host, or no number as its path', options);
+  return refuse(url === '' ? describeType(url) : 'another string', options);
+}
+
+/** `ioredis` would read a path that is no number as database 0. */
+function isRedisUrl(url: string): boolean {
+  return /^rediss?:\/\/[^/?]+(\/\d*)?(\?.*)?$/i.test(url);
+}
+
+function refuse(got: string, options: OptionReader): ResolvedConnection {
+  options.report('connection', EXPECTED, got);
+  return defaultConnection();
 }
 
 function isEmbedded(connection: unknown): connection is { embedded: unknown } {
@@ -52,13 +79,29 @@ function isEmbedded(connection: unknown): connection is { embedded: unknown } {
 }
 
 function resolveEmbedded({ embedded }: { embedded: unknown }, options: OptionReader): ResolvedConnection {
-  if (!isRecord(embedded)) options.report('connection.embedded', '`{ dataDir }`', describe(embedded));
+  if (!isRecord(embedded))
+    options.report('connection.embedded', '`{ dataDir, durability }`', describe(embedded));
   const reader = new OptionReader(
     isRecord(embedded) ? embedded : {},
     'connection.embedded',
     options.problems,
   );
-  reader.onlyKnows(['dataDir']);
-  const dataDir = reader.get('dataDir') === undefined ? DEFAULT_DATA_DIR : reader.requiredString('dataDir');
-  return { kind: 'embedded', dataDir };
+  reader.onlyKnows(['dataDir', 'durability']);
+  return {
+    ...defaultConnection(),
+    ...(reader.get('dataDir') !== undefined && { dataDir: reader.requiredString('dataDir') }),
+    ...(isProcessDurability(reader) && { durability: 'process' }),
+  };
+}
+
+function isProcessDurability(reader: OptionReader): boolean {
+  const durability = reader.get('durability');
+  if (durability !== undefined && durability !== 'disk' && durability !== 'process')
+    reader.report('durability', "`'disk'` or `'process'`", describe(durability));
+  return durability === 'process';
+}
+
+function defaultConnection(): EmbeddedConnection {
+  const dataDir = process.env.NODE_ENV === 'test' ? DEFAULT_TEST_DATA_DIR : DEFAULT_DATA_DIR;
+  return { kind: 'embedded', dataDir, durability: 'disk' };
 }

@@ -11,11 +11,11 @@ export function resolveForwarding(options: OptionReader): ResolvedForwarding | u
   const endpoint = options.get('endpoint');
   if (endpoint === undefined) return undefined;
   if (options.get('webhooks') !== undefined) {
-    options.report('endpoint', 'nothing beside `webhooks`: messages are delivered here or there', 'both');
+    options.report('endpoint', 'no value when `webhooks` is given', 'both');
   }
   const url = typeof endpoint === 'string' && URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url === undefined || !isBase(url)) {
-    // A URL may hold a password, so it is not told.
+    // A URL may hold a password, so it is not shown.
     options.report(
       'endpoint',
       EXPECTED,
@@ -25,7 +25,7 @@ export function resolveForwarding(options: OptionReader): ResolvedForwarding | u
   }
   return {
     url: new URL(`${url.origin}${url.pathname.replace(/\/+$/, '')}/v1/batch`),
-    // Longer than the API there lets a request wait for its queue.
+    // Longer than the remote API lets a request wait for its queue.
     timeout: 10 * SECOND,
     retryWindow: 4 * HOUR,
     retryStatuses: ['5xx', 408, 425, 429],

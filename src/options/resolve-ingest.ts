@@ -1,11 +1,12 @@
-import { defaultIdentity } from '../tracking/default-identity.js';
-import type { IdentityResolver } from '../tracking/request-context.types.js';
-import type { StandardSchema } from '../tracking/standard-schema.types.js';
-import { describe, isRecord, type OptionReader } from './option-reader.js';
-import type { ResolvedTracking } from './resolved-options.js';
+import type { OptionProblem } from '../errors/setup.errors.js';
+import type { IdentityResolver } from './request-context.types.js';
+import type { StandardSchema } from './standard-schema.types.js';
+import { describe, isRecord, OptionReader } from './option-reader.js';
+import { resolvePath } from './resolve-path.js';
+import type { ResolvedIngest, ResolvedTrackingApi } from './resolved-options.js';
 
-/** Reads the options of the decorators, the request's context and the schemas of events. */
-export function resolveTracking(options: OptionReader): ResolvedTracking {
+/** Reads the options of the decorators, of the request's context and of the event schemas. */
+export function resolveIngest(options: OptionReader): ResolvedIngest {
   return {
     identity: resolveIdentity(options),
     requestContext: oneOf(options, 'requestContext', 'decorated', ['decorated', 'all', false]),
@@ -14,12 +15,11 @@ export function resolveTracking(options: OptionReader): ResolvedTracking {
   };
 }
 
-function resolveIdentity(options: OptionReader): IdentityResolver {
+function resolveIdentity(options: OptionReader): IdentityResolver | undefined {
   const identity = options.get('identity');
-  if (identity === undefined) return defaultIdentity;
-  if (isIdentityResolver(identity)) return identity;
+  if (identity === undefined || isIdentityResolver(identity)) return identity;
   options.report('identity', 'a function', describe(identity));
-  return defaultIdentity;
+  return undefined;
 }
 
 function isIdentityResolver(value: unknown): value is IdentityResolver {
@@ -46,11 +46,33 @@ function resolveEvents(options: OptionReader): Record<string, StandardSchema> {
   return schemas;
 }
 
-/** A schema is an object, or, of some libraries, a function. */
+/** A schema is an object. In some libraries it is a function. */
 function isStandardSchema(value: unknown): value is StandardSchema {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   const standard: unknown = Reflect.get(value, '~standard');
   return isRecord(standard) && typeof standard.validate === 'function';
+}
+
+/** Reads the extra `trackingApi`. */
+export function resolveTrackingApi(
+  trackingApi: unknown,
+  problems: OptionProblem[],
+): ResolvedTrackingApi | undefined {
+  if (trackingApi === undefined || trackingApi === false) return undefined;
+  if (trackingApi !== true && !isRecord(trackingApi)) {
+    problems.push({
+      path: 'trackingApi',
+      expected: 'a boolean or `{ path, rateLimit }`',
+      given: describe(trackingApi),
+    });
+    return undefined;
+  }
+  const options = new OptionReader(isRecord(trackingApi) ? trackingApi : {}, 'trackingApi', problems);
+  options.onlyKnows(['path', 'rateLimit']);
+  return {
+    path: resolvePath(options, '', 'a path such as `/events`, which stands before `/v1/…`'),
+    rateLimit: options.number('rateLimit', Infinity, { min: 1 }),
+  };
 }
 
 function oneOf<T extends string | false>(

@@ -1,24 +1,32 @@
 import type { ConnectionOptions } from 'bullmq';
-import { InvalidOptionsError, type OptionProblem } from '../errors/invalid-options.error.js';
+import { InvalidOptionsError, type OptionProblem } from '../errors/setup.errors.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 import { resolveAudiences } from './resolve-audiences.js';
 import { isDefaultConnection, resolveConnection } from './resolve-connection.js';
+import { checkConsolePath, resolveConsole, withConsoleApi } from './resolve-console.js';
+import { resolveCustomDestinations } from './resolve-custom-destinations.js';
+import { resolveDestinations } from './resolve-destinations.js';
+import { checkApiPath } from './resolve-destinations-api.js';
 import { resolveForwarding } from './resolve-forwarding.js';
+import { resolveOutbox } from './resolve-outbox.js';
 import { resolveSources } from './resolve-sources.js';
-import { resolveTracking } from './resolve-tracking.js';
-import { resolveTrackingApi } from './resolve-tracking-api.js';
+import { resolveIngest, resolveTrackingApi } from './resolve-ingest.js';
+import { resolveMetrics, resolveTracing } from './resolve-telemetry.js';
 import { resolveWebhooks } from './resolve-webhooks.js';
-import type { ResolvedOptions } from './resolved-options.js';
+import { hasCustomDestinations, type ResolvedOptions } from './resolved-options.js';
 
-/** Longest timer that Node has. */
+/** Longest timer that Node supports. */
 const MAX_TIME = 2 ** 31 - 1;
 
 const KNOWN: readonly string[] = [
   'writeKey',
   'sources',
   'webhooks',
+  'destinations',
+  'customDestinations',
+  'console',
   'endpoint',
   'connection',
   'flushAt',
@@ -27,6 +35,7 @@ const KNOWN: readonly string[] = [
   'concurrency',
   'connections',
   'shutdownTimeout',
+  'unknownJobTimeout',
   'context',
   'beforeSend',
   'identity',
@@ -34,78 +43,115 @@ const KNOWN: readonly string[] = [
   'events',
   'onViolation',
   'audiences',
+  'outbox',
+  'history',
+  'metrics',
+  'tracing',
   'enabled',
 ] satisfies (keyof AnalyticsModuleOptions)[];
 
-/** What decides beside the options themselves. */
-export interface ResolutionContext {
-  /** The extra `worker`: whether this process delivers, or only produces. */
-  worker: boolean;
-  /** The connection of the host application's `BullModule.forRoot`, when it has one. */
-  hostConnection?: ConnectionOptions | undefined;
-  /** The extra `trackingApi`: whether this process serves the HTTP tracking API, and where. @default false */
+/** The extras that shape the module graph, as given: untyped code may pass anything. */
+export interface ModuleExtras {
+  /** Whether the module's services can be injected without an import. @default true */
+  isGlobal?: unknown;
+  /** Whether this process delivers, or only adds to the queue. @default true */
+  worker?: unknown;
+  /** Whether this process serves the HTTP tracking API, and where. @default false */
   trackingApi?: unknown;
-  /** The extra `sourceNames`: the sources that are to be injected by their names. @default none */
-  sourceNames?: readonly string[] | undefined;
+  /** The sources to inject by their names. @default none */
+  sourceNames?: unknown;
+}
+
+const EXTRAS = ['isGlobal', 'worker', 'trackingApi', 'sourceNames'] satisfies (keyof ModuleExtras)[];
+
+/** Inputs beside the options themselves. */
+export interface ResolutionContext extends ModuleExtras {
+  /** The connection of the host application's `BullModule.forRoot`, if it has one. */
+  hostConnection?: ConnectionOptions | undefined;
 }
 
 /**
- * Fills in every default and checks every option. The only place that does either.
+ * Fills in every default and checks every option and extra. No other code does either.
  *
- * @throws InvalidOptionsError which lists all that is wrong
+ * @throws InvalidOptionsError which lists everything that is wrong
  */
 export function resolveOptions(
   given: unknown,
-  { worker, hostConnection, trackingApi, sourceNames = [] }: ResolutionContext,
+  { hostConnection, ...givenExtras }: ResolutionContext,
 ): ResolvedOptions {
   const problems: OptionProblem[] = [];
   const options = new OptionReader(isRecord(given) ? given : {}, '', problems);
+  const extras = new OptionReader({ ...givenExtras }, '', problems);
   if (!isRecord(given)) options.report('options', 'an object', describe(given));
-  options.onlyKnows(KNOWN);
+  options.onlyKnows(KNOWN, EXTRAS);
   const sources = resolveSources(options);
+  const names = sources.map(({ name }) => name);
+  const console = resolveConsole(options);
+  const webhooks = resolveWebhooks(options, names);
   const resolved: ResolvedOptions = {
     sources,
-    webhooks: resolveWebhooks(
+    webhooks,
+    destinations: withConsoleApi(resolveDestinations(options), console),
+    console,
+    customDestinations: resolveCustomDestinations(
       options,
-      sources.map(({ name }) => name),
+      names,
+      webhooks.map(({ id }) => id),
     ),
     forwarding: resolveForwarding(options),
-    trackingApi: resolveTrackingApi(trackingApi, problems),
+    trackingApi: resolveTrackingApi(givenExtras.trackingApi, problems),
     connection: resolveConnection(options, hostConnection),
     connectionIsDefault: isDefaultConnection(options.get('connection'), hostConnection),
-    worker,
+    worker: extras.boolean('worker', true),
     flushAt: options.number('flushAt', 20, { min: 1 }),
     flushAfter: options.number('flushAfter', 5_000, { min: 0, max: MAX_TIME }),
     maxBufferedBytes: options.number('maxBufferedBytes', 64 * 1024 * 1024, { min: 0 }),
     concurrency: options.number('concurrency', 16, { min: 1 }),
     connections: options.number('connections', 64, { min: 1 }),
     shutdownTimeout: options.number('shutdownTimeout', 10_000, { min: 0, max: MAX_TIME }),
+    unknownJobTimeout: options.number('unknownJobTimeout', 10 * 60_000, { min: 0 }),
     context: resolveContext(options),
     beforeSend: resolveBeforeSend(options),
-    tracking: resolveTracking(options),
-    audiences: resolveAudiences(
-      options,
-      sources.map(({ name }) => name),
-    ),
+    ingest: resolveIngest(options),
+    audiences: resolveAudiences(options, names),
+    outbox: resolveOutbox(options),
+    history: options.boolean('history', true),
+    metrics: resolveMetrics(options),
+    tracing: resolveTracing(options),
     enabled: options.boolean('enabled', true),
   };
-  if (resolved.connection.kind === 'embedded' && !worker) {
+  extras.boolean('isGlobal', true);
+  checkSourceNames(extras, names);
+  checkApiPath(options, resolved.destinations?.api, resolved.trackingApi?.path);
+  checkConsolePath(options, resolved.console?.path, resolved.destinations?.api?.path);
+  if (resolved.connection.kind === 'embedded' && !resolved.worker) {
     options.report(
       'connection',
-      'a `redis://` or `postgres://` URL beside `worker: false`: nobody else can deliver from the embedded queue',
+      'a `redis://` or `postgres://` URL with `worker: false`: no other process can deliver from the embedded queue',
       'the embedded queue',
     );
   }
-  const unknown = sourceNames.find((name) => !sources.some((source) => source.name === name));
-  if (unknown !== undefined) {
-    options.report(
-      'sourceNames',
-      `names of sources (${sources.map(({ name }) => name).join(', ')})`,
-      describe(unknown),
-    );
-  }
   if (problems.length > 0) throw new InvalidOptionsError(problems);
-  return resolved;
+  return delivers(resolved) ? resolved : withoutQueue(resolved);
+}
+
+/** Whether there is anything that this process could deliver. */
+function delivers(options: ResolvedOptions): boolean {
+  const { enabled, webhooks, forwarding, destinations } = options;
+  const isEmpty = webhooks.length === 0 && !hasCustomDestinations(options);
+  return enabled && (!isEmpty || forwarding !== undefined || destinations !== undefined);
+}
+
+/** A process that delivers nothing opens nothing. */
+function withoutQueue(options: ResolvedOptions): ResolvedOptions {
+  return { ...options, connection: { kind: 'none' }, connectionIsDefault: false, worker: false };
+}
+
+function checkSourceNames(extras: OptionReader, sources: readonly string[]): void {
+  const expected = `an array of names of sources (${sources.join(', ')})`;
+  for (const name of extras.array('sourceNames', expected) ?? []) {
+    if (sources.every((source) => source !== name)) extras.report('sourceNames', expected, describe(name));
+  }
 }
 
 function resolveContext(options: OptionReader): JsonObject {

@@ -1,18 +1,21 @@
-import { isRecord, OptionReader } from './option-reader.js';
-import { resolveSchema } from './resolve-schema.js';
+import type { EventFilter, SourceFilter } from '../messages/source-filter.js';
+import { describe, isRecord, OptionReader } from './option-reader.js';
 import type { ResolvedSource } from './resolved-options.js';
+import { isTenantName, TENANT_NAME } from './tenant-name.js';
 
-/** Name of the one source that `writeKey` alone makes. */
+/** Name of the only source when `writeKey` is given. */
 export const DEFAULT_SOURCE = 'default';
+
+const EXPECTED_SCHEMA = '`{ [event]: false }` or `{ [event]: { [destination]: false } }`';
 
 type Sources = [ResolvedSource, ...ResolvedSource[]];
 
-/** Reads `writeKey` or `sources`. Where they are wrong, what is returned only serves to go on reading. */
+/** Reads `writeKey` or `sources`. If they are wrong, the result only serves to check the rest. */
 export function resolveSources(options: OptionReader): Sources {
   const writeKey = options.secret('writeKey');
   const sources = options.array('sources', 'an array of `{ name, writeKey }`');
   const short: Sources = [
-    { name: DEFAULT_SOURCE, writeKey: writeKey ?? '', enabled: true, schema: new Map() },
+    { name: DEFAULT_SOURCE, writeKey: writeKey ?? '', enabled: true, schema: new Map(), tenant: undefined },
   ];
   if (sources === undefined) {
     if (options.get('writeKey') === undefined && options.get('sources') === undefined) {
@@ -21,7 +24,7 @@ export function resolveSources(options: OptionReader): Sources {
     return short;
   }
   if (options.get('writeKey') !== undefined) {
-    options.report('writeKey', 'nothing beside `sources`', 'both');
+    options.report('writeKey', 'no value when `sources` is given', 'both');
   }
   const [first, ...rest] = sources.map((source, index) => resolveSource(source, index, options));
   if (first === undefined) {
@@ -36,13 +39,54 @@ export function resolveSources(options: OptionReader): Sources {
 
 function resolveSource(value: unknown, index: number, options: OptionReader): ResolvedSource {
   const source = new OptionReader(isRecord(value) ? value : {}, `sources[${index}]`, options.problems);
-  source.onlyKnows(['name', 'writeKey', 'enabled', 'schema']);
+  source.onlyKnows(['name', 'writeKey', 'enabled', 'schema', 'tenant']);
   return {
     name: source.requiredString('name'),
     writeKey: source.requiredSecret('writeKey'),
     enabled: source.boolean('enabled', true),
-    schema: resolveSchema(source),
+    schema: resolveSourceFilter(source),
+    tenant: resolveTenant(source),
   };
+}
+
+function resolveTenant(source: OptionReader): string | undefined {
+  const tenant = source.get('tenant');
+  if (tenant === undefined || isTenantName(tenant)) return tenant;
+  source.report('tenant', TENANT_NAME, describe(tenant));
+  return undefined;
+}
+
+/** Reads the `schema` of a source. */
+function resolveSourceFilter(source: OptionReader): SourceFilter {
+  const schema = source.get('schema');
+  if (schema === undefined) return new Map();
+  if (!isRecord(schema)) {
+    source.report('schema', EXPECTED_SCHEMA, describe(schema));
+    return new Map();
+  }
+  const rules = new Map<string, EventFilter>();
+  for (const [event, value] of Object.entries(schema)) {
+    const rule = resolveRule(value);
+    if (rule === undefined)
+      source.report(`schema[${JSON.stringify(event)}]`, expectedOf(value), describe(value));
+    else rules.set(event, rule);
+  }
+  return rules;
+}
+
+function resolveRule(value: unknown): EventFilter | undefined {
+  if (typeof value === 'boolean') return value ? [] : false;
+  if (!isRecord(value) || 'All' in value) return undefined;
+  const flags = Object.entries(value);
+  if (!flags.every(([, flag]) => typeof flag === 'boolean')) return undefined;
+  return flags.flatMap(([destination, flag]) => (flag === false ? [destination] : []));
+}
+
+function expectedOf(value: unknown): string {
+  const isAll = isRecord(value) && 'All' in value;
+  return isAll
+    ? '`false`, which keeps an event from all destinations'
+    : 'a boolean, or names of destinations to booleans';
 }
 
 function reportRepeated(

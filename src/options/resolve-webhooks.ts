@@ -1,13 +1,25 @@
-import { headerProblems } from '../destinations/webhooks/header-rules.js';
-import { urlProblems } from '../destinations/webhooks/webhook-url.js';
-import { describe, isRecord, OptionReader } from './option-reader.js';
-import { resolveStandardWebhooks } from './resolve-standard-webhooks.js';
+import { headerProblems } from '../webhooks/request/header-rules.js';
+import type { HmacKey } from '../webhooks/request/hmac-key.js';
+import { STANDARD_SECRET, standardKey } from '../webhooks/request/webhook-signature.js';
+import { urlProblems } from '../webhooks/request/webhook-url.js';
+import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { ResolvedWebhooks } from './resolved-options.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
-/** Longest timer that Node has, and more than any of these needs. */
+/** Longest timer that Node supports, and more than any of these needs. */
 const MAX_TIME = 2 ** 31 - 1;
+
+/** Milliseconds that a message which failed for good is kept, unless a destination says otherwise. */
+export const DEFAULT_FAILED_RETENTION = 7 * 24 * HOUR;
+/** Messages that may wait for a destination, unless it says otherwise. */
+export const DEFAULT_BACKLOG_LIMIT = 1_000_000;
+
+/** In requests a second. */
+const RATE_LIMIT = { min: 0.1, max: 100_000, integer: false };
+
+/** Every secret adds a signature to a header, and receivers limit the size of headers. */
+const MAX_SECRETS = 5;
 
 const KNOWN: readonly string[] = [
   'id',
@@ -20,12 +32,27 @@ const KNOWN: readonly string[] = [
   'timeout',
   'retryWindow',
   'retryStatuses',
+  'rateLimit',
   'failedRetention',
+  'backlogLimit',
   'allowPrivateNetwork',
 ] satisfies (keyof ResolvedWebhooks)[];
 
 /** Id of a single webhooks destination. */
 const DEFAULT_ID = 'webhooks';
+
+/** How the requests of a webhooks destination are made, wherever it comes from. */
+export type RequestOptions = Pick<
+  ResolvedWebhooks,
+  | 'urls'
+  | 'headers'
+  | 'sharedSecret'
+  | 'standardWebhooks'
+  | 'timeout'
+  | 'retryWindow'
+  | 'retryStatuses'
+  | 'rateLimit'
+>;
 
 /** Reads `webhooks`: none, one, or an array of them. */
 export function resolveWebhooks(options: OptionReader, sources: readonly string[]): ResolvedWebhooks[] {
@@ -61,17 +88,27 @@ function resolveOne(
   const allowPrivateNetwork = options.boolean('allowPrivateNetwork', false);
   return {
     id: options.get('id') === undefined && defaultId !== undefined ? defaultId : options.requiredString('id'),
+    ...resolveRequestOptions(options, allowPrivateNetwork),
+    enabled: options.boolean('enabled', true),
+    sources: resolveConnectedSources(options, sources),
+    failedRetention: options.number('failedRetention', DEFAULT_FAILED_RETENTION, { min: 0 }),
+    backlogLimit: options.number('backlogLimit', DEFAULT_BACKLOG_LIMIT, { min: 1 }),
+    allowPrivateNetwork,
+  };
+}
+
+/** Reads and checks everything that a request depends on. */
+export function resolveRequestOptions(options: OptionReader, allowPrivateNetwork: boolean): RequestOptions {
+  return {
     urls: resolveUrls(options, allowPrivateNetwork),
     headers: resolveHeaders(options),
     sharedSecret: options.secret('sharedSecret', ' (leave it out to send unsigned)'),
     standardWebhooks: resolveStandardWebhooks(options),
-    enabled: options.boolean('enabled', true),
-    sources: resolveConnectedSources(options, sources),
     timeout: options.number('timeout', 5 * SECOND, { min: 1, max: MAX_TIME }),
     retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: MAX_TIME }),
     retryStatuses: resolveRetryStatuses(options),
-    failedRetention: options.number('failedRetention', 7 * 24 * HOUR, { min: 0 }),
-    allowPrivateNetwork,
+    rateLimit:
+      options.get('rateLimit') === undefined ? undefined : options.number('rateLimit', 1, RATE_LIMIT),
   };
 }
 
@@ -97,7 +134,36 @@ function resolveHeaders(options: OptionReader): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
-function resolveConnectedSources(options: OptionReader, sources: readonly string[]): string[] {
+/**
+ * Reads `standardWebhooks` of a destination. Given values are never shown: one may be a secret in the wrong
+ * place.
+ */
+function resolveStandardWebhooks(options: OptionReader): ResolvedWebhooks['standardWebhooks'] {
+  const value = options.get('standardWebhooks');
+  if (value === undefined) return undefined;
+  if (!isRecord(value)) {
+    options.report('standardWebhooks', '`{ secret }`', describeType(value));
+    return undefined;
+  }
+  const reader = new OptionReader(value, options.path('standardWebhooks'), options.problems);
+  reader.onlyKnows(['secret']);
+  const secret = reader.get('secret');
+  if (!Array.isArray(secret)) return { keys: readKeys(secret, 'secret', reader) };
+  if (secret.length === 0 || secret.length > MAX_SECRETS) {
+    reader.report('secret', `1 to ${MAX_SECRETS} secrets`, String(secret.length));
+  }
+  return { keys: secret.flatMap((one: unknown, index) => readKeys(one, `secret[${index}]`, reader)) };
+}
+
+function readKeys(secret: unknown, name: string, reader: OptionReader): HmacKey[] {
+  const key = typeof secret === 'string' ? standardKey(secret) : undefined;
+  if (key !== undefined) return [key];
+  reader.report(name, STANDARD_SECRET, typeof secret === 'string' ? 'another string' : describeType(secret));
+  return [];
+}
+
+/** Reads `sources`: the names of the connected ones. */
+export function resolveConnectedSources(options: OptionReader, sources: readonly string[]): string[] {
   const connected = options.array('sources', 'an array of names of sources');
   if (connected === undefined) return [...sources];
   return connected.filter((name): name is string => {

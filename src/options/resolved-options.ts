@@ -1,11 +1,14 @@
 import type { ConnectionOptions, PgPool } from 'bullmq';
-import type { EventSchema } from '../destinations/event-schema.js';
-import type { HmacKey } from '../destinations/webhooks/hmac-key.js';
-import type { AudienceStore } from '../audiences/audience-store.js';
+import type { SourceFilter } from '../messages/source-filter.js';
+import type { HmacKey } from '../webhooks/request/hmac-key.js';
+import type { AudienceStore } from './audience-store.js';
+import type { ResolvedConsole } from './resolve-console.js';
+import type { ResolvedCustomDestinations } from './resolve-custom-destinations.js';
+import type { ResolvedDestinations } from './resolve-destinations.js';
 import type { AnalyticsMessage, Integrations, JsonObject } from '../messages/message.types.js';
-import type { OnViolation } from '../tracking/event-schemas.js';
-import type { IdentityResolver, RequestContextMode } from '../tracking/request-context.types.js';
-import type { StandardSchema } from '../tracking/standard-schema.types.js';
+import type { IdentityResolver, RequestContextMode } from './request-context.types.js';
+import type { OutboxDatabase } from './outbox-options.interface.js';
+import type { OnViolation, StandardSchema } from './standard-schema.types.js';
 
 /** A source with its defaults filled in. */
 export interface ResolvedSource {
@@ -13,7 +16,9 @@ export interface ResolvedSource {
   writeKey: string;
   enabled: boolean;
   /** Which of its events are kept from which destinations. */
-  schema: EventSchema;
+  schema: SourceFilter;
+  /** Whose events its messages are; `undefined` if they say so themselves. */
+  tenant: string | undefined;
 }
 
 /** A webhooks destination with every default filled in and every rule checked. */
@@ -23,7 +28,7 @@ export interface ResolvedWebhooks {
   /** The static headers, as the customer wrote them. */
   headers: Record<string, string>;
   sharedSecret: string | undefined;
-  /** The keys that the secrets of Standard Webhooks stand for. */
+  /** The keys of the Standard Webhooks secrets. */
   standardWebhooks: { keys: HmacKey[] } | undefined;
   enabled: boolean;
   /** Names of the connected sources. */
@@ -33,14 +38,18 @@ export interface ResolvedWebhooks {
   /** Milliseconds from the first attempt during which a message is retried. */
   retryWindow: number;
   retryStatuses: (number | '5xx')[];
+  /** Requests a second, over all processes; `undefined` for no limit. */
+  rateLimit: number | undefined;
   /** Milliseconds that a message which failed for good is kept. */
   failedRetention: number;
+  /** The largest number of messages that may wait for it in the queue. */
+  backlogLimit: number;
   allowPrivateNetwork: boolean;
 }
 
 /** The remote tracking API that messages go to instead of webhooks. */
 export interface ResolvedForwarding {
-  /** What batches are posted to. */
+  /** The URL that batches are posted to. */
   url: URL;
   timeout: number;
   retryWindow: number;
@@ -50,46 +59,80 @@ export interface ResolvedForwarding {
 
 /** The HTTP tracking API of this application. */
 export interface ResolvedTrackingApi {
-  /** Stands before `/v1/…`; without a slash at its end. */
+  /** Prefix of `/v1/…`, without a trailing slash. */
   path: string;
-  /** Messages a second and write key; `Infinity` for no limit. */
+  /** Messages a second per write key; `Infinity` for no limit. */
   rateLimit: number;
 }
 
-/** The queue's place, told apart by `kind`. */
+/** What queued messages survive in the embedded database. */
+export type Durability = 'disk' | 'process';
+
+/** The queue's connection. `kind` tells the databases apart; `none` if this process delivers nothing. */
 export type ResolvedConnection =
   | { kind: 'redis'; redis: string | ConnectionOptions }
   | { kind: 'postgres'; postgres: string | PgPool }
-  | { kind: 'embedded'; dataDir: string };
+  | { kind: 'embedded'; dataDir: string; durability: Durability }
+  | { kind: 'none' };
 
-/** What the decorators, the request's context and the checks of events go by. */
-export interface ResolvedTracking {
-  identity: IdentityResolver;
+/** Where the outbox is. Its names need no escaping. */
+export interface ResolvedOutbox {
+  connection: string | PgPool | OutboxDatabase;
+  schema: string;
+  table: string;
+  migrate: boolean;
+}
+
+/** Options of the decorators, the request's context and the event checks. */
+export interface ResolvedIngest {
+  /** The application's own function, which is merged over the default one. */
+  identity: IdentityResolver | undefined;
   requestContext: RequestContextMode;
   /** By the name of the event. */
   events: Record<string, StandardSchema>;
   onViolation: OnViolation;
 }
 
-/** What the calls of audiences and computed traits are like, and where their state is kept. */
+/** Which attributes the metrics have that an application may have very many of. */
+export interface ResolvedMetrics {
+  /** Whether each destination at run time is named by its id. */
+  eachDestination: boolean;
+  tenants: boolean;
+}
+
+/** What receivers learn of traces. */
+export interface ResolvedTracing {
+  /** Whether requests have the header `traceparent`. */
+  propagate: boolean;
+}
+
+/** Defaults for the calls of audiences and computed traits, and where their state is kept. */
 export interface ResolvedAudiences {
-  /** Name of the source that they come from. */
+  /** Name of the source that the calls come from. */
   source: string | undefined;
   integrations: Integrations | undefined;
-  /** `undefined`: beside the queue. */
+  /** `undefined`: beside the queue, in its database. */
   store: AudienceStore | undefined;
 }
 
-/** The options as everything inside the module sees them: complete and checked. */
+/** The options inside the module: complete and checked. */
 export interface ResolvedOptions {
   sources: [ResolvedSource, ...ResolvedSource[]];
   webhooks: ResolvedWebhooks[];
-  /** `undefined` where messages are delivered here. */
+  /** `undefined` if there are none at run time. */
+  destinations: ResolvedDestinations | undefined;
+  customDestinations: ResolvedCustomDestinations;
+  /** `undefined` if it is not served. */
+  console: ResolvedConsole | undefined;
+  /** `undefined` if messages are delivered here. */
   forwarding: ResolvedForwarding | undefined;
-  /** `undefined` where it is not served. */
+  /** `undefined` if it is not served. */
   trackingApi: ResolvedTrackingApi | undefined;
   connection: ResolvedConnection;
-  /** `true` when nobody chose the embedded database: it is the fall-back, and production hears of it. */
+  /**
+   * `true` if nobody chose the embedded database. It is then only the fallback, so a warning is logged in
+   * production.
+   */
   connectionIsDefault: boolean;
   worker: boolean;
   flushAt: number;
@@ -98,9 +141,27 @@ export interface ResolvedOptions {
   concurrency: number;
   connections: number;
   shutdownTimeout: number;
+  /** Milliseconds that a job of an unknown destination or format is left to other workers. */
+  unknownJobTimeout: number;
   context: JsonObject;
   beforeSend: ((message: AnalyticsMessage) => AnalyticsMessage | null) | undefined;
-  tracking: ResolvedTracking;
+  ingest: ResolvedIngest;
   audiences: ResolvedAudiences;
+  /** `undefined` if the application has none. */
+  outbox: ResolvedOutbox | undefined;
+  /** Whether it is kept what happened at each destination. */
+  history: boolean;
+  metrics: ResolvedMetrics;
+  tracing: ResolvedTracing;
   enabled: boolean;
+}
+
+/** Whether messages may go to destinations of the application's own code. */
+export function hasCustomDestinations({ customDestinations }: ResolvedOptions): boolean {
+  return customDestinations.objects.length > 0 || customDestinations.classes.size > 0;
+}
+
+/** The names of the sources, in their order. */
+export function sourceNames([first, ...rest]: ResolvedOptions['sources']): [string, ...string[]] {
+  return [first.name, ...rest.map(({ name }) => name)];
 }

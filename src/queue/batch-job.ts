@@ -1,11 +1,53 @@
 import type { JobsOptions } from 'bullmq';
-import type { QueuedMessage } from '../destinations/destination.js';
+import type { CallTrace } from '../shared/telemetry.js';
 
-/** Version of the format of a job's data; a worker refuses a version that it does not know. */
-export const BATCH_JOB_VERSION = 2;
+/**
+ * Version of the format of a job's data. When the format changes, the new version reads the one before, so
+ * that a deploy leaves no job unread. A worker leaves jobs in a newer format to others.
+ */
+export const BATCH_JOB_VERSION = 3;
 
-/** What a job is kept for that does not say so, in seconds: a week. */
+/** Version of data in which no messages share a body. Workers of the version before read them as well. */
+export const UNSHARED_BODIES_VERSION = 2;
+
+/** How long a job is kept if it does not say so itself, in seconds: a week. */
 const DEFAULT_RETENTION_SECONDS = 604_800;
+
+/** The result of an attempt at one URL: delivered, worth another attempt, or failed for good. */
+export type OutcomeClass = 'delivered' | 'retry' | 'permanent';
+
+/** The answer of one URL to the latest attempt of one message. */
+export interface UrlOutcome {
+  /**
+   * A hash of the URL: URLs may carry secrets, so they are never stored. The id of a destination that has no
+   * URL.
+   */
+  url: string;
+  class: OutcomeClass;
+  /** Status of the response, if there was one. */
+  status?: number;
+  /** Code of the error, if there was no response: `TIMEOUT`, `ECONNREFUSED`, … */
+  error?: string;
+  /** The first bytes of the response body, as text; of a custom destination, those of its error. */
+  excerpt?: string;
+  /** Which attempt of the message at this URL this was, from 1. */
+  attempt: number;
+  /** When the attempt began, in milliseconds since the epoch. */
+  at: number;
+  /** How long the attempt took, in milliseconds. */
+  duration: number;
+}
+
+/** A message in the queue: serialised once, with what the URLs answered so far. */
+export interface QueuedMessage {
+  /** The messageId. */
+  id: string;
+  /** The exact bytes to send, as the JSON text that was made at the call. */
+  body: string;
+  outcomes: UrlOutcome[];
+  /** Of the call that made it, in an application that measures. Workers of older versions drop it. */
+  call?: CallTrace;
+}
 
 /** A message of a job. One that failed for good stays with its batch until the rest of it is settled. */
 export interface BatchMessage extends QueuedMessage {
@@ -22,32 +64,36 @@ export interface QueuedBatch {
   messages: BatchMessage[];
   /** When the first attempt began, in milliseconds since the epoch: retries are counted from here. */
   firstAttemptAt?: number;
-  /** Not to be tried before, in milliseconds since the epoch. */
+  /** The earliest time to try it, in milliseconds since the epoch. */
   notBefore?: number;
 }
 
 /**
- * Data of a job: one batch, or on the way to their first attempt several that were flushed together. What
- * is not delivered by then goes on in jobs of its own, so that no destination ever waits for another.
- *
- * Only arrays, strings and numbers, since PostgreSQL keeps it as `jsonb`, which does not keep the order of
- * keys: a body is one string.
+ * Data of a job: one batch, or, until their first attempt, several batches that were flushed together. What
+ * is not delivered by then goes on in jobs of its own, so that no destination waits for another. It consists
+ * of arrays, strings and numbers, and a body is one string, because PostgreSQL stores the data as `jsonb`,
+ * which does not keep the order of keys. A body that several messages share is stored once: see `storedData`.
  */
 export interface BatchJobData {
   v: number;
   batches: QueuedBatch[];
 }
 
+/** The messages of a batch that still wait. The others failed for good. */
+export function openMessages({ messages }: QueuedBatch): BatchMessage[] {
+  return messages.filter(({ failedAt }) => failedAt === undefined);
+}
+
 /** What a producer knows of a batch. */
 export interface NewBatch {
   destination: string;
   source: string;
-  messages: readonly { id: string; body: string }[];
+  messages: readonly Pick<QueuedMessage, 'id' | 'body' | 'call'>[];
 }
 
-/** How a job is named and kept. */
+/** How a job is named, and how long it is kept. */
 export interface JobTerms {
-  /** Makes adding it again harmless. Holds no `:` and is no integer, as BullMQ asks. */
+  /** Makes adding it again harmless. It contains no `:` and is no integer, as BullMQ requires. */
   jobId: string;
   /** Milliseconds that the job is kept if it fails for good. */
   failedRetention: number;
@@ -58,13 +104,27 @@ export interface NewJob extends JobTerms {
   batches: readonly NewBatch[];
 }
 
-/** What an attempt left of a batch that shared its job, and goes on alone. */
+/** What is left of a batch that shared its job, after an attempt. It goes on alone. */
 export interface LeftBatch extends JobTerms {
   batch: QueuedBatch;
+  /** When it is due again, in milliseconds since the epoch; `undefined` for at once. */
+  dueAt: number | undefined;
 }
 
 /** Milliseconds that a job is kept if it fails for good. */
 export function failedRetentionOf({ removeOnFail: kept }: JobsOptions): number {
   const age = typeof kept === 'object' && 'age' in kept ? kept.age : undefined;
   return (age ?? DEFAULT_RETENTION_SECONDS) * 1000;
+}
+
+const REPLAY_PREFIX = 'replay-';
+
+/** The id of a job that delivers failed messages again. */
+export function replayJobId(hash: string): string {
+  return REPLAY_PREFIX + hash;
+}
+
+/** Whether a job delivers failed messages again. */
+export function isReplay(jobId: string | undefined): boolean {
+  return jobId?.startsWith(REPLAY_PREFIX) ?? false;
 }

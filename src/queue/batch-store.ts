@@ -1,19 +1,37 @@
-import { BATCH_JOB_VERSION, type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
-import type { BatchJobQueue } from './queue-backend.js';
+import { types } from 'node:util';
+import { InvalidJobError } from '../errors/delivery.errors.js';
+import { TimeSlice } from '../shared/time-slice.js';
+import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
+import { JobData } from './job-data.js';
+import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
+import { type JobProblem, readJob } from './read-job.js';
+import { storedData } from './shared-bodies.js';
 
-/** Where a job of the queue stands: not yet taken, being delivered, put back for later, failed for good. */
+/**
+ * The state of a job in the queue: not yet taken, being delivered, put back for later, or failed for good.
+ */
 export type BatchState = 'waiting' | 'active' | 'delayed' | 'failed';
 
-const WAY: readonly BatchState[] = ['delayed', 'waiting', 'active', 'failed'];
+/**
+ * The order in which jobs move between states, so that a job that moves meanwhile is still found in at least
+ * one of them.
+ */
+const PATH: readonly BatchState[] = ['delayed', 'waiting', 'active', 'failed'];
 
-/** Jobs that are read at once: the largest hold half a megabyte each. */
+/** Jobs read at once: the largest hold half a megabyte each. */
 const PAGE = 10;
+/** Ids listed at once. */
+const ID_PAGE = 1_000;
 
-/** A batch as the queue holds it, in a job of its own or one that it shares. */
-export interface StoredBatch {
+/** A job as the queue holds it. */
+export interface StoredJob {
   jobId: string;
-  state: BatchState;
-  data: QueuedBatch;
+  /** When a producer added it, in milliseconds since the epoch. */
+  addedAt: number;
+  /** Empty if the job cannot be read. */
+  batches: QueuedBatch[];
+  /** Why the job cannot be read, and its data as JSON. */
+  unreadable: { problem: JobProblem; json: string } | undefined;
   /** Why the job failed for good; begins with a stable code. */
   failedReason: string | undefined;
   /** When the job failed for good, in milliseconds since the epoch. */
@@ -22,60 +40,132 @@ export interface StoredBatch {
   failedRetention: number;
 }
 
-type StoredJob = NonNullable<Awaited<ReturnType<BatchJobQueue['getJob']>>>;
-
-/** Reads the batches of the queue and changes those that failed for good. Jobs of an unknown format are left out. */
+/** Reads the jobs of the queue, whoever wrote them, and removes messages from them. */
 export class BatchStore {
-  constructor(private readonly queue: BatchJobQueue) {}
+  private readonly data: JobData;
+
+  constructor(
+    private readonly queue: BatchJobQueue,
+    storage: QueueStorage,
+  ) {
+    this.data = new JobData(queue, storage);
+  }
 
   /**
-   * The batches of some states, one state after the other and the newest first, each once. Their ids are
-   * read all at once, since offsets shift while the queue moves; the jobs are read page by page.
+   * The jobs of some states, one state after the other, newest first, each once. The ids are all read first,
+   * since offsets shift while the queue moves. The jobs are then read page by page.
    */
-  async *batches(states: readonly BatchState[]): AsyncGenerator<StoredBatch, void> {
+  async *jobs(states: readonly BatchState[]): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
+    const slice = new TimeSlice();
     const found = new Map<string, BatchState>();
-    // In the order in which jobs move, so that one on its way is met at one end of it at least.
-    for (const state of WAY.filter((each) => states.includes(each))) {
+    for (const state of PATH.filter((each) => states.includes(each))) {
       for (const id of await this.queue.getRanges([state], 0, -1)) found.set(id, state);
     }
     for (const state of states) {
       const ids = [...found.keys()].filter((id) => found.get(id) === state);
       for (let start = 0; start < ids.length; start += PAGE) {
-        const page = ids.slice(start, start + PAGE);
-        const jobs = await Promise.all(page.map((id) => this.queue.getJob(id)));
-        for (const job of jobs) if (isReadable(job)) yield* storedBatches(job, state);
+        for (const job of await this.read(ids.slice(start, start + PAGE))) yield [job, state];
+        await slice.check();
       }
     }
   }
 
   /**
-   * Removes messages from a failed job, and the job with the last of them. It is read again for that:
-   * others may have removed some meanwhile, which are not to come back.
+   * The ids of the jobs of a state, in pages. If jobs move meanwhile, an id may appear twice or not at all.
    */
+  async *ids(state: BatchState): AsyncGenerator<string[], void> {
+    for (let start = 0; ; start += ID_PAGE) {
+      const ids = await this.queue.getRanges([state], start, start + ID_PAGE - 1);
+      yield ids;
+      if (ids.length < ID_PAGE) return;
+    }
+  }
+
+  /**
+   * When the job was added that a worker takes next, in milliseconds since the epoch; `undefined` if none waits
+   * for a worker.
+   */
+  async oldestWaiting(): Promise<number | undefined> {
+    const [id] = await this.queue.getRanges(['waiting'], 0, 0, true);
+    return id === undefined ? undefined : (await this.readOne(id))?.addedAt;
+  }
+
+  /** The jobs with these ids. Jobs that are gone are left out. */
+  async read(ids: readonly string[]): Promise<StoredJob[]> {
+    const jobs = await Promise.all(ids.map((id) => this.readOne(id)));
+    return jobs.filter((job) => job !== undefined);
+  }
+
+  /** Removes messages from a job, and removes the job together with its last message. */
   async remove(jobId: string, messages: readonly BatchMessage[]): Promise<void> {
-    const job = await this.queue.getJob(jobId);
-    if (!isReadable(job)) return;
-    const isLeft = ({ id, body }: BatchMessage): boolean =>
-      !messages.some((message) => message.id === id && message.body === body);
-    const left = job.data.batches
-      .map((batch) => ({ ...batch, messages: batch.messages.filter(isLeft) }))
-      .filter((batch) => batch.messages.length > 0);
-    if (left.length > 0) await job.updateData({ ...job.data, batches: left });
-    else await this.queue.remove(jobId);
+    const bodies = new Map(messages.map(({ id, body }) => [id, body]));
+    await this.removeWhere(jobId, ({ id, body }) => bodies.get(id) === body);
+  }
+
+  /**
+   * The same for messages that a function selects. If several callers remove messages of one job at the same
+   * time, none restores what another one removed. A job that is being delivered keeps its last message.
+   *
+   * @returns the batches with the messages that were removed from them
+   */
+  async removeWhere(
+    jobId: string,
+    isMeant: (message: BatchMessage, batch: QueuedBatch) => boolean,
+  ): Promise<QueuedBatch[]> {
+    const found = { removed: new Array<QueuedBatch>(), isEmptied: false };
+    await this.data.change(jobId, (data) => {
+      const read = readJob(data);
+      if (!('batches' in read)) return undefined;
+      const batches = messagesWhere(read.batches, (message, batch) => !isMeant(message, batch));
+      found.removed = messagesWhere(read.batches, isMeant);
+      found.isEmptied = batches.length === 0;
+      return found.isEmptied || found.removed.length === 0 ? undefined : storedData({ ...read, batches });
+    });
+    if (found.isEmptied && (await this.queue.remove(jobId)) === 0) return [];
+    return found.removed;
+  }
+
+  private async readOne(id: string): Promise<StoredJob | undefined> {
+    try {
+      const job = await this.queue.getJob(id);
+      if (job === undefined) return undefined;
+      const read = readJob(job.data);
+      const isReadable = 'batches' in read;
+      return {
+        jobId: id,
+        addedAt: job.timestamp,
+        batches: isReadable ? read.batches : [],
+        unreadable: isReadable ? undefined : { problem: read, json: JSON.stringify(job.data) },
+        failedReason: job.failedReason,
+        failedAt: job.finishedOn,
+        failedRetention: failedRetentionOf(job.opts),
+      };
+    } catch (error) {
+      // BullMQ cannot parse the job. Any other error belongs to the queue.
+      if (!types.isNativeError(error) || error.name !== 'SyntaxError') throw error;
+      return unparsable(id);
+    }
   }
 }
 
-function isReadable(job: StoredJob | undefined): job is StoredJob {
-  return job?.data.v === BATCH_JOB_VERSION;
+function unparsable(jobId: string): StoredJob {
+  return {
+    jobId,
+    addedAt: 0,
+    batches: [],
+    unreadable: { problem: new InvalidJobError('data', 'JSON'), json: '' },
+    failedReason: undefined,
+    failedAt: undefined,
+    failedRetention: failedRetentionOf({}),
+  };
 }
 
-function storedBatches(job: StoredJob, state: BatchState): StoredBatch[] {
-  return job.data.batches.map((data) => ({
-    jobId: job.id ?? '',
-    state,
-    data,
-    failedReason: job.failedReason,
-    failedAt: job.finishedOn,
-    failedRetention: failedRetentionOf(job.opts),
-  }));
+/** The batches with those of their messages that a function selects. */
+function messagesWhere(
+  batches: readonly QueuedBatch[],
+  isMeant: (message: BatchMessage, batch: QueuedBatch) => boolean,
+): QueuedBatch[] {
+  return batches
+    .map((batch) => ({ ...batch, messages: batch.messages.filter((message) => isMeant(message, batch)) }))
+    .filter(({ messages }) => messages.length > 0);
 }

@@ -1,31 +1,42 @@
+import { types } from 'node:util';
 import type { ResolvedConnection } from '../options/resolved-options.js';
-import { openEmbeddedDatabase } from './embedded/embedded-database.js';
-import { createPoolQueueBackend, createPostgresQueueBackend } from './postgres-backend.js';
+import type { QueueLog } from './limited-log.js';
+import { createNoQueueBackend } from './no-queue-backend.js';
 import type { QueueBackend } from './queue-backend.js';
-import { QueueHealth, type QueueHealthLog } from './queue-health.js';
-import { createRedisQueueBackend } from './redis-backend.js';
+import { QueueHealth } from './queue-health.js';
 
 /**
- * Makes the backend that `connection` asks for. A server that cannot be reached is waited for later; the
- * embedded database is opened here, since what is wrong with its folder is to be told at start.
+ * Creates the backend for `connection`. A server that cannot be reached is waited for later. The embedded
+ * database is opened here, so that a problem with its folder is reported at start. Only the code of the one that
+ * is used is loaded.
  */
 export async function createQueueBackend(
   connection: ResolvedConnection,
-  logger: QueueHealthLog,
+  logger: QueueLog,
 ): Promise<QueueBackend> {
   switch (connection.kind) {
-    case 'redis':
+    case 'redis': {
+      const { createRedisQueueBackend } = await import('./redis/redis-backend.js');
       return createRedisQueueBackend(connection.redis, new QueueHealth('Redis', logger), logger);
-    case 'postgres':
+    }
+    case 'postgres': {
+      const { createPostgresQueueBackend } = await import('./postgres/postgres-backend.js');
       return createPostgresQueueBackend(connection.postgres, new QueueHealth('PostgreSQL', logger));
+    }
     case 'embedded': {
+      const { openEmbeddedDatabase } = await import('./embedded/embedded-database.js');
+      const { createPoolQueueBackend } = await import('./postgres/postgres-backend.js');
       const database = await openEmbeddedDatabase({
         dataDir: connection.dataDir,
+        durability: connection.durability,
         onWarning: (warning) => {
-          logger.warn(`${warning.message} ${String(warning.cause)}`);
+          const { message, cause } = warning;
+          logger.warn(types.isNativeError(cause) ? `${message} ${String(cause)}` : message);
         },
       });
       return createPoolQueueBackend(database, new QueueHealth('the embedded database', logger));
     }
+    case 'none':
+      return createNoQueueBackend(new QueueHealth('nothing', logger));
   }
 }

@@ -14,7 +14,18 @@ import type {
 
 import type { BatchJobData } from './batch-job.js';
 import type { QueueHealth } from './queue-health.js';
-import type { RedisCommands } from './redis-commands.js';
+
+/** Name of the BullMQ queue that carries the batches, for `@InjectQueue` and dashboards. */
+export const ANALYTICS_QUEUE = 'analytics';
+
+/** Injection token of the database under the queue. */
+export const QUEUE_BACKEND = Symbol.for('nestjs-analytics:queue-backend');
+
+/**
+ * How long a start waits for the first answer of the queue's server, in milliseconds: long enough to reject a
+ * server that cannot carry the queue, short enough to start without one that is away.
+ */
+export const START_PATIENCE = 2_000;
 
 export type BatchQueueOptions = Omit<QueueOptions, 'connection'>;
 export type BatchWorkerOptions = Omit<WorkerOptions, 'connection'>;
@@ -39,15 +50,38 @@ export type BatchJobWorker =
 
 export type BatchProcessor = Processor<BatchJobData, void>;
 
-/** The database itself, for what is kept beside the queue. Its connections are the queue's own. */
+type RedisArgument = string | number;
+
+/**
+ * What other folders may use of the queue's Redis. The type is structural, so that this package's types do
+ * not need `ioredis`, which an application may not have.
+ */
+export interface RedisCommands {
+  eval(script: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
+  evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
+}
+
+/** The database itself, for data that is stored beside the queue. Its connections are the queue's own. */
 export type QueueStorage = { kind: 'redis'; client: RedisCommands } | { kind: 'postgres'; pool: PgPool };
+
+/**
+ * Makes adding a job again harmless for as long as its answer may have been lost: for minutes if there is a
+ * network in between.
+ */
+export interface AddMemory {
+  /** Completed jobs that are kept, by their age in seconds and their number. */
+  completed: { age: number; count?: number };
+  /** Milliseconds that the id of a job is remembered after the job is gone. */
+  ids?: number;
+}
 
 /** The database under the queue. Everything above it is the same on all of them. */
 export interface QueueBackend {
   readonly health: QueueHealth;
   readonly storage: QueueStorage;
+  readonly memory: AddMemory;
   createQueue(name: string, options: BatchQueueOptions): BatchJobQueue;
   createWorker(name: string, processor: BatchProcessor, options: BatchWorkerOptions): BatchJobWorker;
-  /** Ends the connections, after the queue and the worker were closed. Never waits for a dead server. */
+  /** Ends the connections after the queue and the worker were closed. Never waits for a dead server. */
   close(): Promise<void>;
 }

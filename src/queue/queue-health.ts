@@ -1,64 +1,166 @@
 import { types } from 'node:util';
-import { isConnectionFailure } from './connection-failure.js';
+import { LimitedLog, type QueueLog } from './limited-log.js';
+import { failureOf, type QueueFailure } from './queue-failure.js';
 
-/** Where the state of the queue is told to. */
-export interface QueueHealthLog {
-  warn(message: string): void;
-  log(message: string): void;
+/** How long the same report of BullMQ is not repeated, in milliseconds. */
+const REPORT_INTERVAL = 60_000;
+
+/**
+ * BullMQ's messages for a job whose lock expired, or that was finished twice because the first answer was
+ * lost.
+ */
+const LOCK_REPORT = /\block\b.* job |not in the active state/i;
+/** How long after an outage such reports are attributed to it, in milliseconds. */
+const AFTERMATH = 60_000;
+
+const HEADLINES: Record<QueueFailure['kind'], string> = {
+  unreachable: 'cannot be reached',
+  silent: 'does not answer',
+  refusing: 'takes no more jobs',
+};
+
+interface Outage extends QueueFailure {
+  /** By the monotonic clock. */
+  since: number;
+  isTold: boolean;
 }
 
 /**
- * Knows whether the queue can be reached, and tells it once when that changes: a queue that is down
- * makes every command fail, and one line says as much as thousands.
+ * Knows whether the queue can be used. Writes one line when an outage begins and one when it ends: a queue
+ * that is down makes every command fail, and one line says as much as thousands. If a server goes away many
+ * times a minute, a line gives the count instead.
  */
 export class QueueHealth {
-  private downSince: number | undefined;
-  private readonly reported = new Set<string>();
+  private outage: Outage | undefined;
+  private backSince = -Infinity;
+  /** Outages since the last line. */
+  private untold = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private isClosed = false;
+  private readonly lines: LimitedLog;
+  private readonly reportedAt = new Map<string, number>();
+  private countPending = (): number => 0;
 
   constructor(
-    /** The queue's place, without anything secret: `Redis`, `PostgreSQL`. */
+    /** The kind of queue, without anything secret: `Redis`, `PostgreSQL`. */
     private readonly place: string,
-    private readonly logger: QueueHealthLog,
-  ) {}
+    logger: QueueLog,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.lines = new LimitedLog(logger, now);
+  }
 
   get isUp(): boolean {
-    return this.downSince === undefined;
+    return this.outage === undefined;
   }
 
+  /** Whether the server can be reached but stores nothing. */
+  get isRefusing(): boolean {
+    return this.outage?.kind === 'refusing';
+  }
+
+  /** @param count returns how many calls are in memory now, for the line about an outage */
+  countPendingBy(count: () => number): void {
+    this.countPending = count;
+  }
+
+  /** The queue cannot be used. The first reason of an outage is the one that is logged. */
   down(error: unknown): void {
-    if (this.downSince !== undefined) return;
-    this.downSince = Date.now();
-    this.logger.warn(
-      `The queue on ${this.place} cannot be reached (${reason(error)}). Messages are kept in memory, up to ` +
-        `\`maxBufferedBytes\`, and delivery resumes by itself when it is back. Check \`connection\` and the server.`,
-    );
+    if (this.outage !== undefined || this.isClosed) return;
+    const failure = failureOf(error) ?? { kind: 'unreachable', reason: codeOf(error) };
+    this.outage = { ...failure, since: this.now(), isTold: false };
+    this.untold++;
+    this.tell();
   }
 
   /**
-   * What BullMQ tells of itself. A lost connection is known already, from the client that lost it; all
-   * else is told once, whichever job it is about.
+   * Reports from BullMQ or a driver. A lost connection is known already, from the client that lost it. A
+   * refusal to store is an outage. Locks lost to an outage are part of it. Everything else is logged once a
+   * minute, whichever job it is about.
    */
   report(error: Error): void {
+    const failure = failureOf(error);
+    if (failure !== undefined) {
+      if (failure.kind === 'refusing') this.down(error);
+      return;
+    }
+    const isAftermath = this.outage !== undefined || this.now() - this.backSince < AFTERMATH;
+    if (isAftermath && LOCK_REPORT.test(error.message)) return;
     const kind = error.message.replace(/\bjob \S+/g, 'job');
-    if (isConnectionFailure(error) || this.reported.has(kind)) return;
-    this.reported.add(kind);
-    this.logger.warn(`The queue on ${this.place} reports: ${error.message}`);
+    const reportedAt = this.reportedAt.get(kind) ?? -Infinity;
+    if (this.isClosed || this.now() - reportedAt < REPORT_INTERVAL || !this.lines.hasRoomFor(1)) return;
+    this.reportedAt.set(kind, this.now());
+    this.lines.warn(`The queue on ${this.place} reports: ${error.message}`);
   }
 
   /**
-   * @param askedAt when what the queue answered was asked, in milliseconds since the epoch: an answer that
-   *   was on its way when the queue went down does not mean that it is back
+   * The server answered. That alone does not end a refusal to store.
+   *
+   * @param askedAt when the answered command was sent, by the monotonic clock. An answer that was on its way
+   *   when the queue went down does not mean that it is back.
    */
   up(askedAt = Infinity): void {
-    if (this.downSince === undefined || askedAt <= this.downSince) return;
-    const seconds = Math.round((Date.now() - this.downSince) / 1000);
-    this.downSince = undefined;
-    this.logger.log(`The queue on ${this.place} is back after ${seconds} s.`);
+    if (this.outage !== undefined && askedAt > this.outage.since && !this.isRefusing) this.end(this.outage);
+  }
+
+  /** The server stored something. */
+  stored(): void {
+    if (this.outage !== undefined) this.end(this.outage);
+  }
+
+  /** Writes nothing after this. */
+  close(): void {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+  }
+
+  private end({ since, isTold }: Outage): void {
+    this.outage = undefined;
+    this.backSince = this.now();
+    if (!isTold || this.isClosed) return;
+    const seconds = Math.round((this.now() - since) / 1000);
+    this.lines.log(`The queue on ${this.place} is back after ${seconds} s.`);
+  }
+
+  /**
+   * Writes the line that is due. If the limit leaves no room for it and for the line that will end the
+   * outage, waits.
+   */
+  private tell(): void {
+    const wait = this.lines.waitFor(2);
+    if (wait > 0) {
+      this.timer ??= setTimeout(this.catchUp, wait).unref();
+    } else if (this.outage !== undefined) {
+      const before =
+        this.untold > 1 ? ` It went away ${this.untold - 1} times more since the last line.` : '';
+      this.outage.isTold = true;
+      this.untold = 0;
+      this.lines.warn(this.sentenceOf(this.outage) + before);
+    } else {
+      this.lines.warn(
+        `The queue on ${this.place} went away ${this.untold} times more since the last line, and is back. ` +
+          'Check the network between it and this process.',
+      );
+      this.untold = 0;
+    }
+  }
+
+  private readonly catchUp = (): void => {
+    this.timer = undefined;
+    if (this.untold > 0) this.tell();
+  };
+
+  private sentenceOf({ kind, reason }: QueueFailure): string {
+    return (
+      `The queue on ${this.place} ${HEADLINES[kind]} (${reason}). Calls are kept in memory, ` +
+      `${this.countPending()} so far, up to \`maxBufferedBytes\`, and delivery resumes by itself when it is ` +
+      `back. Check ${kind === 'unreachable' ? '`connection` and ' : ''}the server.`
+    );
   }
 }
 
-/** The code of an error where it has one: texts of drivers name hosts and users. */
-function reason(error: unknown): string {
+/** The code of an error if it has one. Messages of drivers name hosts and users. */
+function codeOf(error: unknown): string {
   if (!types.isNativeError(error)) return typeof error;
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }

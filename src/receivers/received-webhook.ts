@@ -1,28 +1,29 @@
-import type { RawBodyRequest } from '@nestjs/common';
+import { type RawBodyRequest, UnauthorizedException } from '@nestjs/common';
+import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { types } from 'node:util';
-import { RawBodyMissingError } from '../errors/raw-body-missing.error.js';
+import { InvalidHeadersError, RawBodyMissingError } from '../errors/receiver.errors.js';
 
-/** A request as Nest has it, on Express and on Fastify. */
+/** A request in Nest, on Express and on Fastify. */
 export type WebhookRequest = RawBodyRequest<{ headers: IncomingHttpHeaders; body?: unknown }>;
 
-const NOTHING = Buffer.alloc(0);
-
 /**
- * The bytes that a webhook's body arrived in; none where it has no body that is parsed.
+ * The bytes of a webhook's body as they arrived. There is no substitute for them: an empty text would be
+ * verified instead of the body that the handler gets.
  *
- * @throws {RawBodyMissingError} when there was a body and the application has not kept its bytes
+ * @throws {RawBodyMissingError} if there is JSON and the application has not kept its bytes
+ * @throws {UnauthorizedException} for any other body, and for none
  */
 export function rawBodyOf(request: WebhookRequest): Buffer {
   if (request.rawBody !== undefined) return request.rawBody;
-  // Only JSON, which every delivery is: a body of a type that is not parsed is never kept, and no reason for
-  // anybody on the internet to be answered with an error of the server.
+  // Only JSON, which every delivery is. Nest keeps no other bytes, and a sender of other bodies must not be
+  // able to cause a server error.
   if (isJson(request) && hasBody(request)) throw new RawBodyMissingError();
-  return NOTHING;
+  throw new UnauthorizedException('The webhook is not verified: its body is missing, or is not JSON.');
 }
 
 /**
- * Whoever hands over what a framework has parsed, or nothing, is told so instead of that the signature is wrong.
+ * Refuses a body that a framework has parsed, or none. A wrong signature would be the wrong reason for these.
  *
  * @throws {RawBodyMissingError} for anything but a text or bytes
  */
@@ -30,10 +31,30 @@ export function checkRawBody(rawBody: unknown): void {
   if (typeof rawBody !== 'string' && !types.isUint8Array(rawBody)) throw new RawBodyMissingError();
 }
 
+/**
+ * The values of a header; there may be none.
+ *
+ * @throws {InvalidHeadersError} for anything but texts
+ */
+export function headerValues(name: string, header: unknown): string[] {
+  const values: unknown[] = [header ?? []].flat();
+  return values.map((value) => {
+    if (typeof value !== 'string') throw new InvalidHeadersError(name);
+    return value;
+  });
+}
+
+/** Compares a text with the expected one, in a time that does not reveal how much of it is right. */
+export function equalTexts(given: string, expected: string): boolean {
+  const [givenBytes, expectedBytes] = [Buffer.from(given), Buffer.from(expected)];
+  return givenBytes.length === expectedBytes.length && timingSafeEqual(givenBytes, expectedBytes);
+}
+
 function isJson({ headers }: WebhookRequest): boolean {
   return headers['content-type']?.toLowerCase().startsWith('application/json') ?? false;
 }
 
 function hasBody({ headers, body }: WebhookRequest): boolean {
-  return (body !== undefined && body !== null) || Number(headers['content-length']) > 0;
+  const isAnnounced = Number(headers['content-length']) > 0 || headers['transfer-encoding'] !== undefined;
+  return isAnnounced || (body !== undefined && body !== null);
 }

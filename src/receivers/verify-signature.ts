@@ -1,17 +1,17 @@
-import { sharedKey, signature } from '../destinations/webhooks/webhook-signature.js';
-import { InvalidSecretError } from '../errors/invalid-secret.error.js';
-import { equalTexts } from './equal-texts.js';
-import { checkRawBody } from './raw-body.js';
+import { sharedKey, signature } from '../webhooks/request/webhook-signature.js';
+import { InvalidSecretError } from '../errors/receiver.errors.js';
+import { checkRawBody, equalTexts, headerValues } from './received-webhook.js';
 
 /**
- * Whether `X-Signature` is the signature of a body: HMAC-SHA1 with the shared secret, in hex of either case.
- * Compares in constant time.
+ * Whether `X-Signature` is the signature of a body: HMAC-SHA1 with the shared secret, in upper or lower case
+ * hex. Compares in constant time.
  *
  * @param rawBody the body as it arrived, before it was parsed; a text is taken as UTF-8
- * @param header the header's value, in whatever form the framework has it; without one the answer is `false`
- * @param secret the shared secret, or several of which one has to match, while it is being changed
- * @throws {RawBodyMissingError} when there is no raw body, but a parsed one or none
- * @throws {InvalidSecretError} when a secret is missing or empty: that is no fault of the sender
+ * @param header the header's value, in any form that frameworks use; without one the result is `false`
+ * @param secret the shared secret, or several while it is being rotated, one of which has to match
+ * @throws {RawBodyMissingError} when the body is already parsed or missing
+ * @throws {InvalidHeadersError} when the header is neither a text nor an array of texts
+ * @throws {InvalidSecretError} when a secret is missing or empty, which is not the sender's fault
  *
  * @example
  * if (!verifySignature(request.rawBody, request.headers['x-signature'], secret)) return response.sendStatus(401);
@@ -23,7 +23,7 @@ export function verifySignature(
 ): boolean {
   const secrets = sharedSecrets(secret);
   checkRawBody(rawBody);
-  const given = [header ?? []].flat().map((value) => value.trim().toLowerCase());
+  const given = headerValues('`x-signature`', header).map((value) => value.trim().toLowerCase());
   return secrets.some((one) => {
     const expected = signature(rawBody, sharedKey(one));
     return given.some((value) => equalTexts(value, expected));
@@ -31,7 +31,7 @@ export function verifySignature(
 }
 
 /**
- * The shared secrets to verify with, of which there is at least one.
+ * The shared secrets to verify with, at least one.
  *
  * @throws {InvalidSecretError} for anything else
  */

@@ -1,38 +1,40 @@
-import type { HmacKey } from '../destinations/webhooks/hmac-key.js';
+import type { HmacKey } from '../webhooks/request/hmac-key.js';
+import { STANDARD_SECRET, standardKey, standardSignature } from '../webhooks/request/webhook-signature.js';
 import {
-  STANDARD_SECRET,
-  standardKey,
-  standardSignature,
-} from '../destinations/webhooks/standard-signature.js';
-import { InvalidSecretError } from '../errors/invalid-secret.error.js';
-import { WebhookVerificationError } from '../errors/webhook-verification.error.js';
-import { equalTexts } from './equal-texts.js';
-import { checkRawBody } from './raw-body.js';
+  InvalidHeadersError,
+  InvalidSecretError,
+  WebhookVerificationError,
+} from '../errors/receiver.errors.js';
+import { checkRawBody, equalTexts, headerValues } from './received-webhook.js';
 
 const DEFAULT_TOLERANCE = 300;
 
-/** Headers as Node, a framework or `fetch` has them; names are compared without case. */
+/** Headers from Node, a framework or `fetch`; names are case-insensitive. */
 export type ReceivedHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface StandardWebhookOptions {
-  /** Seconds that `webhook-timestamp` may be away from now, in either direction. @default 300 (5 minutes) */
+  /** Seconds that `webhook-timestamp` may differ from now, in either direction. @default 300 (5 minutes) */
   tolerance?: number | undefined;
 }
 
 /**
- * Verifies a webhook that is signed as Standard Webhooks has it: `webhook-id`, `webhook-timestamp` and body,
- * signed in `webhook-signature` (`v1`, HMAC-SHA256). Compares in constant time. Like the libraries of the
+ * Verifies a webhook that is signed by Standard Webhooks: `webhook-id`, `webhook-timestamp` and body, signed
+ * in `webhook-signature` (`v1`, HMAC-SHA256). Compares in constant time. Like the libraries of the
  * specification it returns nothing and throws when the webhook is not to be trusted: a result that nobody
  * looks at would let everything through.
  *
- * It does not tell a first delivery from a second: remember the `webhook-id` for that.
+ * An id with a full stop is refused. The parts are signed with a full stop between them, so the end of such
+ * an id could be passed off as the timestamp.
+ *
+ * A second delivery verifies like the first: remember the `webhook-id` to drop it.
  *
  * @param rawBody the body as it arrived, before it was parsed; a text is taken as UTF-8
- * @param secrets a secret (`whsec_` and base64; the prefix may be left out), or several of which one has to
- *   match, while it is being changed
- * @throws {WebhookVerificationError} whose `reason` tells what is wrong with the webhook
- * @throws {RawBodyMissingError} when there is no raw body, but a parsed one or none
- * @throws {InvalidSecretError} when a secret is missing or malformed: that is no fault of the sender
+ * @param secrets a secret (`whsec_` and base64; the prefix may be left out), or several while it is being
+ *   rotated, one of which has to match
+ * @throws {WebhookVerificationError} whose `reason` says what is wrong with the webhook
+ * @throws {RawBodyMissingError} when the body is already parsed or missing
+ * @throws {InvalidHeadersError} when a header is neither a text nor an array of texts
+ * @throws {InvalidSecretError} when a secret is missing or malformed, which is not the sender's fault
  */
 export function verifyStandardWebhook(
   rawBody: string | Uint8Array,
@@ -42,23 +44,24 @@ export function verifyStandardWebhook(
 ): void {
   const keys = standardKeys(secrets);
   checkRawBody(rawBody);
-  const received = lowerCased(headers);
+  const received = entriesOf(headers);
   const id = onlyValue(received, 'webhook-id');
   const timestamp = onlyValue(received, 'webhook-timestamp');
-  const signatures = (received.get('webhook-signature') ?? []).flatMap((value) =>
+  const signatures = valuesOf(received, 'webhook-signature').flatMap((value) =>
     value.split(' ').filter((one) => one !== ''),
   );
   if (signatures.length === 0) throw new WebhookVerificationError('MISSING_HEADERS');
+  if (id.includes('.')) throw new WebhookVerificationError('INVALID_ID');
   checkTimestamp(timestamp, tolerance);
   const isSigned = keys.some((key) => {
-    const expected = standardSignature(key, id, timestamp, rawBody);
+    const expected = standardSignature(key, { id, timestamp }, rawBody);
     return signatures.some((given) => equalTexts(given, expected));
   });
   if (!isSigned) throw new WebhookVerificationError('NO_MATCHING_SIGNATURE');
 }
 
 /**
- * The keys to verify with, of which there is at least one.
+ * The keys to verify with, at least one.
  *
  * @throws {InvalidSecretError} for anything but secrets of Standard Webhooks
  */
@@ -69,18 +72,25 @@ export function standardKeys(secrets: unknown): HmacKey[] {
   throw new InvalidSecretError('standardWebhooks.secret', `${STANDARD_SECRET}, or an array of such`);
 }
 
-function lowerCased(headers: ReceivedHeaders): Map<string, string[]> {
-  const received = new Map<string, string[]>();
-  for (const [name, value] of headers instanceof Headers ? headers : Object.entries(headers)) {
-    const key = name.toLowerCase();
-    received.set(key, [...(received.get(key) ?? []), ...[value ?? []].flat()]);
-  }
-  return received;
+/** Headers from Node, as pairs. Those of `fetch` are pairs already. */
+function entriesOf(headers: unknown): (readonly [unknown, unknown])[] {
+  if (typeof headers !== 'object' || headers === null) throw new InvalidHeadersError('the headers');
+  return isPairs(headers) ? [...headers] : Object.entries(headers);
 }
 
-/** Of two, the one that was signed could not be told. */
-function onlyValue(headers: ReadonlyMap<string, string[]>, name: string): string {
-  const [value, ...others] = headers.get(name) ?? [];
+function isPairs(headers: object): headers is Iterable<readonly [unknown, unknown]> {
+  return Symbol.iterator in headers;
+}
+
+function valuesOf(headers: readonly (readonly [unknown, unknown])[], name: string): string[] {
+  return headers
+    .filter(([given]) => String(given).toLowerCase() === name)
+    .flatMap(([, value]) => headerValues(`\`${name}\``, value));
+}
+
+/** With two values, nobody could tell which one was signed. */
+function onlyValue(headers: readonly (readonly [unknown, unknown])[], name: string): string {
+  const [value, ...others] = valuesOf(headers, name);
   if (value === undefined || value === '' || others.length > 0)
     throw new WebhookVerificationError('MISSING_HEADERS');
   return value;
@@ -90,6 +100,6 @@ function checkTimestamp(timestamp: string, tolerance: number): void {
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('INVALID_TIMESTAMP');
   const age = Math.floor(Date.now() / 1000) - Number(timestamp);
   if (Math.abs(age) <= tolerance) return;
-  // Also where `tolerance` is not a number: then nothing is near enough.
+  // Also true if `tolerance` is not a number: then nothing is near enough.
   throw new WebhookVerificationError(age > 0 ? 'TIMESTAMP_TOO_OLD' : 'TIMESTAMP_TOO_NEW');
 }

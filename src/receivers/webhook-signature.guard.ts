@@ -7,9 +7,8 @@ import {
   UnauthorizedException,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { InvalidSecretError } from '../errors/invalid-secret.error.js';
-import { WebhookVerificationError } from '../errors/webhook-verification.error.js';
-import { rawBodyOf, type WebhookRequest } from './raw-body.js';
+import { InvalidSecretError, WebhookVerificationError } from '../errors/receiver.errors.js';
+import { rawBodyOf, type WebhookRequest } from './received-webhook.js';
 import { sharedSecrets, verifySignature } from './verify-signature.js';
 import {
   standardKeys,
@@ -20,13 +19,13 @@ import {
 type Secrets = string | readonly string[];
 
 /**
- * A secret, or several of which one has to match, or a function that finds them for a request: with the
- * `ModuleRef` it reaches the application's providers.
+ * A secret, several of which one has to match, or a function that returns them for a request. With the
+ * `ModuleRef` it can reach the application's providers.
  */
 export type SecretSource =
   Secrets | ((context: ExecutionContext, moduleRef: ModuleRef) => Secrets | Promise<Secrets>);
 
-/** What a receiver verifies. At least one is given; of both, both have to hold. */
+/** What a receiver verifies. Give at least one. If both are given, both have to match. */
 export interface WebhookSignatureGuardOptions {
   /** Verifies `X-Signature` with the `sharedSecret` of the webhooks destination. */
   sharedSecret?: SecretSource;
@@ -35,12 +34,12 @@ export interface WebhookSignatureGuardOptions {
 }
 
 /**
- * Makes a guard that lets through only webhooks whose signature is right, on Express and on Fastify, and
- * answers all others with 401. The application has to keep raw bodies:
+ * Creates a guard for Express and Fastify that lets only webhooks with a valid signature through. It answers
+ * all others with 401, and any body that is not JSON. The application has to keep raw bodies:
  * `NestFactory.create(AppModule, { rawBody: true })`.
  *
- * A missing or malformed secret, or a missing raw body, is a fault of the receiver: the request is answered
- * with 500, so that it comes again, and the error is logged.
+ * A missing or malformed secret, or a missing raw body, is an error of the receiver. The request is answered
+ * with 500, so that it is sent again, and the error is logged.
  *
  * @throws {InvalidSecretError} when a secret that is given as a value is missing, empty or malformed
  *
@@ -85,7 +84,7 @@ export function webhookSignatureGuard(options: WebhookSignatureGuardOptions): Ty
   return mixin(WebhookSignatureGuard);
 }
 
-/** An option that is named but has no value is an unset variable, which must not switch a check off. */
+/** An option whose key has no value is an unset variable, which must not turn a check off. */
 function checkSecrets(options: WebhookSignatureGuardOptions): void {
   const hasShared = 'sharedSecret' in options;
   const hasStandard = 'standardWebhooks' in options;

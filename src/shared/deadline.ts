@@ -1,12 +1,15 @@
-/** Work whose time may be over before it is done. */
+/** Work that may run out of time. */
 export interface Expiring {
   expire(): void;
 }
 
 /**
- * The deadline of works that come one after the other and are nearly always in time. One timer serves them
- * all: it runs on from one to the next and looks at the deadline when it fires, so that setting one is free.
- * It does not keep the process alive; the work does.
+ * The deadline of pieces of work that follow one another and nearly always end in time. One timer serves them
+ * all. It is not restarted for the next one but checks the deadline when it fires, so setting a deadline
+ * costs nothing. It does not keep the process alive.
+ *
+ * After a stall of the event loop, timers fire before sockets are read. So expired work gets one more turn of
+ * the loop, in which an answer that has already arrived ends it.
  */
 export class Deadline {
   private work: Expiring | undefined;
@@ -26,7 +29,7 @@ export class Deadline {
     this.work = undefined;
   }
 
-  /** No work comes after this. */
+  /** No work follows. */
   stop(): void {
     this.clear();
     clearTimeout(this.timer);
@@ -38,16 +41,19 @@ export class Deadline {
     this.timer = setTimeout(this.look, Math.ceil(at - performance.now())).unref();
   }
 
-  /** What has expired is told so; for what has not, the timer starts again. */
+  /** Expires overdue work once the sockets were read. For any other work the timer starts again. */
   private readonly look = (): void => {
     const { work } = this;
     this.firesAt = Infinity;
     if (work === undefined) return;
-    if (performance.now() < this.at) {
-      this.arm(this.at);
-      return;
-    }
+    if (performance.now() < this.at) this.arm(this.at);
+    else setImmediate(this.expire, work);
+  };
+
+  private readonly expire = (late: Expiring): void => {
+    // Other work has begun meanwhile, or this one was given more time: `set` has started the timer for it.
+    if (this.work !== late || performance.now() < this.at) return;
     this.clear();
-    work.expire();
+    late.expire();
   };
 }

@@ -2,7 +2,7 @@
 export class Mutex {
   private last: Promise<void> = Promise.resolve();
 
-  /** Resolves when it is the caller's turn, to the function that ends the turn. */
+  /** Resolves to the function that ends the turn, when it is the caller's turn. */
   async acquire(): Promise<() => void> {
     const previous = this.last;
     let endTurn = (): void => undefined;

@@ -1,4 +1,4 @@
-/** Waits for work, but no longer than the time given in milliseconds: then the answer is `undefined`. */
+/** Waits for work, at most for the given milliseconds. Then the result is `undefined`. */
 export async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timedOut = new Promise<undefined>((resolve) => {

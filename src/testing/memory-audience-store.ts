@@ -6,8 +6,8 @@ import type {
   AudienceStore,
   OfferResult,
   UserPage,
-} from '../../src/index.js';
-import { AudienceLockLostError } from '../../src/index.js';
+} from '../options/audience-store.js';
+import { AudienceLockLostError } from '../errors/audience.errors.js';
 
 interface User {
   /** What is recorded. */
@@ -29,7 +29,7 @@ interface Lock {
   isWanted: boolean;
 }
 
-/** A store of one's own, as an application would write it. */
+/** Keeps audiences in memory, for one process. */
 export class MemoryAudienceStore implements AudienceStore {
   private readonly audiences = new Map<string, Audience>();
   private readonly locks = new Map<string, Lock>();

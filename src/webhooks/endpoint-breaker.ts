@@ -1,135 +1,157 @@
-import { FAILURES_UNTIL_DOWN } from '../destination.js';
-
-/** The breaker stays open for this share of the retry window at first (5 s of 4 hours), and twice as long each time. */
-const FIRST_PAUSE_SHARE = 1 / 2_880;
-/** The longest that it stays open between two probes: 5 minutes of 4 hours. */
-const LONGEST_PAUSE_SHARE = 1 / 48;
-/** While the URL recovers or is probed, it is worth asking again after this share of the window: 1 s of 4 hours. */
-const NEXT_LOOK_SHARE = 1 / 14_400;
-/** A URL that came back gets this many requests at once, one more for each that it answers, one less for each failure. */
-const FIRST_ALLOWANCE = 2;
-/** The URL has recovered when it takes this many at once. */
-const FULL_ALLOWANCE = 64;
+/**
+ * Failures in a row after which a URL counts as down. It gets no requests then, and its owner is notified.
+ */
+export const FAILURES_UNTIL_DOWN = 5;
 
 /**
- * Keeps requests from a URL that does not take them. After some failures in a row nothing is sent for a
- * while; then a single probe finds out whether the URL lives again, and if so, the backlog is let out at
- * a rising rate rather than in one blow.
- *
- * All times are milliseconds of one clock, which may be set back.
+ * How long the breaker stays open at first, as a share of the retry window (5 s of 4 hours). The pause
+ * doubles each time.
+ */
+const FIRST_PAUSE_SHARE = 1 / 2_880;
+/** The longest pause between two probes, as a share of the retry window: 5 minutes of 4 hours. */
+const LONGEST_PAUSE_SHARE = 1 / 48;
+/** While a probe is on its way, when to ask again, as a share of the retry window: 1 s of 4 hours. */
+const NEXT_LOOK_SHARE = 1 / 14_400;
+/** After this many answers since the URL came up, the next pause is the shortest one again. */
+const ANSWERS_UNTIL_RECOVERED = 64;
+
+/** Learns when a URL goes down and comes up, in the order of its answers. */
+export interface BreakerObserver {
+  /** @param failures how many requests have failed in a row */
+  onDown(failures: number): void;
+  onUp(): void;
+}
+
+/**
+ * Stops requests to a URL that does not take them. After five failures in a row nothing is sent for a while.
+ * Then a single probe finds out whether the URL takes requests again. Only the breaker decides which URLs are
+ * down. All times are milliseconds of one clock, which may be set back.
  */
 export class EndpointBreaker {
   private failures = 0;
   private pause: number;
   /** When the next probe is due; `undefined` while the breaker is closed. */
   private openUntil: number | undefined;
-  private probing = false;
-  /** Failures of requests that began before tell of an outage that is known. */
+  /** Requests wait until then because the receiver asked for a pause, although it is not down. */
+  private heldUntil = -Infinity;
+  private isProbing = false;
+  /** Failures of requests that began earlier belong to an outage that is already known. */
   private newsSince = -Infinity;
-  /** Requests that may be in flight; less than all while the URL recovers. */
-  private allowance = Infinity;
-  private inFlight = 0;
+  /** Answers since the URL came up. */
+  private answers = ANSWERS_UNTIL_RECOVERED;
   private latest = -Infinity;
 
-  /** @param retryWindow milliseconds during which a message is retried: the pauses follow from it */
-  constructor(private readonly retryWindow: number) {
+  /** @param retryWindow milliseconds during which a message is retried, from which the pauses follow */
+  constructor(
+    private readonly retryWindow: number,
+    private readonly observer?: BreakerObserver,
+  ) {
     this.pause = this.firstPause;
   }
 
+  /** Whether the URL is down. */
   get isOpen(): boolean {
     return this.openUntil !== undefined;
   }
 
-  /** Milliseconds after which it is worth asking again. */
+  /** Milliseconds until a request may be sent; 0 if it may be sent now. */
   wait(now: number): number {
+    if (this.openUntil === undefined && this.heldUntil === -Infinity) return 0;
     this.follow(now);
-    return Math.max((this.openUntil ?? now) - now, this.retryWindow * NEXT_LOOK_SHARE);
+    const held = Math.max(this.heldUntil - now, 0);
+    if (this.openUntil === undefined) return held;
+    if (this.isProbing) return Math.max(this.openUntil - now, held, this.retryWindow * NEXT_LOOK_SHARE);
+    return Math.max(this.openUntil - now, held);
   }
 
   /**
-   * Whether a request may be sent now. Each that may is to be followed by one of the `record` methods.
+   * Whether a request may be sent now. If so, call one of the `record` methods afterwards.
    *
-   * @param force always admits: a message's last attempt is made whatever the breaker knows
+   * @param force always admits the request: the last attempt of a message is made in any case
    */
   admit(now: number, force: boolean): boolean {
-    this.follow(now);
-    const isProbe = this.openUntil !== undefined && this.openUntil <= now && !this.probing;
-    const mayPass = this.isOpen ? isProbe : this.inFlight < this.allowance;
-    if (!mayPass && !force) return false;
-    if (isProbe) {
-      this.probing = true;
+    if (this.openUntil === undefined && this.heldUntil === -Infinity) return true;
+    if (this.wait(now) > 0 && !force) return false;
+    this.heldUntil = -Infinity;
+    if (this.openUntil !== undefined && this.openUntil <= now && !this.isProbing) {
+      this.isProbing = true;
       this.newsSince = now;
     }
-    this.inFlight++;
     return true;
   }
 
-  /** The URL answered; it lives, whether or not it liked the message. */
+  /** The URL answered. It is up, whether or not it accepted the message. */
   recordAnswer(now: number): void {
-    this.follow(now);
-    this.inFlight--;
     this.failures = 0;
-    if (this.isOpen) {
+    if (this.openUntil !== undefined) {
+      this.follow(now);
       this.openUntil = undefined;
-      this.probing = false;
+      this.isProbing = false;
       this.newsSince = now;
-      this.allowance = FIRST_ALLOWANCE;
-      return;
+      this.answers = 0;
+      this.observer?.onUp();
     }
-    this.allowance++;
-    if (this.allowance < FULL_ALLOWANCE) return;
-    this.allowance = Infinity;
-    this.pause = this.firstPause;
+    if (this.answers < ANSWERS_UNTIL_RECOVERED && ++this.answers === ANSWERS_UNTIL_RECOVERED) {
+      this.pause = this.firstPause;
+    }
   }
 
   /**
    * @param startedAt when the request was admitted
-   * @param retryAfter milliseconds that the receiver asked to be left alone
+   * @param retryAfter the pause that the receiver asked for, in milliseconds
    */
   recordFailure(startedAt: number, now: number, retryAfter = 0): void {
     this.follow(now);
-    this.inFlight--;
-    // Nobody needs to be left alone for longer than any message is retried.
-    const floor = now + Math.min(retryAfter, this.retryWindow);
     const isNews = startedAt >= this.newsSince;
-    if (this.openUntil !== undefined && !(this.probing && isNews)) {
-      this.openUntil = Math.max(this.openUntil, floor);
+    if (this.openUntil !== undefined && !(this.isProbing && isNews)) {
+      this.openUntil = Math.max(this.openUntil, this.floor(now, retryAfter));
       return;
     }
     if (!isNews) return;
     this.failures++;
-    this.allowance--;
-    if (this.isOpen || this.failures >= FAILURES_UNTIL_DOWN || this.allowance === 0) this.open(now, floor);
+    if (this.isOpen || this.failures >= FAILURES_UNTIL_DOWN) this.open(now, retryAfter);
   }
 
   /**
-   * The request was broken off and tells nothing.
+   * The request was broken off, or failed for a reason on this side. It says nothing about the URL.
    *
    * @param startedAt when it was admitted
    */
   recordNothing(startedAt: number): void {
-    this.inFlight--;
-    if (startedAt >= this.newsSince) this.probing = false;
+    if (startedAt >= this.newsSince) this.isProbing = false;
+  }
+
+  /** The receiver asked for a pause of this many milliseconds, although it is not down. */
+  hold(now: number, retryAfter: number): void {
+    this.follow(now);
+    this.heldUntil = Math.max(this.heldUntil, this.floor(now, retryAfter));
   }
 
   private get firstPause(): number {
     return this.retryWindow * FIRST_PAUSE_SHARE;
   }
 
-  private open(now: number, floor: number): void {
-    this.probing = false;
+  private open(now: number, retryAfter: number): void {
+    const wasOpen = this.isOpen;
+    this.isProbing = false;
     this.newsSince = Infinity;
-    this.allowance = Infinity;
-    this.openUntil = Math.max(now + this.pause, floor);
+    this.openUntil = Math.max(now + this.pause, this.floor(now, retryAfter));
     this.pause = Math.min(this.pause * 2, this.retryWindow * LONGEST_PAUSE_SHARE);
+    if (!wasOpen) this.observer?.onDown(this.failures);
   }
 
-  /** Goes back with a clock that was set back: else the breaker would stay open until the clock caught up. */
+  /** No pause is longer than any message is retried. */
+  private floor(now: number, retryAfter: number): number {
+    return now + Math.min(retryAfter, this.retryWindow);
+  }
+
+  /** Follows a clock that was set back. Otherwise the breaker would stay open until the clock caught up. */
   private follow(now: number): void {
     const back = this.latest - now;
     this.latest = now;
     if (back <= 0) return;
     this.newsSince -= back;
+    this.heldUntil -= back;
     if (this.openUntil !== undefined) this.openUntil -= back;
   }
 }

@@ -1,15 +1,19 @@
-import type { UrlOutcome } from '../destination.js';
-import { EndpointBreaker } from './endpoint-breaker.js';
+import type { UrlOutcome } from '../queue/batch-job.js';
+import type { CallTrace } from '../shared/telemetry.js';
+import type { RequestPhases } from './diagnostics/request-phases.js';
+import type { EndpointBreaker } from './endpoint-breaker.js';
+import { type EndpointObserver, EndpointState } from './endpoint-state.js';
+import { hashUrl } from './request/webhook-url.js';
+import type { WebhookClient } from './http/webhook-client.js';
+import { webhookErrorCode } from './http/webhook-error-code.js';
+import {
+  requestTarget,
+  type RequestHeaders,
+  type RequestTarget,
+  withTraceparent,
+} from './http/webhook-request.js';
+import { excerptOf, parseRetryAfter, type WebhookResponse } from './http/webhook-response.js';
 import { classOfError, classOfStatus } from './outcome-class.js';
-import type { RequestHeaders } from './request-headers.js';
-import { requestTarget, type RequestTarget } from './request-target.js';
-import type { RequestPhases } from './request-phases.js';
-import { excerptOf } from './response-excerpt.js';
-import { parseRetryAfter } from './retry-after.js';
-import type { WebhookClient } from './webhook-client.js';
-import { webhookErrorCode } from './webhook-error-code.js';
-import type { WebhookResponse } from './webhook-request.types.js';
-import { hashUrl } from './webhook-url.js';
 
 /** How requests to an endpoint are made and judged. */
 export interface EndpointOptions {
@@ -23,15 +27,17 @@ export interface EndpointRequest {
   headers: RequestHeaders;
   body: Buffer;
   signal: AbortSignal;
+  /** Of the calls that made its messages. */
+  calls: readonly (CallTrace | undefined)[];
 }
 
-/** An attempt that came to something. */
-export interface Attempted {
+/** The answer of a URL to one request. */
+export interface EndpointAnswer {
   outcome: UrlOutcome;
   retryAfter: number | undefined;
 }
 
-/** What one URL answered to a test event, at the one attempt that there was. */
+/** The answer of one URL to a test event, which is tried once. */
 export interface TestResult extends UrlOutcome {
   /** The origin of the URL; the rest of it may hold a secret. */
   origin: string;
@@ -39,20 +45,33 @@ export interface TestResult extends UrlOutcome {
   phases: RequestPhases;
 }
 
-/** One URL of a destination: sends to it, judges its answers, and leaves it alone while it is down. */
+/** One URL of a destination: sends to it, judges its answers, and pauses while it is down. */
 export class Endpoint {
   readonly hash: string;
-  readonly breaker: EndpointBreaker;
+  private readonly state: EndpointState;
   private readonly target: RequestTarget;
 
+  /** @param destination the destination's id */
   constructor(
+    private readonly destination: string,
     readonly url: URL,
     private readonly options: EndpointOptions,
     private readonly client: WebhookClient,
+    private readonly observer?: EndpointObserver,
   ) {
     this.hash = hashUrl(url);
     this.target = requestTarget(url);
-    this.breaker = new EndpointBreaker(options.retryWindow);
+    const name = { destination, url: this.hash, origin: url.origin };
+    this.state = new EndpointState(name, options.retryWindow, observer);
+  }
+
+  get breaker(): EndpointBreaker {
+    return this.state.breaker;
+  }
+
+  /** As `EndpointState` has it. */
+  lastOutcome(...args: Parameters<EndpointState['lastOutcome']>): UrlOutcome | undefined {
+    return this.state.lastOutcome(...args);
   }
 
   /**
@@ -61,18 +80,27 @@ export class Endpoint {
    * @param attempt counts from 1
    * @param settle called once; with `undefined` when the signal ended it
    */
-  send(request: EndpointRequest, attempt: number, settle: (attempted: Attempted | undefined) => void): void {
+  send(
+    request: EndpointRequest,
+    attempt: number,
+    settle: (answer: EndpointAnswer | undefined) => void,
+  ): void {
     const startedAt = Date.now();
-    const { headers, body, signal } = request;
+    const { headers: given, body, signal, calls } = request;
     const { timeout } = this.options;
+    const { destination } = this;
+    const span = this.observer?.tracing?.begin({ destination, url: this.url, attempt, calls });
+    const headers = span?.traceparent === undefined ? given : withTraceparent(given, span.traceparent);
     this.client.post({ target: this.target, headers, body, timeout, signal }, (response) => {
-      settle(this.record(response, attempt, startedAt));
+      const answer = this.record(response, attempt, startedAt);
+      span?.end(answer?.outcome);
+      settle(answer);
     });
   }
 
   /**
-   * Sends a message whatever the breaker knows, and teaches it nothing: a test must neither be held back nor
-   * set off what real messages did not. `undefined` when the signal or the client's end ended it.
+   * Sends a message whatever the breaker's state, and does not change that state: a test must neither be held
+   * back nor cancel out the results of real messages. `undefined` if the signal or the client's end ended it.
    */
   async test(request: EndpointRequest): Promise<TestResult | undefined> {
     const response = await this.client.trace({
@@ -84,23 +112,26 @@ export class Endpoint {
     return { ...this.judge(response, 1).outcome, origin: this.url.origin, phases: response.phases };
   }
 
+  /** Reports the URL's answer for one message of a request that it took. */
+  report(outcome: UrlOutcome): void {
+    this.state.report(outcome);
+  }
+
   private record(
     response: WebhookResponse | undefined,
     attempt: number,
     startedAt: number,
-  ): Attempted | undefined {
+  ): EndpointAnswer | undefined {
     if (response === undefined) {
       this.breaker.recordNothing(startedAt);
       return undefined;
     }
-    const attempted = this.judge(response, attempt);
-    const now = Date.now();
-    if (attempted.outcome.class === 'retry') this.breaker.recordFailure(startedAt, now, attempted.retryAfter);
-    else this.breaker.recordAnswer(now);
-    return attempted;
+    const answer = this.judge(response, attempt);
+    this.state.record(answer.outcome, startedAt, answer.retryAfter);
+    return answer;
   }
 
-  private judge(response: WebhookResponse, attempt: number): Attempted {
+  private judge(response: WebhookResponse, attempt: number): EndpointAnswer {
     const { at, duration } = response;
     const url = this.hash;
     if (response.error !== undefined) {
@@ -111,7 +142,7 @@ export class Endpoint {
       };
     }
     const { status } = response;
-    // Built without spreads: they cost more than all else here, and this runs for every request.
+    // Built without spreads: they cost more than everything else here, and this runs for every request.
     const outcome: UrlOutcome = {
       url,
       class: classOfStatus(status, this.options.retryStatuses),

@@ -1,10 +1,10 @@
-import type { DeliveryResult, QueuedMessage, UrlOutcome } from '../destination.js';
-import type { SettleMessage } from './delivery-window.js';
-import type { Attempted, Endpoint, EndpointRequest } from './endpoint.js';
+import type { AttemptTerms, DeliveryResult } from '../destinations/destination.js';
+import type { QueuedMessage, UrlOutcome } from '../queue/batch-job.js';
+import type { Endpoint, EndpointAnswer, EndpointRequest } from './endpoint.js';
 
-/** One message on its way to the URLs of its destination, to all of them at the same time. */
+/** One message on its way to all URLs of its destination at the same time. */
 export class MessageDelivery {
-  /** The latest of each URL, in their order; `undefined` while there was no attempt. */
+  /** The latest outcome of each URL, in their order; `undefined` before the first attempt. */
   private readonly outcomes: (UrlOutcome | undefined)[];
   private isDelivered: boolean;
   private heldBack: Endpoint[] | undefined;
@@ -16,7 +16,7 @@ export class MessageDelivery {
   constructor(
     private readonly endpoints: readonly Endpoint[],
     message: QueuedMessage,
-    private readonly settle: SettleMessage,
+    private readonly settle: (result: DeliveryResult | undefined) => void,
   ) {
     this.outcomes = endpoints.map(({ hash }) => message.outcomes.find(({ url }) => url === hash));
     this.isDelivered = this.outcomes.some((outcome) => outcome?.class === 'delivered');
@@ -25,39 +25,53 @@ export class MessageDelivery {
   /**
    * Sends to every URL that is left and that its breaker admits.
    *
-   * @param isLast whether no attempt comes after it
-   * @param prepare makes the bytes, headers and signature: once for all URLs, and not where none is asked
+   * @param prepare makes the bytes, headers and signature: once for all URLs, and not at all if none is tried
    */
-  begin(isLast: boolean, prepare: () => EndpointRequest): void {
+  begin(terms: AttemptTerms, prepare: () => EndpointRequest): void {
     const now = Date.now();
     let request: EndpointRequest | undefined;
-    // One more than there are, until all are asked: an answer may come at once.
+    // One more than the number of URLs until all are tried: an answer may come at once.
     this.unanswered = 1;
     let index = 0;
     for (const endpoint of this.isDelivered ? [] : this.endpoints) {
       const at = index++;
       const outcome = this.outcomes[at];
-      if (outcome?.class === 'permanent') continue;
-      if (!endpoint.breaker.admit(now, isLast)) {
+      if (outcome?.class === 'permanent' || this.isTried(at, endpoint, terms, now)) continue;
+      if (!endpoint.breaker.admit(now, terms.isLast)) {
         (this.heldBack ??= []).push(endpoint);
         continue;
       }
       this.unanswered++;
       request ??= prepare();
-      endpoint.send(request, (outcome?.attempt ?? 0) + 1, (attempted) => {
-        this.record(at, attempted);
+      endpoint.send(request, (outcome?.attempt ?? 0) + 1, (answer) => {
+        this.record(at, answer);
         this.leave();
       });
     }
     this.leave();
   }
 
-  private record(index: number, attempted: Attempted | undefined): void {
-    if (attempted === undefined) {
+  /** Whether a request of another message counts as the last attempt at a URL. */
+  private isTried(
+    index: number,
+    endpoint: Endpoint,
+    { isLast, firstAttemptAt }: AttemptTerms,
+    now: number,
+  ): boolean {
+    if (!isLast) return false;
+    const last = endpoint.lastOutcome(this.outcomes[index], firstAttemptAt, now);
+    if (last === undefined) return false;
+    this.outcomes[index] = last;
+    this.isRetried = true;
+    return true;
+  }
+
+  private record(index: number, answer: EndpointAnswer | undefined): void {
+    if (answer === undefined) {
       this.isBrokenOff = true;
       return;
     }
-    const { outcome, retryAfter = 0 } = attempted;
+    const { outcome, retryAfter = 0 } = answer;
     this.outcomes[index] = outcome;
     if (outcome.class === 'delivered') this.isDelivered = true;
     if (outcome.class !== 'retry') return;
@@ -69,7 +83,7 @@ export class MessageDelivery {
     if (--this.unanswered === 0) this.settle(this.result());
   }
 
-  /** One success settles a message; while there is none, one URL worth another attempt keeps it going. */
+  /** One success settles a message. Without one, a single URL worth another attempt keeps it going. */
   private result(): DeliveryResult | undefined {
     const outcomes = this.outcomes.filter((outcome) => outcome !== undefined);
     if (this.isDelivered) return { class: 'delivered', outcomes };

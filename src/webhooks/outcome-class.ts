@@ -1,7 +1,7 @@
-import type { OutcomeClass } from '../destination.js';
-import type { WebhookErrorCode } from './webhook-error-code.js';
+import type { OutcomeClass } from '../queue/batch-job.js';
+import type { WebhookErrorCode } from './http/webhook-error-code.js';
 
-/** Another attempt would find the same certificate or address, and must not be given one. */
+/** Another attempt would find the same certificate or address, so there must not be one. */
 const PERMANENT_ERRORS: ReadonlySet<WebhookErrorCode> = new Set<WebhookErrorCode>([
   'ADDRESS_REFUSED',
   'TLS_SELF_SIGNED',
@@ -11,7 +11,7 @@ const PERMANENT_ERRORS: ReadonlySet<WebhookErrorCode> = new Set<WebhookErrorCode
   'TLS_UNTRUSTED',
 ]);
 
-/** What the status of a response means. 2xx is delivered whatever `retryStatuses` says. */
+/** Classifies the status of a response. 2xx is delivered whatever `retryStatuses` says. */
 export function classOfStatus(status: number, retryStatuses: readonly (number | '5xx')[]): OutcomeClass {
   if (status >= 200 && status < 300) return 'delivered';
   const isServerError = status >= 500 && status < 600;
@@ -19,7 +19,15 @@ export function classOfStatus(status: number, retryStatuses: readonly (number | 
   return isRetried ? 'retry' : 'permanent';
 }
 
-/** What it means that there was no response. */
+/** Classifies the error if there was no response. */
 export function classOfError(code: WebhookErrorCode): OutcomeClass {
   return PERMANENT_ERRORS.has(code) ? 'permanent' : 'retry';
+}
+
+/** Failures on this side of the connection. They say nothing about the receiver. */
+const LOCAL_ERRORS: ReadonlySet<string> = new Set(['DNS_BUSY', 'EMFILE']);
+
+/** Whether a request failed before it could reach its receiver, for a reason in this process. */
+export function isLocalError(code: string | undefined): boolean {
+  return code !== undefined && LOCAL_ERRORS.has(code);
 }

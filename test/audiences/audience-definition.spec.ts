@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { traitOf } from '../../src/audiences/audience-name.js';
+import { traitOf } from '../../src/audiences/audience-definition.js';
 
 describe('the property of an audience', () => {
   it.each([
@@ -11,6 +11,12 @@ describe('the property of an audience', () => {
     ['ΜΕΓΑΛΟΙ', 'μεγαλοι'],
     ['日本 ユーザー', '日本_ユーザー'],
     ['INFO', 'info'],
+    ['नमस्ते दुनिया', 'नमस्ते_दुनिया'],
+    ['สวัสดี ชาวโลก', 'สวัสดี_ชาวโลก'],
+    ['x̧Big Y', 'x̧_big_y'],
+    ['VIPUsers', 'vip_users'],
+    ['I ❤️ 1️⃣ tea', 'i_1_tea'],
+    ['top 10', 'top_10'],
   ])('is the snake_case form of its name: %s is %s', (name, trait) => {
     expect(traitOf(name)).toBe(trait);
   });
@@ -19,7 +25,10 @@ describe('the property of an audience', () => {
     expect(traitOf('Käufer'.normalize('NFD'))).toBe(traitOf('Käufer'.normalize('NFC')));
   });
 
-  it.each(['', '!!!', ' ', '🚀', 'x'.repeat(201)])('cannot be made of %j', (name) => {
-    expect(() => traitOf(name)).toThrow(expect.objectContaining({ code: 'INVALID_AUDIENCE_NAME' }));
-  });
+  it.each(['', '!!!', ' ', '🚀', 'x'.repeat(201), 'a\0b', 'a\ud800', '\u0301'])(
+    'cannot be made of %j',
+    (name) => {
+      expect(() => traitOf(name)).toThrow(expect.objectContaining({ code: 'INVALID_AUDIENCE_NAME' }));
+    },
+  );
 });

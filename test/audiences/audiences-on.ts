@@ -1,17 +1,17 @@
 import { AudiencesService } from '../../src/audiences/audiences.service.js';
-import type { AudienceStore } from '../../src/audiences/audience-store.js';
+import type { AudienceStore } from '../../src/options/audience-store.js';
 import { ChangeSteps } from '../../src/audiences/change-steps.js';
-import { createAudienceStore } from '../../src/audiences/create-audience-store.js';
+import { createAudienceStore } from '../../src/audiences/audiences.providers.js';
+import { RunningChanges } from '../../src/audiences/running-changes.js';
 import { Membership } from '../../src/audiences/membership.js';
-import { AnalyticsClient, type AnalyticsClientOptions } from '../../src/client/analytics-client.js';
-import type { JobSink } from '../../src/client/outbox.js';
-import { resolveOptions } from '../../src/options/resolve-options.js';
+import { AnalyticsClient } from '../../src/client/analytics-client.js';
+import type { AnalyticsClientOptions } from '../../src/client/analytics-client.types.js';
+import { StaticRouter } from '../../src/client/router.js';
+import type { JobSink } from '../../src/client/sender.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
-import { createQueueBackend } from '../../src/queue/create-queue-backend.js';
-import { ANALYTICS_QUEUE } from '../../src/queue/queue.constants.js';
-import type { BatchJobQueue, QueueBackend } from '../../src/queue/queue-backend.js';
+import { ANALYTICS_QUEUE, type BatchJobQueue, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { TestConnection } from '../support/describe-backend.js';
-import { LogLines } from '../support/log-lines.js';
+import { openBackend } from '../support/open-backend.js';
 
 /** Long enough for no test to see it end. */
 const LONG = 600_000;
@@ -56,8 +56,7 @@ export class AudiencesOn {
 
   /** @param read the jobs that were looked at before; they are left out, and those looked at are added */
   static async open(connection: TestConnection, read = new Set<string>()): Promise<AudiencesOn> {
-    const resolved = resolveOptions({ writeKey: 'wk', connection }, { worker: true });
-    const backend = await createQueueBackend(resolved.connection, new LogLines());
+    const backend = await openBackend(connection);
     const queue = backend.createQueue(ANALYTICS_QUEUE, {});
     queue.on('error', () => undefined);
     return new AudiencesOn(queue, backend, read);
@@ -67,14 +66,18 @@ export class AudiencesOn {
   live(options: LifeOptions = {}): Life {
     const { wrapSink = (sink) => sink, wrapStore = (store) => store, lockDuration = 20_000 } = options;
     const jobs = new BatchQueue(this.queue);
+    const connections = SOURCES.map((source) => ({
+      source,
+      destination: 'webhooks',
+      destinationName: 'Webhooks',
+      failedRetention: LONG,
+    }));
     const client = new AnalyticsClient(
-      SOURCES.map((source) => ({
-        source,
-        destination: 'webhooks',
-        destinationName: 'Webhooks',
-        failedRetention: LONG,
-      })),
-      wrapSink({ add: (added) => jobs.add(added) }),
+      {
+        router: new StaticRouter({ connections }),
+        sink: wrapSink({ add: (added) => jobs.add(added) }),
+        observer: { onRefused: () => undefined, onAddFailed: () => undefined, onClosed: () => undefined },
+      },
       {
         context: {},
         // Far away: what is in the queue was brought there on purpose.
@@ -84,16 +87,15 @@ export class AudiencesOn {
         beforeSend: undefined,
         ...options.client,
       },
-      { onRefused: () => undefined, onAddFailed: () => undefined, onDrained: () => undefined },
     );
     const store = wrapStore(this.store);
-    const stop = new AbortController();
-    const steps = new ChangeSteps(store, { lockDuration, signal: stop.signal });
+    const running = new RunningChanges();
+    const steps = new ChangeSteps(store, { lockDuration, signal: running.signal });
     const audiences = new AudiencesService(store, new Membership(store, steps, client, options.stepSize), {
       sources: SOURCES,
       defaults: {},
       patience: 1_000,
-      stop,
+      running,
     });
     const life = { audiences, client };
     this.lives.push(life);

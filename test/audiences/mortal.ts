@@ -1,5 +1,5 @@
-import type { AudienceStore } from '../../src/audiences/audience-store.js';
-import type { JobSink } from '../../src/client/outbox.js';
+import type { AudienceStore } from '../../src/options/audience-store.js';
+import type { JobSink } from '../../src/client/sender.js';
 import type { LifeOptions } from './audiences-on.js';
 
 /** When a life ends. */

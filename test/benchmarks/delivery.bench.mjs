@@ -7,12 +7,14 @@ import { startReceiver } from './support/receiver.mjs';
 
 /**
  * Delivery end to end, from the call to the receiver, against a bare HTTP client that signs and posts the same
- * bytes to the same receiver. Both keep the same number of connections busy all the time.
+ * bytes to the same receiver. Both keep the same number of connections busy all the time. `--history=false`
+ * turns the history of deliveries off, to see what it costs.
  */
 const EVENTS = 20_000;
 const RUNS = 25;
 const CONNECTIONS = 64;
 const SECRET = 'secret';
+const HISTORY = !process.argv.includes('--history=false');
 const QUEUES = [
   {
     queue: 'Redis',
@@ -54,6 +56,7 @@ for (const { queue, connection, target } of QUEUES) {
   const app = await startAnalytics({
     connection,
     connections: CONNECTIONS,
+    history: HISTORY,
     webhooks: { urls: receiver.urls, sharedSecret: SECRET, allowPrivateNetwork: true },
   });
   const runs = [];
@@ -76,4 +79,4 @@ for (const { queue, connection, target } of QUEUES) {
 }
 await client.close();
 receiver.stop();
-report('Delivery, one process, one URL, flushAt 20', rows);
+report(`Delivery, one process, one URL, flushAt 20${HISTORY ? '' : ', no history'}`, rows);

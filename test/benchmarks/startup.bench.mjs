@@ -6,15 +6,18 @@ import { NestFactory } from '@nestjs/core';
 import { ANALYTICS_QUEUE } from 'nestjs-analytics';
 import { appModule } from './support/app.mjs';
 import { inChild, task, tell } from './support/child.mjs';
+import { importCosts } from './support/import-cost.mjs';
 import { openQueue, REDIS } from './support/queue.mjs';
 import { report, show } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
  * From `NestFactory.create` to an application that listens and whose queue answers, workers included. Each
- * boot is that of a process of its own, which has loaded Nest's core and the module before.
+ * boot is that of a process of its own, which has loaded Nest's core and the module before. What loading the
+ * module costs is measured apart, on top of Nest's core and BullMQ.
  */
 const RUNS = 5;
+const IMPORT_RUNS = 9;
 const POSTGRES = process.env.POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test';
 const FIRST_BOOT = 'embedded, first boot';
 
@@ -71,8 +74,21 @@ async function bench() {
   const queue = openQueue();
   await queue.clear();
   await queue.close();
+  const imports = importCosts(IMPORT_RUNS);
+  report(
+    'Loading the package, milliseconds of CPU of a process',
+    imports.map(({ name, base, whole, ratio }) => ({
+      format: name,
+      '@nestjs/core and bullmq': show(base, 0),
+      'with nestjs-analytics': show(whole, 0),
+      ratio: show(ratio),
+    })),
+  );
   const first = rows.find(({ name }) => name === FIRST_BOOT);
-  reportTargets([target(`${FIRST_BOOT}, ms`, first.ready, { most: 2_000 }, 0)]);
+  reportTargets([
+    target(`${FIRST_BOOT}, ms`, first.ready, { most: 2_000 }, 0),
+    ...imports.map(({ name, ratio }) => target(`loading ${name}, ratio`, ratio, { most: 1.2 })),
+  ]);
 }
 
 if (task === undefined) await bench();

@@ -1,12 +1,10 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { cpus } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { startAnalytics } from './support/analytics-app.mjs';
 import { EVENT, inBursts } from './support/events.mjs';
 import { measure } from './support/measure.mjs';
 import { report, show } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
+import { startWorker } from './support/workers.mjs';
 
 /**
  * One process that delivers against two, in turn, from a queue that was filled before. What limits them is told
@@ -18,19 +16,6 @@ const ROUNDS = 7;
 /** Runs that open the connections and warm the compilers up. */
 const WARM_UP = 2;
 const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/12';
-const WORKER = fileURLToPath(new URL('support/worker-process.mjs', import.meta.url));
-
-async function startWorker() {
-  const child = fork(WORKER, [JSON.stringify(options)]);
-  await once(child, 'message');
-  return {
-    async stop() {
-      const ended = once(child, 'exit');
-      child.send('close');
-      await ended;
-    },
-  };
-}
 
 /** Milliseconds for which the machine's cores have been idle so far. What interrupts cost is not in the others. */
 function idleTime() {
@@ -55,7 +40,7 @@ async function run() {
 }
 
 async function runWith(count) {
-  const workers = await Promise.all(Array.from({ length: count }, startWorker));
+  const workers = await Promise.all(Array.from({ length: count }, () => startWorker(options)));
   for (let index = 0; index < WARM_UP; index++) await run();
   const measured = await run();
   await Promise.all(workers.map((worker) => worker.stop()));

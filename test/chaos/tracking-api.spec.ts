@@ -1,8 +1,8 @@
 import { afterAll, expect, it } from '@jest/globals';
 import { EmbeddedFolders } from '../support/embedded-folder.js';
 import { Stage, webhooksTo } from '../support/stage.js';
-import { fuzzTrackingApi } from '../sources/tracking-api-fuzz.js';
-import { PLATFORMS, TrackingServer } from '../sources/tracking-server.js';
+import { fuzzTrackingApi } from '../ingest/http/tracking-api-fuzz.js';
+import { PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
 
 /** For each platform, in milliseconds. */
 const TIME = 120_000;

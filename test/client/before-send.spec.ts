@@ -53,10 +53,45 @@ describe('beforeSend', () => {
     expect(app.log.analytics[0]).not.toContain('private');
   });
 
-  it('must be synchronous: a promise is refused at the call', async () => {
-    const asynchronous = ((message: AnalyticsMessage) => Promise.resolve(message)) as unknown as BeforeSend;
+  it('must be synchronous: a promise is refused at the call, and may be rejected without harm', async () => {
+    const asynchronous = (() => Promise.reject(new Error('late'))) as unknown as BeforeSend;
     const { app } = await start(asynchronous);
-    expect(() => app.analytics.track({ userId: 'u1', event: 'A' })).toThrow(/`beforeSend`.*synchronous/);
+    const rejections: unknown[] = [];
+    const onRejection = (reason: unknown): void => void rejections.push(reason);
+    process.on('unhandledRejection', onRejection);
+    expect(() => app.analytics.track({ userId: 'u1', event: 'A' })).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_MESSAGE',
+        field: 'beforeSend',
+        message: expect.stringMatching(/^Expected `beforeSend` to return .* got a Promise.*synchronous/),
+      }),
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', onRejection);
+    expect(rejections).toEqual([]);
+  });
+
+  it('is named as the culprit when it returns no message, or one with a wrong field', async () => {
+    let change = (message: object): unknown => message;
+    const { app } = await start((message) => change(message) as AnalyticsMessage);
+    const cases: [change: (message: object) => unknown, field: string, text: RegExp][] = [
+      [() => undefined, 'beforeSend', /^Expected `beforeSend` to return the message, .* got undefined$/],
+      [() => [], 'beforeSend', /^Expected `beforeSend` to return the message, .* got an array$/],
+      [() => true, 'beforeSend', /^Expected `beforeSend` to return the message, .* got a boolean$/],
+      [(message) => ({ ...message, userId: 42 }), 'userId', /^`beforeSend` returned .* got a number$/],
+      [(message) => ({ ...message, type: 'buy' }), 'type', /^`beforeSend` returned .*`type` to be one of/],
+      [
+        (message) => ({ ...message, properties: [] }),
+        'properties',
+        /^`beforeSend` returned .* got an array$/,
+      ],
+    ];
+    for (const [next, field, text] of cases) {
+      change = next;
+      expect(() => app.analytics.track({ userId: 'u1', event: 'A' })).toThrow(
+        expect.objectContaining({ code: 'INVALID_MESSAGE', field, message: expect.stringMatching(text) }),
+      );
+    }
   });
 
   it('is checked like a call: what cannot be sent is refused', async () => {

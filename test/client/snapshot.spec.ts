@@ -61,6 +61,30 @@ describe('what is sent', () => {
     for (const { body } of requests) expect(body.toString()).not.toContain('integrations');
   });
 
+  it('goes to the destination whose id `integrations` names, and a schema wins over that', async () => {
+    const [first, second] = [await stage.receiver(), await stage.receiver()];
+    const app = await stage.app({
+      connection: MEMORY,
+      writeKey: undefined,
+      sources: [
+        { name: 'web', writeKey: 'wk', schema: { kept: { Webhooks: false }, half: { 'cust-2': false } } },
+      ],
+      webhooks: [webhooksTo(first, { id: 'cust-1' }), webhooksTo(second, { id: 'cust-2' })],
+    });
+    const track = (event: string, integrations: Record<string, boolean>): string =>
+      app.analytics.track({ userId: 'u1', event, integrations });
+    track('one', { All: false, 'cust-1': true });
+    track('but one', { 'cust-1': false });
+    track('by name', { All: false, Webhooks: true, 'cust-2': false });
+    track('kept', { All: false, 'cust-1': true });
+    track('half', {});
+    await app.analytics.flush();
+    await app.settled();
+    expect(eventsIn(first.requests)).toEqual(['by name', 'half', 'one']);
+    expect(eventsIn(second.requests)).toEqual(['but one']);
+    expect(app.analytics.usage()).toEqual({ received: 5, filtered: 1 });
+  });
+
   it('is nothing of a source that is disabled', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver), ...SOURCES });

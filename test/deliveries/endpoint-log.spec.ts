@@ -34,16 +34,18 @@ describe('what the log tells of a receiver', () => {
     });
     app.analytics.track({ userId: 'u1', event: 'Slow' });
     await app.analytics.flush();
-    expect(await app.log.line(/does not take/)).toMatch(/^warn: .* does not take events: TIMEOUT/);
+    expect(await app.log.line(/does not take/)).toMatch(/^error: .* does not take events: TIMEOUT/);
     await app.log.line(/again/);
   });
 
-  it('is nothing when a receiver refuses a single message', async () => {
+  it('is one line when a receiver refuses a message', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver) });
     app.analytics.track({ userId: 'u1', event: 'Refused' });
     await app.analytics.flush();
     await app.failedJobs();
-    expect(app.log.analytics).toEqual([]);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/^warn: .* does not take events: status 400\. .*kept as failed/),
+    ]);
   });
 });

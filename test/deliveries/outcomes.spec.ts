@@ -79,7 +79,11 @@ describeBackend('outcomes$', (backend) => {
     await producer.analytics.flush();
     await producer.close();
 
-    const app = await stage.app({ connection, webhooks: webhooksTo(old, { id: 'new' }) });
+    const app = await stage.app({
+      connection,
+      webhooks: webhooksTo(old, { id: 'new' }),
+      unknownJobTimeout: 0,
+    });
     const both = firstValueFrom(app.context.get(DeliveriesService).outcomes$.pipe(take(2), toArray()));
     await app.queue.resume();
     const orphan = { destination: 'old', class: 'failed', error: 'DESTINATION_NOT_FOUND', outcomes: [] };

@@ -1,9 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { DeliveriesService, DestinationNotFoundError } from '../../src/index.js';
-import { FailedMessages } from '../../src/delivery/failed-messages.js';
+import { DeletedUsers } from '../../src/deliveries/deleted-users.js';
+import { FailedMessages } from '../../src/deliveries/failed-messages.js';
 import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import { eventsIn, messageIn } from '../support/received-message.js';
@@ -109,9 +111,10 @@ describeBackend('replay', (backend) => {
     await app.analytics.flush();
     await app.failedJobs();
     const cutShort = new FailedMessages(
-      new CrashingStore(app.queue),
+      new CrashingStore(app.queue, app.context.get<QueueBackend>(QUEUE_BACKEND).storage),
       new BatchQueue(app.queue),
       app.context.get(DestinationRegistry),
+      app.context.get(DeletedUsers),
     );
     await expect(cutShort.replay({})).rejects.toThrow('killed here');
     await receiver.received(2);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { type BatchAttempt, type BatchSettlement, settleBatch } from '../../src/delivery/batch-settlement.js';
-import type { DeliveryResult, UrlOutcome } from '../../src/destinations/destination.js';
+import { type TriedBatch, type BatchSettlement, settleBatch } from '../../src/delivery/batch-settlement.js';
+import type { DeliveryResult } from '../../src/destinations/destination.js';
+import type { UrlOutcome } from '../../src/queue/batch-job.js';
 import type { BatchMessage } from '../../src/queue/batch-job.js';
 
 const HOUR = 3_600_000;
@@ -13,8 +14,8 @@ function outcome(given: Partial<UrlOutcome>): UrlOutcome {
 }
 
 /** Settles a batch whose messages came to these results. */
-function settle(results: Came[], given: Partial<BatchAttempt> = {}, now = NOW): BatchSettlement {
-  const attempt: BatchAttempt = {
+function settle(results: Came[], given: Partial<TriedBatch> = {}, now = NOW): BatchSettlement {
+  const attempt: TriedBatch = {
     startedAt: NOW,
     firstAttemptAt: NOW,
     retryWindow: 4 * HOUR,

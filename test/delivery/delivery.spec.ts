@@ -135,7 +135,11 @@ describeBackend('delivery', (backend) => {
     await before.close();
 
     const other = await stage.receiver();
-    const after = await stage.app({ connection, webhooks: [webhooksTo(other, { id: 'new' })] });
+    const after = await stage.app({
+      connection,
+      webhooks: [webhooksTo(other, { id: 'new' })],
+      unknownJobTimeout: 0,
+    });
     const [job] = await after.failedJobs();
     expect(job?.failedReason).toMatch(/^DESTINATION_NOT_FOUND: .*"old"/);
     expect(queuedMessages(job)).toHaveLength(1);
@@ -144,7 +148,11 @@ describeBackend('delivery', (backend) => {
 
   it('keeps a job as failed that was written in a format it does not know', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      unknownJobTimeout: 0,
+    });
     await app.queue.add('batch', { v: 99, batches: [] });
     const [job] = await app.failedJobs();
 

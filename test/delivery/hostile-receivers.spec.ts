@@ -51,6 +51,31 @@ const HOSTILE: Record<string, { answer: Answer; came: { class: string; status?: 
       },
       came: { class: 'retry', error: 'HEADERS_TOO_LARGE' },
     },
+    'sends 63 KB of small headers': {
+      answer: (_response, socket) => {
+        socket.end(`HTTP/1.1 200 OK\r\n${'a:b\r\n'.repeat(12_600)}\r\n`);
+      },
+      came: { class: 'retry', error: 'HEADERS_TOO_LARGE' },
+    },
+    'announces an answer for ever': {
+      answer: (_response, socket) => {
+        socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(30));
+      },
+      came: { class: 'retry', error: 'INVALID_RESPONSE' },
+    },
+    'says 100 Continue, which nobody asked for': {
+      answer: (response) => {
+        response.writeContinue();
+        response.writeHead(200).end();
+      },
+      came: { class: 'delivered', status: 200 },
+    },
+    'answers in another version of HTTP': {
+      answer: (_response, socket) => {
+        socket.end('HTTP/2.0 200 OK\r\n\r\n');
+      },
+      came: { class: 'retry', error: 'INVALID_RESPONSE' },
+    },
     'resets after the request': {
       answer: (_response, socket) => {
         socket.resetAndDestroy();

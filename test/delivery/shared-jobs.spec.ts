@@ -110,7 +110,7 @@ describeBackend('batches that share a job, each for a destination of its own,', 
 
   it('are refused alone when their destination is gone', async () => {
     const receivers = { stays: await stage.receiver() };
-    const app = await appFor(receivers);
+    const app = await appFor(receivers, { unknownJobTimeout: 0 });
     await app.queue.add('batch', { v: BATCH_JOB_VERSION, batches: [batchFor('stays'), batchFor('goes')] });
     const [job] = await app.failedJobs();
     expect(job?.failedReason).toMatch(/^DESTINATION_NOT_FOUND: .*"goes"/);
@@ -142,7 +142,7 @@ describeBackend('batches that share a job, each for a destination of its own,', 
       up: await stage.receiver(),
       silent: await stage.receiver({ answer: [() => undefined, 200] }),
     };
-    const first = await appFor(receivers, { shutdownTimeout: 1_000 });
+    const first = await appFor(receivers, { shutdownTimeout: 2_000 });
     first.analytics.track({ userId: 'u1', event: 'Shared' });
     await first.analytics.flush();
     await Promise.all([receivers.up.received(1), receivers.silent.received(1)]);

@@ -20,6 +20,24 @@ describe('isEnabledFor', () => {
     expect(isEnabledFor(integrations, 'Webhooks')).toBe(enabled);
   });
 
+  it.each<[rule: string, integrations: Integrations, enabled: boolean]>([
+    ['an id wins over All', { All: false, 'cust-1': true }, true],
+    ['an id wins over the name', { Webhooks: false, 'cust-1': true }, true],
+    ['an id speaks of that one alone', { 'cust-2': false }, true],
+    ['an id disables', { Webhooks: true, 'cust-1': false }, false],
+    ['an options object counts as true', { All: false, 'cust-1': { a: 1 } }, true],
+    ['ids are compared with case', { All: false, 'Cust-1': true }, false],
+    ['an undefined id leaves it to the name', { All: false, Webhooks: true, 'cust-1': undefined }, true],
+  ])('%s: %j', (_, integrations, enabled) => {
+    expect(isEnabledFor(integrations, 'Webhooks', 'cust-1')).toBe(enabled);
+  });
+
+  it('takes an id that is the name in another case for the wrong case', () => {
+    expect(isEnabledFor({ All: false, webhooks: true }, 'Webhooks', 'webhooks')).toBe(false);
+    expect(isEnabledFor({ webhooks: false }, 'Webhooks', 'webhooks')).toBe(true);
+    expect(isEnabledFor({ All: false }, 'Webhooks', 'All')).toBe(false);
+  });
+
   it('takes an own undefined for not given', () => {
     expect(isEnabledFor({ Webhooks: undefined }, 'Webhooks')).toBe(true);
     expect(isEnabledFor({ All: false, Webhooks: undefined }, 'Webhooks')).toBe(false);

@@ -16,7 +16,7 @@ describe('DEBUG=analytics', () => {
         flush: true,
         end: 'kill',
       },
-      { DEBUG: 'analytics' },
+      { env: { DEBUG: 'analytics' } },
     );
     const story = [
       await child.waitFor(/analytics taken track my-message from default/),

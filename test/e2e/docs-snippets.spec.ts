@@ -5,34 +5,36 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findBinary } from '../support/find-binary.js';
+import { freePort } from '../support/free-port.js';
+import { readmeSnippet } from '../support/readme-snippet.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const VECTOR = {
-  body: '{"name":"Zoë 🚀"}',
-  secret: 'teehee',
-  digest: '0073f327441fe1b05a26cad3f59eab4b7d51c2ea',
-};
-
 const run = promisify(execFile);
 
-describe('The README', () => {
-  let readme: string;
+/** Makes the changes of a diff: what is added follows the line before it, or replaces what is removed. */
+function changed(code: string, diff: string): string {
+  let [before, isRemoved] = ['', false];
+  let result = code;
+  for (const line of diff.split('\n')) {
+    const text = line.slice(1);
+    if (line.startsWith('+')) result = result.replace(before, isRemoved ? text : `${before}\n${text}`);
+    [before, isRemoved] = [text, line.startsWith('-')];
+  }
+  return result;
+}
+
+describe('The documentation', () => {
   /** Inside the package, so that its snippets find it and its dependencies by their names. */
   let folder: string;
 
   beforeAll(async () => {
-    readme = await readFile(join(ROOT, 'README.md'), 'utf8');
-    folder = await mkdtemp(join(ROOT, 'dist', 'readme-'));
+    folder = await mkdtemp(join(ROOT, 'dist', 'docs-'));
   });
 
   afterAll(() => rm(folder, { recursive: true }));
 
-  function snippet(name: string): string {
-    const code = new RegExp(`<!-- test: ${name} -->\\n+\`\`\`\\w+\\n([^]*?)\`\`\``).exec(readme)?.[1];
-    if (code === undefined) throw new Error(`The README has no snippet "${name}"`);
-    return code;
-  }
+  const snippet = async (page: string, name: string): Promise<string> =>
+    readmeSnippet(await readFile(join(ROOT, page), 'utf8'), name);
 
   /** Runs a TypeScript module as Node would run it once it is compiled, and resolves to what it prints. */
   async function execute(file: string, source: string): Promise<string> {
@@ -48,13 +50,19 @@ describe('The README', () => {
     return stdout;
   }
 
-  it('has a quick start that takes an event', async () => {
+  it('begins with a file that prints an event that arrived, and that it is verified', async () => {
+    const stdout = await execute('first-event.mjs', await snippet('README.md', 'first event'));
+    expect(stdout).toContain('verified: true');
+    expect(stdout).toContain("event: 'Order Completed'");
+  });
+
+  it('has a module and a service that take an event', async () => {
     const stdout = await execute(
       'quick-start.mjs',
       `import 'reflect-metadata';
       import { NestFactory } from '@nestjs/core';
-      ${snippet('quick start')}
-      ${snippet('service')}
+      ${await snippet('README.md', 'quick start')}
+      ${await snippet('docs/getting-started.md', 'service')}
       @Module({ imports: [AppModule], providers: [OrdersService] })
       class Application {}
       const app = await NestFactory.createApplicationContext(Application, { logger: ['error'] });
@@ -63,6 +71,103 @@ describe('The README', () => {
       await app.close();`,
     );
     expect(JSON.parse(stdout)).toEqual({ queued: 1, refused: 0, pending: 0 });
+  });
+
+  it('gets a new application its first event, verified by its own receiver', async () => {
+    const port = String(await freePort());
+    const module = await snippet('docs/getting-started.md', 'shop.module.ts');
+    const stdout = await execute(
+      'shop.mjs',
+      `import 'reflect-metadata';
+      import { NestFactory } from '@nestjs/core';
+      ${module.replace('3000', port)}
+      const app = await NestFactory.create(ShopModule, { rawBody: true, logger: ['error'] });
+      await app.listen(${port}, 'localhost');
+      const received = new Promise((resolve) => { console.log = (...words) => resolve(words); });
+      await fetch('http://localhost:${port}/orders', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"userId":"u1","total":9}',
+      });
+      process.stdout.write(JSON.stringify(await received));
+      await app.close();`,
+    );
+    expect(JSON.parse(stdout)).toEqual([
+      'verified',
+      expect.objectContaining({ event: 'Order Completed', userId: 'u1', properties: { total: 9 } }),
+    ]);
+  });
+
+  it('gets a customer of that application an event of their own', async () => {
+    const port = String(await freePort());
+    const page = 'docs/getting-started.md';
+    const shop = changed(await snippet(page, 'shop.module.ts'), await snippet(page, 'tenants'));
+    const stdout = await execute(
+      'customer.mjs',
+      `import 'reflect-metadata';
+      import { NestFactory } from '@nestjs/core';
+      import { startTestReceiver } from 'nestjs-analytics/testing';
+      import { Headers } from '@nestjs/common';
+      import { DestinationsService } from 'nestjs-analytics';
+      ${(await snippet(page, 'webhooks.controller.ts')).replaceAll(/^import .*$/gm, '')}
+      ${shop.replace('3000', port)}
+      const app = await NestFactory.create(ShopModule, { rawBody: true, logger: ['error'] });
+      await app.listen(${port}, 'localhost');
+      const customer = await startTestReceiver();
+      const post = (path, body) => fetch('http://localhost:${port}' + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-tenant': 'acme' },
+        body: JSON.stringify(body),
+      });
+      const { secret } = await (await post('/webhooks', { url: customer.url })).json();
+      console.log = () => {};
+      await post('/orders', { userId: 'u1', total: 9 });
+      const [{ message }] = await customer.waitFor(1, { timeout: 20_000 });
+      process.stdout.write(JSON.stringify({ secret, message }));
+      await app.close();
+      await customer.close();`,
+    );
+    expect(JSON.parse(stdout)).toEqual({
+      secret: expect.stringMatching(/^whsec_/),
+      message: expect.objectContaining({ event: 'Order Completed', properties: { total: 9 } }),
+    });
+  });
+
+  it('shows each call, as the client takes it', async () => {
+    const stdout = await execute(
+      'calls.mjs',
+      `import 'reflect-metadata';
+      import { NestFactory } from '@nestjs/core';
+      import { AnalyticsModule, AnalyticsService } from 'nestjs-analytics';
+      ${await snippet('docs/calls.md', 'calls')}
+      const webhooks = { urls: ['https://hooks.example.com/'] };
+      const analytics = AnalyticsModule.forRoot({ writeKey: 'wk', webhooks });
+      const app = await NestFactory.createApplicationContext(analytics, { logger: ['error', 'warn'] });
+      everyCall(app.get(AnalyticsService));
+      console.log(JSON.stringify(await app.get(AnalyticsService).flush()));
+      await app.close();`,
+    );
+    expect(JSON.parse(stdout)).toEqual({ queued: 7, refused: 0, pending: 0 });
+  });
+
+  it('shows schemas that keep an event from being sent', async () => {
+    const stdout = await execute(
+      'events.mjs',
+      `import 'reflect-metadata';
+      import { NestFactory } from '@nestjs/core';
+      import { AnalyticsService } from 'nestjs-analytics';
+      ${(await snippet('docs/typed-events.md', 'events')).replace(
+        "writeKey: 'wk_shop',",
+        "writeKey: 'wk_shop', webhooks: { urls: ['https://hooks.example.com/'] },",
+      )}
+      const app = await NestFactory.createApplicationContext(analytics, { logger: ['error'] });
+      const service = app.get(AnalyticsService);
+      service.track({ userId: 'u1', event: 'Order Completed', properties: { orderId: 'o1', total: 9 } });
+      service.track({ userId: 'u1', event: 'Order Completed', properties: { orderId: 'o1' } });
+      console.log(JSON.stringify(await service.flush()));
+      await app.close();`,
+    );
+    expect(JSON.parse(stdout)).toEqual({ queued: 1, refused: 1, pending: 0 });
   });
 
   it('shows options that come from another provider', async () => {
@@ -75,7 +180,7 @@ describe('The README', () => {
       const values = { ANALYTICS_WRITE_KEY: 'wk', WEBHOOK_URLS: 'https://hooks.example.com/a,https://hooks.example.com/b' };
       class ConfigService { get(name) { return values[name]; } getOrThrow(name) { return values[name]; } }
       @Global() @Module({ providers: [ConfigService], exports: [ConfigService] }) class ConfigModule {}
-      const analytics = ${snippet('async')}
+      const analytics = ${await snippet('docs/options.md', 'async')}
       @Module({ imports: [ConfigModule, analytics] }) class Application {}
       const app = await NestFactory.createApplicationContext(Application, { logger: ['error'] });
       console.log(app.get(AnalyticsService).track({ userId: 'u1', event: 'E' }));
@@ -84,47 +189,42 @@ describe('The README', () => {
     expect(stdout).toMatch(/^[0-9a-f-]{36}\n$/);
   });
 
-  it('verifies a signature in Node', async () => {
+  it('has a page about health, whose controller answers 200 with the details and 503 without a worker', async () => {
     const stdout = await execute(
-      'verify.mjs',
-      `${snippet('verify node')}
-      const given = ${JSON.stringify(VECTOR)};
-      console.log(isAuthentic(Buffer.from(given.body), given.digest, given.secret), isAuthentic(Buffer.from(given.body), given.digest, 'other'));`,
+      'health.mjs',
+      `import 'reflect-metadata';
+      import { Module } from '@nestjs/common';
+      import { NestFactory } from '@nestjs/core';
+      import { TerminusModule } from '@nestjs/terminus';
+      import { AnalyticsModule } from 'nestjs-analytics';
+      import { DeliveryWorker } from '../esm/delivery/delivery-worker.js';
+      ${await snippet('docs/health.md', 'health')}
+      const analytics = AnalyticsModule.forRoot({
+        writeKey: 'wk',
+        webhooks: { urls: ['https://hooks.example.com/'] },
+        connection: { embedded: { dataDir: 'memory://' } },
+      });
+      @Module({ imports: [analytics, TerminusModule], controllers: [HealthController] })
+      class Application {}
+      const app = await NestFactory.create(Application, { logger: false });
+      await app.listen(0, '127.0.0.1');
+      const check = async () => {
+        const response = await fetch(await app.getUrl() + '/health');
+        const { details } = await response.json();
+        return { code: response.status, ...details.analytics };
+      };
+      const up = await check();
+      await app.get(DeliveryWorker).pause();
+      console.log(JSON.stringify([up, await check()]));
+      await app.close();`,
     );
-    expect(stdout).toBe('true false\n');
+    expect(JSON.parse(stdout)).toEqual([
+      expect.objectContaining({ code: 200, status: 'up', queue: 'up', worker: 'running', waiting: 0 }),
+      expect.objectContaining({
+        code: 503,
+        status: 'down',
+        reasons: ['The worker of this process has stopped.'],
+      }),
+    ]);
   });
-
-  const python = findBinary('python3');
-  if (python !== undefined) {
-    it('verifies a signature in Python', async () => {
-      const program = `${snippet('verify python')}
-import sys
-body, digest, secret = sys.argv[1:]
-print(is_authentic(body.encode(), digest, secret), is_authentic(body.encode(), digest, "other"))`;
-      const { stdout } = await run(python, ['-c', program, VECTOR.body, VECTOR.digest, VECTOR.secret]);
-      expect(stdout).toBe('True False\n');
-    });
-  }
-
-  const go = findBinary('go');
-  if (go !== undefined) {
-    it('verifies a signature in Go', async () => {
-      const program = `package main
-import ("crypto/hmac"; "crypto/sha1"; "encoding/hex"; "fmt"; "os")
-${snippet('verify go')}
-func main() {
-  body, digest, secret := []byte(os.Args[1]), os.Args[2], os.Args[3]
-  fmt.Println(isAuthentic(body, digest, secret), isAuthentic(body, digest, "other"))
-}`;
-      await writeFile(join(folder, 'verify.go'), program);
-      const { stdout } = await run(go, [
-        'run',
-        join(folder, 'verify.go'),
-        VECTOR.body,
-        VECTOR.digest,
-        VECTOR.secret,
-      ]);
-      expect(stdout).toBe('true false\n');
-    });
-  }
 });

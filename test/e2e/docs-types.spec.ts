@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** A block of TypeScript that no marker names; those that have one are run. */
-const SNIPPET = /(?<!-->\n\n)```ts\n([^]*?)```/g;
+/** A block of TypeScript, and the marker before it if it has one. */
+const SNIPPET = /(?:<!-- test: (.+) -->\n\n)?```ts\n([^]*?)```/g;
 /** What the snippets take for granted. */
 const PRELUDE = `import type { IncomingHttpHeaders } from 'node:http';
 declare global {
@@ -17,56 +17,101 @@ declare global {
   const config: { getOrThrow(name: string): string };
   const deliveries: import('nestjs-analytics').DeliveriesService;
   const analytics: import('nestjs-analytics').AnalyticsService;
+  const destinations: import('nestjs-analytics').DestinationsService;
+  const dataSource: import('typeorm').DataSource;
+  const client: import('pg').Client;
+  const knex: import('knex').Knex;
+  const em: import('@mikro-orm/postgresql').EntityManager;
+  const prisma: { $transaction(work: (tx: PrismaTransaction) => Promise<void>): Promise<void> };
+  const order: Order;
+  const userId: string;
+  const id: string;
   const metrics: { count(name: string, tags: object): void };
   function mail(to: string, text: string): void;
   class Config { webhookSecret: string }
+  class ConfigService { get(name: string): string | undefined; getOrThrow(name: string): string }
+  class AppModule {}
   class OrdersService { create(order: CreateOrder): Promise<Order> }
-  const AnalyticsBrowser: { load(settings: object, options: object): void };
   interface Order { id: string }
   interface CreateOrder { coupon?: string }
   interface Login { userId: string }
+  interface PrismaTransaction {
+    $executeRaw(text: TemplateStringsArray, ...values: unknown[]): Promise<number>;
+    $executeRawUnsafe(text: string, ...values: unknown[]): Promise<number>;
+  }
 }
 declare module 'nestjs-analytics' {
   interface AnalyticsRequest { user?: { id: string } }
 }`;
 const IMPORTS = `import { Body, Controller, Injectable, Post } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { Analytics } from '@segment/analytics-node';
 import RudderAnalytics from '@rudderstack/rudder-sdk-node';
-import { z } from 'zod';
-import { AnalyticsModule, type AnalyticsModuleOptions, AnalyticsService, InjectAnalytics, type TestResult, Track } from 'nestjs-analytics';
+import { sql } from 'drizzle-orm';
+import { AnalyticsModule, type AnalyticsModuleOptions, AnalyticsService, fromDrizzle, fromKnex, fromKysely, fromMikroOrm, fromPrisma, fromTypeOrm, InjectAnalytics, type TestResult, Track } from 'nestjs-analytics';
 `;
+/** What a snippet takes for granted that has another meaning elsewhere, by its marker. */
+const DECLARATIONS: Record<string, string> = {
+  drizzle: `declare const db: import('drizzle-orm/node-postgres').NodePgDatabase;`,
+  kysely: `declare const db: import('kysely').Kysely<{ orders: { id: string } }>;`,
+};
 
-/** Completes a snippet that is a part of something to what can be compiled. */
-function complete(snippet: string): string {
-  if (snippet.startsWith('import ')) return snippet;
-  if (/^(webhooks|sources): /.test(snippet)) {
-    return `${IMPORTS}const options: AnalyticsModuleOptions = { ${snippet.trim().replace(/;$/, '')} };`;
-  }
-  if (snippet.startsWith('[')) return `${IMPORTS}const results: TestResult[] = ${snippet}`;
-  if (snippet.startsWith('AnalyticsModule'))
-    return `${IMPORTS}${snippet.replace('identity:', "writeKey: 'wk', identity:").replace('events:', "writeKey: 'wk', events:")}`;
-  return IMPORTS + snippet;
+interface Snippet {
+  page: string;
+  name: string;
+  code: string;
 }
 
-describe('The README', () => {
+/** Completes a snippet that is a part of something to what can be compiled. */
+function complete({ name, code }: Snippet): string {
+  if (code.startsWith('import ')) return code;
+  const head = IMPORTS + (DECLARATIONS[name] ?? '');
+  if (/^(webhooks|sources): /.test(code)) {
+    return `${head}const options: Partial<AnalyticsModuleOptions> = { ${code.trim().replace(/;$/, '')} };`;
+  }
+  if (code.startsWith('[')) return `${head}const results: TestResult[] = ${code}`;
+  if (code.startsWith('@Post()'))
+    return `${head}class Orders { constructor(private readonly orders: OrdersService) {}\n${code} }`;
+  return head + code.replace('forRoot({\n  identity:', "forRoot({\n  writeKey: 'wk', identity:");
+}
+
+/**
+ * Whether a snippet is compiled elsewhere: one that imports another one, with the tests of the page on testing,
+ * and declared events, which hold for a whole program while the other snippets name other events.
+ */
+function isElsewhere({ page, code }: Snippet): boolean {
+  return page === 'testing.md' || code.includes("from './") || code.startsWith('declare module');
+}
+
+async function snippets(): Promise<Snippet[]> {
+  const names = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md'));
+  const pages = [['README.md', 'README.md'], ...names.map((name) => [name, `docs/${name}`])] as const;
+  const all = await Promise.all(
+    pages.map(async ([page, path]) => {
+      const text = await readFile(join(ROOT, path), 'utf8');
+      return Array.from(text.matchAll(SNIPPET), ([, name = '', code = '']) => ({ page, name, code }));
+    }),
+  );
+  return all.flat().filter((snippet) => !isElsewhere(snippet));
+}
+
+describe('The README and the pages of the documentation', () => {
   let folder: string;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(ROOT, 'dist', 'readme-types-'));
+    folder = await mkdtemp(join(ROOT, 'dist', 'docs-types-'));
   });
 
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('shows TypeScript that compiles', async () => {
-    const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
-    // Declared events hold for a whole program, and the others name other events: they have a test of their own.
-    const snippets = [...readme.matchAll(SNIPPET)]
-      .map(([, code = '']) => code)
-      .filter((code) => !code.startsWith('declare module'));
-    expect(snippets.length).toBeGreaterThan(10);
+  it('show TypeScript that compiles', async () => {
+    const all = await snippets();
+    expect(all.length).toBeGreaterThan(40);
     await writeFile(join(folder, 'prelude.d.ts'), PRELUDE);
     await Promise.all(
-      snippets.map((code, index) => writeFile(join(folder, `snippet-${index}.ts`), complete(code))),
+      all.map((snippet, index) =>
+        writeFile(join(folder, `${snippet.page.replace('.md', '')}-${index}.ts`), complete(snippet)),
+      ),
     );
     const compilerOptions = {
       module: 'NodeNext',
@@ -86,5 +131,5 @@ describe('The README', () => {
       });
     });
     expect(complaints).toBe('');
-  });
+  }, 60_000);
 });

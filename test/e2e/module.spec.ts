@@ -2,6 +2,7 @@ import { BullModule, getQueueToken, InjectQueue } from '@nestjs/bullmq';
 import { describe, expect, it } from '@jest/globals';
 import {
   Controller,
+  type DynamicModule,
   type INestApplication,
   Injectable,
   Module,
@@ -23,6 +24,13 @@ import { LogLines } from '../support/log-lines.js';
 import { MEMORY } from '../support/memory-connection.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
+/** The module as JavaScript sees it: anything may be given. */
+const javascript: {
+  forRoot(options?: unknown): DynamicModule;
+  forRootAsync(options?: unknown): DynamicModule;
+  forFeature(features?: unknown): DynamicModule;
+} = AnalyticsModule;
+
 const OPTIONS: AnalyticsModuleOptions = { writeKey: 'wk_test', connection: MEMORY };
 
 @Injectable()
@@ -32,6 +40,12 @@ class Shop {
 
 @Module({ providers: [Shop] })
 class ShopModule {}
+
+@Module({})
+class OrdersModule {}
+
+@Module({})
+class InvoicesModule {}
 
 @Injectable()
 class Dashboard {
@@ -45,6 +59,13 @@ class DashboardModule {}
 class Settings implements AnalyticsOptionsFactory {
   createAnalyticsOptions(): AnalyticsModuleOptions {
     return OPTIONS;
+  }
+}
+
+@Injectable()
+class BrokenSettings implements AnalyticsOptionsFactory {
+  createAnalyticsOptions(): AnalyticsModuleOptions {
+    throw new TypeError('WRITE_KEY is not set');
   }
 }
 
@@ -93,6 +114,95 @@ describe('AnalyticsModule', () => {
     await expect(stage.appWith([analytics, ShopModule])).rejects.toThrow(/AnalyticsService/);
   });
 
+  it.each([
+    [
+      'that import what forRoot returned',
+      (analytics: DynamicModule): DynamicModule[] => [
+        { module: OrdersModule, imports: [analytics], providers: [Shop] },
+        { module: InvoicesModule, imports: [analytics], providers: [Shop] },
+      ],
+    ],
+    [
+      'that import a module which exports it',
+      (analytics: DynamicModule): DynamicModule[] => {
+        const shared = { module: InvoicesModule, imports: [analytics], exports: [AnalyticsModule] };
+        return [{ module: OrdersModule, imports: [shared], providers: [Shop] }];
+      },
+    ],
+  ])('gives its service with isGlobal: false to the modules %s', async (_, modulesWith) => {
+    const analytics = AnalyticsModule.forRoot({ ...OPTIONS, isGlobal: false });
+    const app = await stage.appWith(modulesWith(analytics));
+    const service = app.context.get(AnalyticsService, { strict: false });
+    expect(app.context.get(Shop, { strict: false }).analytics).toBe(service);
+  });
+
+  it.each([
+    ['alone', [AnalyticsModule]],
+    [
+      'in a module beside the one that has options',
+      [{ module: ShopModule, imports: [AnalyticsModule] }, AnalyticsModule.forRoot(OPTIONS)],
+    ],
+    [
+      'in a module of its own, with isGlobal: false',
+      [
+        { module: OrdersModule, imports: [AnalyticsModule] },
+        AnalyticsModule.forRoot({ ...OPTIONS, isGlobal: false }),
+      ],
+    ],
+  ])('says what to import where it is imported without options: %s', async (_, imports) => {
+    await expect(stage.appWith(imports)).rejects.toMatchObject({
+      code: 'INVALID_IMPORT',
+      message: expect.stringMatching(/Import `AnalyticsModule\.forRoot\(.* once, in the root module/),
+    });
+  });
+
+  it('says at forFeature that there is none, and what to do', () => {
+    expect(() => javascript.forFeature([])).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_IMPORT',
+        message: expect.stringMatching(/no `forFeature`\. Import `AnalyticsModule\.forRoot` or/),
+      }),
+    );
+  });
+
+  it.each([
+    [
+      'useFactory that throws',
+      {
+        useFactory: (): never => {
+          throw new TypeError('WRITE_KEY is not set');
+        },
+      },
+    ],
+    ['useFactory that rejects', { useFactory: () => Promise.reject(new TypeError('WRITE_KEY is not set')) }],
+    ['useClass that throws', { useClass: BrokenSettings }],
+  ])('says of a %s that the factory did, and keeps what it threw', async (_, options) => {
+    await expect(stage.appWith([javascript.forRootAsync(options)])).rejects.toMatchObject({
+      code: 'OPTIONS_FACTORY_FAILED',
+      message: expect.stringMatching(
+        /forRootAsync was given threw TypeError: WRITE_KEY is not set\. Correct/,
+      ),
+      cause: expect.any(TypeError),
+    });
+  });
+
+  it.each([
+    ['worker', 'no'],
+    ['isGlobal', 'no'],
+    ['trackingApi', 7],
+    ['sourceNames', 'default'],
+  ])('refuses the extra %s of a wrong type, beside the options and beside a factory', async (name, value) => {
+    for (const analytics of [
+      javascript.forRoot({ ...OPTIONS, [name]: value }),
+      javascript.forRootAsync({ useFactory: () => OPTIONS, [name]: value }),
+    ]) {
+      await expect(stage.appWith([analytics])).rejects.toMatchObject({
+        code: 'INVALID_OPTIONS',
+        problems: [{ path: name }],
+      });
+    }
+  });
+
   it('gives its queue by its name, to dashboards and to who looks closer', async () => {
     const receiver = await stage.receiver();
     const app = await stage.appWith([
@@ -113,8 +223,8 @@ describe('AnalyticsModule', () => {
   });
 
   it.each([
-    ['forRoot() without an argument', () => AnalyticsModule.forRoot()],
-    ['a factory that returns nothing right', () => AnalyticsModule.forRootAsync({ useFactory: () => ({}) })],
+    ['forRoot() without an argument', () => javascript.forRoot()],
+    ['a factory that returns nothing right', () => javascript.forRootAsync({ useFactory: () => ({}) })],
   ])('says what is missing: %s', async (_, analytics) => {
     await expect(stage.appWith([analytics()])).rejects.toMatchObject({
       code: 'INVALID_OPTIONS',
@@ -126,7 +236,11 @@ describe('AnalyticsModule', () => {
     const host = BullModule.forRoot({ connection: { host: '127.0.0.1', port: 1 } });
     const app = await stage.appWith([
       host,
-      AnalyticsModule.forRoot({ writeKey: 'wk_test', shutdownTimeout: 200 }),
+      AnalyticsModule.forRoot({
+        writeKey: 'wk_test',
+        webhooks: { urls: ['https://hooks.example.com/events'] },
+        shutdownTimeout: 200,
+      }),
     ]);
     expect(await app.log.line(/cannot be reached/)).toMatch(/The queue on Redis/);
   });

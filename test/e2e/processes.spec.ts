@@ -9,6 +9,9 @@ import { Stage, webhooksTo } from '../support/stage.js';
 /** Not a multiple of the 20 that trigger a flush: some are still in the buffer when the process ends. */
 const IDS = messageIds('m', 45);
 
+/** Until the delay between two adds that fail has become seconds. */
+const RETRYING = 4_500;
+
 describeBackend('a process', (backend) => {
   const stage = new Stage();
 
@@ -46,6 +49,24 @@ describeBackend('a process', (backend) => {
 });
 
 function describeProducer(backend: ServerBackend, stage: Stage): void {
+  it.each(['stop', 'pause'] as const)(
+    'ends by itself after app.close() also while the queue is away (%s), and waits for no retry',
+    async (away) => {
+      const receiver = await stage.receiver();
+      await backend.server[away]();
+      const child = await startApplication({
+        connection: backend.connection,
+        webhooks: webhooksTo(receiver),
+        shutdownTimeout: RETRYING,
+        take: IDS,
+        delete: ['u2'],
+        end: 'close',
+      });
+      expect(await child.waitFor(/^closed/)).toBe('closed');
+      expect(await child.waitFor(/^exit/)).toBe('exit 0');
+    },
+  );
+
   it('that only produces ends by itself when it has no more to do, and all is in the queue', async () => {
     const receiver = await stage.receiver();
     const child = await startApplication({

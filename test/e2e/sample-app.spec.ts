@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { GuardedChild } from '../support/child-process.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { freePort } from '../support/free-port.js';
+import { until } from '../support/until.js';
 
 const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.url));
 /** Starts of the shop, and the time until a job whose worker was killed is found again. */
@@ -19,7 +20,8 @@ const running = new Set<GuardedChild>();
 async function startMain(cwd: string, port: number, env: NodeJS.ProcessEnv): Promise<GuardedChild> {
   const child = await GuardedChild.start(process.execPath, [MAIN], {
     cwd,
-    env: { ...process.env, PORT: String(port), ...env },
+    // As someone who tries it: in tests, the embedded queue would be in memory.
+    env: { ...process.env, NODE_ENV: 'development', PORT: String(port), ...env },
   });
   running.add(child);
   void child.exited.then(() => running.delete(child));
@@ -40,24 +42,28 @@ function field(json: unknown, name: string): string {
 
 /** The sample shop as a process of its own, and a browser's view of it. */
 class Shop {
-  private cookie = '';
+  /** The browser's. */
+  cookie = '';
 
   private constructor(
     private readonly child: GuardedChild,
     private readonly url: string,
   ) {}
 
-  static async open(cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Shop> {
+  /** @param cookie of the browser that looks at it. @default a new one */
+  static async open(cwd: string, env: NodeJS.ProcessEnv = {}, cookie = ''): Promise<Shop> {
     const port = await freePort();
     const child = await startMain(cwd, port, env);
     const said = await child.waitFor(/The shop is open|Port \d+ is in use/);
     if (!said.includes('open')) {
       // Another process's outgoing connection was given the port before the shop could take it.
       await child.exited;
-      return Shop.open(cwd, env);
+      return Shop.open(cwd, env, cookie);
     }
     child.drain();
-    return new Shop(child, `http://127.0.0.1:${port}`);
+    const shop = new Shop(child, `http://127.0.0.1:${port}`);
+    shop.cookie = cookie;
+    return shop;
   }
 
   /** Sends a request, and keeps the cookie that the answer brings. */
@@ -95,8 +101,8 @@ class Shop {
   }
 
   /** The page's stream of deliveries: those so far, and each that follows. */
-  async *deliveries(): AsyncGenerator<string> {
-    const { body } = await fetch(new URL('/deliveries', this.url));
+  async *deliveries(path = '/deliveries'): AsyncGenerator<string> {
+    const { body } = await fetch(new URL(path, this.url), { headers: { cookie: this.cookie } });
     if (body === null) throw new Error('The stream has no body');
     let text = '';
     for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
@@ -107,9 +113,9 @@ class Shop {
   }
 
   /** Resolves to all deliveries until the first that has this text in it. */
-  async deliveriesUntil(text: string): Promise<unknown[]> {
+  async deliveriesUntil(text: string, path?: string): Promise<unknown[]> {
     const seen: unknown[] = [];
-    for await (const delivery of this.deliveries()) {
+    for await (const delivery of this.deliveries(path)) {
       seen.push(JSON.parse(delivery));
       if (delivery.includes(text)) return seen;
     }
@@ -180,6 +186,28 @@ describe('the sample shop', () => {
           expect.objectContaining({ verdict: 'verified', body: expect.objectContaining(body) }),
         );
       }
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'sends the event of an order that is paid, and none of a payment that fails',
+    async () => {
+      const shop = await Shop.open(folder);
+      const failed = await shop.send('POST', '/payments', { product: 'tent', fails: true });
+      expect(failed.status).toBe(402);
+      const paid: unknown = await (await shop.send('POST', '/payments', { product: 'mug' })).json();
+      const orderId = field(paid, 'orderId');
+      const deliveries = await shop.deliveriesUntil(orderId);
+      expect(deliveries).toEqual([
+        expect.objectContaining({
+          verdict: 'verified',
+          body: expect.objectContaining({
+            event: 'Order Completed',
+            properties: expect.objectContaining({ orderId }),
+          }),
+        }),
+      ]);
     },
     TIMEOUT,
   );
@@ -272,6 +300,37 @@ describe('the sample shop', () => {
   );
 
   it(
+    'lets a visitor register a webhook, which gets their own orders alone, after a restart too',
+    async () => {
+      const shop = await Shop.open(folder);
+      await shop.send('GET', '/products/tent');
+      const { cookie } = shop;
+      const id = field(await (await shop.send('POST', '/webhook')).json(), 'id');
+      shop.cookie = '';
+      const strange = await shop.order();
+      shop.cookie = cookie;
+      const first = await shop.order();
+      const before = await shop.deliveriesUntil(first, '/webhook/deliveries');
+      expect(before).toMatchObject([{ verdict: 'verified', body: { event: 'Order Completed' } }]);
+      expect(JSON.stringify(before)).not.toContain(strange);
+      expect(await (await shop.send('GET', '/analytics')).text()).toContain('<main id="page"');
+      await until(async () => {
+        const recent = await (await shop.send('GET', `/analytics/destinations/${id}/recent`)).text();
+        return recent.includes('"state":"delivered"') ? true : undefined;
+      });
+      await shop.stop('SIGTERM');
+
+      const again = await Shop.open(folder, {}, cookie);
+      // It has another port by now, as the visitor's application would have another address.
+      expect(field(await (await again.send('POST', '/webhook')).json(), 'id')).toBe(id);
+      const second = await again.order();
+      expect(await again.deliveriesUntil(second, '/webhook/deliveries')).toHaveLength(1);
+      expect((await again.send('DELETE', '/webhook')).status).toBe(204);
+    },
+    TIMEOUT,
+  );
+
+  it(
     'delivers an order after it was killed while the receiver was down',
     async () => {
       const killed = await Shop.open(folder);
@@ -322,6 +381,23 @@ describeBackend('the sample shop in two processes', (backend) => {
     });
     return;
   }
+
+  it(
+    'delivers to the webhook of a visitor what that visitor does in another process',
+    async () => {
+      const { connection } = backend;
+      if (typeof connection !== 'string') throw new Error('A queue that is shared has a URL');
+      const one = await Shop.open(folder, { QUEUE_URL: connection });
+      await one.send('GET', '/products/tent');
+      await one.send('POST', '/webhook');
+      const other = await Shop.open(folder, { QUEUE_URL: connection, WORKER: 'false' }, one.cookie);
+      const orderId = await other.order();
+      expect(await one.deliveriesUntil(orderId, '/webhook/deliveries')).toMatchObject([
+        { verdict: 'verified', body: { event: 'Order Completed' } },
+      ]);
+    },
+    TIMEOUT,
+  );
 
   it(
     'has an order in the queue before it answers, so that one killed right then is delivered by the other',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { InvalidMessageError } from '../../src/errors/invalid-message.error.js';
+import { InvalidMessageError } from '../../src/errors/message.errors.js';
 import { checkMessage } from '../../src/messages/check-message.js';
 import { createMessage } from '../../src/messages/create-message.js';
 import type { AnalyticsMessage, JsonObject } from '../../src/messages/message.types.js';

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { InvalidMessageError } from '../../src/errors/invalid-message.error.js';
+import { InvalidMessageError } from '../../src/errors/message.errors.js';
 import { createMessage } from '../../src/messages/create-message.js';
+import { serialize } from '../../src/messages/serialize.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../../src/messages/message.types.js';
 
 const NOW = '2026-11-21T09:30:00.123Z';
@@ -102,6 +103,32 @@ describe('createMessage', () => {
         expect(error.field).toBe(field);
         expect(error.message).toBe(`Expected \`${field}\` to be a non-empty string, got ${String(got)}`);
       }
+    });
+
+    it.each([' ', '\t\r\n', '\u00a0\u2003', '\u0000\u0007', '\u200b', '\ufeff'])(
+      'counts %j as absent: blanks and control characters are no id',
+      (blank) => {
+        expect(refusal(() => createWith('track', { userId: blank, anonymousId: blank }))).toMatchObject({
+          field: 'userId',
+          message: 'Expected `userId` or `anonymousId` to be given, got neither',
+        });
+        const message = createWith('page', { userId: blank, anonymousId: 'a1', name: blank });
+        expect(message).toMatchObject({ userId: undefined, anonymousId: 'a1', name: undefined });
+        expect(refusal(() => createWith('track', { event: blank })).message).toBe(
+          'Expected `event` to be a non-empty string, got a string of blanks',
+        );
+      },
+    );
+
+    it('keeps the blanks of an id that has more than blanks', () => {
+      expect(createWith('identify', { userId: ' u 1\n' })).toMatchObject({ userId: ' u 1\n' });
+    });
+
+    it('names the user of a deletion as what was sent does, where half of a surrogate pair became U+FFFD', () => {
+      const { userId } = JSON.parse(
+        serialize({ ...createWith('track', { userId: 'u\ud800' }) }).json,
+      ) as AnalyticsMessage & { userId: string };
+      expect(createWith('delete', { userId: 'u\ud800' })).toMatchObject({ userId });
     });
 
     it('does not take an anonymousId for the userId of an alias or a delete', () => {
@@ -228,6 +255,10 @@ describe('createMessage', () => {
         ['a RegExp', /x/],
         ['a boxed primitive', boxed],
         ['binary data', Buffer.from('x')],
+        ['an Error', new TypeError('x')],
+        ['a Headers', new Headers()],
+        ['a URLSearchParams', new URLSearchParams('a=1')],
+        ['a WeakMap', new WeakMap()],
         ['a string', 'x'],
         ['a number', 1],
         ['a boolean', true],

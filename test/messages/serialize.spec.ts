@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { InvalidMessageError } from '../../src/errors/invalid-message.error.js';
-import { MessageTooLargeError } from '../../src/errors/message-too-large.error.js';
+import fc from 'fast-check';
+import { InvalidMessageError, MessageTooLargeError } from '../../src/errors/message.errors.js';
 import type { JsonObject } from '../../src/messages/message.types.js';
-import { serialize } from '../../src/messages/serialize.js';
+import { batchBytes, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, serialize } from '../../src/messages/serialize.js';
 
 /** A body of exactly this many bytes, filled up with a character of so many bytes. */
 function bodyOf(bytes: number, character: string): JsonObject {
@@ -18,6 +18,11 @@ function errorOf(act: () => unknown): unknown {
   } catch (error) {
     return error;
   }
+}
+
+/** Each half of a pair that stands alone replaced, as `toWellFormed` of newer engines does. */
+function wellFormed(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 describe('serialize', () => {
@@ -37,6 +42,97 @@ describe('serialize', () => {
       expect(error).toMatchObject({ bytes: 32_769, limit: 32_768, code: 'MESSAGE_TOO_LARGE' });
     },
   );
+
+  it.each([
+    ['in a value', { name: 'a\ud800b' }, '{"name":"a\ufffdb"}'],
+    ['a trailing half', { name: 'Zoë\udc00' }, '{"name":"Zoë\ufffd"}'],
+    ['in a key', { 'a\ud800': 1 }, '{"a\ufffd":1}'],
+    ['in keys that become one', { 'a\ud800': 1, 'a\udfff': 2 }, '{"a\ufffd":2}'],
+    [
+      'beside text that looks like its escape',
+      { a: '\\ud800', b: '\\\ud800' },
+      '{"a":"\\\\ud800","b":"\\\\\ufffd"}',
+    ],
+    ['but not a pair', { name: '🚀' }, '{"name":"🚀"}'],
+  ])('sends U+FFFD for a lone surrogate: %s', (_, body, json) => {
+    expect(serialize(body)).toEqual({ json, bytes: Buffer.byteLength(json) });
+    expect(JSON.stringify(JSON.parse(json))).toBe(json);
+  });
+
+  it('keeps any text well-formed and as JSON reads it', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (key, value) => {
+        const { json } = serialize({ properties: { [key]: value } });
+        expect(JSON.parse(json)).toEqual({ properties: { [wellFormed(key)]: wellFormed(value) } });
+        expect(json).not.toMatch(/(?<!\\)(?:\\\\)*\\ud[89a-f]/);
+      }),
+    );
+  });
+
+  describe('what JSON would write as `{}`', () => {
+    it.each<[string, unknown, unknown]>([
+      [
+        'a Map, as an object',
+        new Map<unknown, unknown>([
+          ['a', 1],
+          [2, 'b'],
+        ]),
+        { a: 1, 2: 'b' },
+      ],
+      ['a Set, as an array', new Set(['a', { b: 1 }]), ['a', { b: 1 }]],
+      [
+        'an Error, as its name and text',
+        new RangeError('too far'),
+        { name: 'RangeError', message: 'too far' },
+      ],
+      ['those within one another', new Map([['tags', new Set([new Map([['a', 1]])])]]), { tags: [{ a: 1 }] }],
+      ['an empty object', {}, {}],
+      [
+        'an instance of a class that has nothing',
+        new (class Empty {
+          empty = undefined;
+        })(),
+        {},
+      ],
+    ])('keeps %s', (_, value, kept) => {
+      const { json, bytes } = serialize({ type: 'track', properties: { value, list: [value] }, context: {} });
+      expect(JSON.parse(json)).toEqual({
+        type: 'track',
+        properties: { value: kept, list: [kept] },
+        context: {},
+      });
+      expect(bytes).toBe(Buffer.byteLength(json));
+    });
+
+    it('leaves an Error as JSON has it where it has fields or a toJSON of its own', () => {
+      const failure = Object.assign(new Error('ada'), { code: 'ENOENT' });
+      expect(serialize({ failure }).json).toBe('{"failure":{"code":"ENOENT"}}');
+    });
+
+    it.each<[string, unknown]>([
+      ['a Promise', Promise.resolve(1)],
+      ['a Headers', new Headers({ authorization: 'ada' })],
+      ['a URLSearchParams', new URLSearchParams('ada=1')],
+      ['a RegExp', /ada/],
+      ['a WeakSet', new WeakSet()],
+      ['an ArrayBuffer', new ArrayBuffer(8)],
+      [
+        'a Generator',
+        (function* () {
+          yield 1;
+        })(),
+      ],
+      ['a Map with keys that are not text', new Map([[{}, 1]])],
+    ])('refuses %s, by the field and the kind', (kind, value) => {
+      for (const properties of [{ value }, { list: [{ value }] }, { a: new Set([value]) }]) {
+        expect(errorOf(() => serialize({ type: 'track', properties }))).toMatchObject({
+          code: 'INVALID_MESSAGE',
+          field: 'properties',
+          message: `Expected \`properties\` to be serialisable, it holds ${kind}, which JSON cannot hold: send what you need of it as text, numbers or plain objects`,
+        });
+      }
+    });
+  });
 
   it('measures bytes, not characters: 20,000 letters of two bytes each are too large', () => {
     expect(() => serialize({ text: 'ë'.repeat(20_000) })).toThrow(MessageTooLargeError);
@@ -91,5 +187,17 @@ describe('serialize', () => {
       },
     };
     expect(errorOf(() => serialize({ properties: fickle }))).toMatchObject({ field: 'message' });
+  });
+});
+
+describe('the limits', () => {
+  it('are 32 KB for a message and 500 KB for a batch', () => {
+    expect([MAX_MESSAGE_BYTES, MAX_BATCH_BYTES]).toEqual([32_768, 512_000]);
+  });
+
+  it.each([0, 1, 2, 20])('count the bytes of a batch of %d with its envelope and commas', (count) => {
+    const bodies = Array.from({ length: count }, (_, index) => JSON.stringify({ name: `Zoë 🚀 ${index}` }));
+    const bodyBytes = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
+    expect(batchBytes(bodyBytes, count)).toBe(Buffer.byteLength(`{"batch":[${bodies.join(',')}]}`));
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { InvalidMessageError } from '../../src/errors/invalid-message.error.js';
+import { InvalidMessageError } from '../../src/errors/message.errors.js';
 import { toTimestamp } from '../../src/messages/timestamp.js';
 
 const YEAR_0 = Date.parse('0000-01-01T00:00:00.000Z');
@@ -12,6 +12,8 @@ describe('toTimestamp', () => {
     ['a string without an offset is UTC', '2026-11-21T09:30:00', '2026-11-21T09:30:00.000Z'],
     ['a string without seconds', '2026-11-21T09:30Z', '2026-11-21T09:30:00.000Z'],
     ['a date alone is midnight UTC', '2026-11-21', '2026-11-21T00:00:00.000Z'],
+    ['a month is its first moment', '2026-11', '2026-11-01T00:00:00.000Z'],
+    ['a year is its first moment', '2014', '2014-01-01T00:00:00.000Z'],
     ['an offset to the east', '2026-11-21T09:30:00+02:00', '2026-11-21T07:30:00.000Z'],
     ['an offset to the west, past midnight', '2026-12-31T23:30:00-05:30', '2027-01-01T05:00:00.000Z'],
     ['an offset without a colon', '2026-11-21T09:30:00.5+0530', '2026-11-21T04:00:00.500Z'],
@@ -33,8 +35,16 @@ describe('toTimestamp', () => {
   it.each([
     '',
     'yesterday',
-    '2026',
-    '2026-11',
+    '202',
+    '20261',
+    '202611',
+    '2026-1',
+    '2026-13',
+    '2026-00',
+    '2026-11-2',
+    '2026T09:30',
+    '2026-11T09:30Z',
+    '2026-11Z',
     '20261121T093000Z',
     '2026-11-21 09:30:00',
     '2026-11-21T09',

@@ -1,7 +1,17 @@
-import { describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ConnectionOptions } from 'bullmq';
+import { Cluster, Redis } from 'ioredis';
 import pg from 'pg';
 import { resolveOptions } from '../../src/options/resolve-options.js';
+
+const environment = process.env.NODE_ENV;
+
+beforeEach(() => {
+  process.env.NODE_ENV = 'production';
+});
+afterEach(() => {
+  process.env.NODE_ENV = environment;
+});
 
 describe('the options', () => {
   it('that are left out have their defaults', () => {
@@ -23,16 +33,18 @@ describe('the options', () => {
           retryWindow: 4 * 3_600_000,
           retryStatuses: ['5xx', 408, 425, 429],
           failedRetention: 7 * 24 * 3_600_000,
+          backlogLimit: 1_000_000,
           allowPrivateNetwork: false,
         },
       ],
-      connection: { kind: 'embedded', dataDir: '.analytics' },
+      connection: { kind: 'embedded', dataDir: '.analytics', durability: 'disk' },
       flushAt: 20,
       flushAfter: 5_000,
       maxBufferedBytes: 64 * 1024 * 1024,
       concurrency: 16,
       connections: 64,
       shutdownTimeout: 10_000,
+      unknownJobTimeout: 600_000,
       context: {},
       beforeSend: undefined,
       enabled: true,
@@ -60,10 +72,23 @@ describe('the connection', () => {
     expect(connectionOf({ embedded: { dataDir: './data' } })).toEqual({
       kind: 'embedded',
       dataDir: './data',
+      durability: 'disk',
     });
-    expect(connectionOf({ embedded: {} })).toEqual({ kind: 'embedded', dataDir: '.analytics' });
+    expect(connectionOf({ embedded: { durability: 'process' } })).toMatchObject({ durability: 'process' });
+    expect(connectionOf({ embedded: {} })).toEqual({
+      kind: 'embedded',
+      dataDir: '.analytics',
+      durability: 'disk',
+    });
     client.disconnect();
     await pool.end();
+  });
+
+  it('is an embedded database that keeps nothing in tests, unless a folder is given', () => {
+    process.env.NODE_ENV = 'test';
+    expect(connectionOf(undefined)).toMatchObject({ kind: 'embedded', dataDir: 'memory://' });
+    expect(connectionOf({ embedded: {} })).toMatchObject({ kind: 'embedded', dataDir: 'memory://' });
+    expect(connectionOf({ embedded: { dataDir: './data' } })).toMatchObject({ dataDir: './data' });
   });
 
   it("is the host application's where none is given, and its own where one is", () => {
@@ -71,8 +96,15 @@ describe('the connection', () => {
     expect(connectionOf(undefined, hostConnection)).toEqual({ kind: 'redis', redis: hostConnection });
     expect(connectionOf('postgres://localhost/db', hostConnection)).toMatchObject({ kind: 'postgres' });
   });
+
+  it("refuses a host application's Redis Cluster, rather than to use one on this machine", () => {
+    const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
+    expect(() => connectionOf(undefined, cluster)).toThrow(/got a Redis Cluster/);
+    cluster.disconnect();
+  });
 });
 
-function connectionOf(connection: unknown, hostConnection?: { host: string }): unknown {
-  return resolveOptions({ writeKey: 'wk', connection }, { worker: true, hostConnection }).connection;
+function connectionOf(connection: unknown, hostConnection?: ConnectionOptions): unknown {
+  const options = { writeKey: 'wk', webhooks: { urls: ['https://hooks.example.com/events'] }, connection };
+  return resolveOptions(options, { worker: true, hostConnection }).connection;
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidOptionsError, type OptionProblem } from '../../src/index.js';
-import { resolveOptions } from '../../src/options/resolve-options.js';
+import { type ModuleExtras, resolveOptions } from '../../src/options/resolve-options.js';
 
 const URL = 'https://hooks.example.com/events';
 const webhooks = { urls: [URL] };
 
-function problemsOf(given: unknown, worker = true): readonly OptionProblem[] {
+function problemsOf(given: unknown, worker = true, extras: ModuleExtras = {}): readonly OptionProblem[] {
   try {
-    resolveOptions(given, { worker });
+    resolveOptions(given, { worker, ...extras });
   } catch (error) {
     if (error instanceof InvalidOptionsError) return error.problems;
     throw error;
@@ -50,6 +50,7 @@ describe('wrong options', () => {
       'sources[1].writeKey',
     ],
     ['an unknown name', { writeKey: 'wk', webhook: webhooks }, 'webhook'],
+    ['a history that is no boolean', { writeKey: 'wk', history: { limit: 10 } }, 'history'],
     ['an unknown name in a source', { sources: [{ name: 'a', writeKey: 'b', on: 1 }] }, 'sources[0].on'],
     ['webhooks that are a string', { writeKey: 'wk', webhooks: URL }, 'webhooks'],
     ['an unknown name in webhooks', withWebhooks({ url: URL }), 'webhooks.url'],
@@ -60,6 +61,7 @@ describe('wrong options', () => {
     ['a URL of another scheme', withWebhooks({ urls: [URL, 'ftp://example.com'] }), 'webhooks.urls[1]'],
     ['a URL twice', withWebhooks({ urls: [URL, URL] }), 'webhooks.urls[1]'],
     ['a private address', withWebhooks({ urls: ['http://10.0.0.1/'] }), 'webhooks.urls[0]'],
+    ['a name of this machine', withWebhooks({ urls: ['http://localhost:3000/'] }), 'webhooks.urls[0]'],
     ['a password in a URL', withWebhooks({ urls: ['https://u:p@example.com/'] }), 'webhooks.urls[0]'],
     [
       'a sixth header',
@@ -71,6 +73,8 @@ describe('wrong options', () => {
     ['an empty shared secret', withWebhooks({ sharedSecret: '' }), 'webhooks.sharedSecret'],
     ['a timeout of 0', withWebhooks({ timeout: 0 }), 'webhooks.timeout'],
     ['a timeout as a string', withWebhooks({ timeout: '5000' }), 'webhooks.timeout'],
+    ['a backlog limit of 0', withWebhooks({ backlogLimit: 0 }), 'webhooks.backlogLimit'],
+    ['a backlog limit of 1.5', withWebhooks({ backlogLimit: 1.5 }), 'webhooks.backlogLimit'],
     ['a retry window longer than a timer', withWebhooks({ retryWindow: 2 ** 31 }), 'webhooks.retryWindow'],
     ['a retry status that is a success', withWebhooks({ retryStatuses: [204] }), 'webhooks.retryStatuses'],
     ['a retry status of another class', withWebhooks({ retryStatuses: ['4xx'] }), 'webhooks.retryStatuses'],
@@ -89,11 +93,32 @@ describe('wrong options', () => {
     ],
     ['a queue of another kind', { writeKey: 'wk', connection: 'mysql://localhost' }, 'connection'],
     ['an empty URL of a queue', { writeKey: 'wk', connection: '' }, 'connection'],
+    [
+      'a database of Redis that is no number',
+      { writeKey: 'wk', connection: 'redis://localhost/jobs' },
+      'connection',
+    ],
+    ['a Redis without a place', { writeKey: 'wk', connection: { hostname: 'redis.example' } }, 'connection'],
+    [
+      'a Redis at the URL of something else',
+      { writeKey: 'wk', connection: { url: 'http://x' } },
+      'connection',
+    ],
+    [
+      'a Redis Cluster',
+      { writeKey: 'wk', connection: { isCluster: true, duplicate: () => undefined } },
+      'connection',
+    ],
     ['a number as a connection', { writeKey: 'wk', connection: 6379 }, 'connection'],
     [
       'an empty folder',
       { writeKey: 'wk', connection: { embedded: { dataDir: '' } } },
       'connection.embedded.dataDir',
+    ],
+    [
+      'an unknown durability',
+      { writeKey: 'wk', connection: { embedded: { durability: 'none' } } },
+      'connection.embedded.durability',
     ],
     ['a flushAt of 0', { writeKey: 'wk', flushAt: 0 }, 'flushAt'],
     ['a flushAt of 1.5', { writeKey: 'wk', flushAt: 1.5 }, 'flushAt'],
@@ -103,6 +128,7 @@ describe('wrong options', () => {
     ['a concurrency of 0', { writeKey: 'wk', concurrency: 0 }, 'concurrency'],
     ['connections of 0', { writeKey: 'wk', connections: 0 }, 'connections'],
     ['an endless shutdown', { writeKey: 'wk', shutdownTimeout: Infinity }, 'shutdownTimeout'],
+    ['a negative time for unknown jobs', { writeKey: 'wk', unknownJobTimeout: -1 }, 'unknownJobTimeout'],
     ['a context that is a list', { writeKey: 'wk', context: [] }, 'context'],
     ['a beforeSend that is no function', { writeKey: 'wk', beforeSend: 'drop' }, 'beforeSend'],
     ['an enabled that is a string', { writeKey: 'wk', enabled: 'true' }, 'enabled'],
@@ -123,6 +149,50 @@ describe('wrong options', () => {
     expect(() => resolveOptions(given, { worker: true })).toThrow(
       /`flushAt`: expected an integer >= 1, got 0 \(number\)/,
     );
+  });
+
+  it.each([
+    ['webhook', { writeKey: 'wk', webhook: webhooks }, 'webhooks'],
+    ['flushat', { writeKey: 'wk', flushat: 1 }, 'flushAt'],
+    ['workers', { writeKey: 'wk', workers: false }, 'worker'],
+    ['webhooks.url', withWebhooks({ url: URL }), 'urls'],
+    ['webhooks.shared_secret', withWebhooks({ shared_secret: 's' }), 'sharedSecret'],
+    ['sources[0].writekey', { sources: [{ name: 'a', writekey: 'b' }] }, 'writeKey'],
+    ['trackingApi.ratelimit', { writeKey: 'wk' }, 'rateLimit'],
+  ])('say what was probably meant by %s', (path, given, meant) => {
+    const problems = problemsOf(given, true, { trackingApi: { ratelimit: 1 } });
+    expect(problems).toContainEqual({
+      path,
+      expected: expect.stringMatching(/^one of the options /),
+      given: `an unknown name; did you mean \`${meant}\`?`,
+    });
+  });
+
+  it.each(['worker', 'isGlobal', 'trackingApi', 'sourceNames'])(
+    'say where the extra %s stands when a factory returns it',
+    (name) => {
+      expect(problemsOf({ writeKey: 'wk', [name]: true })).toEqual([
+        {
+          path: name,
+          expected: 'this extra beside `useFactory`, not in what it returns',
+          given: 'it among the options',
+        },
+      ]);
+    },
+  );
+
+  it.each<[keyof ModuleExtras, unknown, expected: RegExp, got: string]>([
+    ['worker', 'no', /^a boolean$/, '"no" (string)'],
+    ['worker', 0, /^a boolean$/, '0 (number)'],
+    ['isGlobal', 'false', /^a boolean$/, '"false" (string)'],
+    ['trackingApi', 'yes', /^a boolean or /, '"yes" (string)'],
+    ['sourceNames', 'default', /^an array of names of sources \(default\)$/, '"default" (string)'],
+    ['sourceNames', ['web'], /^an array of names of sources \(default\)$/, '"web" (string)'],
+    ['sourceNames', [7], /^an array of names of sources \(default\)$/, '7 (number)'],
+  ])('refuse the extra %s where it is %j', (name, value, expected, got) => {
+    expect(problemsOf({ writeKey: 'wk' }, true, { [name]: value })).toEqual([
+      { path: name, expected: expect.stringMatching(expected), given: got },
+    ]);
   });
 
   it('are refused without telling a secret, a URL or the value of a header', () => {

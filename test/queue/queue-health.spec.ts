@@ -1,28 +1,123 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { SilentConnectionError } from '../../src/queue/queue-failure.js';
 import { QueueHealth } from '../../src/queue/queue-health.js';
 
-function healthOf(lines: string[]): QueueHealth {
+const KEPT = 'Calls are kept in memory, 3 so far, up to `maxBufferedBytes`, and delivery resumes by itself';
+
+let lines: string[];
+let health: QueueHealth;
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: 0 });
+  lines = [];
   const add = (line: string): void => void lines.push(line);
-  return new QueueHealth('Redis', { warn: add, log: add });
+  health = new QueueHealth('Redis', { warn: add, log: add });
+  health.countPendingBy(() => 3);
+});
+afterEach(() => {
+  health.close();
+  jest.useRealTimers();
+});
+
+function outage(seconds: number): void {
+  health.down(new Error('Connection is closed.'));
+  jest.advanceTimersByTime(seconds * 1000);
+  health.up();
 }
 
 describe('what the queue reports of itself', () => {
-  it('is told once, however many jobs it is about', () => {
-    const lines: string[] = [];
-    const health = healthOf(lines);
+  it('is told once a minute, however many jobs it is about', () => {
     health.report(new Error('Lock mismatch for job 1f0c-a. Cmd moveToFinished from active'));
     health.report(new Error('Lock mismatch for job 2e1d-b. Cmd moveToFinished from active'));
     health.report(new Error('could not renew lock for job 1f0c-a'));
     health.report(new Error('could not renew lock for job 2e1d-b'));
-    expect(lines).toEqual([
+    const reported = [
       'The queue on Redis reports: Lock mismatch for job 1f0c-a. Cmd moveToFinished from active',
       'The queue on Redis reports: could not renew lock for job 1f0c-a',
+    ];
+    expect(lines).toEqual(reported);
+    jest.advanceTimersByTime(60_000);
+    health.report(new Error('could not renew lock for job 3a2b-c'));
+    expect(lines).toEqual([...reported, 'The queue on Redis reports: could not renew lock for job 3a2b-c']);
+  });
+
+  it('is not told where it only repeats that the connection is lost, or follows from an outage', () => {
+    health.report(new Error('Connection is closed.'));
+    expect(lines).toEqual([]);
+    outage(2);
+    health.report(new Error('Missing lock for job 1f0c-a. moveToFinished'));
+    expect(lines).toHaveLength(2);
+  });
+});
+
+describe('an outage of the queue', () => {
+  it('is one line at its begin and one at its end, each time', () => {
+    for (let times = 0; times < 3; times++) {
+      outage(30);
+      jest.advanceTimersByTime(60_000);
+    }
+    const begin =
+      'The queue on Redis cannot be reached (the connection was closed). ' +
+      `${KEPT} when it is back. Check \`connection\` and the server.`;
+    const end = 'The queue on Redis is back after 30 s.';
+    expect(lines).toEqual([begin, end, begin, end, begin, end]);
+  });
+
+  it('is five lines a minute at most where there is one every 200 ms, and none is left out of the count', () => {
+    for (let times = 0; times < 900; times++) {
+      outage(0.1);
+      jest.advanceTimersByTime(100);
+    }
+    // Three minutes.
+    expect(lines.length).toBeLessThanOrEqual(15);
+    jest.advanceTimersByTime(120_000);
+    const told = lines.map((line) => Number(/went away (\d+) times more/i.exec(line)?.[1] ?? 0));
+    const begun = lines.filter((line) => line.includes('cannot be reached')).length;
+    expect(told.reduce((sum, count) => sum + count, begun)).toBe(900);
+  });
+
+  it('is told when it lasts, though the short ones before it have used up the lines', () => {
+    for (let times = 0; times < 10; times++) outage(0.1);
+    health.down(new Error('Connection is closed.'));
+    const before = lines.length;
+    jest.advanceTimersByTime(60_000);
+    expect(lines.slice(before)).toEqual([
+      expect.stringMatching(/cannot be reached.*It went away \d+ times more/),
     ]);
   });
 
-  it('is not told where it only repeats that the connection is lost', () => {
-    const lines: string[] = [];
-    healthOf(lines).report(new Error('Connection is closed.'));
-    expect(lines).toEqual([]);
+  it.each([
+    ['OOM command not allowed when used memory', /takes no more jobs \(its memory is full.*, OOM\)/],
+    [
+      "READONLY You can't write against a read only replica.",
+      /takes no more jobs \(it is a replica.*READONLY\)/,
+    ],
+    ['MISCONF Errors writing to the AOF file', /takes no more jobs \(it cannot write to its disk, MISCONF\)/],
+  ])('that is a refusal to store (%s) ends when something was stored, not when it answers', (text, line) => {
+    health.report(new Error(text));
+    health.up();
+    expect(lines).toEqual([expect.stringMatching(line)]);
+    expect(lines[0]).toContain(KEPT);
+    jest.advanceTimersByTime(5_000);
+    health.stored();
+    expect(lines[1]).toBe('The queue on Redis is back after 5 s.');
+  });
+
+  it.each([
+    ['28P01', /cannot be reached \(the password is wrong, 28P01\)/],
+    ['3D000', /cannot be reached \(there is no such database, 3D000\)/],
+    ['53300', /cannot be reached \(it has too many connections.*, 53300\)/],
+    ['25006', /takes no more jobs \(it is read-only.*, 25006\)/],
+    ['53100', /takes no more jobs \(its disk is full, 53100\)/],
+    ['ECONNREFUSED', /cannot be reached \(ECONNREFUSED\)/],
+  ])('is told with words for the code %s, and with nothing that a driver said', (code, line) => {
+    health.down(Object.assign(new Error('for user "alice" at db.example.com'), { code }));
+    expect(lines).toEqual([expect.stringMatching(line)]);
+    expect(lines[0]).not.toMatch(/alice|example/);
+  });
+
+  it('that is silence says for how long', () => {
+    health.down(new SilentConnectionError(7));
+    expect(lines).toEqual([expect.stringContaining('does not answer (no answer for 7 s)')]);
   });
 });

@@ -1,7 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createHmac } from 'node:crypto';
-import { InvalidSecretError, RawBodyMissingError, verifySignature } from '../../src/index.js';
+import {
+  InvalidHeadersError,
+  InvalidSecretError,
+  RawBodyMissingError,
+  verifySignature,
+} from '../../src/index.js';
 
 const BODY = '{"name":"Zoë 🚀"}';
 const DIGEST = '0073f327441fe1b05a26cad3f59eab4b7d51c2ea';
@@ -63,6 +68,15 @@ describe('verifySignature', () => {
   ])('refuses %s', (_, header) => {
     expect(verifySignature(BODY, header, 'teehee')).toBe(false);
   });
+
+  it.each([[42], [true], [{}], [[DIGEST, 42]], [[null]]])(
+    'fails for the header %j, which is no text',
+    (header) => {
+      const verify = (): unknown => Reflect.apply(verifySignature, undefined, [BODY, header, 'teehee']);
+      expect(verify).toThrow(InvalidHeadersError);
+      expect(verify).toThrow('Expected `x-signature` to hold strings');
+    },
+  );
 
   it('refuses a body that was changed, and another secret', () => {
     expect(verifySignature(`${BODY} `, DIGEST, 'teehee')).toBe(false);

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { Headers as UndiciHeaders } from 'undici';
 import {
+  InvalidHeadersError,
   InvalidSecretError,
   RawBodyMissingError,
   type ReceivedHeaders,
@@ -87,6 +89,36 @@ describe('verifyStandardWebhook', () => {
     expect(refusal(upper)).toBeUndefined();
     expect(refusal(new Headers(HEADERS))).toBeUndefined();
     expect(refusal(new Headers({ ...HEADERS, 'webhook-id': 'm-1' }))).toBe('NO_MATCHING_SIGNATURE');
+  });
+
+  it('takes headers of another `fetch`, which are pairs', () => {
+    expect(refusal(new UndiciHeaders(HEADERS) as unknown as Headers)).toBeUndefined();
+  });
+
+  it('refuses an id with a full stop, by which its end could be passed off as the time of signing', () => {
+    // What was signed had the id `msg`, an earlier time, and a body that begins with this time.
+    const [id, body] = [`msg.${SECONDS - 1}`, '{"test":1}'];
+    const signature = new Webhook(SECRET).sign('msg', new Date((SECONDS - 1) * 1_000), `${SECONDS}.${body}`);
+    const shifted = {
+      'webhook-id': id,
+      'webhook-timestamp': `${SECONDS}`,
+      'webhook-signature': signature,
+    };
+    expect(new Webhook(SECRET).sign(id, new Date(SECONDS * 1_000), body)).toBe(signature);
+    expect(refusal(shifted, {}, SECRET, body)).toBe('INVALID_ID');
+  });
+
+  it.each(Object.keys(HEADERS))('fails for %s that is no text', (name) => {
+    for (const value of [42, {}, [42], [null]]) {
+      const headers = { ...HEADERS, [name]: value } as unknown as ReceivedHeaders;
+      expect(() => refusal(headers)).toThrow(InvalidHeadersError);
+      expect(() => refusal(headers)).toThrow(`\`${name}\``);
+    }
+    expect(refusal({ ...HEADERS, 'content-length': 20 } as unknown as ReceivedHeaders)).toBeUndefined();
+  });
+
+  it.each([[undefined], [null], ['webhook-id']])('fails for %j in place of headers', (headers) => {
+    expect(() => refusal(headers as unknown as ReceivedHeaders)).toThrow(InvalidHeadersError);
   });
 
   it.each(Object.keys(HEADERS))('refuses a request with %s missing, empty or ambiguous', (name) => {

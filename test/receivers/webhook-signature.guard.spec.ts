@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import {
   Body,
@@ -12,13 +13,13 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { HmacKey } from '../../src/destinations/webhooks/hmac-key.js';
-import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
+import { HmacKey } from '../../src/webhooks/request/hmac-key.js';
+import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
 import {
   WebhooksDestination,
   type WebhooksDestinationOptions,
-} from '../../src/destinations/webhooks/webhooks-destination.js';
-import type { UrlOutcome } from '../../src/destinations/destination.js';
+} from '../../src/webhooks/webhooks-destination.js';
+import type { UrlOutcome } from '../../src/queue/batch-job.js';
 import { InvalidSecretError, webhookSignatureGuard } from '../../src/index.js';
 import { deliverOne } from '../support/deliver-one.js';
 import { LogLines } from '../support/log-lines.js';
@@ -29,6 +30,8 @@ const OTHER_KEY = new HmacKey('sha256', Buffer.alloc(32, 8));
 const STANDARD_SECRET = `whsec_${KEY_BYTES.toString('base64')}`;
 // Serialised in another way than any parser would serialise it again.
 const BODY = '{ "event": "Zo\\u00eb 🚀",  "n": 1.0 }';
+
+const signatureOfNothing = createHmac('sha1', 'teehee').update('').digest('hex');
 
 @Injectable()
 class Secrets {
@@ -191,6 +194,24 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
       expect(log.errors).toEqual([]);
     });
 
+    it.each(['text/plain', 'application/octet-stream', 'application/vnd.evil+json', undefined])(
+      'refuses a body that was not kept (%s), though an empty text has the signature that it brings',
+      async (type) => {
+        const signed = destination('both', { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } });
+        const [explained] = signed.explain({ messageId: 'm-1', body: '' });
+        const kept = explained?.headers.filter(([name]) => /signature|webhook-/i.test(name)) ?? [];
+        const headers = type === undefined ? kept : [...kept, ['content-type', type] as [string, string]];
+        for (const path of ['by-value', 'standard', 'both']) {
+          const body = new Blob(['evil']);
+          expect([401, 415]).toContain(
+            (await fetch(`${url}/${path}`, { method: 'POST', headers, body })).status,
+          );
+        }
+        expect(received()).toEqual([]);
+        expect(log.errors).toEqual([]);
+      },
+    );
+
     it('takes a secret that is not there for a fault of the receiver: 500, so that it comes again', async () => {
       Object.assign(app.get(Secrets), { shared: '', standard: [] });
       const signed = { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } };
@@ -212,6 +233,15 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
       await start({ rawBody, bodyParser });
       const outcome = await deliver('by-value', { sharedSecret: 'teehee' });
       expect(outcome).toMatchObject({ class: 'retry', status: 500 });
+      const chunked = new ReadableStream({
+        start(controller) {
+          controller.enqueue(Buffer.from(BODY));
+          controller.close();
+        },
+      });
+      const headers = { 'content-type': 'application/json', 'x-signature': signatureOfNothing };
+      const init = { method: 'POST', headers, body: chunked, duplex: 'half' };
+      expect((await fetch(`${url}/by-value`, init as RequestInit)).status).toBe(500);
       expect(log.errors.join()).toContain('NestFactory.create(AppModule, { rawBody: true })');
       expect(received()).toEqual([]);
     },

@@ -12,6 +12,7 @@ import {
   type AnalyticsModuleExtras,
   type AnalyticsModuleOptions,
   AnalyticsService,
+  type SourceOptions,
 } from '../../src/index.js';
 import type { BatchJobQueue } from '../../src/queue/queue-backend.js';
 import { LogLines } from './log-lines.js';
@@ -20,8 +21,16 @@ import { until } from './until.js';
 @Module({})
 class AppModule {}
 
-export type AppOptions = AnalyticsModuleOptions & AnalyticsModuleExtras;
+/** The options of a test's application: `writeKey` is made where neither it nor `sources` is given. */
+export type AppOptions = Omit<AnalyticsModuleOptions, 'writeKey' | 'sources'> &
+  AnalyticsModuleExtras & { writeKey?: string; sources?: SourceOptions[] };
 export type BatchJobOf = Awaited<ReturnType<BatchJobQueue['getFailed']>>[number];
+
+/** What `forRoot` takes, of the options of a test's application. */
+export function moduleOptions(options: AppOptions): AnalyticsModuleOptions & AnalyticsModuleExtras {
+  const { sources } = options;
+  return { ...(sources === undefined && { writeKey: 'wk_test' }), ...options } as AnalyticsModuleOptions;
+}
 
 /** A Nest application without a web server whose only feature is this module. */
 export class AnalyticsApp {
@@ -34,8 +43,7 @@ export class AnalyticsApp {
 
   static start({ isGlobal, worker, ...options }: AppOptions): Promise<AnalyticsApp> {
     const analytics = AnalyticsModule.forRoot({
-      writeKey: 'wk_test',
-      ...options,
+      ...moduleOptions(options),
       ...(isGlobal !== undefined && { isGlobal }),
       ...(worker !== undefined && { worker }),
     });

@@ -4,6 +4,7 @@ import { GuardedChild } from './child-process.js';
 import type { TestConnection } from './describe-backend.js';
 
 const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
+const NEXT_FORMAT = new URL('./next-format-hooks.mjs', import.meta.url).href;
 const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
 
 /** What an application in a process of its own is to do. */
@@ -14,17 +15,30 @@ export interface ApplicationPlan {
   worker?: boolean;
   flushAfter?: number;
   shutdownTimeout?: number;
+  unknownJobTimeout?: number;
   /** Takes a message for each of these ids, says `taken`, … */
   take?: string[];
+  /** … requests the deletion of each of these users, … */
+  delete?: string[];
   /** … flushes, says `queued`, … */
   flush?: boolean;
   /** … and ends: by a signal that its shutdown hooks hear, by a kill, by `app.close()`, or because it has no more to do. */
   end: 'signal' | 'kill' | 'close' | 'nothing left to do';
 }
 
-/** @param env set in its environment beside what is there */
-export function startApplication(plan: ApplicationPlan, env: NodeJS.ProcessEnv = {}): Promise<GuardedChild> {
-  const args = ['--import', HOOKS, fileURLToPath(APPLICATION), JSON.stringify(plan)];
+export interface ApplicationProcess {
+  /** Set in its environment beside what is there. */
+  env?: NodeJS.ProcessEnv;
+  /** Runs a build whose jobs have the next format. @default false */
+  next?: boolean;
+}
+
+export function startApplication(
+  plan: ApplicationPlan,
+  { env = {}, next = false }: ApplicationProcess = {},
+): Promise<GuardedChild> {
+  const hooks = [HOOKS, ...(next ? [NEXT_FORMAT] : [])].flatMap((url) => ['--import', url]);
+  const args = [...hooks, fileURLToPath(APPLICATION), JSON.stringify(plan)];
   return GuardedChild.start(process.execPath, args, { env: { ...process.env, ...env } });
 }
 

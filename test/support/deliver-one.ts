@@ -1,15 +1,20 @@
-import type { DeliveryResult, Destination, QueuedMessage } from '../../src/destinations/destination.js';
+import type { AttemptTerms, DeliveryResult, Destination } from '../../src/destinations/destination.js';
+import type { QueuedMessage } from '../../src/queue/batch-job.js';
+
+/** The terms of a first attempt, which is not the last. */
+export function firstAttempt(signal: AbortSignal = new AbortController().signal): AttemptTerms {
+  return { isLast: false, firstAttemptAt: Date.now(), signal };
+}
 
 /** Has a destination deliver one message, at an attempt that is not the last. */
-export async function deliverOne(
+export function deliverOne(
   destination: Pick<Destination, 'deliver'>,
   message: QueuedMessage,
-  signal: AbortSignal = new AbortController().signal,
+  signal?: AbortSignal,
 ): Promise<DeliveryResult | undefined> {
-  const [result] = await destination.deliver([message], {
-    isLast: false,
-    signal,
-    onSettled: () => undefined,
+  return new Promise((resolve) => {
+    destination.deliver([message], firstAttempt(signal), ([result]) => {
+      resolve(result);
+    });
   });
-  return result;
 }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from '@jest/globals';
 import { EmbeddedFolders } from './embedded-folder.js';
+import { ifServer, type ServerBackend } from './if-server.js';
 import { PostgresServer } from './postgres-server.js';
 import { REDIS_DATABASES, RedisServer } from './redis-server.js';
 import type { TestServer } from './test-server.js';
@@ -46,10 +47,27 @@ export function describeBackend(title: string, define: (backend: Backend) => voi
   }
 }
 
+/** The same for those that are servers, which can be made to fail. */
+export function describeServers(title: string, define: (backend: ServerBackend) => void): void {
+  for (const source of SOURCES.filter(({ name }) => name !== 'embedded')) {
+    if (source.missing !== undefined) describeMissing(`${title} on ${source.name}`, source.missing);
+    else {
+      describeOn(source, title, (backend) => {
+        ifServer(backend, define);
+      });
+    }
+  }
+}
+
 /** Runs a suite that needs a Redis which it starts itself, skipped and failed as above. */
 export function describeRedis(title: string, define: () => void): void {
-  if (RedisServer.installed) describe(title, define);
-  else describeMissing(title, 'redis-server');
+  describeWith('redis-server', RedisServer.installed, title, define);
+}
+
+/** Runs a suite that needs a program, skipped and failed as above. */
+export function describeWith(program: string, isInstalled: boolean, title: string, define: () => void): void {
+  if (isInstalled) describe(title, define);
+  else describeMissing(title, program);
 }
 
 function describeOn(source: BackendSource, title: string, define: (backend: Backend) => void): void {
@@ -84,7 +102,8 @@ function describeOn(source: BackendSource, title: string, define: (backend: Back
   });
 }
 
-function describeMissing(title: string, program: string): void {
+/** Says that a suite is skipped, for want of a program; in continuous integration it fails. */
+export function describeMissing(title: string, program: string): void {
   if (process.env.CI === 'true') {
     it(title, () => {
       throw new Error(`${program} is not installed, and continuous integration must test with it`);

@@ -1,9 +1,6 @@
-import { requestTarget } from '../../src/destinations/webhooks/request-target.js';
-import type { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
-import type {
-  WebhookRequest,
-  WebhookResponse,
-} from '../../src/destinations/webhooks/webhook-request.types.js';
+import type { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
+import { requestTarget, type WebhookRequest } from '../../src/webhooks/http/webhook-request.js';
+import type { WebhookResponse } from '../../src/webhooks/http/webhook-response.js';
 
 /** Posts to a URL, with the rest of the request as it is given or as it does not matter. */
 export function postWebhook(

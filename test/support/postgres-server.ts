@@ -135,7 +135,7 @@ function findPostgres(): string | undefined {
 }
 
 /** PostgreSQL refuses to run as root; a root's test run lends it the account of its package. */
-function unprivilegedAccount(): ChildOptions {
+export function unprivilegedAccount(): ChildOptions {
   if (process.getuid?.() !== 0) return {};
   const id = (option: string): number =>
     Number(execFileSync('id', [option, 'postgres'], { encoding: 'utf8' }));

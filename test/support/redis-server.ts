@@ -11,6 +11,8 @@ export const REDIS_DATABASES = 1000;
 export interface RedisServerOptions {
   /** Keeps an append-only file, so that a kill loses nothing that was acknowledged. @default false */
   appendOnly?: boolean;
+  /** Takes part in a cluster, in which it is alone. @default false */
+  cluster?: boolean;
 }
 
 export class RedisServer implements TestServer {
@@ -18,8 +20,9 @@ export class RedisServer implements TestServer {
 
   private constructor(
     readonly port: number,
-    private readonly dir: string,
-    private readonly appendOnly: boolean,
+    /** Where it keeps its files. */
+    readonly dir: string,
+    private readonly options: RedisServerOptions,
   ) {}
 
   static get installed(): boolean {
@@ -27,9 +30,9 @@ export class RedisServer implements TestServer {
   }
 
   /** Starts a server that nobody else uses. */
-  static async create({ appendOnly = false }: RedisServerOptions = {}): Promise<RedisServer> {
+  static async create(options: RedisServerOptions = {}): Promise<RedisServer> {
     const dir = await mkdtemp(join(tmpdir(), 'analytics-redis-'));
-    const server = new RedisServer(await freePort(), dir, appendOnly);
+    const server = new RedisServer(await freePort(), dir, options);
     await server.start();
     return server;
   }
@@ -48,8 +51,8 @@ export class RedisServer implements TestServer {
       bind: '127.0.0.1',
       dir: this.dir,
       save: '',
-      appendonly: this.appendOnly ? 'yes' : 'no',
-      databases: REDIS_DATABASES,
+      appendonly: this.options.appendOnly === true ? 'yes' : 'no',
+      ...(this.options.cluster === true ? { 'cluster-enabled': 'yes' } : { databases: REDIS_DATABASES }),
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
     this.child = await GuardedChild.start(binary, args);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 
-const INDEX = new URL('../../dist/index.d.ts', import.meta.url);
+const INDEX = new URL('../../dist/esm/index.d.ts', import.meta.url);
 const SPECIFIER = /(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g;
 
 /** The packages that the public types name, in every declaration that can be reached from the index. */

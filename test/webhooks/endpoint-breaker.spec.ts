@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { EndpointBreaker } from '../../src/destinations/webhooks/endpoint-breaker.js';
+import { EndpointBreaker } from '../../src/webhooks/endpoint-breaker.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -178,7 +178,7 @@ describe('the breaker of an endpoint', () => {
     comeBack();
     fail(45, 0, START);
     expect(breaker.isOpen).toBe(false);
-    expect(begin(100)).toBe(2);
+    expect(begin(100)).toBe(100);
   });
 
   it('makes forced attempts even while it is open, and does not wait for them', () => {
@@ -196,8 +196,8 @@ describe('the breaker of an endpoint', () => {
     expect(admit(true)).toBe(true);
     answer();
     expect(breaker.isOpen).toBe(false);
-    begin(2);
-    fail(2);
+    begin(5);
+    fail(5);
     expect(breaker.isOpen).toBe(true);
   });
 
@@ -210,27 +210,14 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(10 * SECOND);
   });
 
-  it('lets the backlog out at a rising rate', () => {
-    goDown();
-    comeBack();
-    const rounds: number[] = [];
-    while (rounds.length < 7) {
-      const begun = begin(1_000);
-      rounds.push(begun);
-      answer(begun);
-    }
-    expect(rounds).toEqual([2, 4, 8, 16, 32, 1_000, 1_000]);
-  });
-
   it('begins with a short pause again only after it has recovered', () => {
     goDown();
     failProbe();
     comeBack();
-    begin(2);
-    fail(2);
+    goDown();
     expect(breaker.wait(now)).toBe(20 * SECOND);
     comeBack();
-    for (let index = 0; index < 62; index++) {
+    for (let index = 0; index < 63; index++) {
       expect(admit()).toBe(true);
       answer();
     }
@@ -238,41 +225,53 @@ describe('the breaker of an endpoint', () => {
     expect(breaker.wait(now)).toBe(5 * SECOND);
   });
 
-  it('slows down for a failure while it recovers', () => {
-    goDown();
-    comeBack();
-    begin(2);
-    answer(2);
-    expect(begin(100)).toBe(4);
-    fail();
-    // Three may be in flight from now on, and three still are.
-    expect(admit()).toBe(false);
-    answer(3);
-    expect(begin(100)).toBe(6);
+  it('holds requests back for as long as a receiver asks that is not down', () => {
+    breaker.hold(now, MINUTE);
     expect(breaker.isOpen).toBe(false);
+    expect(breaker.wait(now)).toBe(MINUTE);
+    expect(begin(3)).toBe(0);
+    now += MINUTE;
+    expect(breaker.wait(now)).toBe(0);
+    expect(begin(3)).toBe(3);
   });
 
-  it('opens at once when nothing is left of its allowance', () => {
-    goDown();
-    comeBack();
-    begin(2);
-    fail();
-    expect(breaker.isOpen).toBe(false);
-    fail();
-    expect(breaker.isOpen).toBe(true);
-  });
+  describe('tells its observer', () => {
+    const changes: string[] = [];
 
-  it('recovers with a URL that fails now and then', () => {
-    goDown();
-    comeBack();
-    // One in ten fails, which is far from being down.
-    for (let index = 1; index <= 1_000; index++) {
-      expect(admit()).toBe(true);
-      if (index % 10 === 0) fail();
-      else answer();
-    }
-    expect(breaker.isOpen).toBe(false);
-    expect(begin(10)).toBe(10);
+    beforeEach(() => {
+      changes.length = 0;
+      breaker = new EndpointBreaker(RETRY_WINDOW, {
+        onDown: (failures) => changes.push(`down after ${failures}`),
+        onUp: () => changes.push('up'),
+      });
+    });
+
+    it('that the URL is down after five failures in a row, and up with the first answer', () => {
+      goDown();
+      failProbe();
+      comeBack();
+      expect(changes).toEqual(['down after 5', 'up']);
+    });
+
+    it('nothing of a URL that fails every other request', () => {
+      for (let index = 0; index < 100; index++) {
+        begin(2);
+        fail();
+        answer();
+      }
+      expect(changes).toEqual([]);
+    });
+
+    it('nothing of fewer than five failures after it came up', () => {
+      goDown();
+      comeBack();
+      for (let index = 0; index < 20; index++) {
+        begin(5);
+        fail(4);
+        answer();
+      }
+      expect(changes).toEqual(['down after 5', 'up']);
+    });
   });
 
   it('does not stay open longer when the clock is set back', () => {

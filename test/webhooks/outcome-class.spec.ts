@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { errors } from 'undici';
-import { classOfError, classOfStatus } from '../../src/destinations/webhooks/outcome-class.js';
-import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
+import { classOfError, classOfStatus } from '../../src/webhooks/outcome-class.js';
+import { webhookErrorCode } from '../../src/webhooks/http/webhook-error-code.js';
 
 const DEFAULT = ['5xx', 408, 425, 429] as const;
 
@@ -27,6 +27,8 @@ describe('an error without a response', () => {
     ['TIMEOUT', 'TIMEOUT', 'retry'],
     ['ENOTFOUND', 'DNS_FAILED', 'retry'],
     ['EAI_AGAIN', 'DNS_FAILED', 'retry'],
+    ['DNS_FAILED', 'DNS_FAILED', 'retry'],
+    ['DNS_BUSY', 'DNS_BUSY', 'retry'],
     ['ECONNREFUSED', 'ECONNREFUSED', 'retry'],
     ['ECONNRESET', 'ECONNRESET', 'retry'],
     ['EHOSTUNREACH', 'UNREACHABLE', 'retry'],

@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { HmacKey } from '../../src/destinations/webhooks/hmac-key.js';
-import { standardKey, standardSignature } from '../../src/destinations/webhooks/standard-signature.js';
-import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
+import { HmacKey } from '../../src/webhooks/request/hmac-key.js';
+import { standardKey, standardSignature } from '../../src/webhooks/request/webhook-signature.js';
+import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
 import {
   WebhooksDestination,
   type WebhooksDestinationOptions,
-} from '../../src/destinations/webhooks/webhooks-destination.js';
-import { InvalidOptionsError } from '../../src/errors/invalid-options.error.js';
+} from '../../src/webhooks/webhooks-destination.js';
+import { InvalidOptionsError } from '../../src/errors/setup.errors.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { deliverOne } from '../support/deliver-one.js';
 import { Receiver, type Answer } from '../support/receiver.js';
@@ -32,7 +32,11 @@ function signedBy(key: HmacKey | undefined): string | undefined {
 describe('a signature of Standard Webhooks', () => {
   it('is that of the specification’s own test vector', () => {
     expect(
-      standardSignature(keyOf(SECRET), 'msg_p5jXN8AQM9LWM0D4loKWxJek', '1614265330', '{"test": 2432232314}'),
+      standardSignature(
+        keyOf(SECRET),
+        { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: '1614265330' },
+        '{"test": 2432232314}',
+      ),
     ).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
   });
 
@@ -46,8 +50,7 @@ describe('a signature of Standard Webhooks', () => {
         const base64 = Buffer.from(keyBytes).toString('base64');
         const given = standardSignature(
           keyOf(`whsec_${base64}`),
-          messageId,
-          `${timestamp}`,
+          { id: messageId, timestamp: `${timestamp}` },
           Buffer.from(body),
         );
         const theirs = new Webhook(base64).sign(messageId, new Date(timestamp * 1_000), body);
@@ -184,6 +187,19 @@ describe('a destination with standardWebhooks', () => {
       ...['webhook-signature', request?.headers['webhook-signature']],
       ...['content-length', `${Buffer.byteLength(BODY)}`],
     ]);
+  });
+
+  it('signs the id as it is in the header, where a full stop and a tilde are written otherwise', async () => {
+    const receiver = await receive(200);
+    await deliver(destination(receiver, [SECRET]), 'evil.1.{}~');
+    const [request] = await receiver.received(1);
+    const headers = {
+      'webhook-id': 'evil~2E1~2E{}~7E',
+      'webhook-timestamp': String(request?.headers['webhook-timestamp']),
+      'webhook-signature': String(request?.headers['webhook-signature']),
+    };
+    expect(request?.headers).toMatchObject(headers);
+    expect(new Webhook(SECRET).verify(BODY, headers)).toEqual(JSON.parse(BODY));
   });
 
   it('signs with every secret, so that receivers change over one by one', async () => {

@@ -1,19 +1,34 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createHmac } from 'node:crypto';
-import type { DeliveryResult, QueuedMessage, UrlOutcome } from '../../src/destinations/destination.js';
-import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
-import { hashUrl } from '../../src/destinations/webhooks/webhook-url.js';
+import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
+import { LocalRateLimitStore } from '../../src/delivery/rate-limits/local-rate-limit-store.js';
+import type { DeliveryResult } from '../../src/destinations/destination.js';
+import type { QueuedMessage, UrlOutcome } from '../../src/queue/batch-job.js';
+import { NameLookupBusyError } from '../../src/errors/delivery.errors.js';
+import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
+import { hashUrl } from '../../src/webhooks/request/webhook-url.js';
 import {
   WebhooksDestination,
   type WebhooksDestinationOptions,
-} from '../../src/destinations/webhooks/webhooks-destination.js';
-import { deliverOne } from '../support/deliver-one.js';
+} from '../../src/webhooks/webhooks-destination.js';
+import { deliverOne, firstAttempt } from '../support/deliver-one.js';
 import { Receiver, type Answer } from '../support/receiver.js';
 
 const BODY = '{"version":1,"type":"track","userId":"019mr8mf4r","event":"Zoë 🚀"}';
 
 function message(outcomes: UrlOutcome[] = []): QueuedMessage {
   return { id: 'm-1', body: BODY, outcomes };
+}
+
+function scheduler(): DeliveryScheduler {
+  return new DeliveryScheduler({
+    requests: 64,
+    connections: 64,
+    batches: 16,
+    jobs: 64,
+    rateLimits: new LocalRateLimitStore(),
+    promote: () => Promise.resolve(),
+  });
 }
 
 describe('the webhooks destination', () => {
@@ -65,6 +80,27 @@ describe('the webhooks destination', () => {
     expect(destination([])).toMatchObject({ id: 'crm', name: 'Webhooks', retryWindow: 14_400_000 });
   });
 
+  it('takes a URL whose name could not even be looked up for down as little as for up', async () => {
+    let isBusy = true;
+    const busy = new WebhookClient({
+      connections: 1,
+      allowPrivateNetwork: true,
+      lookup: (_name, _options, callback) => {
+        if (isBusy) process.nextTick(callback, new NameLookupBusyError(), []);
+        else process.nextTick(callback, null, [{ address: '127.0.0.1', family: 4 }]);
+      },
+    });
+    const { port } = await receive(200);
+    const url = `http://hooks.test:${port}/`;
+    const to = destination([url], {}, busy);
+    for (let n = 0; n < 8; n++) {
+      expect(await deliver(to)).toMatchObject({ class: 'retry', outcomes: [{ error: 'DNS_BUSY' }] });
+    }
+    isBusy = false;
+    expect(await deliver(to)).toMatchObject({ class: 'delivered' });
+    await busy.close();
+  });
+
   it('sends exactly the contract’s headers, and the body byte for byte', async () => {
     const receiver = await receive(200);
     const headers = { 'X-Env': 'prod', Authorization: 'Bearer t' };
@@ -101,11 +137,7 @@ describe('the webhooks destination', () => {
       body: `{"n":${index}}`,
       outcomes: isRefused(index) ? [refused] : [],
     }));
-    await destination([url], { sharedSecret: 'teehee' }).deliver(messages, {
-      isLast: false,
-      signal: new AbortController().signal,
-      onSettled: () => undefined,
-    });
+    await scheduler().deliver(destination([url], { sharedSecret: 'teehee' }), messages, firstAttempt());
 
     const sent = receiver.requests.map(({ headers, body }) => [
       headers['webhook-id'],
@@ -241,8 +273,7 @@ describe('the webhooks destination', () => {
     receivers.push(receiver);
     const wide = new WebhookClient({ connections: 64, allowPrivateNetwork: true });
     const batch = Array.from({ length: 20 }, (_, n) => ({ ...message(), id: `m-${n}` }));
-    const attempt = { isLast: false, signal: new AbortController().signal, onSettled: () => undefined };
-    const delivery = destination([receiver.url()], {}, wide).deliver(batch, attempt);
+    const delivery = scheduler().deliver(destination([receiver.url()], {}, wide), batch, firstAttempt());
     for (const arrived of [4, 12, 20]) {
       await receiver.received(arrived);
       expect(receiver.requests).toHaveLength(arrived);

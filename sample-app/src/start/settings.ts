@@ -7,6 +7,8 @@ export interface Settings {
   port: number;
   /** `QUEUE_URL`: `redis://…` or `postgres://…`; the embedded queue when it is not set. */
   queueUrl: string | undefined;
+  /** `DATABASE_URL`: `postgres://…`, where orders are paid; in the memory of this process when it is not set. */
+  databaseUrl: string | undefined;
   /** `WORKER=false`: this process only fills the queue at `QUEUE_URL`, and another one delivers. */
   worker: boolean;
   /** `SHARED_SECRET`; made up at start by default, since sender and receiver are one process here. */
@@ -17,6 +19,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   return {
     port: readPort(env.PORT ?? '3000'),
     queueUrl: env.QUEUE_URL,
+    databaseUrl: env.DATABASE_URL,
     worker: readFlag('WORKER', env.WORKER ?? 'true'),
     sharedSecret: env.SHARED_SECRET ?? randomUUID(),
   };

@@ -1,8 +1,40 @@
-import { SCHEMA } from './postgres-audience-schema.js';
+import { SCHEMA } from '../../queue/postgres/own-tables.js';
 
-/*
- * One statement is one transaction. A fenced one begins with the lock ($1 trait, $2 token), which it keeps
- * others from taking until it ends; where the lock is not held, `held` is empty and nothing is done.
+/**
+ * A recorded user has a `value`. A user in doubt has a `doubt`: the new value, or an empty text for a user
+ * who is to leave. `generation` is the one in which a user was last seen. It has no index, so that marking a
+ * million users as seen does not write one.
+ */
+export const TABLES = `
+  CREATE TABLE IF NOT EXISTS ${SCHEMA}.audience (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    trait text NOT NULL UNIQUE,
+    name text NOT NULL,
+    kind text NOT NULL,
+    generation bigint NOT NULL DEFAULT 0
+  );
+  ALTER TABLE ${SCHEMA}.audience ADD COLUMN IF NOT EXISTS source text;
+  CREATE TABLE IF NOT EXISTS ${SCHEMA}.audience_member (
+    audience integer NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    generation bigint NOT NULL,
+    value text,
+    doubt text,
+    PRIMARY KEY (audience, user_id)
+  ) WITH (fillfactor = 80);
+  CREATE TABLE IF NOT EXISTS ${SCHEMA}.audience_lock (
+    trait text NOT NULL,
+    kind text NOT NULL,
+    token text NOT NULL,
+    expires_at timestamptz NOT NULL,
+    wanted_until timestamptz NOT NULL DEFAULT '-infinity',
+    PRIMARY KEY (trait, kind)
+  )`;
+
+/**
+ * One statement is one transaction. A fenced statement begins by locking the row of the lock ($1 trait, $2
+ * token), so that nobody else can take it until the statement ends. If the lock is not held, `held` is empty
+ * and nothing is done.
  */
 const HELD = `
   audience AS (SELECT id, generation FROM ${SCHEMA}.audience WHERE trait = $1),
@@ -16,14 +48,16 @@ const OURS = 'EXISTS (SELECT 1 FROM held) AND m.audience = (SELECT id FROM audie
 const until = (parameter: string): string =>
   `clock_timestamp() + ${parameter}::double precision * interval '1 millisecond'`;
 
-/** $1 trait, $2 name, $3 kind */
+/** $1 trait, $2 name, $3 kind, $4 source */
 export const REGISTER = `
-  INSERT INTO ${SCHEMA}.audience (trait, name, kind) VALUES ($1, $2, $3) ON CONFLICT (trait) DO NOTHING`;
+  INSERT INTO ${SCHEMA}.audience AS a (trait, name, kind, source) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (trait) DO UPDATE SET source = excluded.source
+  WHERE a.name = excluded.name AND a.kind = excluded.kind AND a.source IS DISTINCT FROM excluded.source`;
 
 /** $1 trait */
-export const FIND = `SELECT trait, name, kind FROM ${SCHEMA}.audience WHERE trait = $1`;
+export const FIND = `SELECT trait, name, kind, source FROM ${SCHEMA}.audience WHERE trait = $1`;
 
-export const LIST = `SELECT trait, name, kind FROM ${SCHEMA}.audience`;
+export const LIST = `SELECT trait, name, kind, source FROM ${SCHEMA}.audience`;
 
 /** $1 trait, $2 kind, $3 token, $4 milliseconds */
 export const LOCK = `
@@ -80,16 +114,19 @@ export const WITHDRAW = `
   )
   SELECT ${IS_HELD}, coalesce(array_agg(user_id), '{}') AS users FROM found`;
 
-/** $3 limit, $4 the user after whom to begin. Put in order, or each page would look at all before it. */
-export const WITHDRAW_UNSEEN = `
-  WITH ${HELD}, found AS MATERIALIZED (
-    SELECT m.user_id FROM ${SCHEMA}.audience_member AS m
-    WHERE ${OURS} AND m.user_id > $4 AND m.generation < (SELECT generation FROM audience)
-    ORDER BY m.user_id LIMIT $3
-  ), doubted AS (
-    UPDATE ${SCHEMA}.audience_member AS m SET doubt = '' FROM found WHERE ${OURS} AND m.user_id = found.user_id
+/**
+ * $3 how many users to look at, seen or not; $4 the user to start after. A statement that skipped a million
+ * seen users would block everything else in an embedded database.
+ */
+export const UNSEEN = `
+  WITH ${HELD}, page AS MATERIALIZED (
+    SELECT m.user_id, m.generation FROM ${SCHEMA}.audience_member AS m
+    WHERE ${OURS} AND m.user_id > $4 ORDER BY m.user_id LIMIT $3
   )
-  SELECT ${IS_HELD}, coalesce(array_agg(user_id ORDER BY user_id), '{}') AS users FROM found`;
+  SELECT ${IS_HELD},
+    (SELECT coalesce(array_agg(user_id ORDER BY user_id), '{}') FROM page
+     WHERE generation < (SELECT generation FROM audience)) AS users,
+    (SELECT max(user_id) FROM page HAVING count(*) = $3) AS next`;
 
 /** $3 users */
 export const SETTLE = `
@@ -101,20 +138,29 @@ export const SETTLE = `
   )
   SELECT ${IS_HELD}`;
 
-/** $1 trait, $2 limit, $3 the user after whom to begin */
+/** $1 trait, $2 limit, $3 the user to start after. It looks at no more users than the limit. */
 export const MEMBERS = `
-  SELECT user_id FROM ${SCHEMA}.audience_member
-  WHERE audience = (SELECT id FROM ${SCHEMA}.audience WHERE trait = $1) AND user_id > $3 AND value IS NOT NULL
-  ORDER BY user_id LIMIT $2`;
+  WITH page AS (
+    SELECT user_id, value FROM ${SCHEMA}.audience_member
+    WHERE audience = (SELECT id FROM ${SCHEMA}.audience WHERE trait = $1) AND user_id > $3
+    ORDER BY user_id LIMIT $2
+  )
+  SELECT
+    (SELECT coalesce(array_agg(user_id), '{}') FROM page WHERE value IS NOT NULL) AS users,
+    (SELECT max(user_id) FROM page HAVING count(*) = $2) AS next`;
 
-/** $3 limit: a statement that deletes millions would hold up everything in an embedded database. */
+/**
+ * $3 limit: a statement that deletes millions would block everything else in an embedded database. $4 the user to
+ * start after: from the beginning, each statement would pass all rows that the ones before have deleted.
+ */
 export const DROP_MEMBERS = `
   WITH ${HELD}, batch AS MATERIALIZED (
-    SELECT m.user_id FROM ${SCHEMA}.audience_member AS m WHERE ${OURS} LIMIT $3
+    SELECT m.user_id FROM ${SCHEMA}.audience_member AS m
+    WHERE ${OURS} AND m.user_id > $4 ORDER BY m.user_id LIMIT $3
   ), gone AS (
     DELETE FROM ${SCHEMA}.audience_member AS m USING batch WHERE ${OURS} AND m.user_id = batch.user_id
   )
-  SELECT ${IS_HELD}, count(*)::int AS deleted FROM batch`;
+  SELECT ${IS_HELD}, (SELECT max(user_id) FROM batch HAVING count(*) = $3) AS next`;
 
 export const DROP = `
   WITH ${HELD}, gone AS (

@@ -1,6 +1,8 @@
-import { AudienceLockLostError } from '../errors/audience-lock-lost.error.js';
-import type { QueueStorage } from '../queue/queue-backend.js';
-import { parseDefinition } from './audience-definition.js';
+import { AudienceLockLostError } from '../../errors/audience.errors.js';
+import { OwnTables } from '../../queue/postgres/own-tables.js';
+import type { QueueStorage } from '../../queue/queue-backend.js';
+import { TimeSlice } from '../../shared/time-slice.js';
+import { parseDefinition } from '../audience-definition.js';
 import type {
   AudienceDefinition,
   AudienceEntry,
@@ -9,12 +11,18 @@ import type {
   AudienceStore,
   OfferResult,
   UserPage,
-} from './audience-store.js';
-import { MIGRATION } from './postgres-audience-schema.js';
+} from '../../options/audience-store.js';
 import * as statements from './postgres-audience-statements.js';
 
-/** Rows that are deleted at once. */
-const DROP_BATCH = 5_000;
+/**
+ * Users in one statement. The embedded database needs about 30 µs for each, and other statements wait for as
+ * long.
+ */
+const BATCH = 250;
+/** Users that one statement looks at. Users that it does not change cost little. */
+const LOOK = 1_000;
+/** Statements per page at most. After that the lock is released, even if the page is not full. */
+const MAX_LOOKS = 10;
 
 type SqlPool = Extract<QueueStorage, { kind: 'postgres' }>['pool'];
 
@@ -22,22 +30,29 @@ interface FencedRow {
   held: boolean;
 }
 
-interface UserRow {
-  user_id: string;
+interface PageRow {
+  users: string[];
+  next: string | null;
+}
+
+interface DropRow extends FencedRow {
+  next: string | null;
 }
 
 interface UsersRow extends FencedRow {
   users: string[];
 }
 
-/** Keeps membership on the queue's PostgreSQL, a server's or the embedded one. */
+/** Stores membership on the queue's PostgreSQL, server or embedded. */
 export class PostgresAudienceStore implements AudienceStore {
-  private migrated: Promise<unknown> | undefined;
+  private readonly tables: OwnTables;
 
-  constructor(private readonly pool: SqlPool) {}
+  constructor(pool: SqlPool) {
+    this.tables = new OwnTables(pool, statements.TABLES);
+  }
 
-  async register({ trait, name, kind }: AudienceDefinition): Promise<AudienceDefinition> {
-    await this.query(statements.REGISTER, [trait, name, kind]);
+  async register({ trait, name, kind, source }: AudienceDefinition): Promise<AudienceDefinition> {
+    await this.query(statements.REGISTER, [trait, name, kind, source]);
     return parseDefinition((await this.query(statements.FIND, [trait]))[0]);
   }
 
@@ -69,43 +84,74 @@ export class PostgresAudienceStore implements AudienceStore {
   }
 
   async offer(hold: AudienceHold, entries: readonly AudienceEntry[]): Promise<OfferResult> {
-    const { users, unchanged } = await this.queryFenced<UsersRow & { unchanged: number }>(
-      statements.OFFER,
-      hold,
-      [entries.map(({ userId }) => userId), entries.map(({ value }) => value)],
-    );
-    return { changed: users, unchanged };
+    const result: OfferResult = { changed: [], unchanged: 0 };
+    await this.inBatches(entries, async (batch) => {
+      const { users, unchanged } = await this.queryFenced<UsersRow & { unchanged: number }>(
+        statements.OFFER,
+        hold,
+        [batch.map(({ userId }) => userId), batch.map(({ value }) => value)],
+      );
+      result.changed.push(...users);
+      result.unchanged += unchanged;
+    });
+    return result;
   }
 
   async withdraw(hold: AudienceHold, userIds: readonly string[]): Promise<string[]> {
-    return (await this.queryFenced<UsersRow>(statements.WITHDRAW, hold, [userIds])).users;
+    const found: string[] = [];
+    await this.inBatches(userIds, async (batch) => {
+      found.push(...(await this.queryFenced<UsersRow>(statements.WITHDRAW, hold, [batch])).users);
+    });
+    return found;
   }
 
   async withdrawUnseen(hold: AudienceHold, limit: number, from = ''): Promise<UserPage> {
-    const { users } = await this.queryFenced<UsersRow>(statements.WITHDRAW_UNSEEN, hold, [limit, from]);
-    return pageOf(users, limit);
+    const slice = new TimeSlice();
+    const found: string[] = [];
+    let next: string | undefined = from;
+    for (let looks = 0; next !== undefined && looks < MAX_LOOKS && found.length < limit; looks++) {
+      const row: PageRow = await this.queryFenced<FencedRow & PageRow>(statements.UNSEEN, hold, [LOOK, next]);
+      found.push(...row.users);
+      next = row.next ?? undefined;
+      await slice.check();
+    }
+    const userIds = found.slice(0, limit);
+    await this.withdraw(hold, userIds);
+    return { userIds, next: found.length > limit ? userIds.at(-1) : next };
   }
 
   async settle(hold: AudienceHold, userIds: readonly string[]): Promise<void> {
-    await this.queryFenced(statements.SETTLE, hold, [userIds]);
+    await this.inBatches(userIds, async (batch) => {
+      await this.queryFenced(statements.SETTLE, hold, [batch]);
+    });
   }
 
   async members(trait: string, limit: number, from = ''): Promise<UserPage> {
-    const rows = await this.query<UserRow>(statements.MEMBERS, [trait, limit, from]);
-    return pageOf(
-      rows.map((row) => row.user_id),
-      limit,
-    );
+    const [row] = await this.query<PageRow>(statements.MEMBERS, [trait, limit, from]);
+    return { userIds: row?.users ?? [], next: row?.next ?? undefined };
   }
 
   async drop(hold: AudienceHold): Promise<void> {
-    let deleted: number;
-    do {
-      ({ deleted } = await this.queryFenced<FencedRow & { deleted: number }>(statements.DROP_MEMBERS, hold, [
-        DROP_BATCH,
-      ]));
-    } while (deleted > 0);
+    const slice = new TimeSlice();
+    let from: string | null = '';
+    while (from !== null) {
+      const params = [BATCH, from];
+      const row: DropRow = await this.queryFenced<DropRow>(statements.DROP_MEMBERS, hold, params);
+      from = row.next;
+      await slice.check();
+    }
     await this.queryFenced(statements.DROP, hold, []);
+  }
+
+  private async inBatches<T>(
+    items: readonly T[],
+    run: (batch: readonly T[]) => Promise<void>,
+  ): Promise<void> {
+    const slice = new TimeSlice();
+    for (let start = 0; start < items.length; start += BATCH) {
+      await run(items.slice(start, start + BATCH));
+      await slice.check();
+    }
   }
 
   private async queryFenced<R extends FencedRow>(
@@ -118,20 +164,7 @@ export class PostgresAudienceStore implements AudienceStore {
     return row;
   }
 
-  private async query<R>(text: string, params: readonly unknown[]): Promise<R[]> {
-    this.migrated ??= this.pool.query(MIGRATION);
-    try {
-      await this.migrated;
-    } catch (error) {
-      // A server that was away is asked again the next time.
-      this.migrated = undefined;
-      throw error;
-    }
-    return (await this.pool.query<R>(text, params)).rows;
+  private query<R>(text: string, params: readonly unknown[]): Promise<R[]> {
+    return this.tables.query(text, params);
   }
-}
-
-/** The rows are in order, so the next page begins after the last of them. */
-function pageOf(userIds: string[], limit: number): UserPage {
-  return { userIds, next: userIds.length < limit ? undefined : userIds.at(-1) };
 }

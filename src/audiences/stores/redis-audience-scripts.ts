@@ -1,21 +1,28 @@
-import { RedisScript } from './redis-script.js';
+import { RedisScript } from '../../queue/redis/redis-script.js';
 
-/*
- * Keys of an audience: `members`, a sorted set of the recorded users by the generation in which they were
- * last seen; `values`, a hash of their values, but for those whose value is `true`; `doubts`, a hash of the
- * users in doubt with the value they are to have, empty for those who are to leave; `generation`.
+/**
+ * Keys of an audience. `members`: a sorted set of the recorded users, by the generation in which they were
+ * last seen. `values`: a hash of their values, except `true`. `doubts`: a hash of the users in doubt with
+ * their new value, empty for those who are to leave. `generation`: the current one.
  */
 const KEYS = 'local members, values, doubts, generation = KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n';
 
-/** Ends a script, with nil, when the lock is not held: its first key and its first argument. */
+/**
+ * Ends a script with nil if the lock is not held. The lock is its first key, the token its first argument.
+ */
 const FENCE = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end\n`;
 
 const fenced = (source: string): RedisScript => new RedisScript(FENCE + KEYS + source);
 
-/** Keys: definitions. Arguments: trait, definition. */
+/** Keys: definitions. Arguments: trait, definition, name, kind. */
 export const REGISTER = new RedisScript(`
-  redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
-  return redis.call('HGET', KEYS[1], ARGV[1])`);
+  local kept = redis.call('HGET', KEYS[1], ARGV[1])
+  if kept then
+    local definition = cjson.decode(kept)
+    if definition.name ~= ARGV[3] or definition.kind ~= ARGV[4] then return kept end
+  end
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  return ARGV[2]`);
 
 /** Keys: definitions. Arguments: trait. */
 export const FIND = new RedisScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);
@@ -26,7 +33,10 @@ export const LIST = new RedisScript(`return redis.call('HVALS', KEYS[1])`);
 /** Keys: definitions. Arguments: trait. */
 export const UNREGISTER = new RedisScript(`return redis.call('HDEL', KEYS[1], ARGV[1])`);
 
-/** Keys: lock, mark of being wanted. Arguments: token, duration. A mark is left for a second. */
+/**
+ * Keys: lock, mark that another process wants the lock. Arguments: token, duration. A mark is left for a
+ * second.
+ */
 export const LOCK = new RedisScript(`
   if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
   redis.call('SET', KEYS[2], 1, 'PX', 1000)
@@ -37,7 +47,7 @@ export const RENEW = new RedisScript(`
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
   return redis.call('PEXPIRE', KEYS[1], ARGV[2])`);
 
-/** Keys: lock, mark of being wanted. Arguments: token. */
+/** Keys: lock, mark that another process wants the lock. Arguments: token. */
 export const UNLOCK = new RedisScript(`
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
   redis.call('DEL', KEYS[1])
@@ -78,7 +88,7 @@ export const WITHDRAW = fenced(`
   end
   return found`);
 
-/** Arguments: token, limit. First those that someone left in doubt and that were not offered since. */
+/** Arguments: token, limit. Begins with users who were left in doubt and have not been offered since. */
 export const WITHDRAW_UNSEEN = fenced(`
   local limit = tonumber(ARGV[2])
   local now = redis.call('GET', generation) or '0'

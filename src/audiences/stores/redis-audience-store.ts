@@ -1,6 +1,6 @@
-import type { RedisCommands } from '../queue/redis-commands.js';
-import { AudienceLockLostError } from '../errors/audience-lock-lost.error.js';
-import { parseDefinition } from './audience-definition.js';
+import type { RedisCommands } from '../../queue/queue-backend.js';
+import { AudienceLockLostError } from '../../errors/audience.errors.js';
+import { parseDefinition } from '../audience-definition.js';
 import type {
   AudienceDefinition,
   AudienceEntry,
@@ -9,23 +9,24 @@ import type {
   AudienceStore,
   OfferResult,
   UserPage,
-} from './audience-store.js';
+} from '../../options/audience-store.js';
 import * as scripts from './redis-audience-scripts.js';
-import type { RedisScript } from './redis-script.js';
+import type { RedisScript } from '../../queue/redis/redis-script.js';
 
 const DEFINITIONS = 'nestjs-analytics:audiences';
-/** `ZSCAN` begins and ends with it. */
+/** `ZSCAN` starts and ends with this cursor. */
 const SCAN_START = '0';
 
-/** All keys of an audience share a hash tag: a script finds them on one node of a cluster. */
+/** All keys of an audience share a hash tag, so that a script finds them on one node of a cluster. */
 const keyOf = (trait: string, name: string): string => `{nestjs-analytics:audience:${trait}}:${name}`;
 
-/** Keeps membership on the queue's Redis. */
+/** Stores membership on the queue's Redis. */
 export class RedisAudienceStore implements AudienceStore {
   constructor(private readonly client: RedisCommands) {}
 
   async register(definition: AudienceDefinition): Promise<AudienceDefinition> {
-    const args = [definition.trait, JSON.stringify(definition)];
+    const { trait, name, kind } = definition;
+    const args = [trait, JSON.stringify(definition), name, kind];
     return parseDefinition(await scripts.REGISTER.run(this.client, [DEFINITIONS], args));
   }
 
@@ -64,7 +65,7 @@ export class RedisAudienceStore implements AudienceStore {
     return asStrings(await this.runFenced(scripts.WITHDRAW, hold, userIds));
   }
 
-  /** Those who were settled are gone: the next page begins where this one did. */
+  /** Settled users are gone, so the next page begins where this one did. */
   async withdrawUnseen(hold: AudienceHold, limit: number): Promise<UserPage> {
     const userIds = asStrings(await this.runFenced(scripts.WITHDRAW_UNSEEN, hold, [limit]));
     return { userIds, next: userIds.length < limit ? undefined : SCAN_START };

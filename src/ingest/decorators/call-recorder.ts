@@ -1,20 +1,46 @@
 import { types } from 'node:util';
-import { InvalidMessageError } from '../errors/invalid-message.error.js';
-import type { Identity, IdentityResolver } from './request-context.types.js';
-import type { TrackDefinition, TrackedCall } from './track-definition.js';
-import type { TrackingLog } from './tracking-log.js';
-import { OPTION_FIELDS, type TrackingTarget } from './tracking-target.js';
+import { InvalidMessageError, UnknownSourceError } from '../../errors/message.errors.js';
+import { isGiven, unexpected } from '../../messages/message-checks.js';
+import type { Identity, IdentityResolver } from '../../options/request-context.types.js';
+import { isTenantName, TENANT_NAME } from '../../options/tenant-name.js';
+import type { DecoratedCall, DecoratorDefinition } from './decorator-definition.js';
+import type { DecoratorLog } from './decorator-log.js';
+import type { DecoratorType } from './decorator-options.types.js';
 
-/** Makes messages of the calls of decorated methods. */
-export class Tracker {
+/** `AnalyticsClient` as the decorators call it. The client checks the fields, which may be anything here. */
+export interface RecordingTarget {
+  take(source: string, type: DecoratorType, fields: object, tenant: string | undefined): unknown;
+}
+
+/** For each type of call, the fields that come from options of the same name, apart from the identity. */
+const OPTION_FIELDS: Readonly<Record<DecoratorType, readonly string[]>> = {
+  track: ['event', 'properties', 'context', 'timestamp', 'integrations'],
+  identify: ['traits', 'context', 'timestamp', 'integrations'],
+  page: ['name', 'category', 'properties', 'context', 'timestamp', 'integrations'],
+  screen: ['name', 'category', 'properties', 'context', 'timestamp', 'integrations'],
+  group: ['groupId', 'traits', 'context', 'timestamp', 'integrations'],
+  alias: ['context', 'timestamp', 'integrations'],
+};
+
+export interface CallRecorderOptions {
+  /** Names of the sources. The first one is the default for decorators. */
+  sources: readonly [string, ...string[]];
+  identityOf: IdentityResolver;
+}
+
+/**
+ * Makes messages from the calls of decorated methods. It hands them to the client itself, not to
+ * `AnalyticsService`, which a test may have replaced.
+ */
+export class CallRecorder {
   constructor(
-    private readonly service: TrackingTarget,
-    private readonly identityOf: IdentityResolver,
-    private readonly log: TrackingLog,
+    private readonly client: RecordingTarget,
+    private readonly options: CallRecorderOptions,
+    private readonly log: DecoratorLog,
   ) {}
 
-  /** Records a call as one of the method's decorators says. Never throws: what goes wrong is logged. */
-  record(definition: TrackDefinition, call: TrackedCall): void {
+  /** Records a call for one of the method's decorators. Never throws: errors are logged. */
+  record(definition: DecoratorDefinition, call: DecoratedCall): void {
     try {
       if (isWanted(definition, call)) this.send(definition, call);
     } catch (error) {
@@ -22,7 +48,7 @@ export class Tracker {
     }
   }
 
-  private send(definition: TrackDefinition, call: TrackedCall): void {
+  private send(definition: DecoratorDefinition, call: DecoratedCall): void {
     const { type } = definition;
     const fields: Record<string, unknown> =
       type === 'alias' ? this.aliasOf(definition, call) : this.personOf(definition, call);
@@ -36,22 +62,28 @@ export class Tracker {
     }
     for (const field of OPTION_FIELDS[type]) fields[field] = optionOf(definition, field, call);
     const source = optionOf(definition, 'source', call);
-    const service = typeof source === 'string' ? this.service.source(source) : this.service;
-    service[type](fields);
+    this.client.take(this.sourceOf(source), type, fields, tenantOf(optionOf(definition, 'tenant', call)));
+  }
+
+  private sourceOf(source: unknown): string {
+    const { sources } = this.options;
+    if (typeof source !== 'string') return sources[0];
+    if (sources.includes(source)) return source;
+    throw new UnknownSourceError(source, sources);
   }
 
   /**
    * The person that the decorator names, else the one of the request. Never a mixture: an administrator's
-   * anonymous id beside the id of a customer would make one person of the two.
+   * anonymous id with a customer's user id would turn two people into one.
    */
-  private personOf(definition: TrackDefinition, call: TrackedCall): Record<string, unknown> {
+  private personOf(definition: DecoratorDefinition, call: DecoratedCall): Record<string, unknown> {
     const userId = optionOf(definition, 'userId', call);
     const anonymousId = optionOf(definition, 'anonymousId', call);
     return isGiven(userId) || isGiven(anonymousId) ? { userId, anonymousId } : { ...this.requester(call) };
   }
 
-  /** To make one of the anonymous person and the user of a request is what an alias is for. */
-  private aliasOf(definition: TrackDefinition, call: TrackedCall): Record<string, unknown> {
+  /** An alias joins the anonymous person and the user of a request, so here they may mix. */
+  private aliasOf(definition: DecoratorDefinition, call: DecoratedCall): Record<string, unknown> {
     const userId = optionOf(definition, 'userId', call);
     const previousId = optionOf(definition, 'previousId', call);
     if (isGiven(userId) && isGiven(previousId)) return { userId, previousId };
@@ -62,24 +94,29 @@ export class Tracker {
     };
   }
 
-  private requester({ context }: TrackedCall): Identity | undefined {
-    return context && this.identityOf(context);
+  private requester({ context }: DecoratedCall): Identity | undefined {
+    return context && this.options.identityOf(context);
   }
 }
 
-function isWanted(definition: TrackDefinition, call: TrackedCall): boolean {
+function tenantOf(value: unknown): string | undefined {
+  if (value === undefined || isTenantName(value)) return value;
+  throw unexpected('tenant', TENANT_NAME, value);
+}
+
+function isWanted(definition: DecoratorDefinition, call: DecoratedCall): boolean {
   const { on = 'success' } = definition.options;
   if (on !== 'settled' && (on === 'failure') !== call.failed) return false;
   return optionOf(definition, 'when', call) !== false;
 }
 
 /** The value of an option for a call. */
-function optionOf({ options }: TrackDefinition, name: string, call: TrackedCall): unknown {
+function optionOf({ options }: DecoratorDefinition, name: string, call: DecoratedCall): unknown {
   const option = options[name];
   if (!isFunction(option)) return option;
   const value = option(call);
   if (!types.isPromise(value)) return value;
-  // It is refused, so its failure concerns nobody; unheard, it would end the process.
+  // An unhandled rejection would end the process.
   value.catch(() => undefined);
   throw new InvalidMessageError(
     name,
@@ -87,11 +124,6 @@ function optionOf({ options }: TrackDefinition, name: string, call: TrackedCall)
   );
 }
 
-function isFunction(value: unknown): value is (call: TrackedCall) => unknown {
+function isFunction(value: unknown): value is (call: DecoratedCall) => unknown {
   return typeof value === 'function';
-}
-
-/** As the client sees it: an empty text is none. */
-function isGiven(id: unknown): boolean {
-  return id !== undefined && id !== null && id !== '';
 }

@@ -1,16 +1,23 @@
 import { types } from 'node:util';
-import { defer, isObservable, type Observable, tap } from 'rxjs';
-import type { CallOutcome } from './track-definition.js';
+import { isObservable, type Observable } from 'rxjs';
+import type { CallOutcome } from './decorator-definition.js';
 
-/** Told what a call came to. Must not throw. */
+/** Called with the outcome of a call. Must not throw. */
 export type OutcomeListener = (outcome: CallOutcome) => void;
 
 /**
- * Runs a method and tells what it came to, without changing any of it: what it returns is returned, what
- * it throws is thrown, and nothing becomes asynchronous. Of thenables, only promises are waited for: others,
- * such as query builders, start their work when their `then` is called, and so count as results themselves.
+ * Runs a method and reports its outcome, without changing it: the object that it returns is returned, the
+ * error that it throws is thrown, and nothing becomes asynchronous. Of all thenables, only promises are
+ * awaited. Others, such as query builders, start their work when `then` is called, so they count as results
+ * themselves. So do generators, which have not run yet.
+ *
+ * @param observe watches the Observable that the method returned
  */
-export function watchCall(run: () => unknown, onOutcome: OutcomeListener): unknown {
+export function watchCall(
+  run: () => unknown,
+  onOutcome: OutcomeListener,
+  observe: (observable: Observable<unknown>) => void,
+): unknown {
   let returned: unknown;
   try {
     returned = run();
@@ -18,8 +25,8 @@ export function watchCall(run: () => unknown, onOutcome: OutcomeListener): unkno
     onOutcome({ failed: true, result: undefined, error });
     throw error;
   }
-  if (isObservable(returned)) return watchObservable(returned, onOutcome);
-  if (isPromise(returned)) watchPromise(returned, onOutcome);
+  if (isObservable(returned)) observe(returned);
+  else if (isPromise(returned)) watchPromise(returned, onOutcome);
   else onOutcome({ failed: false, result: returned, error: undefined });
   return returned;
 }
@@ -29,7 +36,7 @@ function isPromise(value: unknown): value is Promise<unknown> {
   if (!types.isPromise(value)) return false;
   let owner: unknown = value;
   while (isObject(owner) && !Object.hasOwn(owner, 'then')) owner = Object.getPrototypeOf(owner);
-  // Above the prototype of all promises there is that of all objects, and nothing above that.
+  // Above the prototype of all promises there is only that of all objects.
   const above: unknown = isObject(owner) ? Object.getPrototypeOf(owner) : undefined;
   return isObject(above) && Object.getPrototypeOf(above) === null;
 }
@@ -38,7 +45,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The promise itself goes to the caller, so it gets no extra tick; this is a branch beside it. */
+/** The promise itself goes to the caller without an extra tick. This is a branch beside it. */
 function watchPromise(promise: Promise<unknown>, onOutcome: OutcomeListener): void {
   promise.then(
     (result) => {
@@ -48,24 +55,4 @@ function watchPromise(promise: Promise<unknown>, onOutcome: OutcomeListener): vo
       onOutcome({ failed: true, result: undefined, error });
     },
   );
-}
-
-/** Each subscription is a run of its own. One that is ended early came to nothing. */
-function watchObservable(observable: Observable<unknown>, onOutcome: OutcomeListener): Observable<unknown> {
-  return defer(() => {
-    let result: unknown;
-    return observable.pipe(
-      tap({
-        next: (value) => {
-          result = value;
-        },
-        error: (error: unknown) => {
-          onOutcome({ failed: true, result: undefined, error });
-        },
-        complete: () => {
-          onOutcome({ failed: false, result, error: undefined });
-        },
-      }),
-    );
-  });
 }

@@ -1,31 +1,31 @@
 import { Inject, Optional, UseInterceptors } from '@nestjs/common';
-import { InvalidDecoratorTargetError } from '../errors/invalid-decorator-target.error.js';
 import { watchCall } from './call-watch.js';
+import { checkTarget } from './decorator-target.js';
+import type { CallOutcome, DecoratorDefinition } from './decorator-definition.js';
+import type { AnyMethod } from './decorator-options.types.js';
+import { DECORATOR_RUNTIME, type DecoratorRuntime } from './decorator-runtime.js';
+import { ObservedCalls } from './observed-calls.js';
 import { RequestContextInterceptor } from './request-context.interceptor.js';
-import type { TrackDefinition } from './track-definition.js';
-import type { AnyMethod } from './track-options.types.js';
-import { TRACKING_HUB, type TrackingHub } from './tracking-hub.js';
 
-/** Metadata of a tracked method: its definitions, which further decorators add to. */
+/** Metadata of a decorated method: its definitions, which further decorators add to. */
 const DEFINITIONS = Symbol.for('nestjs-analytics:definitions');
 
 /**
- * Adds a definition to a method, which is wrapped by the first one. It is wrapped when it is decorated,
- * as Nest takes handlers from their classes before any hook of a module runs.
+ * Adds a definition to a method. The first definition wraps it. This happens when the method is decorated,
+ * since Nest takes handlers from their classes before any hook of a module runs.
+ *
+ * @throws InvalidDecoratorTargetError for anything but a method of an instance
  */
-export function trackMethod<M extends AnyMethod>(
+export function decorateMethod<M extends AnyMethod>(
   target: object,
   key: string | symbol,
   descriptor: TypedPropertyDescriptor<M>,
-  definition: TrackDefinition,
+  definition: DecoratorDefinition,
 ): void {
-  const { value: method } = descriptor;
-  if (typeof target === 'function' || typeof method !== 'function') {
-    throw new InvalidDecoratorTargetError(definition.decorator, String(key));
-  }
+  const method = checkTarget(definition.decorator, { target, key, descriptor });
   const definitions = definitionsOf(method);
   if (definitions !== undefined) {
-    // Decorators run from the last to the first; events come in the order in which they are written.
+    // Decorators run from the last to the first. Events are recorded in the order in which they are written.
     definitions.unshift(definition);
     return;
   }
@@ -33,23 +33,27 @@ export function trackMethod<M extends AnyMethod>(
   UseInterceptors(RequestContextInterceptor)(target, key, { value: wrapped });
   copyMetadata(method, wrapped);
   descriptor.value = wrapped;
-  injectHub(target);
+  injectRuntime(target);
 }
 
-function wrap<M extends AnyMethod>(method: M, name: string, definitions: TrackDefinition[]): M {
+function wrap<M extends AnyMethod>(method: M, name: string, definitions: DecoratorDefinition[]): M {
+  const observed = new ObservedCalls();
   const wrapped = new Proxy(method, {
     apply(original, instance: unknown, args: unknown[]): unknown {
       const run = (): unknown => Reflect.apply(original, instance, args);
-      const hub = hubOf(instance);
-      const tracker = hub?.tracker;
-      if (hub === undefined || tracker === undefined) return run();
-      const request = hub.request;
-      return watchCall(run, ({ failed, result, error }) => {
+      const runtime = runtimeOf(instance);
+      const recorder = runtime?.recorder;
+      if (runtime === undefined || recorder === undefined) return run();
+      const { request } = runtime;
+      const onOutcome = ({ failed, result, error }: CallOutcome): void => {
         const call = { failed, result, error, method: name, args, context: request };
-        // An Observable may complete out of the request in which the method was called.
-        hub.within(request, () => {
-          for (const definition of definitions) tracker.record(definition, call);
+        // An Observable may complete outside the request in which the method was called.
+        runtime.within(request, () => {
+          for (const definition of definitions) recorder.record(definition, call);
         });
+      };
+      return watchCall(run, onOutcome, (observable) => {
+        observed.add(observable, { request, currentRequest: () => runtime.request, onOutcome });
       });
     },
   });
@@ -58,44 +62,49 @@ function wrap<M extends AnyMethod>(method: M, name: string, definitions: TrackDe
 }
 
 /**
- * Brings over what decorators before this one have noted on the method; those after it note it on the
- * wrapped one. Where both have a list, the wrapped one's comes first, so that the request's context is
- * entered before other interceptors run.
+ * Copies the metadata that earlier decorators set on the method; later ones set theirs on the wrapped method.
+ * If both have a list, the wrapped method's comes first, so that the request's context is entered before
+ * other interceptors run.
  */
 function copyMetadata(from: object, to: object): void {
   for (const key of Reflect.getOwnMetadataKeys(from)) {
-    const noted: unknown = Reflect.getOwnMetadata(key, from);
+    const given: unknown = Reflect.getOwnMetadata(key, from);
     const own: unknown = Reflect.getOwnMetadata(key, to);
-    Reflect.defineMetadata(key, isList(own) && isList(noted) ? [...own, ...noted] : noted, to);
+    Reflect.defineMetadata(key, isList(own) && isList(given) ? [...own, ...given] : given, to);
   }
 }
 
 /**
- * Has Nest give the hub of its application to every instance that it constructs. The property is hidden:
- * to the application its objects look as they did.
+ * Makes Nest inject the runtime of its application into every instance that it constructs. The property is
+ * hidden, so the application's objects look unchanged.
  */
-function injectHub(target: object): void {
-  if (TRACKING_HUB in target) return;
-  Inject(TRACKING_HUB)(target, TRACKING_HUB);
-  Optional()(target, TRACKING_HUB);
-  Object.defineProperty(target, TRACKING_HUB, {
+function injectRuntime(target: object): void {
+  if (DECORATOR_RUNTIME in target) return;
+  Inject(DECORATOR_RUNTIME)(target, DECORATOR_RUNTIME);
+  Optional()(target, DECORATOR_RUNTIME);
+  /** Instances that accept no property, because their constructor froze or sealed them. */
+  const frozen = new WeakMap<object, unknown>();
+  Object.defineProperty(target, DECORATOR_RUNTIME, {
     configurable: true,
-    get: () => undefined,
+    get(this: object) {
+      return frozen.get(this);
+    },
     set(this: object, value: unknown) {
-      Object.defineProperty(this, TRACKING_HUB, { value, configurable: true, writable: true });
+      const property = { value, configurable: true, writable: true };
+      if (!Reflect.defineProperty(this, DECORATOR_RUNTIME, property)) frozen.set(this, value);
     },
   });
 }
 
-function hubOf(instance: unknown): TrackingHub | undefined {
-  return hasHub(instance) ? instance[TRACKING_HUB] : undefined;
+function runtimeOf(instance: unknown): DecoratorRuntime | undefined {
+  return hasRuntime(instance) ? instance[DECORATOR_RUNTIME] : undefined;
 }
 
-function hasHub(instance: unknown): instance is { [TRACKING_HUB]: TrackingHub | undefined } {
-  return typeof instance === 'object' && instance !== null && TRACKING_HUB in instance;
+function hasRuntime(instance: unknown): instance is { [DECORATOR_RUNTIME]: DecoratorRuntime | undefined } {
+  return typeof instance === 'object' && instance !== null && DECORATOR_RUNTIME in instance;
 }
 
-function definitionsOf(method: object): TrackDefinition[] | undefined {
+function definitionsOf(method: object): DecoratorDefinition[] | undefined {
   const definitions: unknown = Reflect.getOwnMetadata(DEFINITIONS, method);
   return Array.isArray(definitions) ? definitions : undefined;
 }

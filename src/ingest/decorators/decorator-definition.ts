@@ -1,25 +1,25 @@
-import type { RequestContext } from './request-context.types.js';
-import type { TrackedType } from './track-options.types.js';
+import type { RequestContext } from '../../options/request-context.types.js';
+import type { DecoratorType } from './decorator-options.types.js';
 
-/** One decorator on one method, its options no longer typed by the method. */
-export interface TrackDefinition {
-  readonly type: TrackedType;
-  /** As it stands in the source: `@Track("Order Completed")`. */
+/** One decorator on one method. Its options are no longer typed by the method. */
+export interface DecoratorDefinition {
+  readonly type: DecoratorType;
+  /** As written in the code: `@Track("Order Completed")`. */
   readonly decorator: string;
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** What a call came to. */
+/** The outcome of a call. */
 export interface CallOutcome {
   readonly failed: boolean;
-  /** `undefined` of a call that failed. */
+  /** `undefined` when the call failed. */
   readonly result: unknown;
-  /** `undefined` of a call that succeeded. */
+  /** `undefined` when the call succeeded. */
   readonly error: unknown;
 }
 
 /** A call that has ended. */
-export interface TrackedCall extends CallOutcome {
+export interface DecoratedCall extends CallOutcome {
   /** The method: `OrdersController.create`. */
   readonly method: string;
   readonly args: readonly unknown[];

@@ -1,22 +1,22 @@
 import type { Observable } from 'rxjs';
-import type { EventName, EventProperties } from '../messages/analytics-events.types.js';
-import type { Integrations } from '../messages/message.types.js';
-import type { RequestContext } from './request-context.types.js';
+import type { EventName, EventProperties } from '../../messages/analytics-events.types.js';
+import type { Integrations } from '../../messages/message.types.js';
+import type { RequestContext } from '../../options/request-context.types.js';
 
 /** Any method. */
 export type AnyMethod = (...args: never[]) => unknown;
 
 /**
- * What a method came to: the value of its promise; the last one of its Observable, `undefined` where that
- * completed without one; else what it returned.
+ * The result of a method: the value of its promise, or the last value of its Observable (`undefined` if that
+ * completed without one), or else what it returned. For a generator function that is the generator itself.
  */
 export type ResultOf<M extends AnyMethod> =
   ReturnType<M> extends Observable<infer T> ? T | undefined : Awaited<ReturnType<M>>;
 
 interface Call<M extends AnyMethod> {
-  /** What the method was given, as it is when the method has ended. */
+  /** The arguments of the method, in the state they are in when the method has ended. */
   readonly args: Parameters<M>;
-  /** The request in which it was called; `undefined` outside of one. */
+  /** The request in which it was called; `undefined` outside a request. */
   readonly context: RequestContext | undefined;
 }
 
@@ -32,12 +32,12 @@ export interface FailedCall<M extends AnyMethod> extends Call<M> {
   readonly error: unknown;
 }
 
-/** A value, or a synchronous function that makes it of the call. */
+/** A value, or a synchronous function that returns it for the call. */
 export type OfCall<C, T> = T | ((call: C) => T);
 
 /** What all decorators take. */
 interface CommonFields<C> {
-  /** With an id of its own, the message is not given those of the request. @default that of `identity` */
+  /** A message whose decorator gives an id gets none of the request's. @default that of `identity` */
   userId?: OfCall<C, string | null | undefined>;
   anonymousId?: OfCall<C, string | null | undefined>;
   /** Merged over the request's context, one level deep. */
@@ -46,8 +46,10 @@ interface CommonFields<C> {
   timestamp?: OfCall<C, Date | string | undefined>;
   /** Which destinations get it. @default all */
   integrations?: OfCall<C, Integrations | undefined>;
-  /** Name of the source to speak for. @default the first one */
+  /** Name of the source. @default the first one */
   source?: OfCall<C, string | undefined>;
+  /** The tenant whose event it is. @default that of the source, else `context.groupId` */
+  tenant?: OfCall<C, string | undefined>;
   /** `false`: this call is not recorded. @default true */
   when?: OfCall<C, boolean>;
 }
@@ -75,7 +77,7 @@ interface TrackFields<C, P> extends CommonFields<C> {
   properties?: OfCall<C, P | undefined>;
 }
 
-/** The fields of each decorator, by the kind of calls that its functions are given. */
+/** The fields of each decorator. `C` is what its functions are called with. */
 interface FieldsOf<C, P> {
   track: TrackFields<C, P>;
   identify: TraitsFields<C>;
@@ -85,11 +87,11 @@ interface FieldsOf<C, P> {
   alias: AliasFields<C>;
 }
 
-/** The calls that a decorator can make of a method. */
-export type TrackedType = keyof FieldsOf<unknown, unknown>;
+/** The calls that a decorator can record. */
+export type DecoratorType = keyof FieldsOf<unknown, unknown>;
 
-/** The options of a decorator on a method: `on` says which of its calls are recorded. */
-type OptionsOf<T extends TrackedType, M extends AnyMethod, P = object> =
+/** The options of a decorator on a method. `on` says which calls are recorded. */
+type OptionsOf<T extends DecoratorType, M extends AnyMethod, P = object> =
   | ({ /** Calls that returned. */ on?: 'success' } & FieldsOf<SucceededCall<M>, P>[T])
   | ({ /** Calls that failed. */ on: 'failure' } & FieldsOf<FailedCall<M>, P>[T])
   | ({ /** All calls. */ on: 'settled' } & FieldsOf<SucceededCall<M> | FailedCall<M>, P>[T]);
@@ -105,9 +107,12 @@ export type ScreenOptions<M extends AnyMethod> = OptionsOf<'screen', M>;
 export type GroupOptions<M extends AnyMethod> = OptionsOf<'group', M>;
 export type AliasOptions<M extends AnyMethod> = OptionsOf<'alias', M>;
 
-/** A decorator of methods of one type. */
+/**
+ * A decorator for methods of one type. It accepts methods of instances only: a class, to which static methods
+ * belong, has a `prototype`.
+ */
 export type MethodDecoratorOf<M extends AnyMethod> = (
-  target: object,
+  target: object & { readonly prototype?: never },
   key: string | symbol,
   descriptor: TypedPropertyDescriptor<M>,
 ) => void;

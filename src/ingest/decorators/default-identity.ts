@@ -1,14 +1,19 @@
-import type { Identity, RequestContext } from './request-context.types.js';
+import { types } from 'node:util';
+import { InvalidMessageError } from '../../errors/message.errors.js';
+import type { Identity, IdentityResolver, RequestContext } from '../../options/request-context.types.js';
 import { propertyOf } from './request-source.js';
 
 /** Set by analytics libraries in browsers. */
 const ANONYMOUS_ID_COOKIE = 'ajs_anonymous_id';
 const ANONYMOUS_ID_HEADER = 'x-anonymous-id';
 
+/** The fields that may hold the id of a request's `user`. The first one present counts. */
+const USER_IDS = ['id', 'userId', 'sub'];
+
 /**
- * The identity where the application does not say otherwise: `id` or `sub` of the `user` that a guard has
- * put on the request (on the client or its `data`, of a WebSocket), and an anonymous id from the header
- * `x-anonymous-id` or the cookie `ajs_anonymous_id`.
+ * The identity used where the option `identity` does not decide: `id`, `userId` or `sub` of the `user` that a
+ * guard has put on the request (for a WebSocket, on the client or its `data`), and an anonymous id from the
+ * header `x-anonymous-id` or the cookie `ajs_anonymous_id`.
  */
 export function defaultIdentity({ type, host, request }: RequestContext): Identity {
   const client: unknown = type === 'ws' ? host.switchToWs().getClient() : undefined;
@@ -17,15 +22,38 @@ export function defaultIdentity({ type, host, request }: RequestContext): Identi
     propertyOf(client, 'user') ??
     propertyOf(propertyOf(client, 'data'), 'user');
   return {
-    userId: idOf(propertyOf(user, 'id')) ?? idOf(propertyOf(user, 'sub')),
+    userId: USER_IDS.map((name) => idOf(propertyOf(user, name))).find((id) => id !== undefined),
     anonymousId: idOf(request?.headers[ANONYMOUS_ID_HEADER]) ?? cookieOf(request?.headers.cookie),
   };
 }
 
-/** Databases number their rows; ids in messages are text. */
+/**
+ * Merges the application's identity over the default one. A key that the application returns counts, whatever
+ * its value. A key that it leaves out keeps its default. If it returns `undefined`, the request has no
+ * identity.
+ */
+export function identityOver(identity: IdentityResolver | undefined): IdentityResolver {
+  if (identity === undefined) return defaultIdentity;
+  return (context) => {
+    const own = identity(context);
+    if (types.isPromise(own)) throw asynchronous(own);
+    return own && { ...defaultIdentity(context), ...own };
+  };
+}
+
+function asynchronous(promise: Promise<unknown>): InvalidMessageError {
+  // An unhandled rejection would end the process.
+  promise.catch(() => undefined);
+  return new InvalidMessageError(
+    'identity',
+    'Expected `identity` to return an object, got a promise: it must be synchronous',
+  );
+}
+
+/** Databases number their rows; ids in messages are strings. */
 function idOf(value: unknown): string | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
 function cookieOf(header: string | string[] | undefined): string | undefined {
@@ -38,7 +66,7 @@ function cookieOf(header: string | string[] | undefined): string | undefined {
   return cookie === undefined ? undefined : idOf(unquote(decode(cookie.slice(prefix.length))));
 }
 
-/** A stranger's cookie may be anything; what is not encoded well is taken as it stands. */
+/** A cookie comes from outside and may hold anything. An invalid encoding is used as it stands. */
 function decode(value: string): string {
   try {
     return decodeURIComponent(value);
@@ -47,7 +75,7 @@ function decode(value: string): string {
   }
 }
 
-/** Older libraries in browsers write their ids as JSON. */
+/** Older browser libraries write their ids as JSON. */
 function unquote(value: string): string {
   return /^"(.*)"$/.exec(value)?.[1] ?? value;
 }

@@ -1,15 +1,44 @@
-import type { JsonObject } from '../messages/message.types.js';
-import type { AnalyticsRequest } from './request-context.types.js';
-import { propertyOf } from './request-source.js';
+import type { ExecutionContext } from '@nestjs/common';
+import type { JsonObject } from '../../messages/message.types.js';
+import type { AnalyticsRequest, RequestContext } from '../../options/request-context.types.js';
+import { propertyOf, requestOf } from './request-source.js';
 
 /**
- * Longest text that is taken from a request. What a stranger sends must not push a message over its size
- * limit and so make a call fail.
+ * Longest text that is taken from a request. Headers from outside must not push a message over its size limit
+ * and make a call fail.
  */
 const MAX_LENGTH = 1_024;
 
-/** The address of the client. Told by the framework, or, of a WebSocket, by its handshake. */
-export function addressOf(request: AnalyticsRequest): string | undefined {
+/** A request while it is handled, and what it adds to the context of messages. */
+export class HandledRequest implements RequestContext {
+  readonly type: string;
+  readonly request: AnalyticsRequest | undefined;
+  /** Read at once, since a closed socket no longer has it for later messages. */
+  private readonly ip: string | undefined;
+  private known: JsonObject | undefined;
+
+  constructor(readonly host: ExecutionContext) {
+    this.type = host.getType<string>();
+    this.request = requestOf(host);
+    this.ip = this.request && addressOf(this.request);
+  }
+
+  /** What messages get under their own context. The first message reads it from the request. */
+  get fields(): JsonObject {
+    this.known ??= this.readFields();
+    return this.known;
+  }
+
+  private readFields(): JsonObject {
+    if (this.request === undefined) return {};
+    // A WebSocket's handshake says nothing about the page that the user is on.
+    const fields = fieldsOf(this.request, this.type !== 'ws');
+    return this.ip === undefined ? fields : { ip: this.ip, ...fields };
+  }
+}
+
+/** The address of the client: from the framework, or, for a WebSocket, from its handshake. */
+function addressOf(request: AnalyticsRequest): string | undefined {
   return (
     text(request.ip) ??
     text(propertyOf(request, 'address')) ??
@@ -17,8 +46,8 @@ export function addressOf(request: AnalyticsRequest): string | undefined {
   );
 }
 
-/** What a request tells for a message's context, its address aside; what is not known is left out. */
-export function fieldsOf(request: AnalyticsRequest, withPage: boolean): JsonObject {
+/** What a request adds to the context of messages, apart from its address. Unknown values are left out. */
+function fieldsOf(request: AnalyticsRequest, withPage: boolean): JsonObject {
   return defined({
     userAgent: text(request.headers['user-agent']),
     locale: localeOf(request),
@@ -39,7 +68,7 @@ function pageOf(request: AnalyticsRequest): JsonObject {
   });
 }
 
-/** The language that the client prefers: browsers name it first. */
+/** The language that the client prefers: browsers send it first. */
 function localeOf(request: AnalyticsRequest): string | undefined {
   const [preferred = ''] = (text(request.headers['accept-language']) ?? '').split(/[,;]/, 1);
   const locale = preferred.trim();

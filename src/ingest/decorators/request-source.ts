@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { AnalyticsRequest } from './request-context.types.js';
+import type { AnalyticsRequest } from '../../options/request-context.types.js';
 
-/** A property of what may be anything. */
+/** Reads a property of any value. */
 export function propertyOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
@@ -25,7 +25,7 @@ function candidatesOf(host: ExecutionContext): unknown[] {
       ];
     }
     case 'ws': {
-      // Socket.IO keeps the handshake; of `ws`, a gateway may keep the request in `handleConnection`.
+      // Socket.IO keeps the handshake. With `ws`, a gateway may store the request in `handleConnection`.
       const client: unknown = host.switchToWs().getClient();
       return [propertyOf(client, 'handshake'), propertyOf(client, 'request')];
     }

@@ -1,4 +1,4 @@
-import type { EventName, PlainEventName, TakesNoProperties } from '../messages/analytics-events.types.js';
+import type { EventName, PlainEventName, TakesNoProperties } from '../../messages/analytics-events.types.js';
 import type {
   AliasOptions,
   AnyMethod,
@@ -7,20 +7,21 @@ import type {
   MethodDecoratorOf,
   PageOptions,
   ScreenOptions,
-  TrackedType,
+  DecoratorType,
   TrackOptions,
-} from './track-options.types.js';
-import { trackMethod } from './tracked-method.js';
+} from './decorator-options.types.js';
+import { decorateMethod } from './decorated-method.js';
 
 /* eslint-disable @typescript-eslint/unified-signatures -- TypeScript does not type the functions of an
    optional parameter by the method that is decorated */
 
 /**
- * Records an event when the method succeeds; its result, its error and its timing stay what they are.
- * On handlers of every transport and on methods of any provider that Nest constructs; several may stand
- * on one method, in any order among Nest's own decorators.
+ * Records an event when the method succeeds. The method's result, error and timing do not change. It works on
+ * handlers of every transport and on methods of any provider that Nest constructs. One method may have
+ * several, in any order among Nest's own decorators.
  *
- * Each option is a value or a function of the call, typed by the method. What they throw is logged.
+ * Each option is a value or a function of the call, typed by the method. Errors that a function throws are
+ * logged.
  *
  * @example
  * ```ts
@@ -65,8 +66,8 @@ export function Group<M extends AnyMethod>(options: GroupOptions<M>): MethodDeco
 }
 
 /**
- * Links the anonymous id of the request to the user when the method succeeds; both ids can be given. It
- * belongs on the method that signs a user up. @see Track
+ * Links the anonymous id of the request to the user when the method succeeds. Both ids can be given. Use it
+ * on the method that signs a user up. @see Track
  */
 export function Alias<M extends AnyMethod>(options: AliasOptions<M>): MethodDecoratorOf<M>;
 export function Alias<M extends AnyMethod>(): MethodDecoratorOf<M>;
@@ -75,11 +76,11 @@ export function Alias(options: object = {}): MethodDecoratorOf<AnyMethod> {
 }
 
 function decorate<M extends AnyMethod>(
-  type: TrackedType,
+  type: DecoratorType,
   decorator: string,
   options: object,
 ): MethodDecoratorOf<M> {
   return (target, key, descriptor) => {
-    trackMethod(target, key, descriptor, { type, decorator, options: { ...options } });
+    decorateMethod(target, key, descriptor, { type, decorator, options: { ...options } });
   };
 }

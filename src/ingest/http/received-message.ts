@@ -1,38 +1,39 @@
-import { InvalidMessageError } from '../errors/invalid-message.error.js';
-import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
-import { objectOf, unexpected } from '../messages/message-checks.js';
-import type { JsonObject, MessageType } from '../messages/message.types.js';
-import { toTimestamp } from '../messages/timestamp.js';
-import { isJsonObject } from '../messages/value-kind.js';
+import { isIP } from 'node:net';
+import { InvalidMessageError } from '../../errors/message.errors.js';
+import { isMessageType, MESSAGE_TYPES } from '../../messages/message-builders.js';
+import { objectOf, unexpected } from '../../messages/message-checks.js';
+import type { JsonObject, MessageType } from '../../messages/message.types.js';
+import { toTimestamp } from '../../messages/timestamp.js';
+import { isJsonObject } from '../../messages/value-kind.js';
+import { numericIds } from './message-ids.js';
 
-/** A client's clock is taken for right up to this, in milliseconds. */
+/** A client's clock counts as correct up to this difference, in milliseconds. */
 const CLOCK_TOLERANCE = 60_000;
+/** Bytes of `"ip":"",`. */
+const IP_MEMBER_BYTES = 8;
 
-/** Ids that some clients send as numbers. */
-const IDS = ['userId', 'anonymousId', 'previousId', 'groupId', 'messageId'] as const;
-
-/** The browser's key is known to all: who has it may tell what users do, and not have them deleted. */
+/** A write key in a web page is public: it may send events, but must not delete users. */
 const TYPES = MESSAGE_TYPES.filter((type) => type !== 'delete');
 
 /** What a message shares with the request that it came in. */
 export interface RequestEnvelope {
-  /** The type of a single call's path; a batch's messages say it themselves. */
+  /** The type that the path of a single call names. Messages of a batch name their own. */
   type: MessageType | undefined;
   /** Merged under each message's own. */
   context: JsonObject;
   integrations: JsonObject;
-  /** When the request came, in milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds since the epoch. */
   receivedAt: number;
-  /** When its sender says that it was sent: whatever stood there. */
+  /** When the sender claims to have sent it, unchecked. */
   sentAt: unknown;
-  /** Whether times stand as they are, whatever the sender's clock says. */
+  /** Whether timestamps stay unchanged, whatever the sender's clock says. */
   isImport: boolean;
   ip: string | undefined;
 }
 
 /**
- * Brings a message of a client to the fields that a call has. They are checked where every message is;
- * here is only what this door alone allows.
+ * Converts a client's message to the fields of a call. The fields are checked where those of every message
+ * are. This function does only what is special to the tracking API.
  *
  * @throws {InvalidMessageError}
  */
@@ -42,31 +43,46 @@ export function receivedMessage(value: unknown, envelope: RequestEnvelope): Json
   if (!isMessageType(type) || type === 'delete') {
     throw new InvalidMessageError('type', `Expected \`type\` to be one of ${TYPES.join(', ')}`);
   }
-  const ids = IDS.flatMap((id) => (typeof value[id] === 'number' ? [[id, String(value[id])] as const] : []));
+  const message = withShared(value, envelope);
+  const context = objectOf(message, 'context');
+  if (context.ip === undefined && envelope.ip !== undefined) context.ip = envelope.ip;
+  return { ...message, ...numericIds(value), type, context, timestamp: timestampOf(value, envelope) };
+}
+
+/**
+ * A message with what its batch shares merged under its own fields.
+ *
+ * @throws {InvalidMessageError}
+ */
+export function withShared(
+  message: JsonObject,
+  shared: Pick<RequestEnvelope, 'context' | 'integrations'>,
+): JsonObject {
   return {
-    ...value,
-    ...Object.fromEntries(ids),
-    type,
-    context: contextOf(value, envelope),
-    integrations: { ...envelope.integrations, ...integrationsOf(value) },
-    timestamp: timestampOf(value, envelope),
+    ...message,
+    context: { ...shared.context, ...objectOf(message, 'context') },
+    integrations: { ...shared.integrations, ...integrationsOf(message) },
   };
 }
 
-/** The `integrations` of a batch or a message, in which one client writes `All` in lower case. */
+/** The `integrations` of a batch or a message. One client writes `All` in lower case. */
 export function integrationsOf(fields: JsonObject): JsonObject {
   const { all, ...integrations } = objectOf(fields, 'integrations');
   if (typeof all !== 'boolean') return all === undefined ? integrations : { ...integrations, all };
   return { All: all, ...integrations };
 }
 
-function contextOf(message: JsonObject, envelope: RequestEnvelope): JsonObject {
-  const context = { ...envelope.context, ...objectOf(message, 'context') };
-  if (context.ip === undefined && envelope.ip !== undefined) context.ip = envelope.ip;
-  return context;
+/**
+ * Bytes of a message that do not count against its limit: its sender's address. Each API on the way adds it
+ * if it is missing. If it counted, the next API would refuse a full-size message that this one took.
+ */
+export function uncountedBytes({ ip: senderIp }: RequestEnvelope, context: unknown): number {
+  const ip = isJsonObject(context) ? context.ip : undefined;
+  if (typeof ip !== 'string' || (ip !== senderIp && isIP(ip) === 0)) return 0;
+  return IP_MEMBER_BYTES + Buffer.byteLength(ip);
 }
 
-/** When it happened: the client's time, put right where its clock is known to be wrong. */
+/** When it happened: the client's time, corrected if the client's clock is known to be wrong. */
 function timestampOf(message: JsonObject, envelope: RequestEnvelope): Date | string {
   const given = message.timestamp ?? message.originalTimestamp;
   if (given === undefined || given === null) return new Date(envelope.receivedAt);
@@ -75,7 +91,7 @@ function timestampOf(message: JsonObject, envelope: RequestEnvelope): Date | str
   return offset === 0 ? timestamp : new Date(Date.parse(timestamp) + offset);
 }
 
-/** Milliseconds by which the sender's clock is behind; 0 where that is little, or not known. */
+/** Milliseconds by which the sender's clock is behind; 0 if the difference is small or unknown. */
 function clockOffset(sentAt: unknown, { isImport, receivedAt }: RequestEnvelope): number {
   if (isImport || typeof sentAt !== 'string') return 0;
   const offset = receivedAt - Date.parse(sentAt);

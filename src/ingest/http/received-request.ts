@@ -1,43 +1,53 @@
-import { InvalidMessageError } from '../errors/invalid-message.error.js';
-import { objectOf } from '../messages/message-checks.js';
-import type { JsonObject } from '../messages/message.types.js';
-import { describeKind } from '../messages/value-kind.js';
-import { integrationsOf, type RequestEnvelope } from './received-message.js';
-import { RequestRefusal } from './request-refusal.js';
-import type { TrackingRoute } from './tracking-paths.js';
+import { InvalidMessageError } from '../../errors/message.errors.js';
+import type { RequestBody } from '../../http/body-reader.js';
+import { RequestRefusal } from '../../http/request-refusal.js';
+import { batchBytes, MAX_BATCH_BYTES } from '../../messages/serialize.js';
+import { objectOf } from '../../messages/message-checks.js';
+import type { JsonObject } from '../../messages/message.types.js';
+import { stringify } from '../../messages/serialize.js';
+import { describeKind, isJsonObject } from '../../messages/value-kind.js';
+import type { RequestSize } from './rate-limiter.js';
+import { integrationsOf, type RequestEnvelope, withShared } from './received-message.js';
+import type { TrackingRoute } from './tracking-routes.js';
 
-/** The most messages of one request. */
+/** The largest number of messages in one request. */
 const MAX_MESSAGES = 2_500;
 
-/** What a request brings: messages, which may be anything yet, and what they share. */
+type SharedFields = Pick<RequestEnvelope, 'context' | 'integrations'>;
+
+/** The messages of a request, not yet checked, and what they share. */
 export interface ReceivedRequest {
   messages: readonly unknown[];
   envelope: RequestEnvelope;
-  /** Whether the request is one call, which is refused as a whole. */
+  /** Whether the request is a single call, which is refused as a whole. */
   isSingle: boolean;
+  /** The bytes of the messages, where everything that a batch shares counts once for each message. */
+  size: RequestSize;
 }
 
 /**
  * Reads the messages in the body of a request.
  *
- * @throws {RequestRefusal} for a batch that is none
+ * @throws {RequestRefusal} for a batch that is not an array, or too large
  */
 export function readRequest(
   route: Exclude<TrackingRoute, { kind: 'metrics' }>,
-  body: JsonObject,
-  { receivedAt, ip }: { receivedAt: number; ip: string | undefined },
+  { fields, bytes }: RequestBody,
+  { receivedAt, ip }: Pick<RequestEnvelope, 'receivedAt' | 'ip'>,
 ): ReceivedRequest {
-  const { sentAt } = body;
-  const common = { receivedAt, sentAt, ip };
+  const common = { receivedAt, sentAt: fields.sentAt, ip };
   if (route.kind === 'single') {
     const envelope = { ...common, type: route.type, context: {}, integrations: {}, isImport: false };
-    return { messages: [body], envelope, isSingle: true };
+    return { messages: [fields], envelope, isSingle: true, size: { messages: 1, bytes } };
   }
-  const shared = sharedFields(body);
+  const shared = sharedFields(fields);
+  const messages = messagesOf(fields);
+  const size = { messages: messages.length, bytes: mergedBytes(messages, shared, bytes) };
   return {
-    messages: messagesOf(body),
+    messages,
     envelope: { ...common, ...shared, type: undefined, isImport: route.isImport },
     isSingle: false,
+    size,
   };
 }
 
@@ -60,11 +70,59 @@ function messagesOf({ batch }: JsonObject): readonly unknown[] {
   return batch;
 }
 
-function sharedFields(body: JsonObject): Pick<RequestEnvelope, 'context' | 'integrations'> {
+function sharedFields(body: JsonObject): SharedFields {
   try {
     return { context: objectOf(body, 'context'), integrations: integrationsOf(body) };
   } catch (error) {
     if (!(error instanceof InvalidMessageError)) throw error;
     throw new RequestRefusal(400, 'INVALID_BODY', `${error.message}.`);
   }
+}
+
+/**
+ * Bytes of a batch after everything it shares is merged into each message. Otherwise a request of a few
+ * hundred bytes could fill the whole buffer. Only a batch that may exceed the limit is measured exactly.
+ */
+function mergedBytes(messages: readonly unknown[], shared: SharedFields, bodyBytes: number): number {
+  if (isEmpty(shared.context) && isEmpty(shared.integrations)) return bodyBytes;
+  const atMost = bodyBytes + messages.length * bytesOf({ ...shared });
+  if (atMost <= MAX_BATCH_BYTES) return atMost;
+  let bytes = 0;
+  for (const message of messages) {
+    bytes += bytesOf(message, shared);
+    if (batchBytes(bytes, messages.length) > MAX_BATCH_BYTES) throw tooLargeMerged();
+  }
+  return bytes;
+}
+
+/** A message that cannot be merged or serialised takes no space. It will be refused by its index. */
+function bytesOf(message: unknown, shared?: SharedFields): number {
+  if (!isJsonObject(message)) return 0;
+  try {
+    return Buffer.byteLength(stringify(shared === undefined ? message : merged(message, shared)));
+  } catch (error) {
+    if (error instanceof InvalidMessageError) return 0;
+    throw error;
+  }
+}
+
+function merged(message: JsonObject, shared: SharedFields): JsonObject {
+  const { context, integrations, ...rest } = withShared(message, shared);
+  return {
+    ...rest,
+    context: isEmpty(shared.context) ? message.context : context,
+    integrations: isEmpty(shared.integrations) ? message.integrations : integrations,
+  };
+}
+
+function isEmpty(fields: JsonObject): boolean {
+  return Object.keys(fields).length === 0;
+}
+
+function tooLargeMerged(): RequestRefusal {
+  return new RequestRefusal(
+    413,
+    'BODY_TOO_LARGE',
+    `With its \`context\` and \`integrations\` merged into each message, the batch is larger than ${MAX_BATCH_BYTES} bytes (500 KB): send fewer messages at once.`,
+  );
 }

@@ -1,26 +1,23 @@
-import type { ServerResponse } from 'node:http';
-import type { RequestRefusal } from './request-refusal.js';
+import { type HttpAnswer, retryAfterHeader } from '../../http/http-answer.js';
+import type { RequestRefusal } from '../../http/request-refusal.js';
 
-/** Why one message of a batch was not taken, as the answer lists it. */
+/** The largest number of refused messages in an answer. */
+const MAX_LISTED = 20;
+/** Longest reason for refusing a message, in characters. */
+const MAX_REASON = 300;
+/** Why one message of a batch was refused, as listed in the answer. */
 export interface RefusedMessage {
   index: number;
   code: string;
   message: string;
 }
 
-/** An answer to a request. */
-export interface TrackingAnswer {
-  status: number;
-  headers: Readonly<Record<string, string>>;
-  body: string;
-}
-
-/** Any page may send, and none may send a cookie or read one's effect. */
+/** Pages of any origin may send, but without cookies. */
 const ANY_ORIGIN = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'retry-after' };
 const JSON_HEADERS = { ...ANY_ORIGIN, 'content-type': 'application/json; charset=utf-8' };
 
-/** To a browser that asks whether it may send. */
-export const PREFLIGHT_ANSWER: TrackingAnswer = {
+/** Answers a browser's preflight request. */
+export const PREFLIGHT_ANSWER: HttpAnswer = {
   status: 204,
   headers: {
     'access-control-allow-origin': '*',
@@ -31,25 +28,31 @@ export const PREFLIGHT_ANSWER: TrackingAnswer = {
   body: '',
 };
 
-/** All was taken, but for the messages that are listed. */
-export function acceptedAnswer(refused: readonly RefusedMessage[] = []): TrackingAnswer {
-  const body = { success: true, ...(refused.length > 0 && { refused }) };
+/**
+ * All messages were taken except the listed ones. Above 20 refusals the list is a sample, followed by their
+ * total as `refusedCount`, so that the answer to a bad batch stays small.
+ */
+export function acceptedAnswer(refused: readonly RefusedMessage[] = []): HttpAnswer {
+  const listed = refused.slice(0, MAX_LISTED).map((one) => ({ ...one, message: cut(one.message) }));
+  const body = {
+    success: true,
+    ...(listed.length > 0 && { refused: listed }),
+    ...(refused.length > listed.length && { refusedCount: refused.length }),
+  };
   return { status: 200, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
-/** Nothing was taken, or it is not sure that all was. */
-export function refusedAnswer({ status, code, message, retryAfter }: RequestRefusal): TrackingAnswer {
-  const wait: [string, string][] =
-    retryAfter === undefined ? [] : [['retry-after', String(Math.ceil(retryAfter / 1000))]];
+/** Nothing was taken, or not all messages were queued in time. */
+export function refusedAnswer({ status, code, message, retryAfter }: RequestRefusal): HttpAnswer {
   return {
     status,
-    headers: { ...JSON_HEADERS, ...Object.fromEntries(wait) },
-    body: JSON.stringify({ success: false, code, message }),
+    headers: { ...JSON_HEADERS, ...retryAfterHeader(retryAfter) },
+    body: JSON.stringify({ success: false, code, message: cut(message) }),
   };
 }
 
-/** The fault is here: the sender may try again. */
-export function failedAnswer(): TrackingAnswer {
+/** The request failed because of an error on this side, so its sender may try again. */
+export function failedAnswer(): HttpAnswer {
   const body = {
     success: false,
     code: 'INTERNAL_ERROR',
@@ -58,13 +61,6 @@ export function failedAnswer(): TrackingAnswer {
   return { status: 500, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
-/** Writes an answer. What the host's own hooks have set for cross-origin requests is not of this API. */
-export function writeAnswer(response: ServerResponse, { status, headers, body }: TrackingAnswer): void {
-  if (response.headersSent || response.destroyed) return;
-  for (const name of response.getHeaderNames()) {
-    if (name.startsWith('access-control-')) response.removeHeader(name);
-  }
-  const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-  response.writeHead(status, { ...headers, ...length });
-  response.end(body);
+function cut(text: string): string {
+  return text.length > MAX_REASON ? `${text.slice(0, MAX_REASON)}…` : text;
 }

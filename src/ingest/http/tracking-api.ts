@@ -1,54 +1,59 @@
-import type { AnalyticsClient } from '../client/analytics-client.js';
-import { FlushGroup } from '../client/taken-message.js';
-import { AnalyticsClosedError } from '../errors/analytics-closed.error.js';
-import { AnalyticsError } from '../errors/analytics.error.js';
-import type { JsonObject } from '../messages/message.types.js';
-import { basicKey, otherKey } from './credentials.js';
+import type { AnalyticsError } from '../../errors/analytics.error.js';
+import { InvalidMessageError } from '../../errors/message.errors.js';
+import { BodyReader } from '../../http/body-reader.js';
+import type { HttpAnswer } from '../../http/http-answer.js';
+import type { RoutedRequest } from '../../http/http-handler.js';
+import { RequestRefusal } from '../../http/request-refusal.js';
+import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
+import { type Intake, queueUnavailable } from './intake.js';
+import { parseKeepingIds } from './message-ids.js';
 import type { RateLimiter } from './rate-limiter.js';
+import { receivedMessage, uncountedBytes } from './received-message.js';
 import { type ReceivedRequest, readRequest } from './received-request.js';
-import { receivedMessage } from './received-message.js';
-import { readBody } from './request-body.js';
-import { RequestRefusal } from './request-refusal.js';
-import { acceptedAnswer, type RefusedMessage, type TrackingAnswer } from './tracking-answer.js';
-import type { TrackingRequest } from './tracking-request.js';
-import type { WriteKeys } from './write-keys.js';
+import { acceptedAnswer, type RefusedMessage } from './tracking-answer.js';
+import type { TrackingRoute } from './tracking-routes.js';
+import type { UnknownKeyLog } from './unknown-key-log.js';
+import { basicKey, otherKey, type WriteKeys } from './write-keys.js';
 
-/** How long a request waits for the queue, in milliseconds: less than clients wait for their answer. */
-const QUEUE_PATIENCE = 5_000;
-/** When it is worth sending again what the queue could not take, in milliseconds. */
-const QUEUE_RETRY = 5_000;
+export interface TrackingApiParts {
+  intake: Intake;
+  keys: WriteKeys;
+  limiter: RateLimiter;
+  unknownKeys: UnknownKeyLog;
+}
 
-/** The door for other programs: takes what they send, and answers once it is in the queue. */
+/** Takes messages that other programs send, and answers once they are in the queue. */
 export class TrackingApi {
-  /** Messages that the queue has not taken in time: until it has them, it is not given more. */
-  private overdue: FlushGroup | undefined;
+  private readonly bodies = new BodyReader({ maxBytes: MAX_BATCH_BYTES, parse: parseKeepingIds });
 
-  constructor(
-    private readonly client: AnalyticsClient,
-    private readonly keys: WriteKeys,
-    private readonly limiter: RateLimiter,
-  ) {}
+  constructor(private readonly parts: TrackingApiParts) {}
 
   /** @throws {RequestRefusal} */
-  async handle({ route, raw, ip }: TrackingRequest): Promise<TrackingAnswer> {
+  async handle({ route, raw, ip }: RoutedRequest<TrackingRoute>): Promise<HttpAnswer> {
     if (route.kind === 'metrics') return acceptedAnswer();
     const receivedAt = Date.now();
     const { authorization } = raw.headers;
     const key = basicKey(authorization);
-    // Whoever has no key is not listened to, where that can be told before.
+    // A wrong key in the header is refused before the body is read.
     if (key !== undefined) this.sourceOf(key);
-    if (this.overdue !== undefined) throw queueUnavailable();
-    const body = await readBody(raw);
-    const source = this.sourceOf(key ?? otherKey(body, authorization));
+    if (!this.parts.intake.isOpen) throw queueUnavailable();
+    const body = await this.bodies.read(raw);
+    const source = this.sourceOf(key ?? otherKey(body.fields, authorization));
     this.refuseIfLimited(source);
     const request = readRequest(route, body, { receivedAt, ip });
-    this.limiter.count(source, request.messages.length, receivedAt);
+    this.parts.limiter.count(source, request.size, performance.now());
     return this.take(source, request);
   }
 
+  /** The application has closed. */
+  close(): void {
+    this.parts.unknownKeys.close();
+  }
+
   private sourceOf(key: string | undefined): string {
-    const source = key === undefined ? undefined : this.keys.sourceOf(key);
+    const source = key === undefined ? undefined : this.parts.keys.sourceOf(key);
     if (source !== undefined) return source;
+    this.parts.unknownKeys.add(key);
     throw new RequestRefusal(
       401,
       'UNKNOWN_WRITE_KEY',
@@ -59,64 +64,42 @@ export class TrackingApi {
   }
 
   private refuseIfLimited(source: string): void {
-    const wait = this.limiter.wait(source, Date.now());
-    if (wait > 0) {
-      throw new RequestRefusal(
-        429,
-        'RATE_LIMITED',
-        'This write key sends more than it may: send less often.',
-        wait,
-      );
-    }
+    const wait = this.parts.limiter.wait(source, performance.now());
+    if (wait === 0) return;
+    throw new RequestRefusal(
+      429,
+      'RATE_LIMITED',
+      'This write key sends more than it may: send less often.',
+      wait,
+    );
   }
 
-  private async take(source: string, request: ReceivedRequest): Promise<TrackingAnswer> {
-    const group = new FlushGroup();
+  private async take(source: string, request: ReceivedRequest): Promise<HttpAnswer> {
+    const { intake } = this.parts;
     const refused: RefusedMessage[] = [];
     for (const [index, value] of request.messages.entries()) {
-      const error = this.takeOne(source, () => receivedMessage(value, request.envelope), group);
+      const error = takeOne(intake, source, value, request);
       if (error === undefined) continue;
-      if (request.isSingle) throw singleRefusal(error);
+      if (request.isSingle) throw new RequestRefusal(400, error.code, error.message);
       refused.push({ index, code: error.code, message: error.message });
     }
-    if (!(await this.client.handOver(group, QUEUE_PATIENCE))) {
-      this.hold(group);
-      throw queueUnavailable();
-    }
+    await intake.queued();
     return acceptedAnswer(refused);
   }
-
-  /** Returns what is wrong with the message itself. */
-  private takeOne(source: string, read: () => JsonObject, group: FlushGroup): AnalyticsError | undefined {
-    try {
-      if (!this.client.takeReceived(source, read(), group)) throw queueUnavailable();
-      return undefined;
-    } catch (error) {
-      if (error instanceof AnalyticsClosedError) throw queueUnavailable();
-      if (error instanceof AnalyticsError) return error;
-      throw error;
-    }
-  }
-
-  /** Takes nothing more until the queue has these. */
-  private hold(group: FlushGroup): void {
-    if (this.overdue !== undefined) return;
-    this.overdue = group;
-    void group.drained().then(() => {
-      this.overdue = undefined;
-    });
-  }
 }
 
-function queueUnavailable(): RequestRefusal {
-  return new RequestRefusal(
-    503,
-    'QUEUE_UNAVAILABLE',
-    'The queue cannot take more now: send this again later.',
-    QUEUE_RETRY,
-  );
-}
-
-function singleRefusal(error: AnalyticsError): RequestRefusal {
-  return new RequestRefusal(400, error.code, error.message);
+/** Returns what is wrong with a single message. */
+function takeOne(
+  intake: Intake,
+  source: string,
+  value: unknown,
+  { envelope }: ReceivedRequest,
+): AnalyticsError | undefined {
+  try {
+    const fields = receivedMessage(value, envelope);
+    return intake.take({ source, fields, uncountedBytes: uncountedBytes(envelope, fields.context) });
+  } catch (error) {
+    if (error instanceof InvalidMessageError) return error;
+    throw error;
+  }
 }

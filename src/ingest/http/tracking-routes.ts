@@ -1,10 +1,10 @@
-import type { MessageType } from '../messages/message.types.js';
+import type { MessageType } from '../../messages/message.types.js';
 
-/** What comes to a path of the tracking API. */
+/** What a path of the tracking API takes. */
 export type TrackingRoute =
   | { kind: 'batch'; isImport: boolean }
   | { kind: 'single'; type: MessageType }
-  /** What browser libraries report of themselves; nobody here reads it. */
+  /** Metrics that browser libraries report about themselves. They are answered and ignored. */
   | { kind: 'metrics' };
 
 const single = (type: MessageType): TrackingRoute => ({ kind: 'single', type });
@@ -28,14 +28,17 @@ const ROUTES: ReadonlyMap<string, TrackingRoute> = new Map([
   ['/v1/m', { kind: 'metrics' }],
 ]);
 
+/** The paths of the API, without the prefix of the option `path`. */
+export const TRACKING_PATHS: readonly string[] = [...ROUTES.keys()];
+
 /**
- * Finds the route of a request's target; `undefined` where it is none of the API's, and so the host's.
+ * Finds the route for a request; `undefined` if the path belongs to the host.
  *
  * @param url path and query
- * @param prefix stands before `/v1/…`
+ * @param prefix prefix of `/v1/…`
  */
 export function trackingRoute(url: string, prefix: string): TrackingRoute | undefined {
-  // Most requests of the host are told apart by this.
+  // This cheap test settles nearly all requests of the host.
   if (!url.startsWith(`${prefix}/v1/`)) return undefined;
   const path = url.slice(prefix.length).replace(/[?#].*$/s, '');
   return ROUTES.get(path.endsWith('/') ? path.slice(0, -1) : path);

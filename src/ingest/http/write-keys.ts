@@ -1,18 +1,36 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { ResolvedSource } from '../options/resolved-options.js';
+import type { JsonObject } from '../../messages/message.types.js';
+
+const BASIC = /^basic +([\w+/-]+=*)\s*$/i;
+const BEARER = /^bearer +(\S+)\s*$/i;
 
 interface HashedKey {
   hash: Buffer;
   source: string;
 }
 
-/** Finds sources by their write keys, in a time that tells nothing of how much of a key was right. */
+/** The write key in the user name of a `Basic` header; `undefined` if there is none. */
+export function basicKey(authorization: string | undefined): string | undefined {
+  const encoded = BASIC.exec(authorization ?? '')?.[1];
+  if (encoded === undefined) return undefined;
+  const [userName = ''] = Buffer.from(encoded, 'base64').toString('utf8').split(':', 1);
+  return userName === '' ? undefined : userName;
+}
+
+/** The write key in the body, else in a `Bearer` header. */
+export function otherKey(body: JsonObject, authorization: string | undefined): string | undefined {
+  const { writeKey } = body;
+  if (typeof writeKey === 'string' && writeKey !== '') return writeKey;
+  return BEARER.exec(authorization ?? '')?.[1];
+}
+
+/** Finds sources by their write keys, in a time that does not depend on how much of a key was right. */
 export class WriteKeys {
-  /** Keys are compared by hashes of a secret of this process: of one length, and of no use to who measures. */
+  /** Keys are compared by their hashes under a secret of this process, which all have the same length. */
   private readonly secret = randomBytes(32);
   private readonly keys: readonly HashedKey[];
 
-  constructor(sources: readonly Pick<ResolvedSource, 'name' | 'writeKey'>[]) {
+  constructor(sources: readonly { name: string; writeKey: string }[]) {
     this.keys = sources.map(({ name, writeKey }) => ({ hash: this.hash(writeKey), source: name }));
   }
 
@@ -20,7 +38,7 @@ export class WriteKeys {
   sourceOf(writeKey: string): string | undefined {
     const hash = this.hash(writeKey);
     let found: string | undefined;
-    // All of them are compared, wherever the right one stands.
+    // The loop goes on after a match, so that the time does not reveal its position.
     for (const key of this.keys) if (timingSafeEqual(key.hash, hash)) found = key.source;
     return found;
   }

@@ -1,35 +1,38 @@
-import { types } from 'node:util';
-import { EventViolationError } from '../errors/event-violation.error.js';
-import type { AnalyticsMessage } from '../messages/message.types.js';
-import type { StandardSchema } from './standard-schema.types.js';
-import type { TrackingLogger } from './tracking-log.js';
+import type { Logger } from '@nestjs/common';
+import { EventViolationError } from '../../errors/message.errors.js';
+import { thrownAt } from '../../errors/thrown-at.js';
+import type { AnalyticsMessage, JsonObject, TrackMessage } from '../../messages/message.types.js';
+import { stringify } from '../../messages/serialize.js';
+import type { OnViolation, StandardSchema } from '../../options/standard-schema.types.js';
+import { PropertiesCopy } from './properties-copy.js';
 
-/** What is done with an event that does not fit its schema. */
-export type OnViolation = 'drop' | 'warn' | 'throw';
+/** Largest number of fields in an error message: a batch from outside may have thousands of wrong ones. */
+const MAX_PATHS = 10;
+const MAX_PATH_LENGTH = 100;
 
-export interface EventSchemaOptions {
+export interface EventSchemaCheckerOptions {
   /** By the name of the event. */
   events: Readonly<Record<string, StandardSchema>>;
   onViolation: OnViolation;
 }
 
-/** Checks the properties of events. It only checks: what a schema makes of them is not what is sent. */
-export class EventSchemas {
+/** Checks the properties of events. It only checks: the value that a schema returns is not what is sent. */
+export class EventSchemaChecker {
   private readonly schemas: ReadonlyMap<string, StandardSchema>;
   private readonly onViolation: OnViolation;
-  /** The first violation of each event. One is told: the calls come by the thousand, and are wrong alike. */
+  /** The first violation of each event, which is logged. Later ones are mostly alike. */
   private readonly first = new Map<string, string>();
 
   constructor(
-    { events, onViolation }: EventSchemaOptions,
-    private readonly logger: TrackingLogger,
+    { events, onViolation }: EventSchemaCheckerOptions,
+    private readonly logger: Pick<Logger, 'warn'>,
   ) {
     this.schemas = new Map(Object.entries(events));
     this.onViolation = onViolation;
   }
 
   /**
-   * Returns why a message is to be dropped, if it is.
+   * Returns why a message is dropped, or `undefined`.
    *
    * @throws EventViolationError where `onViolation` says so
    */
@@ -37,7 +40,7 @@ export class EventSchemas {
     if (message.type !== 'track') return undefined;
     const { event } = message;
     const schema = this.schemas.get(event);
-    const violation = schema && violationOf(schema, message.properties);
+    const violation = schema && violationOf(schema, message);
     if (violation === undefined) return undefined;
     const error = new EventViolationError(event, violation);
     if (this.onViolation === 'throw') throw error;
@@ -51,19 +54,57 @@ export class EventSchemas {
   };
 }
 
-/** Where the properties do not fit, never how: the texts of schemas quote values. */
-function violationOf(schema: StandardSchema, properties: unknown): string | undefined {
-  const result = schema['~standard'].validate(properties);
-  if (types.isPromise(result)) {
-    result.catch(() => undefined);
-    return 'the schema is asynchronous, and only synchronous ones can be checked';
+/**
+ * Names the fields that do not fit, never their values, which schemas quote in their messages. A schema that
+ * cannot give an answer counts as a violation, whatever code of the application it runs.
+ */
+function violationOf(schema: StandardSchema, message: TrackMessage): string | undefined {
+  const copy = new PropertiesCopy(message.properties);
+  const before = copy.sharesObjects ? jsonOf(message.properties) : undefined;
+  try {
+    return problemIn(schema['~standard'].validate(copy.properties));
+  } catch (error) {
+    return `the schema threw ${thrownAt(error)}`;
+  } finally {
+    if (before !== undefined && jsonOf(message.properties) !== before) {
+      message.properties = JSON.parse(before) as JsonObject;
+    }
   }
-  if (!('issues' in result) || result.issues === undefined) return undefined;
-  const paths = result.issues.map(({ path = [] }) =>
-    [
-      'properties',
-      ...path.map((segment) => String(typeof segment === 'object' ? segment.key : segment)),
-    ].join('.'),
+}
+
+/** As it is sent; `undefined` if JSON cannot hold it, which refuses the message later. */
+function jsonOf(properties: JsonObject): string | undefined {
+  try {
+    return stringify(properties);
+  } catch {
+    return undefined;
+  }
+}
+
+function problemIn(result: unknown): string | undefined {
+  if (typeof result !== 'object' || result === null) return 'the schema returned no result';
+  if ('then' in result) {
+    // An unhandled rejection would end the process.
+    Promise.resolve(result).catch(() => undefined);
+    return 'the schema is asynchronous for these properties, and only synchronous ones can be checked';
+  }
+  const issues: unknown = Reflect.get(result, 'issues');
+  if (issues === undefined) return undefined;
+  const paths = [...new Set(listOf(issues).map(pathOf))];
+  const named = paths.slice(0, MAX_PATHS).join(', ');
+  return paths.length > MAX_PATHS ? `${named} and ${paths.length - MAX_PATHS} more` : named;
+}
+
+function pathOf(issue: unknown): string {
+  const path = listOf(typeof issue === 'object' && issue !== null ? Reflect.get(issue, 'path') : undefined);
+  const keys = path.map((segment) =>
+    String(typeof segment === 'object' && segment !== null ? Reflect.get(segment, 'key') : segment),
   );
-  return [...new Set(paths)].map((path) => `\`${path}\``).join(', ');
+  // Keys may come from outside, and this text goes to the log.
+  const text = ['properties', ...keys].join('.').replace(/[\p{Cc}\p{Cf}]/gu, '\uFFFD');
+  return `\`${text.length > MAX_PATH_LENGTH ? `${text.slice(0, MAX_PATH_LENGTH)}…` : text}\``;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
 }

@@ -1,24 +1,27 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { tryLock } from 'fs-native-extensions';
-import { EmbeddedQueueLockedError } from '../../errors/embedded-queue-locked.error.js';
+import type { tryLock } from 'fs-native-extensions';
+import { EmbeddedQueueLockedError, EmbeddedQueuePlatformError } from '../../errors/embedded-queue.errors.js';
 
 /**
- * Keeps a second process off a folder: two databases on the same files lose jobs without an error.
- * It is the kernel's lock on an open file, so it ends with its process however that one ends, and the
- * file itself means nothing: it stays, and only carries its owner's pid for the error's text.
+ * Keeps other processes out of a folder: two databases on the same files lose jobs without an error. The lock
+ * is the kernel's lock on an open file, so it ends with its process, however that ends. The file itself means
+ * nothing: it stays, and only holds its owner's pid for the error message.
  */
 export class DataDirLock {
-  // A plain descriptor: a FileHandle that nobody refers to any more would be closed, and unlocked, by
-  // the garbage collector.
+  // A plain descriptor. The garbage collector would close, and so unlock, a FileHandle without references.
   private constructor(private fd: number | undefined) {}
 
-  /** @throws EmbeddedQueueLockedError when the folder is in use. */
-  static acquire(dataDir: string): DataDirLock {
+  /**
+   * @throws EmbeddedQueueLockedError when the folder is in use.
+   * @throws EmbeddedQueuePlatformError if there is no build of the lock for this platform.
+   */
+  static async acquire(dataDir: string): Promise<DataDirLock> {
+    const lock = await importLock();
     const path = join(dataDir, 'lock');
     const fd = openSync(path, 'a+', 0o600);
     try {
-      if (!tryLock(fd)) throw new EmbeddedQueueLockedError(dataDir, readPid(path));
+      if (!lock(fd)) throw new EmbeddedQueueLockedError(dataDir, readPid(path));
       ftruncateSync(fd);
       writeSync(fd, String(process.pid));
       return new DataDirLock(fd);
@@ -28,10 +31,20 @@ export class DataDirLock {
     }
   }
 
-  /** Gives the folder free; safe to call again. */
+  /** Lets others open the folder; safe to call again. */
   release(): void {
     if (this.fd !== undefined) closeSync(this.fd);
     this.fd = undefined;
+  }
+}
+
+/** Loaded only when needed: the add-on has no build for some platforms, which can use other queues. */
+async function importLock(): Promise<typeof tryLock> {
+  try {
+    const addOn = await import('fs-native-extensions');
+    return addOn.tryLock;
+  } catch (cause) {
+    throw new EmbeddedQueuePlatformError({ cause });
   }
 }
 
@@ -40,7 +53,7 @@ function readPid(path: string): number | undefined {
     const pid = Number(readFileSync(path, 'utf8'));
     return Number.isInteger(pid) && pid > 0 ? pid : undefined;
   } catch {
-    // Windows lets nobody else read a locked file; the error does without the pid then.
+    // Windows lets nobody else read a locked file. The error then does not name the pid.
     return undefined;
   }
 }

@@ -2,14 +2,21 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { types } from 'node:util';
-import { EmbeddedQueueLockedError } from '../../errors/embedded-queue-locked.error.js';
-import { EmbeddedQueueOpenError } from '../../errors/embedded-queue-open.error.js';
+import {
+  EmbeddedQueueLockedError,
+  EmbeddedQueueOpenError,
+  EmbeddedQueuePlatformError,
+} from '../../errors/embedded-queue.errors.js';
 import { DataDirLock } from './data-dir-lock.js';
+import { syncFolder, syncNewFolders } from './synced-folder.js';
+
+/** The folder often lies in a working copy, and nobody wants its files there. */
+const GITIGNORE = '*\n';
 
 /**
- * The folder of an embedded queue: `postgres/` holds the database, `lock` keeps other processes off, and
- * `unfinished` is there while the database is being made. A first start that was killed in between
- * thereby leaves a folder that is known to hold no job yet, and is made anew.
+ * The folder of an embedded queue. `postgres/` holds the database, `lock` keeps other processes out, and
+ * `unfinished` exists while the database is being created. If a first start is killed in between, the folder
+ * is known to hold no job yet, and the database is created again.
  */
 export class DataDir {
   readonly path: string;
@@ -23,15 +30,17 @@ export class DataDir {
   }
 
   /**
-   * Makes the folder where it is not there, and takes its lock. What will be in it is people's data, so
-   * it is for its owner only.
+   * Creates the folder if needed, and takes its lock. It will hold people's data, so only its owner may read
+   * it.
    */
   async acquire(): Promise<DataDirLock> {
     try {
-      await mkdir(this.path, { recursive: true, mode: 0o700 });
-      return DataDirLock.acquire(this.path);
+      const first = await mkdir(this.path, { recursive: true, mode: 0o700 });
+      if (first !== undefined) await syncNewFolders(this.path, first);
+      return await DataDirLock.acquire(this.path);
     } catch (cause) {
-      if (cause instanceof EmbeddedQueueLockedError) throw cause;
+      if (cause instanceof EmbeddedQueueLockedError || cause instanceof EmbeddedQueuePlatformError)
+        throw cause;
       throw new EmbeddedQueueOpenError(this.path, types.isNativeError(cause) ? cause.message : undefined, {
         cause,
       });
@@ -39,21 +48,35 @@ export class DataDir {
   }
 
   /**
-   * Runs `open` with the state of the database: whether it has to be made first. Only a folder that
-   * was marked by an earlier call is ever removed.
+   * Runs `open` with the state of the database: whether it has to be created first. Only a folder that an
+   * earlier call marked is ever removed. The mark is on the disk before the database is there, and gone from
+   * it before anything is stored: after a power cut it must not come back.
    */
   async openDatabase<T>(open: (isNew: boolean) => Promise<T>): Promise<T> {
     if (existsSync(this.unfinishedPath)) await rm(this.databasePath, { recursive: true, force: true });
     const isNew = !existsSync(this.databasePath);
     if (!isNew) this.checkDatabase();
-    else await writeFile(this.unfinishedPath, '');
+    else await this.mark();
     const opened = await open(isNew);
-    await rm(this.unfinishedPath, { force: true });
+    if (existsSync(this.unfinishedPath)) await this.unmark();
     return opened;
   }
 
+  private async mark(): Promise<void> {
+    await writeFile(join(this.path, '.gitignore'), GITIGNORE);
+    await writeFile(this.unfinishedPath, '');
+    await syncFolder(this.path);
+  }
+
+  private async unmark(): Promise<void> {
+    // First the name of the database's own folder.
+    await syncFolder(this.path);
+    await rm(this.unfinishedPath, { force: true });
+    await syncFolder(this.path);
+  }
+
   private checkDatabase(): void {
-    // Without this file PGlite would take the folder for an empty one and make a new database over it.
+    // Without this file PGlite would take the folder for an empty one and overwrite it with a new database.
     if (existsSync(join(this.databasePath, 'PG_VERSION'))) return;
     throw new EmbeddedQueueOpenError(this.path, 'its database has no file PG_VERSION');
   }

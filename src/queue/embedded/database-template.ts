@@ -1,31 +1,32 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { types } from 'node:util';
+import { builtFile, entryOf } from './built-files.js';
 import { PGLITE_PACKAGE } from './pglite-factory.js';
-
-/** From `src` and from `dist` alike this is the built package's folder, where the template is kept. */
-const TEMPLATE_DIR = new URL('../../../dist/queue/embedded/', import.meta.url);
 
 const MEDIA_TYPE = 'application/gzip';
 
+/** What Node says of a file, and of a package, that is not there. */
+const NOT_THERE = new Set(['ENOENT', 'MODULE_NOT_FOUND']);
+
 /**
- * Where the template for the installed PGlite is: its version is part of the name, because a database's
- * files fit the PostgreSQL that wrote them. BullMQ's version is not, since its migrations run over the
- * template as over any other database.
+ * Where the template for the installed PGlite is. Its version is part of the name, because a database's files
+ * only work with the PostgreSQL that wrote them. BullMQ's version is not, since its migrations run on the
+ * template as on any other database.
  */
-export async function templateUrl(): Promise<URL> {
-  const entry = createRequire(import.meta.url).resolve(PGLITE_PACKAGE);
-  const manifest: unknown = JSON.parse(await readFile(join(dirname(entry), '..', 'package.json'), 'utf8'));
-  return new URL(`template-pglite-${versionOf(manifest)}.tar.gz`, TEMPLATE_DIR);
+export async function templatePath(): Promise<string> {
+  const manifest: unknown = JSON.parse(
+    await readFile(join(dirname(entryOf(PGLITE_PACKAGE)), '..', 'package.json'), 'utf8'),
+  );
+  return builtFile(`template-pglite-${versionOf(manifest)}.tar.gz`);
 }
 
-/** The template of a migrated, empty database, or `undefined` when there is none for this PGlite. */
+/** The template of a migrated, empty database; `undefined` if there is none for this PGlite, or in a bundle. */
 export async function readTemplate(): Promise<Blob | undefined> {
   try {
-    return new Blob([await readFile(await templateUrl())], { type: MEDIA_TYPE });
+    return new Blob([await readFile(await templatePath())], { type: MEDIA_TYPE });
   } catch (error) {
-    if (types.isNativeError(error) && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (types.isNativeError(error) && 'code' in error && NOT_THERE.has(String(error.code))) return undefined;
     throw error;
   }
 }

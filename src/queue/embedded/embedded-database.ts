@@ -1,43 +1,52 @@
+import { existsSync } from 'node:fs';
+import { types } from 'node:util';
 import type { AnalyticsError } from '../../errors/analytics.error.js';
+import { EmbeddedQueueThreadError } from '../../errors/embedded-queue.errors.js';
+import { builtFile } from './built-files.js';
 import { DataDir } from './data-dir.js';
 import type { DataDirLock } from './data-dir-lock.js';
+import type { Durability } from '../../options/resolved-options.js';
+import type { DatabaseEngine, DatabaseFiles } from './database-engine.js';
 import { dropTemplateDatabases, migrate } from './database-schema.js';
 import { readTemplate } from './database-template.js';
+import { DatabaseThread } from './database-thread.js';
 import { EmbeddedUpkeep } from './embedded-upkeep.js';
-import { createPGlite, importPGlite, MEMORY_DIR } from './pglite-factory.js';
+import { PGliteEngine } from './pglite-engine.js';
+import { importPGlite, MEMORY_DIR } from './pglite-factory.js';
 import { PGlitePool } from './pglite-pool.js';
-import { PGliteSession } from './pglite-session.js';
+import { THREAD_FILE } from './thread-messages.js';
 
 export interface EmbeddedDatabaseOptions {
-  /** Folder of the database, made when it is not there; `memory://` keeps nothing. */
+  /** Folder of the database, created if needed; `memory://` keeps nothing. */
   dataDir: string;
+  /** What acknowledged jobs survive. @default 'disk' */
+  durability?: Durability;
+  /** Path of the thread's code. @default the built file */
+  threadFile?: string;
   /**
-   * Told what went wrong in the background without harming a job, such as an upkeep that failed.
+   * Called with what harms no job, such as failed maintenance in the background.
    * @default process.emitWarning
    */
   onWarning?: (warning: AnalyticsError) => void;
 }
 
 /**
- * Opens the embedded queue's database, PostgreSQL in this process, as a pool for BullMQ. It survives a
- * kill of the process (what was acknowledged is there afterwards), not a power cut: `fsync` is off.
- * The pool's `end` closes it and gives the folder free.
+ * Opens the embedded queue's database, PostgreSQL in a thread of this process, as a pool for BullMQ. After a kill of the
+ * process, everything acknowledged is still there, and with `durability: 'disk'` after a power cut as well.
+ * The pool's `end` closes the database and releases the folder.
  *
  * @throws EmbeddedQueueLockedError when the folder is open already, here or in another process.
  * @throws EmbeddedQueueOpenError when the database does not start.
  * @throws MissingPackageError when PGlite is not installed.
  */
-export async function openEmbeddedDatabase({
-  dataDir,
-  onWarning = emitWarning,
-}: EmbeddedDatabaseOptions): Promise<PGlitePool> {
-  // First of all: without it nothing is to be left on the disk either.
+export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<PGlitePool> {
+  // This comes first: if PGlite is missing, nothing should be left on the disk either.
   await importPGlite();
-  if (dataDir === MEMORY_DIR) return openPool(MEMORY_DIR, { isNew: true, onWarning });
-  const folder = new DataDir(dataDir);
+  if (options.dataDir === MEMORY_DIR) return openPool(MEMORY_DIR, true, options);
+  const folder = new DataDir(options.dataDir);
   const lock = await folder.acquire();
   try {
-    return await folder.openDatabase((isNew) => openPool(folder.databasePath, { isNew, onWarning, lock }));
+    return await folder.openDatabase((isNew) => openPool(folder.databasePath, isNew, options, lock));
   } catch (error) {
     lock.release();
     throw error;
@@ -45,26 +54,40 @@ export async function openEmbeddedDatabase({
 }
 
 function emitWarning({ name, code, message, cause }: AnalyticsError): void {
-  process.emitWarning(message, { type: name, code, detail: String(cause) });
+  process.emitWarning(message, {
+    type: name,
+    code,
+    ...(types.isNativeError(cause) && { detail: String(cause) }),
+  });
 }
 
-interface OpenPoolOptions {
-  isNew: boolean;
-  onWarning: (warning: AnalyticsError) => void;
-  /** Released once the database is closed. */
-  lock?: DataDirLock;
+/** Opens the database in a thread of its own, or in this one if the thread's code is not there. */
+async function openEngine(
+  files: DatabaseFiles,
+  { threadFile = builtFile(THREAD_FILE), onWarning = emitWarning }: EmbeddedDatabaseOptions,
+): Promise<DatabaseEngine> {
+  if (existsSync(threadFile)) return DatabaseThread.open(threadFile, files);
+  onWarning(new EmbeddedQueueThreadError(threadFile));
+  return PGliteEngine.open(files);
 }
 
-async function openPool(path: string, { isNew, onWarning, lock }: OpenPoolOptions): Promise<PGlitePool> {
+/** @param lock released once the database is closed */
+async function openPool(
+  path: string,
+  isNew: boolean,
+  options: EmbeddedDatabaseOptions,
+  lock?: DataDirLock,
+): Promise<PGlitePool> {
+  const { durability = 'disk', onWarning = emitWarning } = options;
   const template = isNew ? await readTemplate() : undefined;
-  const session = new PGliteSession(await createPGlite(path, template));
-  const pool = new PGlitePool(session, {
+  const engine = await openEngine({ path, template, durability }, options);
+  const pool = new PGlitePool(engine, {
     afterStatement: () => {
       upkeep.afterStatement();
     },
     close: async () => {
       try {
-        await session.close();
+        await engine.close();
       } finally {
         lock?.release();
       }

@@ -1,28 +1,28 @@
 import { DEFAULT_SCHEMA } from 'bullmq';
-import { EmbeddedQueueUpkeepError } from '../../errors/embedded-queue-upkeep.error.js';
+import { EmbeddedQueueUpkeepError } from '../../errors/embedded-queue.errors.js';
 import type { PGlitePool } from './pglite-pool.js';
 
-/** Statements between two looks at how much was written. */
+/** Statements between two checks of how much was written. */
 const STATEMENTS_PER_CHECK = 50;
 
-/** Bytes of write-ahead log that make it worth tidying up: about 2,000 small jobs from add to removal. */
+/** Bytes of write-ahead log that make maintenance worthwhile: about 2,000 small jobs from add to removal. */
 const BYTES_PER_ROUND = 8 * 1024 * 1024;
 
 const POSITION = `SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS position`;
 
-/** Every add of several jobs makes two temporary tables, so the catalogs grow as the queue itself does. */
+/**
+ * Every add of several jobs creates two temporary tables, so the catalogs grow as fast as the queue itself.
+ */
 const TABLES = ['job', 'event', 'pg_class', 'pg_attribute', 'pg_type', 'pg_depend', 'pg_index'];
 
-/** What is kept beside the queue. */
+/** The tables beside the queue. */
 const NEIGHBOURS = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
   WHERE schemaname NOT IN ('pg_catalog', 'information_schema', '${DEFAULT_SCHEMA}')`;
 
 /**
- * What autovacuum and checkpointer do on a server. The embedded database has no processes in the
- * background, so without this every job that was ever done stays in its files.
- *
- * It goes by the log's position, not by a timer or a count of statements: one statement may add one
- * job or a thousand, and an idle queue needs nothing.
+ * Does the work of a server's autovacuum and checkpointer. The embedded database has no background processes,
+ * so without this every finished job would stay in its files. It follows the log's position, not a timer or a
+ * count of statements: one statement may add one job or a thousand, and an idle queue needs nothing.
  */
 export class EmbeddedUpkeep {
   private statements = 0;
@@ -35,7 +35,7 @@ export class EmbeddedUpkeep {
     private readonly onWarning: (warning: EmbeddedQueueUpkeepError) => void,
   ) {}
 
-  /** To be called after each statement; its own do not count. */
+  /** Call this after each statement. The upkeep's own statements do not count. */
   afterStatement(): void {
     if (this.running || this.pool.ended || ++this.statements < STATEMENTS_PER_CHECK) return;
     this.statements = 0;
@@ -54,19 +54,23 @@ export class EmbeddedUpkeep {
       });
   }
 
-  /** Once for as long as it lasts: the next rounds fail for the same reason. */
+  /** Reported once per run of failures: the next rounds fail for the same reason. */
   private warn(cause: unknown): void {
+    // A process that ends closes the database in the middle of a round. The next start begins with one.
+    if (this.pool.ended) return;
     if (!this.failing) this.onWarning(new EmbeddedQueueUpkeepError({ cause }));
     this.failing = true;
   }
 
   private async check(): Promise<void> {
-    // The first look of a process always tidies up, or one that is restarted often never would.
+    // The first check of a process always runs maintenance. Otherwise a process that restarts often never
+    // would.
     if (this.tidiedAt !== undefined && (await this.position()) - this.tidiedAt < BYTES_PER_ROUND) return;
     const { rows } = await this.pool.query<{ name: string }>(NEIGHBOURS, []);
     const tables = [...TABLES, ...rows.map(({ name }) => name)];
     for (const statement of [...tables.map((table) => `VACUUM ${table}`), 'CHECKPOINT']) {
-      // Each is a turn of its own (VACUUM cannot be part of a transaction), so that others get in between.
+      // Each statement takes a turn of its own (VACUUM cannot run in a transaction), so that others get in
+      // between.
       if (this.pool.ended) return;
       await this.pool.query(statement);
     }

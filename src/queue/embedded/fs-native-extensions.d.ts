@@ -1,4 +1,4 @@
 declare module 'fs-native-extensions' {
-  /** Takes the exclusive lock of a file; `false` when another open file holds it. */
+  /** Takes the exclusive lock on a file; `false` if another open file holds it. */
   export function tryLock(fd: number): boolean;
 }

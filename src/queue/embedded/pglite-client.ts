@@ -1,13 +1,15 @@
 import { EventEmitter } from 'node:events';
 import type { PgPoolClient, PgQueryResult } from 'bullmq';
-import type { PGliteSession } from './pglite-session.js';
+import type { Mutex } from '../../shared/mutex.js';
+import type { DatabaseEngine } from './database-engine.js';
 
 const BEGINS = /^\s*(BEGIN|START\s+TRANSACTION)\b/i;
 const ENDS = /^\s*(COMMIT|END|ABORT|ROLLBACK(?!\s+(WORK\s+|TRANSACTION\s+)?TO\b))\b/i;
 
-/** What a client needs of the pool that it came from. */
+/** What a client needs from its pool. */
 export interface PGliteClientOwner {
-  readonly session: PGliteSession;
+  readonly engine: DatabaseEngine;
+  readonly turns: Mutex;
   /** Runs a statement in a turn of its own. */
   query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>>;
   /** The client will not be used any more. */
@@ -16,9 +18,9 @@ export interface PGliteClientOwner {
 }
 
 /**
- * A client of the pool. All of them share the database's one session: settings and LISTEN of one hold
- * for all, and a notification is told to each of them. BullMQ filters what it is told by channel and
- * queue, and never ends a LISTEN.
+ * A client of the pool. All clients share the database's only session: settings and LISTEN of one apply to
+ * all, and each receives every notification. BullMQ filters notifications by channel and queue, and never
+ * ends a LISTEN.
  */
 export class PGliteClient extends EventEmitter implements PgPoolClient {
   private endTurn: (() => void) | undefined;
@@ -30,28 +32,26 @@ export class PGliteClient extends EventEmitter implements PgPoolClient {
   async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
     if (this.endTurn) return this.queryInTransaction(text, params);
     if (!BEGINS.test(text)) return this.owner.query(text, params);
-    this.endTurn = await this.owner.session.turns.acquire();
+    this.endTurn = await this.owner.turns.acquire();
     try {
-      return await this.owner.session.query(text, params);
+      return await this.owner.engine.query(text, params);
     } catch (error) {
       this.leaveTransaction();
       throw error;
     }
   }
 
-  /** Gives the client back; a transaction that it left open is rolled back. */
+  /** Returns the client to the pool. An open transaction is rolled back. */
   release(): void {
     this.owner.released(this);
     if (this.endTurn) void this.query('ROLLBACK').catch((error: unknown) => this.owner.emit('error', error));
   }
 
-  private async queryInTransaction<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
-    try {
-      return await this.owner.session.query(text, params);
-    } finally {
-      // Even a failed COMMIT ends the transaction.
-      if (ENDS.test(text)) this.leaveTransaction();
-    }
+  private queryInTransaction<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
+    const result = this.owner.engine.query<R>(text, params);
+    // Even a failed COMMIT ends the transaction.
+    if (ENDS.test(text)) this.leaveTransaction();
+    return result;
   }
 
   private leaveTransaction(): void {

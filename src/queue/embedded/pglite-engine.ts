@@ -1,56 +1,80 @@
 import { types } from 'node:util';
-import type { PGlite, Results } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import type { PgQueryResult } from 'bullmq';
-import { EmbeddedQueueBrokenError } from '../../errors/embedded-queue-broken.error.js';
-import { Mutex } from './mutex.js';
+import { EmbeddedQueueBrokenError } from '../../errors/embedded-queue.errors.js';
+import type { DatabaseEngine, DatabaseFiles } from './database-engine.js';
+import { CommitGroups } from './commit-groups.js';
+import { createPGlite } from './pglite-factory.js';
 
 /** Severities after which a PostgreSQL server would end its process. */
 const CRASHES = new Set<unknown>(['PANIC', 'FATAL']);
 
 /**
- * The one session that a PGlite has, answering in the shape of `pg`. Whoever uses it takes turns: a
- * transaction keeps its turn from BEGIN to COMMIT, or others' statements would become part of it.
- *
- * After a crash PGlite would go on answering from memory, and acknowledge what it cannot store any
- * more. So a session that crashed stays broken, and its database must not be closed in good order
- * either, which would write that memory to the files.
+ * A PGlite in this thread, with results in the shape of `pg`. After a crash PGlite would go on answering from
+ * memory, and acknowledge what it can no longer store. So a crashed engine stays broken, and its database
+ * must not be closed cleanly either, which would write that memory to the files.
  */
-export class PGliteSession {
-  readonly turns = new Mutex();
+export class PGliteEngine implements DatabaseEngine {
   private broken: EmbeddedQueueBrokenError | undefined;
+  private readonly groups: CommitGroups;
 
-  constructor(private readonly database: PGlite) {}
-
-  /** Runs a statement; without parameters it may be several. Only to be called in a turn. */
-  async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
-    if (this.broken) throw this.broken;
-    const result = await this.run<R>(text, params).catch((error: unknown) => {
-      throw this.explain(error);
+  /** @param sync makes what was committed durable */
+  constructor(
+    private readonly database: PGlite,
+    sync: () => void = () => undefined,
+  ) {
+    this.groups = new CommitGroups(() => {
+      this.sync(sync);
     });
-    // A crash of the WebAssembly itself is not thrown by PGlite: the answer is just not there.
-    if (!result) throw (this.broken = new EmbeddedQueueBrokenError());
-    return { rows: result.rows, rowCount: result.rowCount ?? null };
+  }
+
+  /** @throws EmbeddedQueueOpenError when the database does not start. */
+  static async open(files: DatabaseFiles): Promise<PGliteEngine> {
+    const { database, sync } = await createPGlite(files);
+    return new PGliteEngine(database, sync);
+  }
+
+  query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
+    return this.groups.run(() => this.run<R>(text, params));
   }
 
   onNotification(listener: (channel: string, payload: string) => void): void {
     this.database.onNotification(listener);
   }
 
-  /** Closes the database. Only to be called in a turn. */
-  async close(): Promise<void> {
-    if (!this.broken) await this.database.close();
+  close(): Promise<void> {
+    return this.groups.run(async () => {
+      if (!this.broken) await this.database.close();
+    });
   }
 
-  private async run<R>(text: string, params?: readonly unknown[]): Promise<Results<R> | undefined> {
-    if (params) return this.database.query<R>(text, [...params]);
-    const results = await this.database.exec(text);
-    // As with `pg`, the caller alone knows the type of the rows that the statement gives.
-    return results.at(-1) as Results<R> | undefined;
+  /** After a sync that failed, nobody knows what is on the disk. */
+  private sync(sync: () => void): void {
+    try {
+      if (!this.broken) sync();
+    } catch (cause) {
+      throw (this.broken = new EmbeddedQueueBrokenError({ cause }));
+    }
+  }
+
+  private async run<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
+    if (this.broken) throw this.broken;
+    try {
+      // As with `pg`, only the caller knows the type of the rows.
+      const result = params
+        ? await this.database.query<R>(text, [...params])
+        : ((await this.database.exec(text)).at(-1) as PgQueryResult<R> | undefined);
+      // PGlite does not throw if the WebAssembly itself crashes: the result is just missing.
+      if (!result) throw (this.broken = new EmbeddedQueueBrokenError());
+      return { rows: result.rows, rowCount: result.rowCount ?? null };
+    } catch (error) {
+      throw this.explain(error);
+    }
   }
 
   private explain(error: unknown): unknown {
     if (!types.isNativeError(error)) return error;
-    // PGlite hangs statement and parameters on its errors, PostgreSQL quotes from them: all of it job data.
+    // PGlite attaches statement and parameters to its errors, and PostgreSQL quotes them: all of it job data.
     for (const key of ['query', 'params', 'queryOptions', 'where']) Reflect.deleteProperty(error, key);
     if (!('severity' in error) || !CRASHES.has(error.severity)) return error;
     this.broken = new EmbeddedQueueBrokenError({ cause: error });

@@ -1,53 +1,85 @@
-import type { PGlite } from '@electric-sql/pglite';
-import { EmbeddedQueueOpenError } from '../../errors/embedded-queue-open.error.js';
-import { MissingPackageError } from '../../errors/missing-package.error.js';
+import type { PGlite, PGliteOptions } from '@electric-sql/pglite';
+import { EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
+import { MissingPackageError } from '../../errors/setup.errors.js';
+import type { DatabaseFiles } from './database-engine.js';
+import { SyncedFiles } from './synced-files.js';
+import { syncTree } from './synced-folder.js';
 
 export const PGLITE_PACKAGE = '@electric-sql/pglite';
 
 /** The data directory of a database that keeps nothing. */
 export const MEMORY_DIR = 'memory://';
 
-/** A queue is small and is read from its head: 8 MB of buffers rather than 128, and a short log. */
+/** A queue is small and is read from its head: 8 MB of buffers instead of 128 are enough, and a short log. */
 const SETTINGS = ['shared_buffers=8MB', 'min_wal_size=2MB', 'max_wal_size=32MB'];
 
-/** Log files of 1 MB rather than 16, since whole files are kept. Fixed when the database is made. */
+/** What PGlite starts PostgreSQL with so that it never syncs. */
+const NEVER_SYNC = '-F';
+
+/** Of the ways to sync the log, the only one that PGlite passes on to its files. */
+const SYNC_SETTINGS = ['wal_sync_method=fsync'];
+
+/**
+ * Log files of 1 MB instead of 16, since whole files are kept. The size is fixed when the database is
+ * created.
+ */
 const INITDB_ARGUMENTS = ['--wal-segsize=1'];
 
-/** What PostgreSQL says when it does not start, without the time and the process before it. */
+/** PostgreSQL's output when it does not start, without the time and the process before it. */
 const COMPLAINT = /(?:FATAL|PANIC|DETAIL): .*/;
 
 /**
- * Loads PGlite, which is an optional peer of this package.
+ * Loads PGlite, an optional peer dependency. A bundler takes an import in a `try` for an optional one.
  *
  * @throws MissingPackageError when it is not installed.
  */
 export async function importPGlite(): Promise<typeof PGlite> {
-  const module = await import('@electric-sql/pglite').catch((cause: unknown) => {
+  try {
+    const module = await import('@electric-sql/pglite');
+    return module.PGlite;
+  } catch (cause) {
     throw MissingPackageError.explain(PGLITE_PACKAGE, cause);
-  });
-  return module.PGlite;
+  }
+}
+
+export interface OpenedPGlite {
+  database: PGlite;
+  /** Makes what was committed durable. */
+  sync: () => void;
 }
 
 /**
- * Opens a PGlite. Where there is no database yet it is made: from the template in about a second, by
- * initdb, in about four, without one.
+ * Opens a PGlite. If there is no database yet, it is created: from the template in about a second, or by
+ * initdb in about four. All of its files are on the disk then, unless only the process is to be survived.
  *
  * @throws EmbeddedQueueOpenError when it does not start on this folder.
  */
-export async function createPGlite(dataDir: string, template?: Blob): Promise<PGlite> {
+export async function createPGlite({ path, template, durability }: DatabaseFiles): Promise<OpenedPGlite> {
   const Database = await importPGlite();
+  const isSynced = durability === 'disk' && path !== MEMORY_DIR;
   const complaints: string[] = [];
+  const options: PGliteOptions = {
+    ...(template && { loadDataDir: template }),
+    initDbStartParams: INITDB_ARGUMENTS,
+    startParams: [
+      ...Database.defaultStartParams.filter((parameter) => !isSynced || parameter !== NEVER_SYNC),
+      ...[...SETTINGS, ...(isSynced ? SYNC_SETTINGS : [])].flatMap((setting) => ['-c', setting]),
+    ],
+    onStderr: (line) => {
+      complaints.push(...(COMPLAINT.exec(line) ?? []));
+      return true;
+    },
+  };
   try {
-    return await Database.create(dataDir, {
-      ...(template && { loadDataDir: template }),
-      initDbStartParams: INITDB_ARGUMENTS,
-      startParams: [...Database.defaultStartParams, ...SETTINGS.flatMap((setting) => ['-c', setting])],
-      onStderr: (line) => {
-        complaints.push(...(COMPLAINT.exec(line) ?? []));
-        return true;
-      },
-    });
+    if (!isSynced) return { database: await Database.create(path, options), sync: () => undefined };
+    const { NodeFS } = await import('@electric-sql/pglite/nodefs');
+    const fs = new NodeFS(path);
+    const files = new SyncedFiles(fs);
+    const database = await Database.create({ ...options, fs, dataDir: path });
+    // The files may be new, or come from a process that did not sync them.
+    await syncTree(path);
+    return { database, sync: files.sync };
   } catch (cause) {
-    throw new EmbeddedQueueOpenError(dataDir, complaints.join('; '), { cause });
+    throw new EmbeddedQueueOpenError(path, complaints.join('; '), { cause });
   }
 }

@@ -1,40 +1,46 @@
 import { EventEmitter } from 'node:events';
 import type { PgPool, PgQueryResult } from 'bullmq';
+import { Mutex } from '../../shared/mutex.js';
+import type { DatabaseEngine } from './database-engine.js';
 import { PGliteClient, type PGliteClientOwner } from './pglite-client.js';
-import type { PGliteSession } from './pglite-session.js';
 
 export interface PGlitePoolHooks {
   /** Called after each statement that ran outside a transaction. */
   afterStatement(): void;
-  /** Closes what the pool stands on; called once, when the last statement is through. */
+  /** Closes what the pool is built on. Called once, after the last statement. */
   close(): Promise<void>;
 }
 
-/** One PGlite in the shape of a `pg` pool, as BullMQ's PostgreSQL backend takes it. */
+/**
+ * Makes the only session of an embedded database look like a `pg` pool, for BullMQ's PostgreSQL backend. Its
+ * users take turns. A turn ends as soon as its statement is on its way, so that the database always has work;
+ * only a transaction keeps its turn from BEGIN to COMMIT, or the statements of others would become part of it.
+ */
 export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwner {
-  /** BullMQ reads it to learn how long a worker may block: this connection cannot drop unnoticed. */
+  /** BullMQ reads this to decide how long a worker may block: this connection cannot drop unnoticed. */
   readonly options = { keepAlive: true };
+  readonly turns = new Mutex();
   private readonly clients = new Set<PGliteClient>();
   private ending: Promise<void> | undefined;
 
   constructor(
-    readonly session: PGliteSession,
+    readonly engine: DatabaseEngine,
     private readonly hooks: PGlitePoolHooks,
   ) {
     super();
-    session.onNotification((channel, payload) => {
+    engine.onNotification((channel, payload) => {
       for (const client of this.clients) client.emit('notification', { channel, payload });
     });
   }
 
-  /** Whether `end` was called: what was asked before still runs, nothing is taken any more. */
+  /** Whether `end` was called. Earlier statements still run, new ones are rejected. */
   get ended(): boolean {
     return this.ending !== undefined;
   }
 
   async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
     this.refuseWhenEnded();
-    const result = await this.session.turns.run(() => this.session.query<R>(text, params));
+    const result = await this.inTurn(() => this.engine.query<R>(text, params));
     this.hooks.afterStatement();
     return result;
   }
@@ -48,9 +54,9 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
     return client;
   }
 
-  /** Waits for the statements that were asked before, then closes the database. Safe to call again. */
+  /** Waits for the earlier statements, then closes the database. Safe to call again. */
   end(): Promise<void> {
-    this.ending ??= this.session.turns.run(() => this.hooks.close());
+    this.ending ??= this.inTurn(() => this.hooks.close());
     return this.ending;
   }
 
@@ -58,8 +64,15 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
     this.clients.delete(client);
   }
 
+  private async inTurn<T>(start: () => Promise<T>): Promise<T> {
+    const endTurn = await this.turns.acquire();
+    const started = start();
+    endTurn();
+    return started;
+  }
+
   private refuseWhenEnded(): void {
-    // The text is that of `pg`: BullMQ knows by it that it is closing.
+    // The message is that of `pg`: from it, BullMQ knows that the pool is closing.
     if (this.ended) throw new Error('Cannot use a pool after calling end on the pool');
   }
 }

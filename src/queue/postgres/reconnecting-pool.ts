@@ -6,42 +6,57 @@ import {
   type PgQueryResult,
   runMigrations,
 } from 'bullmq';
-import { isConnectionFailure } from './connection-failure.js';
-import type { QueueHealth } from './queue-health.js';
+import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
+import { failureOf } from '../queue-failure.js';
+import type { QueueHealth } from '../queue-health.js';
 
 const FIRST_PROBE_DELAY = 100;
 const MAX_PROBE_DELAY = 2_000;
 
 /**
- * A pool that can be used before its server can be reached: it looks for the server until it is there,
- * migrates the schema, and lets queries wait for that. A queue that BullMQ builds over an unreachable
- * pool would remember the failure for ever.
+ * A pool that can be used before its server is reachable. It tries to connect until it succeeds, then
+ * migrates the schema; queries wait for that. A queue that BullMQ builds over an unreachable pool would
+ * remember the failure for ever.
  *
- * Once it was ready, queries fail at once while the server is away, with the error that BullMQ takes for
- * a lost connection: it pauses then, where other errors make a worker spin.
+ * Once the pool was ready, queries fail at once while the server is unreachable or stores nothing. They fail
+ * with the error that BullMQ takes for a lost connection, because BullMQ then pauses. Other errors make a
+ * worker spin.
  */
 export class ReconnectingPool extends EventEmitter implements PgPool {
-  /** Resolves when the server was reached and its schema is up to date; never rejects. */
+  /** Resolves when the server was reached and its schema is up to date. Never rejects. */
   readonly ready: Promise<void>;
-  /** Tells BullMQ that lost connections are noticed, so that an idle worker may wait for long. */
+  /**
+   * Resolves after the first attempt to reach the server. Rejects if the server can never carry the queue.
+   */
+  readonly firstAnswer: Promise<void>;
+  /** Tells BullMQ that lost connections are noticed, so that an idle worker may block for long. */
   readonly options = { keepAlive: true };
   private ended = false;
+  /** The statement that the server refused to store something for. Reads still work meanwhile. */
+  private refused: string | undefined;
   private wake: () => void = () => undefined;
 
   constructor(
     private readonly pool: PgPool,
     private readonly health: QueueHealth,
+    private readonly checkSession: (client: PgPoolClient) => Promise<void> = () => Promise.resolve(),
   ) {
     super();
     pool.on('error', (error) => {
       this.tellDown(error);
     });
-    this.ready = this.probe();
+    const first = this.attempt();
+    this.firstAnswer = first.then((error) => {
+      if (error instanceof UnsupportedQueueServerError) throw error;
+    });
+    // The opener of the pool only listens while the application starts.
+    this.firstAnswer.catch(() => undefined);
+    this.ready = this.probe(first);
   }
 
   async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
     await this.ready;
-    return this.watch(() => this.pool.query<R>(text, params));
+    return this.watch(() => this.pool.query<R>(text, params), text);
   }
 
   async connect(): Promise<PgPoolClient> {
@@ -51,44 +66,74 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
 
   async end(): Promise<void> {
     this.ended = true;
+    this.health.close();
     this.wake();
     await this.pool.end();
   }
 
-  private async watch<T>(work: () => Promise<T>): Promise<T> {
-    const askedAt = Date.now();
+  private async watch<T>(work: () => Promise<T>, text?: string): Promise<T> {
+    const askedAt = performance.now();
     try {
       const result = await work();
-      this.health.up(askedAt);
+      this.answered(askedAt, text);
       return result;
     } catch (error) {
-      if (!isConnectionFailure(error)) throw error;
+      const failure = failureOf(error);
+      if (failure === undefined) throw error;
+      if (failure.kind === 'refusing') this.refused = text;
       this.tellDown(error);
       throw new ConnectionClosedError(undefined, error);
     }
   }
 
-  private async probe(): Promise<void> {
-    for (let delay = FIRST_PROBE_DELAY; !this.ended; delay = Math.min(delay * 2, MAX_PROBE_DELAY)) {
-      try {
-        const client = await this.pool.connect();
-        try {
-          await runMigrations(client);
-        } finally {
-          client.release();
-        }
-        this.health.up();
-        return;
-      } catch (error) {
-        this.tellDown(error);
-        await this.pause(delay);
-      }
+  private answered(askedAt: number, text: string | undefined): void {
+    if (!this.health.isRefusing) {
+      this.health.up(askedAt);
+    } else if (text === this.refused) {
+      this.refused = undefined;
+      this.health.stored();
     }
-    // Ended before the server was there: what waits for it is to wait for ever, as on a dead connection.
-    await new Promise(() => undefined);
   }
 
-  /** What breaks off because it was ended is no news. */
+  private async probe(first: Promise<unknown>): Promise<void> {
+    let error = await first;
+    for (let delay = FIRST_PROBE_DELAY; error !== undefined; delay = Math.min(delay * 2, MAX_PROBE_DELAY)) {
+      // The pool was ended before the server was reachable. Waiting queries keep waiting, as on a dead
+      // connection.
+      if (this.ended) return new Promise(() => undefined);
+      await this.pause(delay);
+      error = await this.attempt();
+    }
+    this.health.stored();
+  }
+
+  /** Resolves to the error if the server could not be reached or its schema could not be updated. */
+  private async attempt(): Promise<unknown> {
+    try {
+      await this.open();
+      return undefined;
+    } catch (error) {
+      this.tellDown(error);
+      return error;
+    }
+  }
+
+  private async open(): Promise<void> {
+    const client = await this.pool.connect();
+    let failure: unknown;
+    try {
+      await this.checkSession(client);
+      await runMigrations(client);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      // A client that failed in a transaction must not be used again.
+      client.release(failure !== undefined);
+    }
+  }
+
+  /** Statements that break off because the pool was ended are not reported. */
   private tellDown(error: unknown): void {
     if (!this.ended) this.health.down(error);
   }
@@ -96,7 +141,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   private pause(delay: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, delay);
-      // Alone it keeps no process alive; work that waits for the server does.
+      // By itself this keeps no process alive. Work that waits for the server does.
       timer.unref();
       this.wake = () => {
         clearTimeout(timer);

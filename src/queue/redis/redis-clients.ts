@@ -1,19 +1,37 @@
 import { ConnectionClosedError, type ConnectionOptions } from 'bullmq';
 import type { Redis, RedisOptions } from 'ioredis';
-import { importPeer } from './import-peer.js';
+import { MissingPackageError } from '../../errors/setup.errors.js';
+
+/**
+ * If a command waits for this long without any answer, its connection is closed and opened again, in
+ * milliseconds. BullMQ's workers block for ten seconds at most.
+ */
+const SILENCE_TIMEOUT = 12_000;
 
 const CLIENT_OPTIONS = {
-  // BullMQ asks for it: a command waits for the server to come back rather than to fail.
+  // BullMQ requires this: a command waits for the server to come back instead of failing.
   maxRetriesPerRequest: null,
-  // The shape of replies that BullMQ reads, whatever the host application chose for itself.
+  // The shape of replies that BullMQ reads, whatever the host application configured.
   replyMapping: 'legacy',
   retryStrategy: (times: number) => Math.min(100 * 2 ** times, 2_000),
-  // A client that is told to disconnect waits this long for its socket to end, also for one that ended long
-  // ago, and keeps the process alive meanwhile. One that is to connect again sends what had no answer once more.
+  // A client that disconnects waits this long for its socket to end, even for a socket that ended long ago,
+  // and keeps the process alive meanwhile. A client that connects again repeats what was not answered.
   disconnectTimeout: 0,
+  socketTimeout: SILENCE_TIMEOUT,
+  // The address may lead to the new master by now. The command itself fails, and its caller repeats it.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  // Commands wait until the handshake is done: if their database does not exist, they must not run in another
+  // one.
+  enableReadyCheck: true,
 } satisfies RedisOptions;
 
-/** A client, and the end of it and of all that BullMQ has duplicated from it. */
+/** Learns what becomes of the connections. */
+export interface RedisObserver {
+  onDown(error: unknown): void;
+  onUp(): void;
+}
+
+/** A client, with a way to end it and everything that BullMQ duplicated from it. */
 export interface RedisClients {
   client: Redis;
   /** Ends the sockets at once: a server that hangs would never close its side. */
@@ -28,23 +46,51 @@ function isInstance(redis: ConnectionOptions): redis is ConnectionOptions & Redi
   return 'duplicate' in redis && typeof redis.duplicate === 'function' && 'options' in redis;
 }
 
+/** BullMQ takes `url` beside the options of `ioredis`, which does not know it. */
+function urlAndOptions(redis: string | ConnectionOptions): { url?: string; options: object } {
+  if (typeof redis === 'string') return { url: redis, options: {} };
+  if (isInstance(redis)) return { options: redis.options };
+  const options: object = redis;
+  return 'url' in options && typeof options.url === 'string' ? { url: options.url, options } : { options };
+}
+
 /**
- * Connects with clients of our own. Only those can be ended at a shutdown whatever the server does, and
- * kept from connecting again: a worker that was closed while its server hung still tries to.
+ * Whether the server has no database with the configured number. `ioredis` would continue with database 0.
  */
-export async function openRedisClients(redis: string | ConnectionOptions): Promise<RedisClients> {
-  const { Redis } = await importPeer('ioredis', () => import('ioredis'));
+export function isNoSuchDatabase(error: Error): boolean {
+  return (
+    error.message.startsWith('ERR DB index is out of range') || error.message.includes('invalid DB index')
+  );
+}
+
+/** Loads `ioredis`, an optional peer dependency. A bundler takes an import in a `try` for an optional one. */
+async function importRedis(): Promise<typeof Redis> {
+  try {
+    const ioredis = await import('ioredis');
+    return ioredis.Redis;
+  } catch (cause) {
+    throw MissingPackageError.explain('ioredis', cause);
+  }
+}
+
+/**
+ * Connects with this module's own clients. Only those can be ended at a shutdown whatever the server does,
+ * and kept from connecting again: a worker that was closed while its server hung still tries to.
+ */
+export async function openRedisClients(
+  redis: string | ConnectionOptions,
+  observer: RedisObserver,
+): Promise<RedisClients> {
+  const Base = await importRedis();
   const opened = new Set<Redis>();
   let isClosed = false;
 
-  class OwnRedis extends Redis {
-    /** The socket that keeps what is written until the end of this turn. */
+  class OwnRedis extends Base {
+    /** The socket whose writes are held back until the end of this turn. */
     private gathering: Redis['stream'] | undefined;
 
     override duplicate(override?: Partial<RedisOptions>): Redis {
-      const duplicate = new OwnRedis({ ...this.options, ...override, ...CLIENT_OPTIONS });
-      opened.add(duplicate);
-      return duplicate;
+      return observed(new OwnRedis({ ...this.options, ...override, ...CLIENT_OPTIONS }));
     }
 
     override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
@@ -53,8 +99,8 @@ export async function openRedisClients(redis: string | ConnectionOptions): Promi
     }
 
     /**
-     * Has the commands of one turn of the event loop leave in one write. Each write wakes the server up, and
-     * with many jobs in hand that costs more than the rest of what a command does here.
+     * Sends the commands of one turn of the event loop in one write. Each write wakes the server up, and with
+     * many jobs in hand that costs more than everything else a command does here.
      */
     private gather(): void {
       const { stream } = this;
@@ -72,20 +118,39 @@ export async function openRedisClients(redis: string | ConnectionOptions): Promi
     }
   }
 
-  const client =
-    typeof redis === 'string'
-      ? new OwnRedis(redis, CLIENT_OPTIONS)
-      : new OwnRedis({
-          ...(isInstance(redis) ? redis.options : redis),
-          lazyConnect: false,
-          ...CLIENT_OPTIONS,
-        });
-  opened.add(client);
+  function observed(one: Redis): Redis {
+    opened.add(one);
+    one.on('error', (error) => {
+      if (isClosed) return;
+      observer.onDown(error);
+      if (isNoSuchDatabase(error)) reconnect(one);
+      // Whatever blocks this connection has most likely blocked the others as well.
+      if (error.message.startsWith('Socket timeout')) for (const other of opened) reconnect(other);
+    });
+    one.on('ready', () => {
+      observer.onUp();
+    });
+    return one;
+  }
+
+  function reconnect(one: Redis): void {
+    if (one.status !== 'ready' && one.status !== 'connect') return;
+    one.disconnect(true);
+    end(one.stream);
+  }
+
+  const { url, options } = urlAndOptions(redis);
+  const all = { ...options, lazyConnect: false, ...CLIENT_OPTIONS };
+  const client = observed(url === undefined ? new OwnRedis(all) : new OwnRedis(url, all));
   return {
     client,
     close: () => {
       isClosed = true;
+      const closed = new ConnectionClosedError();
       for (const one of opened) {
+        // A command that waits while a client is between two connections would never end, nor let the process
+        // end.
+        one.recoverFromFatalError(closed, closed, {});
         one.disconnect();
         end(one.stream);
       }
@@ -93,7 +158,7 @@ export async function openRedisClients(redis: string | ConnectionOptions): Promi
   };
 }
 
-/** @param socket absent while a client has not begun to connect, whatever its type says */
+/** @param socket absent until a client begins to connect, despite its type */
 function end(socket: RedisClients['client']['stream'] | undefined): void {
   socket?.destroy();
 }

@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto';
 import { types } from 'node:util';
-import type { RedisCommands } from '../queue/redis-commands.js';
+import type { RedisCommands } from '../queue-backend.js';
 
-/** A wait that only serves to keep the process alive, in milliseconds. */
+/** Longest timer that Node supports; its only purpose is to keep the process alive. */
 const FOR_EVER = 2 ** 31 - 1;
 
-/** A Lua script, which the server runs in one go and knows by its hash once it has seen it. */
+/** A Lua script. The server runs it atomically, and knows it by its hash after the first time. */
 export class RedisScript {
   private readonly sha: string;
 
-  constructor(private readonly source: string) {
+  /** @param isAwaited `false` for a script that nobody waits for: it does not keep the process alive */
+  constructor(
+    private readonly source: string,
+    private readonly isAwaited = true,
+  ) {
     this.sha = createHash('sha1').update(source).digest('hex');
   }
 
@@ -18,8 +22,8 @@ export class RedisScript {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<unknown> {
-    // The queue's connection does not keep a process alive, what waits for an answer must.
-    const keepAlive = setTimeout(() => undefined, FOR_EVER);
+    // The queue's idle connection does not keep the process alive, but a script that awaits its answer must.
+    const keepAlive = this.isAwaited ? setTimeout(() => undefined, FOR_EVER) : undefined;
     try {
       return await client.evalsha(this.sha, keys.length, ...keys, ...args);
     } catch (error) {

@@ -1,21 +1,26 @@
-import { curlCommand } from './curl-command.js';
-import { headersAt, type RequestHeaders } from './request-headers.js';
-import { requestedUrl } from './webhook-url.js';
+import { headersAt, type RequestHeaders } from '../http/webhook-request.js';
+import { requestedUrl } from '../request/webhook-url.js';
 
 /** A request as it would be sent to one URL, byte for byte. */
 export interface ExplainedRequest {
   method: 'POST';
-  /** The URL, without its fragment: that is never sent. */
+  /** The URL without its fragment, which is never sent. */
   url: string;
   /** Name and value of each header, as written and in the order on the wire. */
   headers: [name: string, value: string][];
-  /** The value of `X-Signature`; absent when the destination has no shared secret. */
+  /** The value of `X-Signature`; absent if the destination has no shared secret. */
   signature?: string;
   /** Exactly the bytes of the body. */
   body: Buffer;
   /** A line for a POSIX shell that makes the same request. */
   curl: string;
 }
+
+/** Headers that curl writes by itself, exactly as this module does. */
+const OWN_HEADERS = new Set(['host', 'content-length']);
+
+/** Headers that curl would add of its own accord. */
+const UNWANTED_HEADERS = ['Accept:', 'Expect:'];
 
 /** @param at when the request would begin, in milliseconds since the epoch */
 export function explainRequest(
@@ -26,7 +31,7 @@ export function explainRequest(
 ): ExplainedRequest {
   const url = requestedUrl(target);
   const lines: [string, string][] = [
-    // What the HTTP client itself writes.
+    // Headers that the HTTP client itself writes.
     ['host', target.host],
     ['connection', 'keep-alive'],
     ...pairs(headersAt(headers, at)),
@@ -47,4 +52,33 @@ function pairs(namesAndValues: readonly string[]): [string, string][] {
   return namesAndValues.flatMap((name, index): [string, string][] =>
     index % 2 === 0 ? [[name, namesAndValues[index + 1] ?? '']] : [],
   );
+}
+
+/**
+ * A command for a POSIX shell that makes the same request with `curl`, and shows the response with its head.
+ */
+function curlCommand({ url, headers, body }: Pick<ExplainedRequest, 'url' | 'headers' | 'body'>): string {
+  const own = headers.filter(([name]) => !OWN_HEADERS.has(name));
+  const words = [
+    // The URL is literal, including brackets and braces.
+    ...['curl', '--include', '--http1.1', '--globoff', '--request', 'POST'],
+    ...[...own.map(headerArgument), ...UNWANTED_HEADERS].flatMap((header) => ['--header', header]),
+    // Raw: with the other forms, a body that begins with `@` would read a file.
+    ...['--data-raw', body.toString('utf8')],
+    url,
+  ];
+  return words.map(quote).join(' ');
+}
+
+/**
+ * For curl, a name with a colon and nothing after it removes the header. With a semicolon it sends the header
+ * empty.
+ */
+function headerArgument([name, value]: readonly [string, string]): string {
+  return value === '' ? `${name};` : `${name}: ${value}`;
+}
+
+/** In single quotes the shell treats nothing as special, except the single quote itself. */
+function quote(word: string): string {
+  return /^[\w.:/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

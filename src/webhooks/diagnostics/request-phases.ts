@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * How long each part of a request took, in milliseconds to a tenth; they follow one another. A part that did
- * not take place, or did not come to its end, is absent.
+ * How long each phase of a request took, in milliseconds with one decimal. The phases follow one another. A
+ * phase that did not happen, or did not end, is absent.
  */
 export interface RequestPhases {
   /** The name was resolved; absent for an IP address. */
@@ -33,7 +33,10 @@ export class PhaseTimer {
     });
   }
 
-  /** Ends a phase, and the next one begins. Only its first end counts: a response may be announced before. */
+  /**
+   * Ends a phase and begins the next one. Only its first end counts: 1xx responses may come before the real
+   * one.
+   */
   end(phase: keyof RequestPhases): void {
     const now = performance.now();
     this.phases[phase] ??= Math.round((now - this.last) * 10) / 10;

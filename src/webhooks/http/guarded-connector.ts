@@ -1,65 +1,76 @@
-import { lookup as systemLookup } from 'node:dns';
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { buildConnector } from 'undici';
-import { AddressRefusedError } from '../../errors/address-refused.error.js';
+import { AddressRefusedError } from '../../errors/delivery.errors.js';
+import { HostResolver } from './host-resolver.js';
 import { isPublicAddress } from './private-address.js';
+import { TlsSessions } from './tls-sessions.js';
 
 /**
- * How long one of several addresses may take to connect before the next is tried, in milliseconds.
- * Node's own 250 would give up on the far side of the world and leave only the last address.
+ * How long one of several addresses may take to connect before the next is tried, in milliseconds. Node's
+ * default of 250 is too short for distant servers: it would leave only the last address for them.
  */
 const ADDRESS_ATTEMPT = 1_000;
 
 export interface ConnectorOptions {
   /** Whether receivers in private networks may be reached. */
   allowPrivateNetwork: boolean;
-  /** Resolves names. @default the system's resolver */
+  /** Resolves names. @default by a `HostResolver` of its own */
   lookup?: LookupFunction | undefined;
-  /** Certificates of authorities to trust instead of the built-in ones, as PEM. @default the built-in ones */
+  /** CA certificates to trust instead of the built-in ones, as PEM. @default the built-in ones */
   ca?: string | undefined;
 }
 
-/** Opens a socket, which the caller may destroy before the callback was called. */
+/** Opens a socket, which the caller may destroy before the callback is called. */
 export type Connector = (
   options: buildConnector.Options,
   callback: buildConnector.Callback,
 ) => Socket | undefined;
 
 /**
- * Makes sockets that reach public addresses only. An IP literal is never looked up, so it is checked
- * here; a name's answers are checked in `lookup`, in the same resolution that connects, so that a name
- * cannot be rebound in between; and the address that was reached is checked before a byte is sent.
+ * Creates sockets that only reach public addresses. An IP literal is never looked up, so it is checked here.
+ * The addresses of a name are checked in `lookup`, in the same resolution that connects, so that the name
+ * cannot be rebound in between. The connected address is checked before a byte is sent.
  */
 export function guardedConnector(options: ConnectorOptions): Connector {
-  const resolve = options.lookup ?? systemLookup;
+  const resolve = options.lookup ?? new HostResolver().lookupFor(options);
   const isAllowed = options.allowPrivateNetwork ? (): boolean => true : isPublicAddress;
   const lookup = options.allowPrivateNetwork ? resolve : guardedLookup(resolve);
+
+  const sessions = new TlsSessions();
 
   return ({ hostname, port, protocol }, callback) => {
     if (isIP(hostname) !== 0 && !isAllowed(hostname)) {
       process.nextTick(callback, new AddressRefusedError(), null);
       return undefined;
     }
-    const isSecure = protocol === 'https:';
     const target = {
       host: hostname,
       lookup,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT,
     };
-    const socket = isSecure
-      ? connectTls({
-          ...target,
-          port: Number(port || 443),
-          ...(isIP(hostname) === 0 && { servername: hostname }),
-          ...(options.ca !== undefined && { ca: options.ca }),
-          // Explicit, because the defaults can be weakened from the environment.
-          rejectUnauthorized: true,
-          minVersion: 'TLSv1.2',
-          ALPNProtocols: ['http/1.1'],
-        })
-      : connectTcp({ ...target, port: Number(port || 80) });
+    const isSecure = protocol === 'https:';
+    let socket: Socket;
+    if (isSecure) {
+      const receiver = `${hostname}:${port || 443}`;
+      const session = sessions.find(receiver);
+      const secured = connectTls({
+        ...target,
+        port: Number(port || 443),
+        ...(isIP(hostname) === 0 && { servername: hostname }),
+        ...(options.ca !== undefined && { ca: options.ca }),
+        ...(session !== undefined && { session }),
+        // Explicit, because the defaults can be weakened from the environment.
+        rejectUnauthorized: true,
+        minVersion: 'TLSv1.2',
+        ALPNProtocols: ['http/1.1'],
+      });
+      sessions.watch(receiver, secured);
+      socket = secured;
+    } else {
+      socket = connectTcp({ ...target, port: Number(port || 80) });
+    }
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
 
     let isSettled = false;
@@ -68,7 +79,7 @@ export function guardedConnector(options: ConnectorOptions): Connector {
       isSettled = true;
       callback(error, null);
     };
-    // Stays on for the socket's life: an error that nobody hears would end the process.
+    // It stays for the socket's life: an error without a listener would end the process.
     socket.on('error', fail);
     socket.once('connect', () => {
       const reached = socket.remoteAddress;
@@ -83,7 +94,7 @@ export function guardedConnector(options: ConnectorOptions): Connector {
   };
 }
 
-/** Refuses a name as soon as one of its addresses is private: which of them is used is up to timing. */
+/** Refuses a name if any of its addresses is private, because timing decides which of them is used. */
 function guardedLookup(resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, answer, family) => {

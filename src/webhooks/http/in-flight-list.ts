@@ -1,32 +1,32 @@
-/** Something that is under way for a while. */
+/** Something that is in flight for a while. */
 export interface InFlight {
-  /** Where it stands among the others; for their list alone. */
+  /** Its position in the list; for the list only. */
   position: number;
 }
 
 /**
- * What is under way, in no order. Not a `Set`: whenever its table is exchanged for another, the old one keeps
- * what it held until the next full garbage collection, and with thousands of requests a second that is all
- * there ever were.
+ * What is in flight, in no order. Not a `Set`: when its table is replaced, the old table holds on to its
+ * entries until the next full garbage collection, which at thousands of requests a second is every request so
+ * far.
  */
 export class InFlightList<T extends InFlight> implements Iterable<T> {
-  readonly #items: T[] = [];
+  private readonly items: T[] = [];
 
   add(item: T): void {
-    item.position = this.#items.length;
-    this.#items.push(item);
+    item.position = this.items.length;
+    this.items.push(item);
   }
 
-  /** @param item one of the list */
+  /** @param item an item in the list */
   delete(item: T): void {
-    const last = this.#items.pop();
+    const last = this.items.pop();
     if (last === undefined || last === item) return;
     last.position = item.position;
-    this.#items[item.position] = last;
+    this.items[item.position] = last;
   }
 
-  /** Those that are under way now, whatever becomes of them meanwhile. */
+  /** The items in flight now, whatever becomes of them meanwhile. */
   [Symbol.iterator](): Iterator<T> {
-    return [...this.#items].values();
+    return [...this.items].values();
   }
 }

@@ -1,8 +1,11 @@
 import ipaddr from 'ipaddr.js';
 
+/** Azure's virtual public address. Inside Azure it leads to the platform's own agent and metadata. */
+const AZURE_PLATFORM = '168.63.129.16';
+
 /**
- * Whether an address is one of the public internet. Everything that is set aside for another use is
- * not: this is a list of what is allowed, so that a range forgotten here is refused, not let through.
+ * Whether an address belongs to the public internet; reserved ranges do not. This is a list of allowed
+ * ranges, so that a range that is missing here is refused.
  *
  * @param address an IPv4 or IPv6 address; anything else is not public
  */
@@ -20,7 +23,7 @@ function isPublicIPv6(address: ipaddr.IPv6): boolean {
 }
 
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  return address.range() === 'unicast';
+  return address.range() === 'unicast' && address.toString() !== AZURE_PLATFORM;
 }
 
 /** The IPv4 addresses that a packet to this address may really reach: tunnels and translators unwrap them. */
@@ -33,14 +36,14 @@ function embeddedAddresses(address: ipaddr.IPv6): ipaddr.IPv4[] {
     case 'rfc6145':
       return [ipv4(last)];
     case 'rfc6052':
-      // 64:ff9b:1::/48 is a site's own translator: what it reaches cannot be told from the address.
+      // 64:ff9b:1::/48 is a site's own translator. The address does not show what it reaches.
       return address.match(ipaddr.IPv6.parseCIDR('64:ff9b::/96')) ? [ipv4(last)] : [];
     case '6to4':
       return [ipv4(bytes.slice(2, 6))];
     case 'teredo':
       return [ipv4(bytes.slice(4, 8)), ipv4(last.map((byte) => byte ^ 0xff))];
     default:
-      // The deprecated IPv4-compatible form, `::` and `::1` with it (0.0.0.0/8 is not public either).
+      // The deprecated IPv4-compatible form, including `::` and `::1` (0.0.0.0/8 is not public either).
       return address.match(ipaddr.IPv6.parseCIDR('::/96')) ? [ipv4(last)] : [];
   }
 }

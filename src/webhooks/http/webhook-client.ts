@@ -2,59 +2,60 @@ import { guardedConnector, type Connector, type ConnectorOptions } from './guard
 import { IdleConnections } from './idle-connections.js';
 import { InFlightList } from './in-flight-list.js';
 import { OriginConnections } from './origin-connections.js';
-import { PhaseTimer, type RequestPhases } from './request-phases.js';
+import { PhaseTimer, type RequestPhases } from '../diagnostics/request-phases.js';
 import type { WebhookConnection } from './webhook-connection.js';
 import { WebhookExchange } from './webhook-exchange.js';
-import type { SettleRequest, WebhookRequest, WebhookResponse } from './webhook-request.types.js';
+import type { WebhookRequest } from './webhook-request.js';
+import type { SettleRequest, WebhookResponse } from './webhook-response.js';
 
 const MAX_IDLE_CONNECTIONS = 2_000;
 
 export interface WebhookClientOptions extends ConnectorOptions {
-  /** Sockets per origin, at most. */
+  /** Largest number of sockets per origin. */
   connections: number;
-  /** Sockets that wait for their next request, over all origins, at most. @default 2000 */
+  /** Largest number of sockets that wait for their next request, over all origins. @default 2000 */
   idleConnections?: number;
 }
 
-/** A response with how long it took to come about. */
+/** A response, with how long each phase took. */
 export type TracedResponse = WebhookResponse & { phases: RequestPhases };
 
 /**
- * Posts webhooks: HTTP/1.1 over connections that are kept alive, one deadline for all of it, no
- * redirects, nothing decompressed, and no proxy from the environment. One client serves any number of
- * origins under one policy for private networks.
+ * Posts webhooks: HTTP/1.1 over keep-alive connections, with one deadline for the whole exchange, no
+ * redirects, no decompression, and no proxy from the environment. One client serves any number of origins
+ * under one policy for private networks.
  */
 export class WebhookClient {
-  /** Sockets per origin, at most. */
+  /** Largest number of sockets per origin. */
   readonly connections: number;
-  readonly #connector: Connector;
-  readonly #origins = new Map<string, OriginConnections>();
-  readonly #idle: IdleConnections<WebhookConnection>;
-  readonly #inFlight = new InFlightList<WebhookExchange>();
-  readonly #watched = new WeakSet<AbortSignal>();
-  #isClosed = false;
+  private readonly connector: Connector;
+  private readonly origins = new Map<string, OriginConnections>();
+  private readonly idle: IdleConnections<WebhookConnection>;
+  private readonly inFlight = new InFlightList<WebhookExchange>();
+  private readonly watched = new WeakSet<AbortSignal>();
+  private isClosed = false;
 
   constructor(options: WebhookClientOptions) {
     this.connections = options.connections;
-    this.#idle = new IdleConnections(options.idleConnections ?? MAX_IDLE_CONNECTIONS);
-    this.#connector = guardedConnector(options);
+    this.idle = new IdleConnections(options.idleConnections ?? MAX_IDLE_CONNECTIONS);
+    this.connector = guardedConnector(options);
   }
 
-  /** @param settle called once; with `undefined` when the signal or `close()` ended it */
+  /** @param settle called once; with `undefined` if the signal or `close()` ended it */
   post(request: WebhookRequest, settle: SettleRequest): void {
-    if (this.#isClosed || request.signal.aborted) settle(undefined);
-    else this.#exchange(request, this.#origin(request.target.origin), settle);
+    if (this.isClosed || request.signal.aborted) settle(undefined);
+    else this.exchange(request, this.origin(request.target.origin), settle);
   }
 
   /**
-   * As `post`, but on a connection of its own, which is made for it and closed afterwards: so it waits for no
-   * other request, counts towards no limit, and every phase of it can be timed.
+   * As `post`, but on a new connection that is closed afterwards. So it waits for no other request, counts
+   * towards no limit, and each of its phases can be timed.
    */
   async trace(request: WebhookRequest): Promise<TracedResponse | undefined> {
-    if (this.#isClosed || request.signal.aborted) return undefined;
+    if (this.isClosed || request.signal.aborted) return undefined;
     const timer = new PhaseTimer();
     const connector: Connector = (options, callback) => {
-      const socket = this.#connector(options, callback);
+      const socket = this.connector(options, callback);
       if (socket !== undefined) timer.watch(socket);
       return socket;
     };
@@ -62,14 +63,14 @@ export class WebhookClient {
       request.target.origin,
       1,
       connector,
-      this.#idle,
+      this.idle,
       () => undefined,
     );
     const onFirstByte = (): void => {
       timer.end('firstByte');
     };
     const response = await new Promise<WebhookResponse | undefined>((settle) => {
-      this.#exchange({ ...request, onFirstByte }, connections, settle);
+      this.exchange({ ...request, onFirstByte }, connections, settle);
     });
     await connections.destroy();
     return response && { ...response, phases: timer.phases };
@@ -77,44 +78,38 @@ export class WebhookClient {
 
   /** Ends what is in flight and closes every socket. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    const origins = [...this.#origins.values()];
+    this.isClosed = true;
+    const origins = [...this.origins.values()];
     const destroyed = origins.map((origin) => origin.destroy());
-    for (const exchange of this.#inFlight) exchange.abort();
+    for (const exchange of this.inFlight) exchange.abort();
     await Promise.all(destroyed);
   }
 
-  #exchange(request: WebhookRequest, connections: OriginConnections, settle: SettleRequest): void {
-    this.#watch(request.signal);
-    connections.request(new WebhookExchange(request, connections, this.#inFlight, settle));
+  private exchange(request: WebhookRequest, connections: OriginConnections, settle: SettleRequest): void {
+    this.watch(request.signal);
+    connections.request(new WebhookExchange(request, connections, this.inFlight, settle));
   }
 
-  /** One listener for all requests of a signal: they come by the hundred under the same one. */
-  #watch(signal: AbortSignal): void {
-    if (this.#watched.has(signal)) return;
-    this.#watched.add(signal);
+  /** One listener for all requests of a signal, since hundreds of them may share one. */
+  private watch(signal: AbortSignal): void {
+    if (this.watched.has(signal)) return;
+    this.watched.add(signal);
     const abort = (): void => {
-      for (const exchange of this.#inFlight) if (exchange.signal === signal) exchange.abort();
+      for (const exchange of this.inFlight) if (exchange.signal === signal) exchange.abort();
     };
     signal.addEventListener('abort', abort, { once: true });
   }
 
-  #origin(origin: string): OriginConnections {
-    let connections = this.#origins.get(origin);
+  private origin(origin: string): OriginConnections {
+    let connections = this.origins.get(origin);
     if (connections === undefined) {
-      connections = new OriginConnections(
-        origin,
-        this.connections,
-        this.#connector,
-        this.#idle,
-        this.#forget,
-      );
-      this.#origins.set(origin, connections);
+      connections = new OriginConnections(origin, this.connections, this.connector, this.idle, this.forget);
+      this.origins.set(origin, connections);
     }
     return connections;
   }
 
-  readonly #forget = (origin: string): void => {
-    this.#origins.delete(origin);
+  private readonly forget = (origin: string): void => {
+    this.origins.delete(origin);
   };
 }

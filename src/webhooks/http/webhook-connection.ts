@@ -1,78 +1,104 @@
 import type { Socket } from 'node:net';
-import { Client, type Dispatcher } from 'undici';
-import { Deadline } from '../../time/deadline.js';
+import type { Client as UndiciClient, Dispatcher } from 'undici';
+import { Deadline } from '../../shared/deadline.js';
 import type { Connector } from './guarded-connector.js';
 import type { Idler } from './idle-connections.js';
+import { MAX_HEAD_BYTES, MAX_REST_BYTES, ResponseReader } from './response-reader.js';
+import { Client } from './undici.js';
 
-/** Receivers' response heads over this are refused, in bytes. */
-const MAX_HEAD_BYTES = 16 * 1024;
-
-/** How long an idle socket is kept when the receiver names no time, and at most, in milliseconds. */
+/** How long an idle socket is kept if the receiver names no time, and the maximum, in milliseconds. */
 const KEEP_ALIVE = 4_000;
 const KEEP_ALIVE_MAX = 30_000;
 
+/** Receives a response through the HTTP client's own callbacks, and one more. */
+export interface ResponseHandler extends Dispatcher.DispatchHandler {
+  /** Called when the first bytes of a response have arrived, and perhaps again for later ones. */
+  onFirstByte(): void;
+}
+
 /**
- * One connection slot to an origin: at most one socket, one request at a time. A client of its own for
- * each socket, rather than a pool that hides them, is what tells a receiver that failed from a keep-alive
- * socket that had died unnoticed, and what ends a socket that is still connecting.
+ * One connection slot to an origin: at most one socket, one request at a time. Each socket has a client of
+ * its own, rather than a pool that hides it. This distinguishes a receiver that failed from a keep-alive
+ * socket that had died unnoticed, and makes it possible to end a socket that is still connecting.
  */
 export class WebhookConnection implements Idler<WebhookConnection> {
   older: WebhookConnection | undefined;
   newer: WebhookConnection | undefined;
-  /** Of the request on it. */
+  /** The deadline of the request that it carries. */
   readonly deadline = new Deadline();
-  readonly #client: Client;
-  #socket: Socket | undefined;
-  #hasAnswered = false;
+  private readonly client: UndiciClient;
+  private socket: Socket | undefined;
+  private reader: ResponseReader | undefined;
+  private handler: ResponseHandler | undefined;
+  private isProven = false;
 
-  /** @param onDisconnect called when the socket was closed, and when it is to be since it is idle */
+  /** @param onDisconnect called when the socket was closed, or is about to be because too many are idle */
   constructor(
     origin: string,
     connector: Connector,
     private readonly onDisconnect: (connection: WebhookConnection) => void,
   ) {
-    this.#client = new Client(origin, {
+    this.client = new Client(origin, {
       connect: (options, callback) => {
-        this.#socket = connector(options, callback);
+        this.socket = connector(options, (...[error, socket]) => {
+          if (socket === null) {
+            callback(error, null);
+            return;
+          }
+          this.reader = new ResponseReader(socket, this.onFirstByte);
+          callback(null, socket);
+        });
       },
       pipelining: 1,
       allowH2: false,
-      maxHeaderSize: MAX_HEAD_BYTES,
+      // Never reached: the reader has already cut off the head and the trailers.
+      maxHeaderSize: MAX_HEAD_BYTES + MAX_REST_BYTES,
       keepAliveTimeout: KEEP_ALIVE,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX,
       // The deadline of the exchange covers both.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    this.#client.on('disconnect', () => {
-      this.#hasAnswered = false;
+    this.client.on('disconnect', () => {
+      this.isProven = false;
       onDisconnect(this);
     });
   }
 
-  /** Whether the present socket has answered a request before. */
+  /** Whether the current socket has answered a request before. */
   get hasAnswered(): boolean {
-    return this.#hasAnswered;
+    return this.isProven;
   }
 
-  send(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
-    this.#client.dispatch(request, handler);
+  send(request: Dispatcher.DispatchOptions, handler: ResponseHandler): void {
+    this.handler = handler;
+    this.reader?.expectHead();
+    this.client.dispatch(request, handler);
   }
 
-  /** Called when a response has ended in good order: only then may the socket be used again. */
+  /** Called when the head of the response has ended. */
+  endHead(): void {
+    this.reader?.endHead();
+  }
+
+  /** Called when a response has ended properly. Only then may the socket be used again. */
   markAnswered(): void {
-    this.#hasAnswered = true;
+    this.isProven = true;
   }
 
   evict(): void {
     this.onDisconnect(this);
   }
 
-  /** Ends the socket, also one that is still connecting, and with it the request on it. */
+  /** Closes the socket, even while it is still connecting, and fails the request that it carries. */
   async destroy(): Promise<void> {
     this.deadline.stop();
     // Until it is connected, undici does not know the socket and could not end it.
-    this.#socket?.destroy();
-    await this.#client.destroy();
+    this.socket?.destroy();
+    await this.client.destroy();
   }
+
+  private readonly onFirstByte = (): void => {
+    this.handler?.onFirstByte();
+  };
 }

@@ -1,9 +1,12 @@
-import { errors } from 'undici';
+import { errors } from './undici.js';
 
-/** What went wrong where there was no response. Recorded in outcomes: texts may change, these do not. */
+/**
+ * What went wrong if there was no response. Recorded in outcomes: messages may change, these codes do not.
+ */
 export type WebhookErrorCode =
   | 'TIMEOUT'
   | 'DNS_FAILED'
+  | 'DNS_BUSY'
   | 'ADDRESS_REFUSED'
   | 'TLS_SELF_SIGNED'
   | 'TLS_UNKNOWN_ISSUER'
@@ -23,6 +26,8 @@ export type WebhookErrorCode =
 const CODES = new Map<string, WebhookErrorCode>([
   ['TIMEOUT', 'TIMEOUT'],
   ['ADDRESS_REFUSED', 'ADDRESS_REFUSED'],
+  ['DNS_FAILED', 'DNS_FAILED'],
+  ['DNS_BUSY', 'DNS_BUSY'],
   ['ENOTFOUND', 'DNS_FAILED'],
   ['ENODATA', 'DNS_FAILED'],
   ['ESERVFAIL', 'DNS_FAILED'],
@@ -47,7 +52,8 @@ const CODES = new Map<string, WebhookErrorCode>([
   ['HOSTNAME_MISMATCH', 'TLS_WRONG_HOST'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'TLS_WRONG_HOST'],
   ['ERR_TLS_CERT_ALTNAME_FORMAT', 'TLS_WRONG_HOST'],
-  // The rest of what OpenSSL may find wrong with a chain; UNSPECIFIED is what Node has no name for.
+  // Other problems that OpenSSL may find with a certificate chain. Node uses UNSPECIFIED for those without a
+  // name.
   ['CERT_CHAIN_TOO_LONG', 'TLS_UNTRUSTED'],
   ['CERT_REJECTED', 'TLS_UNTRUSTED'],
   ['CERT_REVOKED', 'TLS_UNTRUSTED'],
@@ -73,9 +79,9 @@ const PREFIXES: readonly (readonly [string, WebhookErrorCode])[] = [
   ['ERR_TLS_', 'TLS_FAILED'],
 ];
 
-/** Names an error of a request by a small stable vocabulary, whichever library it came from. */
+/** Maps an error of a request to a small stable set of codes, whichever library it came from. */
 export function webhookErrorCode(error: Error): WebhookErrorCode {
-  // The only error of undici's without a code.
+  // The only error of undici without a code.
   if (error instanceof errors.HTTPParserError) return 'INVALID_RESPONSE';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const known = CODES.get(code) ?? PREFIXES.find(([prefix]) => code.startsWith(prefix))?.[1];

@@ -1,16 +1,16 @@
 import type { Dispatcher } from 'undici';
-import { ReceiverTimeoutError } from '../../errors/receiver-timeout.error.js';
+import { ReceiverTimeoutError } from '../../errors/delivery.errors.js';
 import type { InFlight, InFlightList } from './in-flight-list.js';
 import type { ConnectionTaker, OriginConnections } from './origin-connections.js';
-import type { Expiring } from '../../time/deadline.js';
-import { headersAt } from './request-headers.js';
-import { EXCERPT_BYTES } from './response-excerpt.js';
-import { responseHeader } from './response-header.js';
+import type { Expiring } from '../../shared/deadline.js';
 import type { WebhookConnection } from './webhook-connection.js';
-import type { SettleRequest, WebhookRequest, WebhookResponse } from './webhook-request.types.js';
-
-/** A response body up to this is read to its end, so that the socket can be used again; in bytes. */
-const MAX_DRAINED_BYTES = 16 * 1024;
+import { headersAt, type WebhookRequest } from './webhook-request.js';
+import {
+  EXCERPT_BYTES,
+  responseHeader,
+  type SettleRequest,
+  type WebhookResponse,
+} from './webhook-response.js';
 
 /** How long a response may take to end once its head is there, in milliseconds. */
 const BODY_GRACE = 250;
@@ -18,29 +18,30 @@ const BODY_GRACE = 250;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * One request and its response on a connection. The status is what counts: from the head on, neither
- * an error nor the deadline changes the result, they only end the body.
+ * One request and its response on a connection. The status is what counts: after the head, neither an error
+ * nor the deadline changes the result, they only end the body.
  *
- * The methods `on…` are those that undici 7 itself calls. Its newer ones are called through these, by a handler
- * that makes a text of every header and an object of them all: a tenth of what a request costs.
+ * The `on…` methods are those that undici 7 itself calls. Its newer ones are called through these by a
+ * handler that turns every header into a string and all of them into an object: a tenth of what a request
+ * costs.
  */
 export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTaker, Expiring, InFlight {
   position = 0;
-  #connection: WebhookConnection | undefined;
-  #at = 0;
-  #start = 0;
-  #isSettled = false;
-  #isSecondTry = false;
-  #isAnswering = false;
-  #status: number | undefined;
-  #retryAfter: string | undefined;
-  #kept: Buffer = NOTHING;
-  #received = 0;
+  private connection: WebhookConnection | undefined;
+  private at = 0;
+  private start = 0;
+  private isSettled = false;
+  private isSecondTry = false;
+  private isAnswering = false;
+  private status: number | undefined;
+  private retryAfter: string | undefined;
+  private kept: Buffer = NOTHING;
+  private received = 0;
 
   constructor(
     private readonly request: WebhookRequest,
     private readonly connections: OriginConnections,
-    /** Holds it until it is settled. */
+    /** Holds the connection until the exchange is settled. */
     private readonly inFlight: InFlightList<WebhookExchange>,
     private readonly settle: SettleRequest,
   ) {
@@ -52,117 +53,118 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   }
 
   begin(connection: WebhookConnection): void {
-    if (this.#isSettled) {
-      // Aborted while the connection was on its way here: it may have no socket yet, so nothing would ever
-      // take it out of the idle ones again.
+    if (this.isSettled) {
+      // The exchange was aborted while the connection was being handed over. The connection may have no
+      // socket yet, so nothing would ever remove it from the idle ones.
       this.connections.discard(connection);
       return;
     }
-    this.#at = Date.now();
-    this.#start = performance.now();
-    this.#send(connection);
+    this.at = Date.now();
+    this.start = performance.now();
+    this.send(connection);
   }
 
   /** Ends the exchange without a response. */
   abort(): void {
     this.connections.withdraw(this);
-    this.#end(undefined);
+    this.end(undefined);
   }
 
   /** Ends the exchange because its time is over. */
   expire(): void {
-    this.#end(this.#response() ?? this.#failure(new ReceiverTimeoutError(this.request.timeout)));
+    this.end(this.response() ?? this.failure(new ReceiverTimeoutError(this.request.timeout)));
   }
 
   onConnect(): void {
-    this.#isAnswering = false;
+    this.isAnswering = false;
   }
 
-  /** The first byte of a response. */
-  onResponseStarted(): void {
-    this.#isAnswering = true;
+  onFirstByte(): void {
+    this.isAnswering = true;
     this.request.onFirstByte?.();
   }
 
   onHeaders(status: number, headers: readonly Buffer[]): boolean {
-    // 103 and its like only announce the response.
-    if (status < 200 || this.#isSettled) return true;
-    this.#status = status;
-    if (status >= 300) this.#retryAfter = responseHeader('retry-after', headers);
-    this.#connection?.deadline.set(this, Math.min(this.#deadline, performance.now() + BODY_GRACE));
+    // Only a 101 that switches nothing arrives here: the connection removes all other 1xx responses.
+    if (status < 200 || this.isSettled) return true;
+    this.status = status;
+    if (status >= 300) this.retryAfter = responseHeader('retry-after', headers);
+    this.connection?.endHead();
+    this.connection?.deadline.set(this, Math.min(this.deadline, performance.now() + BODY_GRACE));
     return true;
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#isSettled) return true;
-    // A copy in either case, for the chunk is a view of all that was read at once.
-    const room = EXCERPT_BYTES - this.#received;
-    if (this.#received === 0) this.#kept = Buffer.from(chunk.subarray(0, room));
-    else if (room > 0) this.#kept = Buffer.concat([this.#kept, chunk.subarray(0, room)]);
-    this.#received += chunk.length;
-    if (this.#received > MAX_DRAINED_BYTES) this.#end(this.#response());
+    if (this.isSettled) return true;
+    // Copied in either case, since the chunk is a view of everything that was read at once.
+    const room = EXCERPT_BYTES - this.received;
+    if (this.received === 0) this.kept = Buffer.from(chunk.subarray(0, room));
+    else if (room > 0) this.kept = Buffer.concat([this.kept, chunk.subarray(0, room)]);
+    this.received += chunk.length;
     return true;
   }
 
   onComplete(): void {
-    const connection = this.#connection;
-    if (connection === undefined || !this.#leave()) return;
+    const connection = this.connection;
+    if (connection === undefined || !this.leave()) return;
     connection.markAnswered();
     this.connections.release(connection);
-    this.settle(this.#response());
+    this.settle(this.response());
   }
 
   onError(error: Error): void {
-    if (this.#isSettled) return;
-    const connection = this.#connection;
-    const isStale = connection?.hasAnswered === true && !this.#isAnswering;
-    if (isStale && !this.#isSecondTry) {
-      this.#isSecondTry = true;
-      this.#send(this.connections.replace(connection));
+    if (this.isSettled) return;
+    const connection = this.connection;
+    const isStale = connection?.hasAnswered === true && !this.isAnswering;
+    if (isStale && !this.isSecondTry) {
+      this.isSecondTry = true;
+      this.send(this.connections.replace(connection));
       return;
     }
-    this.#end(this.#response() ?? this.#failure(error));
+    this.end(this.response() ?? this.failure(error));
   }
 
-  #send(connection: WebhookConnection): void {
-    this.#connection = connection;
-    connection.deadline.set(this, this.#deadline);
+  private send(connection: WebhookConnection): void {
+    this.connection = connection;
+    connection.deadline.set(this, this.deadline);
     const { target, body } = this.request;
-    const headers = headersAt(this.request.headers, this.#at);
+    const headers = headersAt(this.request.headers, this.at);
     connection.send({ path: target.path, method: 'POST', headers, body }, this);
   }
 
-  get #deadline(): number {
-    return this.#start + this.request.timeout;
+  private get deadline(): number {
+    return this.start + this.request.timeout;
   }
 
-  #response(): WebhookResponse | undefined {
-    const status = this.#status;
+  private response(): WebhookResponse | undefined {
+    const status = this.status;
     if (status === undefined) return undefined;
-    const duration = this.#elapsed();
-    return { at: this.#at, duration, status, retryAfter: this.#retryAfter, body: this.#kept };
+    const duration = this.elapsed();
+    return { at: this.at, duration, status, retryAfter: this.retryAfter, body: this.kept };
   }
 
-  #failure(error: Error): WebhookResponse {
-    return { at: this.#at, duration: this.#elapsed(), error };
+  private failure(error: Error): WebhookResponse {
+    return { at: this.at, duration: this.elapsed(), error };
   }
 
-  #elapsed(): number {
-    return Math.round(performance.now() - this.#start);
+  private elapsed(): number {
+    return Math.round(performance.now() - this.start);
   }
 
-  /** Settles, and ends the connection: what is still on its way there belongs to nobody. */
-  #end(response: WebhookResponse | undefined): void {
-    if (!this.#leave()) return;
-    if (this.#connection !== undefined) this.connections.discard(this.#connection);
+  /** Settles, and closes the connection: nobody waits for further data on it. */
+  private end(response: WebhookResponse | undefined): void {
+    if (!this.leave()) return;
+    if (this.connection !== undefined) this.connections.discard(this.connection);
     this.settle(response);
   }
 
-  /** It is over: from now on nothing that comes in belongs to it. Tells whether that is news. */
-  #leave(): boolean {
-    if (this.#isSettled) return false;
-    this.#isSettled = true;
-    this.#connection?.deadline.clear();
+  /**
+   * Ends the exchange: nothing that arrives from now on belongs to it. Returns whether it was still running.
+   */
+  private leave(): boolean {
+    if (this.isSettled) return false;
+    this.isSettled = true;
+    this.connection?.deadline.clear();
     this.inFlight.delete(this);
     return true;
   }

@@ -1,9 +1,9 @@
-import type { OptionProblem } from '../../errors/invalid-options.error.js';
+import type { OptionProblem } from '../../errors/setup.errors.js';
 import { describeKind } from '../../messages/value-kind.js';
 
 const MAX_HEADERS = 5;
 
-/** RFC 9110, section 5.6.2: what the name of a header is made of. */
+/** RFC 9110, section 5.6.2: the characters of a header name. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const PRINTABLE = /^[\x20-\x7e]*$/;
@@ -28,7 +28,7 @@ const RESERVED = new Set([
 
 const RESERVED_PREFIXES = ['proxy-', 'webhook-'];
 
-/** Whether a customer may not set this header. Names are compared without case. */
+/** Whether a customer must not set this header. Names are case-insensitive. */
 export function isReservedHeader(name: string): boolean {
   const key = name.toLowerCase();
   return RESERVED.has(key) || RESERVED_PREFIXES.some((prefix) => key.startsWith(prefix));

@@ -1,27 +1,29 @@
 import { isReservedHeader } from './header-rules.js';
 import type { HmacKey } from './hmac-key.js';
-import type { RequestHeaders } from './request-headers.js';
-import { standardSignature } from './standard-signature.js';
-import { sharedKey, signature } from './webhook-signature.js';
+import type { RequestHeaders } from '../http/webhook-request.js';
+import { sharedKey, signature, standardSignature } from './webhook-signature.js';
 
 /**
  * Builds the headers of a destination's requests: the customer's first, then ours, as alternating names
  * and values. `Host`, `Connection` and `Content-Length` are written by the HTTP client.
  */
 export class WebhookHeaders {
-  readonly #fixed: readonly string[];
-  readonly #sharedKey: HmacKey | undefined;
-  readonly #standardKeys: readonly HmacKey[];
+  private readonly fixed: readonly string[];
+  private readonly sharedKey: HmacKey | undefined;
+  private readonly standardKeys: readonly HmacKey[];
 
-  /** @param standardKeys keys of Standard Webhooks, each of which signs; none leaves its headers out */
+  /**
+   * @param standardKeys keys of Standard Webhooks, each of which signs; without keys, its headers are left
+   *   out
+   */
   constructor(
     headers: Readonly<Record<string, string>>,
     sharedSecret: string | undefined,
     standardKeys: readonly HmacKey[] = [],
   ) {
-    // Left out rather than overwritten: two of a name on the wire would leave the choice to the receiver.
+    // They are left out rather than overwritten: if a header appears twice, the receiver would choose.
     const own = Object.entries(headers).filter(([name]) => !isReservedHeader(name));
-    this.#fixed = [
+    this.fixed = [
       ...own.flat(),
       'User-Agent',
       'NestAnalytics/1.0',
@@ -30,24 +32,39 @@ export class WebhookHeaders {
       'Accept-Encoding',
       'identity',
     ];
-    this.#sharedKey = sharedSecret === undefined ? undefined : sharedKey(sharedSecret);
-    this.#standardKeys = standardKeys;
+    this.sharedKey = sharedSecret === undefined ? undefined : sharedKey(sharedSecret);
+    this.standardKeys = standardKeys;
   }
 
-  /** The headers of one message: for every URL and every attempt the same but for the time of the attempt. */
+  /**
+   * The headers of one message. They are the same for every URL and every attempt, except the time of the
+   * attempt.
+   */
   for(messageId: string, body: Buffer): RequestHeaders {
-    const key = this.#sharedKey;
+    const key = this.sharedKey;
+    const id = webhookId(messageId);
     const headers =
       key === undefined
-        ? [...this.#fixed, 'webhook-id', messageId]
-        : [...this.#fixed, 'webhook-id', messageId, 'X-Signature', signature(body, key)];
-    if (this.#standardKeys.length === 0) return headers;
-    return (at) => [...headers, ...this.#standardHeaders(messageId, body, at)];
+        ? [...this.fixed, 'webhook-id', id]
+        : [...this.fixed, 'webhook-id', id, 'X-Signature', signature(body, key)];
+    if (this.standardKeys.length === 0) return headers;
+    return (at) => [...headers, ...this.standardHeaders(id, body, at)];
   }
 
-  #standardHeaders(messageId: string, body: Buffer, at: number): string[] {
+  private standardHeaders(id: string, body: Buffer, at: number): string[] {
     const timestamp = String(Math.floor(at / 1000));
-    const signatures = this.#standardKeys.map((key) => standardSignature(key, messageId, timestamp, body));
+    const signatures = this.standardKeys.map((key) => standardSignature(key, { id, timestamp }, body));
     return ['webhook-timestamp', timestamp, 'webhook-signature', signatures.join(' ')];
   }
+}
+
+/**
+ * The value of `webhook-id`: the message's id with each `.` written `~2E` and each `~` written `~7E`. Standard
+ * Webhooks forbids the full stop, because it separates what is signed: an id that held one could move the
+ * boundary between id, timestamp and body.
+ */
+export function webhookId(messageId: string): string {
+  // Hardly any id holds one, and to look costs less than to replace.
+  if (!messageId.includes('.') && !messageId.includes('~')) return messageId;
+  return messageId.replace(/[.~]/g, (character) => (character === '.' ? '~2E' : '~7E'));
 }

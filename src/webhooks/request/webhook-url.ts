@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { OptionProblem } from '../../errors/invalid-options.error.js';
+import type { OptionProblem } from '../../errors/setup.errors.js';
 import { describeKind } from '../../messages/value-kind.js';
-import { isPublicAddress } from './private-address.js';
+import { isPublicAddress } from '../http/private-address.js';
 
 const MAX_URLS = 5;
+
+/** A name that always means the local machine (RFC 6761, section 6.3). */
+const LOCALHOST = /(?:^|\.)localhost\.?$/;
 
 /**
  * Checks a destination's URLs.
@@ -27,12 +30,12 @@ export function urlProblems(
   return problems;
 }
 
-/** The address of an IP literal in a URL's host, as the connection will use it; else the name. */
+/** The address of an IP literal in a URL's host, as the connection will use it, or else the name. */
 function hostOf(url: URL): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
 }
 
-/** A short stable name of a URL, from which the URL cannot be read back: URLs may carry secrets. */
+/** A short stable name of a URL, from which the URL cannot be recovered: URLs may carry secrets. */
 export function hashUrl(url: URL): string {
   return createHash('sha256').update(requestedUrl(url)).digest('hex').slice(0, 16);
 }
@@ -64,11 +67,9 @@ function urlProblem(
   if (seen.has(key)) return { expected: 'each URL once', given: 'a URL that is listed before' };
   seen.add(key);
   const host = hostOf(url);
-  if (!allowPrivateNetwork && isIP(host) !== 0 && !isPublicAddress(host)) {
-    return {
-      expected: 'a public address, unless `allowPrivateNetwork` is true',
-      given: 'a private or reserved address',
-    };
-  }
+  if (allowPrivateNetwork) return undefined;
+  const expected = 'a public address, unless `allowPrivateNetwork` is true';
+  if (LOCALHOST.test(host)) return { expected, given: 'a name of this machine, `localhost`' };
+  if (isIP(host) !== 0 && !isPublicAddress(host)) return { expected, given: 'a private or reserved address' };
   return undefined;
 }

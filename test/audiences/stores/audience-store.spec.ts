@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { AudienceEntry, AudienceStore } from '../../src/audiences/audience-store.js';
-import { describeBackend } from '../support/describe-backend.js';
-import { AudiencesOn, membersOf } from './audiences-on.js';
+import type { AudienceEntry, AudienceStore } from '../../../src/options/audience-store.js';
+import { describeBackend } from '../../support/describe-backend.js';
+import { AudiencesOn, membersOf } from '../audiences-on.js';
 
 const TRAIT = 'big_spenders';
 const AUDIENCE = { trait: TRAIT, name: 'Big Spenders', kind: 'audience' } as const;

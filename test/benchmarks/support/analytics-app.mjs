@@ -13,6 +13,7 @@ export async function startAnalytics(options) {
   return {
     analytics: app.get(AnalyticsService),
     queue,
+    get: (token) => app.get(token),
     settled: () => settled(queue),
     /** Leaves nothing in the queue. */
     async stop() {

@@ -9,7 +9,7 @@ export function appModule(options) {
   Module({
     imports: [
       AnalyticsModule.forRoot({
-        writeKey: 'bench',
+        ...(options.sources === undefined && { writeKey: 'bench' }),
         webhooks: { urls: ['https://hooks.example.com/'] },
         ...options,
       }),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-const CONTEXT = { library: { name: 'nestjs-analytics', version: '0.1.0' } };
+const CONTEXT = { library: { name: 'nestjs-analytics', version: '0.2.0' } };
 const KEY = 'nestjs-analytics-benchmark';
 
 function check(value) {

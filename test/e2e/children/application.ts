@@ -10,7 +10,14 @@ import { AnalyticsModule, AnalyticsService } from '../../../src/index.js';
 import { planFrom } from '../../support/application-child.js';
 
 const [argument = ''] = process.argv.slice(2);
-const { take = [], flush, end, worker = true, ...options } = planFrom(JSON.parse(argument));
+const {
+  take = [],
+  delete: deleted = [],
+  flush,
+  end,
+  worker = true,
+  ...options
+} = planFrom(JSON.parse(argument));
 
 @Module({ imports: [AnalyticsModule.forRoot({ writeKey: 'wk_test', ...options, worker })] })
 class AppModule {}
@@ -24,6 +31,7 @@ console.log('started');
 
 const analytics = app.get(AnalyticsService);
 for (const messageId of take) analytics.track({ userId: 'u1', event: 'Taken', messageId });
+for (const userId of deleted) analytics.delete({ userId });
 console.log('taken');
 if (flush === true) {
   await analytics.flush();

@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { BullModule, getQueueToken, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import { type Job, type Queue, QueueEvents } from 'bullmq';
-import { Track } from '../../src/index.js';
-import { describeRedis } from '../support/describe-backend.js';
-import { TrackingApps } from './support/tracking-app.js';
+import { Track } from '../../../src/index.js';
+import { describeRedis } from '../../support/describe-backend.js';
+import { DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 @Processor('mails')
 class MailsProcessor extends WorkerHost {

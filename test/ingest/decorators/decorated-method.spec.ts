@@ -1,12 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module, Scope } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { concat, lastValueFrom, NEVER, Observable, of, Subject, throwError } from 'rxjs';
-import { AnalyticsModule, AnalyticsService, InvalidDecoratorTargetError, Track } from '../../src/index.js';
+import { AnalyticsModule, AnalyticsService, Track } from '../../../src/index.js';
 import { LazyPromise, LazyQuery } from './support/lazy-values.js';
-import { TrackingApps } from './support/tracking-app.js';
+import { DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 const resultOf = ({ result }: { result: unknown }): object => ({ result });
 
@@ -17,7 +16,6 @@ class Jobs {
   readonly failing = new Error('no paper');
   readonly query = new LazyQuery();
   readonly lazyPromise = new LazyPromise(() => undefined);
-  readonly stream = new Subject<number>();
 
   @Track('Returned', { userId: 'u1', properties: resultOf })
   returns(name: string): string {
@@ -50,22 +48,16 @@ class Jobs {
     return this.lazyPromise;
   }
 
-  @Track('Streamed', { userId: 'u1', properties: resultOf })
-  streams(): Observable<number> {
-    return of(1, 2, 3);
+  @Track('Listed', { userId: 'u1', properties: ({ result }) => ({ isGenerator: 'next' in result }) })
+  *lists(): Generator<string> {
+    this.prefix = 'begun';
+    yield this.prefix;
   }
 
-  @Track('Stream failed', { userId: 'u1', on: 'failure' })
-  failsToStream(): Observable<number> {
-    return concat(
-      of(1),
-      throwError(() => this.failing),
-    );
-  }
-
-  @Track('Watched', { userId: 'u1', properties: resultOf })
-  watches(): Observable<number> {
-    return concat(this.stream, NEVER);
+  @Track('Listed later', { userId: 'u1' })
+  async *listsLater(): AsyncGenerator<string> {
+    this.prefix = await this.started;
+    yield this.prefix;
   }
 
   @Track('First', { userId: 'u1' })
@@ -139,29 +131,14 @@ describe('a decorated method', () => {
     expect(events()).toEqual([['Requested']]);
   });
 
-  it('is recorded with the last value of its Observable, when that completes', async () => {
+  it('may be a generator, which is the result itself and is recorded before it runs', async () => {
     const { jobs, events } = await startJobs();
-    const stream = jobs.streams();
-    expect(events()).toEqual([]);
-    await expect(lastValueFrom(stream)).resolves.toBe(3);
-    expect(events()).toEqual([['Streamed', 3]]);
-  });
-
-  it('passes on the error of its Observable', async () => {
-    const { jobs, events } = await startJobs();
-    await expect(lastValueFrom(jobs.failsToStream())).rejects.toBe(jobs.failing);
-    expect(events()).toEqual([['Stream failed']]);
-  });
-
-  it('is not recorded when its Observable is unsubscribed from early', async () => {
-    const { jobs, events } = await startJobs();
-    const values: number[] = [];
-    const subscription = jobs.watches().subscribe((value) => values.push(value));
-    jobs.stream.next(7);
-    subscription.unsubscribe();
-    expect(values).toEqual([7]);
-    expect(jobs.stream.observed).toBe(false);
-    expect(events()).toEqual([]);
+    const [list, laterList] = [jobs.lists(), jobs.listsLater()];
+    expect(events()).toEqual([['Listed', true], ['Listed later']]);
+    expect(jobs.returns('waiting')).toBe('job waiting');
+    expect([...list]).toEqual(['begun']);
+    await expect(laterList.next()).resolves.toEqual({ value: 'started', done: false });
+    expect(events()).toHaveLength(3);
   });
 
   it('may have several decorators, which are recorded in the order in which they are written', async () => {
@@ -261,18 +238,6 @@ describe('a decorated method of a provider', () => {
     expect(app.events).toEqual([]);
   });
 
-  it('is recorded by what a test puts in the place of the service', async () => {
-    const taken: unknown[] = [];
-    const fake = { track: (fields: unknown) => taken.push(fields), source: () => fake };
-    const app = await apps.start({
-      providers: [Parcels],
-      override: (builder) => builder.overrideProvider(AnalyticsService).useValue(fake),
-    });
-    app.get(Parcels).ship();
-    expect(taken).toEqual([expect.objectContaining({ event: 'Shipped', userId: 'u1' })]);
-    expect(app.events).toEqual([]);
-  });
-
   it('may belong to what the options of the module are made of', async () => {
     const events: string[] = [];
     const app = await apps.start({
@@ -295,17 +260,5 @@ describe('a decorated method of a provider', () => {
     expect(events).toEqual([]);
     app.get(Parcels).ship();
     expect(events).toEqual(['track']);
-  });
-});
-
-describe('a decorator where it cannot work', () => {
-  it('is refused when the class is defined', () => {
-    const decorate = Track('Opened');
-    expect(() => {
-      decorate(Parcels, 'open', { value: () => undefined });
-    }).toThrow(InvalidDecoratorTargetError);
-    expect(() => {
-      decorate(Parcels.prototype, 'open', { get: () => () => undefined });
-    }).toThrow('@Track("Opened") is on `open`, which is not a method of an instance');
   });
 });

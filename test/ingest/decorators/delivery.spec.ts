@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
 import { Body, Controller, Post } from '@nestjs/common';
-import { Track } from '../../src/index.js';
-import { Receiver } from '../support/receiver.js';
-import { TrackingApps } from './support/tracking-app.js';
+import { Track } from '../../../src/index.js';
+import { Receiver } from '../../support/receiver.js';
+import { DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 @Controller()
 class OrdersController {

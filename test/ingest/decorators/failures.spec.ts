@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { AnalyticsService, Group, Track } from '../../src/index.js';
-import { describeRedis } from '../support/describe-backend.js';
-import { RedisServer } from '../support/redis-server.js';
-import { type TrackingApp, TrackingApps } from './support/tracking-app.js';
+import { AnalyticsService, Group, Track } from '../../../src/index.js';
+import { describeRedis } from '../../support/describe-backend.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { type DecoratedApp, DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 const rejected = (): Promise<never> => Promise.reject(new Error('late secret'));
 
@@ -77,7 +77,7 @@ class Fragile implements OnModuleInit {
   }
 }
 
-const start = (): Promise<TrackingApp> => apps.start({ providers: [Fragile] });
+const start = (): Promise<DecoratedApp> => apps.start({ providers: [Fragile] });
 
 describe('what goes wrong in recording', () => {
   it.each([

@@ -8,10 +8,18 @@ import {
   Param,
   UseGuards,
 } from '@nestjs/common';
-import { Alias, type AnalyticsModuleOptions, Group, Identify, Track } from '../../src/index.js';
-import { type TrackingApp, TrackingApps } from './support/tracking-app.js';
+import {
+  Alias,
+  type AnalyticsModuleOptions,
+  defaultIdentity,
+  Group,
+  Identify,
+  type IdentityResolver,
+  Track,
+} from '../../../src/index.js';
+import { type DecoratedApp, DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 /** Puts the JSON of a header on the request as its user, as a guard of an application would. */
 @Injectable()
@@ -55,7 +63,7 @@ class AccountController {
   }
 }
 
-async function start(analytics: Partial<AnalyticsModuleOptions> = {}): Promise<TrackingApp> {
+async function start(analytics: Partial<AnalyticsModuleOptions> = {}): Promise<DecoratedApp> {
   return apps.start({ controllers: [AccountController], providers: [UserGuard], analytics });
 }
 
@@ -63,6 +71,8 @@ describe('who a message is about', () => {
   it.each([
     ['the id of its user', { 'x-user': '{"id":"u1","sub":"s1"}' }, { userId: 'u1' }],
     ['a number that is the id of its user', { 'x-user': '{"id":42}' }, { userId: '42' }],
+    ["the id of its user as passport's strategies name it", { 'x-user': '{"userId":7}' }, { userId: '7' }],
+    ['an id before a subject', { 'x-user': '{"id":"  ","sub":"s1","userId":"u1"}' }, { userId: 'u1' }],
     ['the subject of its token', { 'x-user': '{"sub":"s1"}' }, { userId: 's1' }],
     ['an anonymous id in a header', { 'x-anonymous-id': 'a1' }, { anonymousId: 'a1' }],
     ['a cookie', { cookie: 'theme=dark; ajs_anonymous_id=a%202' }, { anonymousId: 'a 2' }],
@@ -84,6 +94,34 @@ describe('who a message is about', () => {
     });
     await app.request('/', { headers: { 'x-user': '{"id":"u1"}', 'x-device': 'd1' } });
     expect(app.messages).toEqual([expect.objectContaining({ userId: 'http u1', anonymousId: 'd1' })]);
+  });
+
+  it.each<[string, IdentityResolver, object]>([
+    ['a user only', () => ({ userId: 'own' }), { userId: 'own', anonymousId: 'a1' }],
+    ['an anonymous id only', () => ({ anonymousId: 'own' }), { userId: 'u1', anonymousId: 'own' }],
+    ['a user that is not there', () => ({ userId: undefined }), { userId: undefined, anonymousId: 'a1' }],
+    ['no anonymous id', () => ({ anonymousId: null }), { userId: 'u1', anonymousId: undefined }],
+    [
+      'what it makes of the default',
+      (context) => ({ userId: `user ${defaultIdentity(context).userId}` }),
+      { userId: 'user u1', anonymousId: 'a1' },
+    ],
+  ])('is told by the option `identity` over the default: %s', async (_name, identity, expected) => {
+    const app = await start({ identity });
+    await app.request('/', { headers: { 'x-user': '{"id":"u1"}', cookie: 'ajs_anonymous_id=a1' } });
+    expect(app.messages).toEqual([expect.objectContaining(expected)]);
+  });
+
+  it('is nobody where `identity` returns nothing, or a promise', async () => {
+    for (const [identity, text] of [
+      [() => undefined, 'no `userId` and no `anonymousId`'],
+      [() => Promise.reject(new Error('late')), '`identity` to return an object, got a promise'],
+    ] as const) {
+      const app = await start(Object.assign<object, object>({}, { identity }));
+      await app.request('/', { headers: { 'x-user': '{"id":"u1"}', 'x-anonymous-id': 'a1' } });
+      expect(app.messages).toEqual([]);
+      expect(app.logs.about('AccountController')).toEqual([expect.stringContaining(text)]);
+    }
   });
 
   it('is the one that the decorator names, with nothing of the one who made the request', async () => {

@@ -27,10 +27,10 @@ import {
   SwaggerModule,
 } from '@nestjs/swagger';
 import { map, type Observable } from 'rxjs';
-import { AnalyticsService, Track } from '../../src/index.js';
-import { TrackingApps } from './support/tracking-app.js';
+import { AnalyticsService, Track } from '../../../src/index.js';
+import { DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 @Injectable()
 class RoleGuard implements CanActivate {

@@ -1,13 +1,22 @@
+import { PassThrough, Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { type CanActivate, Controller, Get, Injectable, Param, UseGuards } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  Get,
+  Injectable,
+  Param,
+  StreamableFile,
+  UseGuards,
+} from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { EMPTY, lastValueFrom, type Observable, of } from 'rxjs';
-import { AnalyticsService, type JsonObject, Track } from '../../src/index.js';
-import { type TrackingApp, TrackingApps } from './support/tracking-app.js';
+import { AnalyticsService, type JsonObject, Track } from '../../../src/index.js';
+import { type DecoratedApp, DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 @Injectable()
 class DeepService {
@@ -63,6 +72,26 @@ class ShopController {
     return this.deep.note('Noted', { locale: 'fr', page: { title: 'Shop' } });
   }
 
+  @Get('file')
+  @Track('Opened', { userId: 'u1' })
+  file(): StreamableFile {
+    return new StreamableFile(Readable.from(this.lines('File')));
+  }
+
+  @Get('zipped')
+  @Track('Opened', { userId: 'u1' })
+  zipped(): StreamableFile {
+    return new StreamableFile(Readable.from(this.lines('Zipped')).pipe(new PassThrough()));
+  }
+
+  /** Larger than what any stream buffers, so that it is made while it is sent. */
+  private async *lines(event: string): AsyncGenerator<string> {
+    for (let line = 0; line < 40; line++) {
+      yield 'x'.repeat(32_768);
+      await this.deep.note(`${event} ${line}`);
+    }
+  }
+
   @Get('guarded')
   @UseGuards(NotingGuard)
   @Track('Opened', { userId: 'u1' })
@@ -79,7 +108,7 @@ const HEADERS = {
   referer: 'https://shop.example/cart',
 };
 
-function contextOf(app: TrackingApp, event: string): JsonObject {
+function contextOf(app: DecoratedApp, event: string): JsonObject {
   const message = app.messages.find((one) => one.type === 'track' && one.event === event);
   if (message === undefined) throw new Error(`${event} was not recorded`);
   const { library, ...context } = message.context;
@@ -124,6 +153,16 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     expect(contextOf(app, 'Streamed')).toMatchObject({ ip: '127.0.0.1', userAgent: 'Firefox' });
   });
 
+  it.each(['file', 'zipped'])('a body that is made while it is sent keeps its request: %s', async (path) => {
+    const app = await apps.start({ ...SHOP, adapter });
+    const { body } = await app.request(`/${path}`, { headers: HEADERS });
+    expect(body).toHaveLength(40 * 32_768);
+    expect(app.events).toHaveLength(41);
+    for (const event of app.events) {
+      expect(contextOf(app, event)).toMatchObject({ userAgent: 'Firefox', page: { path: `/${path}` } });
+    }
+  });
+
   it('what a call gives wins over what the request tells', async () => {
     const app = await apps.start({ ...SHOP, adapter });
     await app.request('/explicit', { headers: HEADERS });
@@ -145,7 +184,7 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     expect(contextOf(app, 'Noted')).toMatchObject({ userAgent: 'Firefox', app: { name: 'shop' } });
   });
 
-  it('a stranger cannot fill a message with headers', async () => {
+  it('headers from outside cannot fill a message', async () => {
     const app = await apps.start({ ...SHOP, adapter });
     const long = 'x'.repeat(5_000);
     await app.request(`/decorated/Noted?${long}`, { headers: { 'user-agent': long, referer: long } });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { Group, Identify, Page, Screen, Track } from '../../src/index.js';
-import { TrackingApps } from './support/tracking-app.js';
+import { Group, Identify, Page, Screen, Track } from '../../../src/index.js';
+import { DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 interface Order {
   userId: string;
@@ -84,7 +84,7 @@ describe('the options of a decorator', () => {
     ]);
     expect(() => orders.create({ userId: 'u1', total: -1 })).toThrow('negative');
     expect(recorded().slice(2)).toEqual([
-      { event: 'Order Tried', properties: { error: {} } },
+      { event: 'Order Tried', properties: { error: { name: 'Error', message: 'negative' } } },
       { event: 'Order Failed', properties: { reason: 'negative' } },
     ]);
   });

@@ -8,7 +8,7 @@ import {
   Page,
   Screen,
   Track,
-} from '../../src/index.js';
+} from '../../../src/index.js';
 
 interface Order {
   id: string;
@@ -101,6 +101,22 @@ export class Orders {
   @Track('Order Completed')
   total = 1;
 
+  // @ts-expect-error -- an arrow function is a property
+  @Track('Order Completed')
+  arrow = (): number => 1;
+
+  // @ts-expect-error -- Nest constructs instances, so static methods are nobody's
+  @Track('Order Completed')
+  static all(): number {
+    return 1;
+  }
+
+  // @ts-expect-error -- an accessor is no method
+  @Track('Order Completed')
+  get count(): number {
+    return this.total;
+  }
+
   @Track('Order Completed')
   @Track('Order Tried', {
     on: 'settled',
@@ -135,3 +151,7 @@ export const OPTIONS: AnalyticsModuleOptions = {
   // @ts-expect-error -- not a schema
   events: { Anything: { type: 'object' } },
 };
+
+// @ts-expect-error -- a class is no method
+@Track('Order Completed')
+export class DecoratedClass {}

@@ -18,12 +18,12 @@ import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { type OnGatewayConnection, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { firstValueFrom, Observable, of } from 'rxjs';
 import { WebSocket } from 'undici';
-import { AnalyticsService, Track } from '../../src/index.js';
-import { freePort } from '../support/free-port.js';
+import { AnalyticsService, Track } from '../../../src/index.js';
+import { freePort } from '../../support/free-port.js';
 import { PlainGraphQLDriver } from './support/graphql-driver.js';
-import { type TrackingApp, TrackingApps } from './support/tracking-app.js';
+import { type DecoratedApp, DecoratedApps } from './support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 const JSON_BODY = { method: 'POST', headers: { 'content-type': 'application/json' } };
 
@@ -193,7 +193,7 @@ class ChatGateway implements OnGatewayConnection {
   }
 }
 
-async function connect(app: TrackingApp): Promise<WebSocket> {
+async function connect(app: DecoratedApp): Promise<WebSocket> {
   const socket = new WebSocket((await app.url('/')).replace('http', 'ws'), {
     headers: { 'x-anonymous-id': 'a1', 'user-agent': 'chat' },
   });

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
-import { messageIn } from '../support/received-message.js';
-import { Receiver } from '../support/receiver.js';
-import { webhooksTo } from '../support/stage.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { messageIn } from '../../support/received-message.js';
+import { Receiver } from '../../support/receiver.js';
+import { webhooksTo } from '../../support/stage.js';
 import { basic, PLATFORMS, TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import RudderAnalytics from '@rudderstack/rudder-sdk-node';
 import { Analytics } from '@segment/analytics-node';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
-import { messageIn, type ReceivedMessage } from '../support/received-message.js';
-import { Receiver } from '../support/receiver.js';
-import { webhooksTo } from '../support/stage.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
+import { Receiver } from '../../support/receiver.js';
+import { webhooksTo } from '../../support/stage.js';
 import { BATCHED, BEACON, PAGE_VIEW, type RecordedRequest } from './browser-requests.js';
 import { PLATFORMS, TrackingServer } from './tracking-server.js';
 

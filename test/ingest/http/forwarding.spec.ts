@@ -1,14 +1,14 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { isRefused } from '../../src/destinations/tracking-api/refused-messages.js';
-import type { AppOptions } from '../support/analytics-app.js';
-import { GuardedChild } from '../support/child-process.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
-import { freePort } from '../support/free-port.js';
-import { queuedMessages } from '../support/queued-messages.js';
-import { messageIn } from '../support/received-message.js';
-import type { Answer, ReceivedRequest, Receiver } from '../support/receiver.js';
-import { Stage } from '../support/stage.js';
-import { until } from '../support/until.js';
+import { isRefused } from '../../../src/forwarding/endpoint-destination.js';
+import type { AppOptions } from '../../support/analytics-app.js';
+import { GuardedChild } from '../../support/child-process.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { freePort } from '../../support/free-port.js';
+import { queuedMessages } from '../../support/queued-messages.js';
+import { messageIn } from '../../support/received-message.js';
+import type { Answer, ReceivedRequest, Receiver } from '../../support/receiver.js';
+import { Stage } from '../../support/stage.js';
+import { until } from '../../support/until.js';
 import { basic } from './tracking-server.js';
 
 const API = new URL('./children/tracking-api.ts', import.meta.url);

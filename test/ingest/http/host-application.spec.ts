@@ -1,5 +1,12 @@
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import {
+  Agent,
+  createServer,
+  request,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import {
   Body,
   type CanActivate,
@@ -11,6 +18,7 @@ import {
   Post,
   RequestMethod,
   UnprocessableEntityException,
+  UseGuards,
   VersioningType,
 } from '@nestjs/common';
 import { HttpAdapterHost, NestFactory } from '@nestjs/core';
@@ -18,15 +26,15 @@ import { Test } from '@nestjs/testing';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import { AnalyticsModule, UnsupportedAdapterError } from '../../src/index.js';
-import { mountTrackingDoor } from '../../src/sources/mount-tracking-door.js';
-import { TrackingDoor } from '../../src/sources/tracking-door.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
-import { LogLines } from '../support/log-lines.js';
-import { messageIn } from '../support/received-message.js';
-import type { Receiver } from '../support/receiver.js';
-import { Stage, webhooksTo } from '../support/stage.js';
-import { until } from '../support/until.js';
+import { HttpMount } from '../../../src/http/http-mount.js';
+import { AnalyticsModule, UnsupportedAdapterError } from '../../../src/index.js';
+import { TrackingApiHandler } from '../../../src/ingest/http/tracking-api.handler.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { LogLines } from '../../support/log-lines.js';
+import { messageIn } from '../../support/received-message.js';
+import type { Receiver } from '../../support/receiver.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
 import { basic, PLATFORMS, type ServerOptions, TrackingServer } from './tracking-server.js';
 
 const HEADERS = basic('wk_test');
@@ -51,9 +59,55 @@ class NobodyGuard implements CanActivate {
   }
 }
 
+@Controller({ version: '1' })
+class GroupsController {
+  @Post('group')
+  @UseGuards(NobodyGuard)
+  group(): string {
+    return 'own';
+  }
+
+  @Post(':kind')
+  any(): string {
+    return 'own';
+  }
+
+  @Get('group')
+  read(): string {
+    return 'own';
+  }
+
+  @Post('groups')
+  groups(): string {
+    return 'own';
+  }
+}
+
 class NothingPipe implements PipeTransform {
   transform(): never {
     throw new UnprocessableEntityException();
+  }
+}
+
+/** A server of the host's own, beside the one that Nest makes. */
+class OwnServer {
+  private readonly server: Server;
+
+  constructor(listener: RequestListener) {
+    this.server = createServer(listener);
+  }
+
+  async post(path: string): Promise<Response> {
+    if (!this.server.listening) await once(this.server.listen(0, '127.0.0.1'), 'listening');
+    const address = this.server.address();
+    if (typeof address !== 'object' || address === null) throw new Error('The server does not listen');
+    const url = `http://127.0.0.1:${address.port}${path}`;
+    return fetch(url, { method: 'POST', headers: HEADERS, body: JSON.stringify(TRACK) });
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await once(this.server.close(), 'close');
   }
 }
 
@@ -176,6 +230,30 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     await closed;
   });
 
+  it("says at start which of the host's own routes it hides, and `path` gives them back", async () => {
+    const hidden = await start({
+      host: { controllers: [GroupsController] },
+      configure: (app) => app.enableVersioning({ type: VersioningType.URI }),
+    });
+    const said = hidden.server.log.analytics.filter((line) => line.includes('is not reached'));
+    expect(said).toHaveLength(2);
+    expect(said[0]).toMatch(/answers POST \/v1\/group, .* own route POST \/v1\/group is not reached/);
+    expect(said[1]).toMatch(
+      /answers POST \/v1\/batch, .*\/v1\/m, .* own route POST \/v1\/:kind is not reached/,
+    );
+    expect(said[0]).toContain("`trackingApi: { path: '/events' }`");
+    expect(await hidden.server.post('/v1/group', {})).toMatchObject({ status: 401 });
+
+    const moved = await start({
+      host: { controllers: [GroupsController] },
+      configure: (app) => app.enableVersioning({ type: VersioningType.URI }),
+      analytics: { trackingApi: { path: '/events' } },
+    });
+    expect(moved.server.log.analytics.filter((line) => line.includes('is not reached'))).toEqual([]);
+    expect(await moved.server.post('/v1/group', {})).toMatchObject({ status: 403 });
+    expect(await moved.server.post('/events/v1/track', TRACK, HEADERS)).toMatchObject({ status: 200 });
+  });
+
   it('is not there unless it is asked for', async () => {
     const { server } = await start({ analytics: { trackingApi: false } });
     expect(await server.post('/v1/track', TRACK, HEADERS)).toMatchObject({ status: 404 });
@@ -232,9 +310,14 @@ describe('the tracking API', () => {
   const folders = new EmbeddedFolders();
   afterAll(() => folders.dispose());
 
-  it('comes before the parsers of an Express application that was made outside of Nest', async () => {
+  it('comes before all that an Express application has which was made outside of Nest', async () => {
     const express = new ExpressAdapter();
+    express.enableCors({ origin: 'https://admin.example', credentials: true });
     express.useBodyParser('json', false, { type: () => true });
+    express.use((_request: unknown, response: ServerResponse) => {
+      response.writeHead(403).end();
+    });
+    express.set('trust proxy', true);
     const receiver = await stage.receiver();
     const app = await stage.add(
       NestFactory.create(
@@ -251,10 +334,41 @@ describe('the tracking API', () => {
     await app.listen(0, '127.0.0.1');
     const answer = await fetch(new URL('/v1/t', await app.getUrl()), {
       method: 'POST',
-      headers: HEADERS,
+      headers: { ...HEADERS, origin: 'https://shop.example', 'x-forwarded-for': '203.0.113.9' },
       body: JSON.stringify(TRACK),
     });
     expect(answer.status).toBe(200);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect((await receiver.received(1)).map((request) => messageIn(request).context.ip)).toEqual([
+      '203.0.113.9',
+    ]);
+    const host = await fetch(new URL('/orders', await app.getUrl()));
+    expect(host.status).toBe(403);
+    expect(host.headers.get('access-control-allow-origin')).toBe('https://admin.example');
+
+    // What the application has of its own stays in its order.
+    const own = await stage.add(Promise.resolve(new OwnServer(express.getInstance())));
+    expect((await own.post('/v1/t')).status).toBe(403);
+  });
+
+  it('is served by a server that the host makes for its Express application', async () => {
+    const express = new ExpressAdapter();
+    const receiver = await stage.receiver();
+    const app = await stage.add(
+      NestFactory.create(
+        AnalyticsModule.forRoot({
+          writeKey: 'wk_test',
+          webhooks: webhooksTo(receiver),
+          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          trackingApi: true,
+        }),
+        express,
+        { logger: false },
+      ),
+    );
+    await app.init();
+    const own = await stage.add(Promise.resolve(new OwnServer(express.getInstance())));
+    expect((await own.post('/v1/t')).status).toBe(200);
     await receiver.received(1);
   });
 
@@ -276,9 +390,9 @@ describe('the tracking API', () => {
     }
     const host = new HttpAdapterHost();
     host.httpAdapter = new OtherAdapter();
-    const door = new TrackingDoor({ handle: () => Promise.reject(new Error('unused')) }, '', new LogLines());
-    expect(() => {
-      mountTrackingDoor(host, door);
-    }).toThrow(UnsupportedAdapterError);
+    const api = { handle: () => Promise.reject(new Error('unused')), close: () => undefined };
+    const log = new LogLines();
+    const handler = new TrackingApiHandler(api, '', log);
+    expect(() => new HttpMount(host, handler, log)).toThrow(UnsupportedAdapterError);
   });
 });

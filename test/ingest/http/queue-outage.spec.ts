@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
 import RudderAnalytics from '@rudderstack/rudder-sdk-node';
 import { Analytics } from '@segment/analytics-node';
-import { describeBackend } from '../support/describe-backend.js';
-import { ifServer } from '../support/if-server.js';
-import { eventsIn } from '../support/received-message.js';
-import type { Receiver } from '../support/receiver.js';
-import { Stage, webhooksTo } from '../support/stage.js';
-import { until } from '../support/until.js';
+import { describeBackend } from '../../support/describe-backend.js';
+import { ifServer } from '../../support/if-server.js';
+import { eventsIn } from '../../support/received-message.js';
+import type { Receiver } from '../../support/receiver.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
 import { basic, type ApiAnswer, type Platform, PLATFORMS, TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';

@@ -1,23 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
-import { RateLimiter } from '../../src/sources/rate-limiter.js';
+import { RateLimiter, type RequestSize } from '../../../src/ingest/http/rate-limiter.js';
 
-const NOW = 1_795_224_532_709;
+const NOW = 1_795_224;
+
+const messages = (count: number): RequestSize => ({ messages: count, bytes: count * 100 });
 
 describe('the rate limiter', () => {
   it('lets what a second allows come at once, and then as much as the time that passes', () => {
     const limiter = new RateLimiter(10);
     for (let n = 0; n < 10; n++) {
       expect(limiter.wait('web', NOW)).toBe(0);
-      limiter.count('web', 1, NOW);
+      limiter.count('web', messages(1), NOW);
     }
-    limiter.count('web', 1, NOW);
+    limiter.count('web', messages(1), NOW);
     expect(limiter.wait('web', NOW)).toBe(100);
     expect(limiter.wait('web', NOW + 100)).toBe(0);
   });
 
   it('takes a request whole that passes the limit, and has those after it wait until it is paid for', () => {
     const limiter = new RateLimiter(10);
-    limiter.count('web', 50, NOW);
+    limiter.count('web', messages(50), NOW);
     expect(limiter.wait('web', NOW)).toBe(4_000);
     expect(limiter.wait('web', NOW + 3_999)).toBe(1);
     expect(limiter.wait('web', NOW + 4_000)).toBe(0);
@@ -25,15 +27,27 @@ describe('the rate limiter', () => {
 
   it('counts each key apart, and saves up no more than a second', () => {
     const limiter = new RateLimiter(10);
-    limiter.count('web', 20, NOW);
+    limiter.count('web', messages(20), NOW);
     expect(limiter.wait('mobile', NOW)).toBe(0);
-    limiter.count('web', 11, NOW + 3_600_000);
+    limiter.count('web', messages(11), NOW + 3_600_000);
     expect(limiter.wait('web', NOW + 3_600_000)).toBe(100);
+  });
+
+  it('counts a request by its bytes where its messages are larger than 1 KB', () => {
+    const limiter = new RateLimiter(10);
+    limiter.count('web', { messages: 1, bytes: 30 * 1024 }, NOW);
+    expect(limiter.wait('web', NOW)).toBe(2_000);
+  });
+
+  it('lets a key send at once while the clock has just begun', () => {
+    const limiter = new RateLimiter(10);
+    limiter.count('web', messages(10), 5);
+    expect(limiter.wait('web', 5)).toBe(0);
   });
 
   it('limits nothing where there is no limit', () => {
     const limiter = new RateLimiter(Infinity);
-    limiter.count('web', 1_000_000, NOW);
+    limiter.count('web', messages(1_000_000), NOW);
     expect(limiter.wait('web', NOW)).toBe(0);
   });
 });

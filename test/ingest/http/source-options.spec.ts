@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { InvalidOptionsError } from '../../src/index.js';
-import { resolveOptions } from '../../src/options/resolve-options.js';
-import type { ResolvedOptions } from '../../src/options/resolved-options.js';
+import { InvalidOptionsError } from '../../../src/index.js';
+import { resolveOptions } from '../../../src/options/resolve-options.js';
+import type { ResolvedOptions } from '../../../src/options/resolved-options.js';
 
 const CONNECTION = 'redis://127.0.0.1:6379';
 

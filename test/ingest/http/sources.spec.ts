@@ -8,12 +8,12 @@ import {
   InvalidMessageError,
   InvalidOptionsError,
   UnknownSourceError,
-} from '../../src/index.js';
-import type { AppOptions } from '../support/analytics-app.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
-import { eventsIn } from '../support/received-message.js';
-import type { Receiver } from '../support/receiver.js';
-import { Stage, webhooksTo } from '../support/stage.js';
+} from '../../../src/index.js';
+import type { AppOptions } from '../../support/analytics-app.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { eventsIn } from '../../support/received-message.js';
+import type { Receiver } from '../../support/receiver.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
 
 const WEB = { name: 'web', writeKey: 'wk_web' };
 const MOBILE = { name: 'mobile', writeKey: 'wk_mobile' };
@@ -99,7 +99,9 @@ describe('sources', () => {
     });
     const starting = NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
     await expect(starting).rejects.toThrow(InvalidOptionsError);
-    await expect(starting).rejects.toThrow('`sourceNames`: expected names of sources (web), got "tv"');
+    await expect(starting).rejects.toThrow(
+      '`sourceNames`: expected an array of names of sources (web), got "tv"',
+    );
   });
 
   async function startShop<T>(

@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from '@jest/globals';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
-import { Stage, webhooksTo } from '../support/stage.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
 import { fuzzTrackingApi } from './tracking-api-fuzz.js';
 import { PLATFORMS, TrackingServer } from './tracking-server.js';
 

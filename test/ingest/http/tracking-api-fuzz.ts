@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
-import { messageIn } from '../support/received-message.js';
-import type { Receiver } from '../support/receiver.js';
-import { until } from '../support/until.js';
+import { messageIn } from '../../support/received-message.js';
+import type { Receiver } from '../../support/receiver.js';
+import { until } from '../../support/until.js';
 import { basic, type TrackingServer } from './tracking-server.js';
 
 const PATHS = ['/v1/batch', '/v1/import', '/v1/b', '/v1/track', '/v1/i', '/v1/p', '/v1/alias', '/v1/m'];

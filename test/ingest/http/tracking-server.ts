@@ -4,13 +4,10 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import {
-  AnalyticsModule,
-  type AnalyticsModuleExtras,
-  type AnalyticsModuleOptions,
-  AnalyticsService,
-} from '../../src/index.js';
-import { LogLines } from '../support/log-lines.js';
+import { AnalyticsModule, AnalyticsService } from '../../../src/index.js';
+import { type AppOptions, moduleOptions } from '../../support/analytics-app.js';
+import type { KeyPair } from '../../support/certificates.js';
+import { LogLines } from '../../support/log-lines.js';
 
 @Module({})
 class HostModule {}
@@ -20,7 +17,7 @@ export const PLATFORMS: readonly Platform[] = ['Express', 'Fastify'];
 
 export interface ServerOptions {
   platform: Platform;
-  analytics: AnalyticsModuleOptions & AnalyticsModuleExtras;
+  analytics: AppOptions;
   /** What the host has of its own. */
   host?: ModuleMetadata;
   nest?: NestApplicationOptions;
@@ -28,6 +25,8 @@ export interface ServerOptions {
   configure?: (app: INestApplication) => void;
   /** Options of Fastify, or settings of Express: the proxies that are trusted. */
   trustProxy?: boolean;
+  /** The certificate of a server that speaks TLS. @default plain HTTP */
+  https?: KeyPair;
 }
 
 export interface ApiAnswer {
@@ -45,17 +44,24 @@ export class TrackingServer {
   ) {}
 
   static async start(options: ServerOptions): Promise<TrackingServer> {
-    const { platform, analytics, host = {}, nest, configure, trustProxy = false } = options;
+    const { platform, analytics, host = {}, nest, configure, trustProxy = false, https } = options;
     const log = new LogLines();
     const module = {
       ...host,
       module: HostModule,
-      imports: [...(host.imports ?? []), AnalyticsModule.forRoot({ trackingApi: true, ...analytics })],
+      imports: [
+        ...(host.imports ?? []),
+        AnalyticsModule.forRoot(moduleOptions({ trackingApi: true, ...analytics })),
+      ],
     };
-    const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter({ trustProxy });
+    const adapter =
+      platform === 'Express'
+        ? new ExpressAdapter()
+        : new FastifyAdapter({ trustProxy, ...(https !== undefined && { https }) });
     const app = await NestFactory.create<INestApplication<Server>>(module, adapter, {
       logger: log,
       abortOnError: false,
+      ...(https !== undefined && { httpsOptions: https }),
       ...nest,
     });
     if (adapter instanceof ExpressAdapter) adapter.set('trust proxy', trustProxy);

@@ -8,10 +8,10 @@ import {
   type OnViolation,
   type StandardSchema,
   Track,
-} from '../../src/index.js';
-import { type TrackingApp, TrackingApps } from './support/tracking-app.js';
+} from '../../../src/index.js';
+import { type DecoratedApp, DecoratedApps } from '../decorators/support/decorated-app.js';
 
-const apps = TrackingApps.forThisFile();
+const apps = DecoratedApps.forThisFile();
 
 const OrderCompleted = z.object({
   total: z.number(),
@@ -42,7 +42,7 @@ class Orders {
   }
 }
 
-function start(onViolation?: OnViolation): Promise<TrackingApp> {
+function start(onViolation?: OnViolation): Promise<DecoratedApp> {
   return apps.start({
     providers: [Orders],
     analytics: {
@@ -52,7 +52,7 @@ function start(onViolation?: OnViolation): Promise<TrackingApp> {
   });
 }
 
-function track(app: TrackingApp, event: string, properties: object): string {
+function track(app: DecoratedApp, event: string, properties: object): string {
   return app.nest.get(AnalyticsService).track({ userId: 'u1', event, properties });
 }
 
@@ -111,7 +111,7 @@ describe('the schema of an event', () => {
   });
 });
 
-describe('the options of tracking', () => {
+describe('the options of decorators and schemas', () => {
   it('are checked at start, all of them', async () => {
     const wrong = {
       events: { Opened: { type: 'object' } },

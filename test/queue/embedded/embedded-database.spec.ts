@@ -1,16 +1,17 @@
 import { existsSync, watch } from 'node:fs';
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { createPostgresBackend, withBackend } from 'bullmq';
-import type { AnalyticsError } from '../../src/errors/analytics.error.js';
-import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
-import { GuardedChild } from '../support/child-process.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
+import type { AnalyticsError } from '../../../src/errors/analytics.error.js';
+import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
+import { GuardedChild } from '../../support/child-process.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
 
 const { Queue } = withBackend(createPostgresBackend);
 const OPEN_EMBEDDED = new URL('./children/open-embedded.ts', import.meta.url);
-const ADD_JOBS = new URL('./children/add-jobs.ts', import.meta.url);
+const WITHOUT_ADD_ON = new URL('./children/without-add-on.ts', import.meta.url);
+const ADD_JOBS = new URL('../children/add-jobs.ts', import.meta.url);
 
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
@@ -21,6 +22,7 @@ describe('the embedded database', () => {
     const first = await openEmbeddedDatabase({ dataDir });
     await new Queue('jobs', { connection: first }).add('job', { n: 1 }, { jobId: 'kept' });
     await first.end();
+    expect(await readFile(join(dataDir, '.gitignore'), 'utf8')).toBe('*\n');
 
     const second = await openEmbeddedDatabase({ dataDir });
     const job = await new Queue('jobs', { connection: second }).getJob('kept');
@@ -67,6 +69,16 @@ describe('the embedded database', () => {
     await (await openEmbeddedDatabase({ dataDir })).end();
   });
 
+  it('is refused with the name of the platform where its lock cannot be loaded, and all else is not', async () => {
+    const child = await GuardedChild.startScript(WITHOUT_ADD_ON, [await folders.fresh()]);
+    await child.waitFor(/^imported$/);
+    const { platform, arch } = process;
+    expect(await child.waitFor(/^EMBEDDED/)).toMatch(
+      new RegExp(`^EMBEDDED_QUEUE_PLATFORM .* not run on ${platform}-${arch}.*Redis or a PostgreSQL`),
+    );
+    await child.exited;
+  });
+
   it('is made anew when the first start was killed while it was being made', async () => {
     const dataDir = await folders.fresh();
     await mkdir(dataDir);
@@ -100,7 +112,7 @@ describe('the embedded database', () => {
     expect(existsSync(join(dataDir, 'postgres', 'precious'))).toBe(true);
   });
 
-  it('says what PostgreSQL said when it does not start, and gives the folder free', async () => {
+  it('says what PostgreSQL said when it does not start, and lets the folder go', async () => {
     const dataDir = await folders.copiedDataDir();
     const versionFile = join(dataDir, 'postgres', 'PG_VERSION');
     await chmod(versionFile, 0o600);
@@ -168,5 +180,5 @@ describe('the embedded database', () => {
     expect(acknowledged.filter((line) => !kept.has(line))).toEqual([]);
     expect(acknowledged.length).toBeGreaterThanOrEqual(135);
     await pool.end();
-  });
+  }, 90_000);
 });

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { MissingPackageError } from '../../src/errors/missing-package.error.js';
+import { MissingPackageError } from '../../../src/errors/setup.errors.js';
 
 /** What Node itself says when a package is not there, which is not what a test runner's loader says. */
 async function importError(name: string): Promise<Error> {

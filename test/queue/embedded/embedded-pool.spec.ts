@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createPostgresBackend, type PgPool, withBackend } from 'bullmq';
-import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
+import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
 
 const { Queue, Worker } = withBackend(createPostgresBackend);
 
@@ -106,6 +106,25 @@ describe('the pool over the embedded database', () => {
       .catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: '22P05' });
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/secret-value|SELECT/);
+  });
+
+  it('has the fields of PostgreSQL in its errors', async () => {
+    await pool.query('ALTER TABLE note ADD CONSTRAINT short CHECK (length(text) < 5)');
+    await expect(pool.query('INSERT INTO note VALUES ($1)', ['too long'])).rejects.toMatchObject({
+      code: '23514',
+      severity: 'ERROR',
+      table: 'note',
+      constraint: 'short',
+      message: expect.stringContaining('violates check constraint'),
+    });
+  });
+
+  it('leaves the event loop to others while the database works', async () => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    await pool.query('SELECT count(*) FROM generate_series(1, 1000000)');
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(10);
   });
 
   it('answers what was asked before its end, and refuses what comes after in the words that BullMQ knows', async () => {

@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import type { PgPool } from 'bullmq';
-import { dropTemplateDatabases, migrate } from '../../src/queue/embedded/database-schema.js';
-import { readTemplate } from '../../src/queue/embedded/database-template.js';
-import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
-import { createPGlite, MEMORY_DIR } from '../../src/queue/embedded/pglite-factory.js';
-import { PGlitePool } from '../../src/queue/embedded/pglite-pool.js';
-import { PGliteSession } from '../../src/queue/embedded/pglite-session.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { dropTemplateDatabases, migrate } from '../../../src/queue/embedded/database-schema.js';
+import { readTemplate } from '../../../src/queue/embedded/database-template.js';
+import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
+import { PGliteEngine } from '../../../src/queue/embedded/pglite-engine.js';
+import { MEMORY_DIR } from '../../../src/queue/embedded/pglite-factory.js';
+import { PGlitePool } from '../../../src/queue/embedded/pglite-pool.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
 
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
@@ -32,8 +32,8 @@ describe('the template of the embedded database', () => {
 
   it('makes the same database as initdb and the migrations do', async () => {
     const fromTemplate = await openEmbeddedDatabase({ dataDir: await folders.fresh() });
-    const session = new PGliteSession(await createPGlite(MEMORY_DIR));
-    const made = new PGlitePool(session, { afterStatement: () => undefined, close: () => session.close() });
+    const engine = await PGliteEngine.open({ path: MEMORY_DIR, durability: 'process' });
+    const made = new PGlitePool(engine, { afterStatement: () => undefined, close: () => engine.close() });
     await migrate(made);
     await dropTemplateDatabases(made);
 

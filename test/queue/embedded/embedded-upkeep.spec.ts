@@ -2,8 +2,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { createPostgresBackend, withBackend } from 'bullmq';
-import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
 
 const { Queue, Worker } = withBackend(createPostgresBackend);
 const JOBS = 20_000;

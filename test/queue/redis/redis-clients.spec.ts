@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { openRedisClients, type RedisClients } from '../../src/queue/redis-clients.js';
-import { describeRedis } from '../support/describe-backend.js';
-import { RedisServer } from '../support/redis-server.js';
+import { openRedisClients, type RedisClients } from '../../../src/queue/redis/redis-clients.js';
+import { describeRedis } from '../../support/describe-backend.js';
+import { RedisServer } from '../../support/redis-server.js';
 
 describeRedis('a client of Redis', () => {
   let server: RedisServer;
@@ -9,7 +9,7 @@ describeRedis('a client of Redis', () => {
 
   beforeAll(async () => {
     server = await RedisServer.create();
-    clients = await openRedisClients(server.url());
+    clients = await openRedisClients(server.url(), { onDown: () => undefined, onUp: () => undefined });
   });
 
   afterAll(async () => {

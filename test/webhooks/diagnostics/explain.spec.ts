@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { HmacKey } from '../../src/destinations/webhooks/hmac-key.js';
-import { sharedKey, signature } from '../../src/destinations/webhooks/webhook-signature.js';
-import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
+import { HmacKey } from '../../../src/webhooks/request/hmac-key.js';
+import { sharedKey, signature } from '../../../src/webhooks/request/webhook-signature.js';
+import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
 import {
   WebhooksDestination,
   type WebhooksDestinationOptions,
-} from '../../src/destinations/webhooks/webhooks-destination.js';
-import { deliverOne } from '../support/deliver-one.js';
-import { Receiver } from '../support/receiver.js';
+} from '../../../src/webhooks/webhooks-destination.js';
+import { deliverOne } from '../../support/deliver-one.js';
+import { Receiver } from '../../support/receiver.js';
 
 const MESSAGE = {
   messageId: `m-1 'quoted' "twice" $HOME`,
@@ -121,6 +121,14 @@ describe('explaining a message', () => {
     expect(explained?.headers[0]).toEqual(['host', host]);
   });
 
+  it('gives a curl line that reads no file, whatever the body begins with', () => {
+    const [explained] = destination(['https://hooks.example.com/']).explain({
+      ...MESSAGE,
+      body: '@/etc/hosts',
+    });
+    expect(valuesOf(argumentsOf(explained?.curl ?? ''), '--data-raw')).toEqual(['@/etc/hosts']);
+  });
+
   it('gives a curl line of which a shell makes exactly this request', () => {
     const url = `https://hooks.example.com/it's?a[]={b}&$HOME`;
     const [explained] = destination([url]).explain(MESSAGE);
@@ -130,7 +138,7 @@ describe('explaining a message', () => {
     expect(globoff).toBe('--globoff');
     expect(words.at(-1)).toBe(explained?.url);
     expect(valuesOf(words, '--request')).toEqual(['POST']);
-    expect(valuesOf(words, '--data-binary')).toEqual([MESSAGE.body]);
+    expect(valuesOf(words, '--data-raw')).toEqual([MESSAGE.body]);
     // Host and Content-Length are left to curl, and what it would add by itself is taken out.
     const sent = explained?.headers.slice(1, -1) ?? [];
     expect(valuesOf(words, '--header')).toEqual([

@@ -1,17 +1,17 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { HmacKey } from '../../src/destinations/webhooks/hmac-key.js';
-import type { DeliveryResult } from '../../src/destinations/destination.js';
-import { WebhookClient, type WebhookClientOptions } from '../../src/destinations/webhooks/webhook-client.js';
-import { hashUrl } from '../../src/destinations/webhooks/webhook-url.js';
+import { HmacKey } from '../../../src/webhooks/request/hmac-key.js';
+import type { DeliveryResult } from '../../../src/destinations/destination.js';
+import { WebhookClient, type WebhookClientOptions } from '../../../src/webhooks/http/webhook-client.js';
+import { hashUrl } from '../../../src/webhooks/request/webhook-url.js';
 import {
   WebhooksDestination,
   type WebhooksDestinationOptions,
-} from '../../src/destinations/webhooks/webhooks-destination.js';
-import { AnalyticsClosedError, verifySignature, verifyStandardWebhook } from '../../src/index.js';
-import { deliverOne } from '../support/deliver-one.js';
-import { createCertificates, type Certificates } from '../support/certificates.js';
-import { Receiver, type ReceiverOptions } from '../support/receiver.js';
-import { messageIn } from '../support/received-message.js';
+} from '../../../src/webhooks/webhooks-destination.js';
+import { AnalyticsClosedError, verifySignature, verifyStandardWebhook } from '../../../src/index.js';
+import { deliverOne } from '../../support/deliver-one.js';
+import { createCertificates, type Certificates } from '../../support/certificates.js';
+import { Receiver, type ReceiverOptions } from '../../support/receiver.js';
+import { messageIn } from '../../support/received-message.js';
 
 const STANDARD_KEY = Buffer.alloc(32, 7);
 

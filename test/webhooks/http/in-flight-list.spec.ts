@@ -1,4 +1,4 @@
-import { type InFlight, InFlightList } from '../../src/destinations/webhooks/in-flight-list.js';
+import { type InFlight, InFlightList } from '../../../src/webhooks/http/in-flight-list.js';
 
 interface Item extends InFlight {
   name: string;

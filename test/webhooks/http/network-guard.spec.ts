@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LookupAddress } from 'node:dns';
-import { urlProblems } from '../../src/destinations/webhooks/webhook-url.js';
-import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
-import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
-import { postWebhook } from '../support/post-webhook.js';
-import { Receiver } from '../support/receiver.js';
+import { urlProblems } from '../../../src/webhooks/request/webhook-url.js';
+import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
+import { webhookErrorCode } from '../../../src/webhooks/http/webhook-error-code.js';
+import { postWebhook } from '../../support/post-webhook.js';
+import { Receiver } from '../../support/receiver.js';
 
 /** A client whose names resolve to one list of addresses after the other, the last for all that follow. */
 function clientResolving(answers: LookupAddress[][], allowPrivateNetwork: boolean): WebhookClient {
@@ -47,6 +47,8 @@ const PRIVATE_HOSTS = {
     '[3fff::1]'],
   'multicast or reserved': ['224.0.0.1', '240.0.0.1', '255.255.255.255', '4294967295', '0xffffffff', '192.0.0.1', '[ff02::1]',
     '[100::1]', '[5f00::1]'],
+  'of a cloud platform': ['168.63.129.16', '2822734096', '0xa83f8110', '[::ffff:168.63.129.16]', '[64:ff9b::a83f:8110]',
+    '[2002:a83f:8110::]'],
   'an IPv6 form of a private IPv4 address': ['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::FFFF:10.0.0.1]', '[::127.0.0.1]',
     '[::ffff:0:127.0.0.1]', '[64:ff9b::127.0.0.1]', '[64:ff9b::a00:1]', '[64:ff9b:1::1]', '[2002:7f00:1::]',
     '[2002:c0a8:1::1]', '[2001:0:7f00:1::1]'],

@@ -1,15 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
-import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
-import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
-import type {
-  WebhookRequest,
-  WebhookResponse,
-} from '../../src/destinations/webhooks/webhook-request.types.js';
-import { postWebhook } from '../support/post-webhook.js';
-import { Receiver, type Answer, type ReceiverOptions } from '../support/receiver.js';
+import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
+import { webhookErrorCode } from '../../../src/webhooks/http/webhook-error-code.js';
+import type { WebhookRequest } from '../../../src/webhooks/http/webhook-request.js';
+import type { WebhookResponse } from '../../../src/webhooks/http/webhook-response.js';
+import { postWebhook } from '../../support/post-webhook.js';
+import { Receiver, type Answer, type ReceiverOptions } from '../../support/receiver.js';
 
 /** What a response came to, in one word. */
 function result(response: WebhookResponse | undefined): number | string {
@@ -21,6 +20,20 @@ function result(response: WebhookResponse | undefined): number | string {
 function bodyOf(response: WebhookResponse | undefined): Buffer {
   if (response?.error !== undefined || response === undefined) throw new Error('There was no response.');
   return response.body;
+}
+
+/** A receiver in a thread of its own, which says when a request has come and answers it after a while. */
+async function receiveInWorker(delay: number): Promise<{ port: number; worker: Worker }> {
+  const program = `
+    const { parentPort } = require('node:worker_threads');
+    const server = require('node:http').createServer((request, response) => {
+      parentPort.postMessage('request');
+      setTimeout(() => response.end('late'), ${delay});
+    });
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
+  const worker = new Worker(program, { eval: true });
+  const port = await new Promise<number>((resolve) => worker.once('message', resolve));
+  return { port, worker };
 }
 
 describe('a webhook client', () => {
@@ -147,6 +160,16 @@ describe('a webhook client', () => {
         post(receiver.url(), { timeout: 250 }, busy),
       ]);
       expect([first, second].map(result)).toEqual(['TIMEOUT', 200]);
+    });
+
+    it('and takes no stall of the process for a slow receiver', async () => {
+      const { port, worker } = await receiveInWorker(100);
+      closing.push(() => worker.terminate());
+      const posted = post(`http://127.0.0.1:${port}/`, { timeout: 300 });
+      await once(worker, 'message');
+      const end = performance.now() + 700;
+      while (performance.now() < end);
+      expect(result(await posted)).toBe(200);
     });
 
     it('and frees the connection for the next request', async () => {

@@ -3,13 +3,14 @@ import { transformFileSync } from '@swc/core';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
-import { WebhookClient } from '../../src/destinations/webhooks/webhook-client.js';
-import { webhookErrorCode } from '../../src/destinations/webhooks/webhook-error-code.js';
-import { postWebhook } from '../support/post-webhook.js';
-import { createCertificates, type Certificates } from '../support/certificates.js';
-import { Receiver, type ReceiverOptions } from '../support/receiver.js';
+import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
+import { webhookErrorCode } from '../../../src/webhooks/http/webhook-error-code.js';
+import { postWebhook } from '../../support/post-webhook.js';
+import { createCertificates, type Certificates } from '../../support/certificates.js';
+import { Receiver, type ReceiverOptions } from '../../support/receiver.js';
 
 const BAD = [
   ['selfSigned', 'TLS_SELF_SIGNED'],
@@ -20,7 +21,7 @@ const BAD = [
 
 /** A program that posts to the URL in its argument and prints what came of it. */
 const PROGRAM = `
-import { WebhookClient } from './destinations/webhooks/webhook-client.js';
+import { WebhookClient } from './webhooks/http/webhook-client.js';
 const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
 const [, , url] = process.argv;
 const { origin, pathname: path } = new URL(url);
@@ -88,6 +89,26 @@ describe('over TLS', () => {
     expect(names).toEqual(['localhost', 'http/1.1']);
   });
 
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'resumes the session of a socket that was closed (%s)',
+    async (version) => {
+      const resumed: boolean[] = [];
+      const receiver = await Receiver.start({
+        tls: { ...certificates.good, minVersion: version, maxVersion: version },
+        answer: () => (response, socket) => {
+          resumed.push(socket instanceof TLSSocket && socket.isSessionReused());
+          response.writeHead(200, { connection: 'close' }).end();
+        },
+      });
+      closing.push(() => receiver.close());
+      const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true, ca: certificates.ca });
+      closing.push(() => client.close());
+      for (let n = 0; n < 4; n++) await postWebhook(client, receiver.url());
+      expect(receiver.connections).toBe(4);
+      expect(resumed).toEqual([false, true, true, true]);
+    },
+  );
+
   it('reports a receiver without a common TLS version, or without TLS, as TLS_FAILED', async () => {
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
     const outdated = await receive({ ...certificates.good, ...old });
@@ -127,12 +148,12 @@ function compile(): string {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   writeFileSync(join(folder, 'program.js'), PROGRAM);
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
-  for (const room of ['errors', 'time', 'destinations/webhooks']) {
-    mkdirSync(join(folder, room), { recursive: true });
-    for (const file of readdirSync(join('src', room))) {
-      const { code } = transformFileSync(join('src', room, file), { swcrc: true });
-      writeFileSync(join(folder, room, file.replace(/\.ts$/, '.js')), code);
-    }
+  for (const file of readdirSync('src', { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.ts') || file.endsWith('.d.ts')) continue;
+    const { code } = transformFileSync(join('src', file), { swcrc: true });
+    const compiled = join(folder, file.replace(/\.ts$/, '.js'));
+    mkdirSync(dirname(compiled), { recursive: true });
+    writeFileSync(compiled, code);
   }
   return folder;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { WebhookHeaders } from '../../src/destinations/webhooks/webhook-headers.js';
+import { WebhookHeaders } from '../../../src/webhooks/request/webhook-headers.js';
 
 const BODY = Buffer.from('{"cool":true}');
 
@@ -13,6 +13,10 @@ describe('the headers of a request', () => {
       ...['webhook-id', 'm-1'],
       ...['X-Signature', '5099cab379b3be52908387457007040cc934ef86'],
     ]);
+  });
+
+  it('name the message without a full stop, which would separate what is signed', () => {
+    expect(new WebhookHeaders({}, undefined).for('a.b~c.~2E', BODY)).toContain('a~2Eb~7Ec~2E~7E2E');
   });
 
   it('hold no signature without a shared secret', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { hashUrl, urlProblems } from '../../src/destinations/webhooks/webhook-url.js';
+import { hashUrl, urlProblems } from '../../../src/webhooks/request/webhook-url.js';
 
 const PUBLIC_ONLY = { allowPrivateNetwork: false };
 const url = (index: number): string => `https://hooks.example.com/${index}`;
@@ -38,13 +38,24 @@ describe('the rules for URLs', () => {
     'http://127.0.0.1/', 'http://2130706433/', 'http://0x7f.1/', 'http://0177.0.0.1/', 'http://127.1/',
     'http://１２７.0.0.1/', 'http://10.0.0.1./', 'http://[::1]/', 'http://[::ffff:10.0.0.1]/',
     'https://169.254.169.254/latest', 'http://[fd00::1]/', 'http://0/',
+    'http://localhost/', 'https://LOCALHOST:3000/x', 'http://localhost./', 'http://hooks.localhost/',
   ])('refuse the private address in %s, unless private networks are allowed', (value) => {
     expect(urlProblems([value], PUBLIC_ONLY)).toMatchObject([{ path: 'urls[0]' }]);
     expect(urlProblems([value], { allowPrivateNetwork: true })).toEqual([]);
   }); // prettier-ignore
 
-  it('accept a literal public address', () => {
-    expect(urlProblems(['http://8.8.8.8/', 'http://[2606:4700::1111]/'], PUBLIC_ONLY)).toEqual([]);
+  it('accept a literal public address, and a name that only looks like one of this machine', () => {
+    expect(
+      urlProblems(
+        [
+          'http://8.8.8.8/',
+          'http://notlocalhost/',
+          'https://localhost.example.com/',
+          'http://[2606:4700::1111]/',
+        ],
+        PUBLIC_ONLY,
+      ),
+    ).toEqual([]);
   });
 
   it('are reported without the URL', () => {

@@ -5,13 +5,20 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
-import { AnalyticsModule, type AnalyticsMessage, type AnalyticsModuleOptions } from '../../../src/index.js';
-import { RedisServer } from '../../support/redis-server.js';
+import {
+  AnalyticsModule,
+  type AnalyticsMessage,
+  type AnalyticsModuleOptions,
+} from '../../../../src/index.js';
+import { type AppOptions, moduleOptions } from '../../../support/analytics-app.js';
+import { RedisServer } from '../../../support/redis-server.js';
 import { Logs } from './logs.js';
 
 export interface StartOptions extends ModuleMetadata {
   /** Options of the module, on top of those of the test. */
-  analytics?: Partial<AnalyticsModuleOptions>;
+  analytics?: AppOptions;
+  /** Serves the tracking API as well. */
+  trackingApi?: boolean;
   /** Leaves the module out. */
   withoutAnalytics?: boolean;
   /** @default 'express' */
@@ -23,7 +30,7 @@ export interface StartOptions extends ModuleMetadata {
 }
 
 /** A real application with the module, and what it records. */
-export class TrackingApp {
+export class DecoratedApp {
   constructor(
     readonly nest: INestApplication,
     /** Every message, as `beforeSend` sees it. */
@@ -59,13 +66,13 @@ export class TrackingApp {
 }
 
 /** Applications of one test file, on a queue of its own. They are closed after each test. */
-export class TrackingApps {
+export class DecoratedApps {
   private readonly running: INestApplication[] = [];
   private server: RedisServer | undefined;
 
   /** Called once in a test file, outside of its tests. */
-  static forThisFile(): TrackingApps {
-    const apps = new TrackingApps();
+  static forThisFile(): DecoratedApps {
+    const apps = new DecoratedApps();
     beforeAll(async () => {
       if (RedisServer.installed) apps.server = await RedisServer.create();
     });
@@ -86,24 +93,27 @@ export class TrackingApps {
 
   async start({
     analytics,
+    trackingApi = false,
     withoutAnalytics = false,
     adapter = 'express',
     override = (builder) => builder,
     configure,
     ...metadata
-  }: StartOptions): Promise<TrackingApp> {
+  }: StartOptions): Promise<DecoratedApp> {
     const messages: AnalyticsMessage[] = [];
     const recordings = new EventEmitter();
-    const module = AnalyticsModule.forRoot({
-      writeKey: 'wk_test',
-      connection: this.connection,
-      beforeSend: (message) => {
-        messages.push(message);
-        recordings.emit('message');
-        return message;
-      },
-      ...analytics,
-    });
+    const module = AnalyticsModule.forRoot(
+      moduleOptions({
+        trackingApi,
+        connection: this.connection,
+        beforeSend: (message) => {
+          messages.push(message);
+          recordings.emit('message');
+          return message;
+        },
+        ...analytics,
+      }),
+    );
     const imports = [...(withoutAnalytics ? [] : [module]), ...(metadata.imports ?? [])];
     const logs = new Logs();
     const builder = Test.createTestingModule({ ...metadata, imports }).setLogger(logs);
@@ -112,7 +122,7 @@ export class TrackingApps {
     this.running.push(nest);
     await configure?.(nest);
     await nest.listen(0, '127.0.0.1');
-    return new TrackingApp(nest, messages, logs, recordings);
+    return new DecoratedApp(nest, messages, logs, recordings);
   }
 
   private async close(): Promise<void> {

@@ -2,7 +2,7 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import { AnalyticsModule } from '../../../src/index.js';
+import { AnalyticsModule } from '../../../../src/index.js';
 
 const [port = '', dataDir = '', writeKey = '', url = ''] = process.argv.slice(2);
 const app = await NestFactory.create(

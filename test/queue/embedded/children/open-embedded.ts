@@ -1,5 +1,5 @@
 /** Opens an embedded database, says so, and holds it until it is killed. */
-import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
+import { openEmbeddedDatabase } from '../../../../src/queue/embedded/embedded-database.js';
 
 const [dataDir = ''] = process.argv.slice(2);
 await openEmbeddedDatabase({ dataDir });

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import { Body, Controller, HttpException, HttpStatus, Post } from '@nestjs/common';
+import { AnalyticsService } from 'nestjs-analytics';
+import { Catalogue } from './catalogue.js';
+import { CurrentVisitor } from './current-visitor.decorator.js';
+import type { Order } from './orders.js';
+import { RequiredTextPipe } from './required-text.pipe.js';
+import { ShopDatabase } from './shop-database.js';
+import { Visitor } from './visitor.js';
+
+@Controller('payments')
+export class PaymentsController {
+  constructor(
+    private readonly analytics: AnalyticsService,
+    private readonly catalogue: Catalogue,
+    private readonly database: ShopDatabase,
+  ) {}
+
+  /** Pays an order in a transaction. The event is part of it: if the payment fails, neither is there. */
+  @Post()
+  async pay(
+    @CurrentVisitor() visitor: Visitor,
+    @Body('product', RequiredTextPipe) slug: string,
+    @Body('fails') fails: unknown,
+  ): Promise<Order> {
+    const { price } = this.catalogue.find(slug);
+    const order: Order = { orderId: randomUUID(), product: slug, revenue: price, currency: 'EUR' };
+    await this.database.transaction(async (tx) => {
+      await tx.query('INSERT INTO paid_orders VALUES ($1, $2, $3)', [order.orderId, visitor.id, slug]);
+      await this.analytics.within(tx).track({
+        anonymousId: visitor.id,
+        userId: visitor.customer?.id,
+        event: 'Order Completed',
+        properties: order,
+      });
+      if (fails === true) {
+        throw new HttpException('The payment failed, and nothing is sent.', HttpStatus.PAYMENT_REQUIRED);
+      }
+    });
+    return order;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Builds the package twice, as ES modules and as CommonJS, and then the sample application on top of it. With
+ * `--if-changed` it does nothing when the last build was made from the same files.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { buildSync } from 'esbuild';
+
+const ROOT = join(import.meta.dirname, '..');
+/** What the last complete build was made from. */
+const BUILT_FROM = join(ROOT, 'dist/.built-from');
+const SOURCES = [
+  'src',
+  'sample-app/src',
+  'sample-app/tsconfig.json',
+  'scripts/build.mjs',
+  'package.json',
+  'package-lock.json',
+  'package-root.cjs',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'tsconfig.cjs.json',
+];
+
+/** TypeScript hides the `require` of a dynamic import in a function, where no bundler sees that it may fail. */
+const DEFERRED_REQUIRE = /Promise\.resolve\(\)\.then\(\(\) => (__importStar\(require\(["'][^"']+["']\)\))\)/g;
+
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+function fingerprint() {
+  const hash = createHash('sha256').update(process.version);
+  for (const source of SOURCES) {
+    const path = join(ROOT, source);
+    const files = source.endsWith('src') ? filesIn(path) : [path];
+    for (const file of files) hash.update(file).update(readFileSync(file));
+  }
+  return hash.digest('hex');
+}
+
+function run(...argv) {
+  const { status } = spawnSync(process.execPath, argv, { cwd: ROOT, stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+function buildCommonJs() {
+  run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.cjs.json');
+  const folder = join(ROOT, 'dist/cjs');
+  writeFileSync(
+    join(folder, 'package.json'),
+    '{ "type": "commonjs", "sideEffects": ["**/testing/register-matchers.js"] }\n',
+  );
+  for (const file of filesIn(folder).filter((name) => name.endsWith('.js'))) {
+    const code = readFileSync(file, 'utf8');
+    // The folder is a package of its own to Node, whose `imports` may not lead out of it.
+    const packageRoot = relative(dirname(file), join(ROOT, 'package-root.cjs'));
+    const changed = code
+      .replace(DEFERRED_REQUIRE, '$1')
+      .replace(/require\(["']#package-root["']\)/, `require('${packageRoot.replaceAll(sep, '/')}')`);
+    if (changed !== code) writeFileSync(file, changed);
+  }
+}
+
+/** The console's page, with everything that it needs in two files. */
+function buildConsole() {
+  const page = join(ROOT, 'src/console/page');
+  run('node_modules/typescript/bin/tsc', '-p', join(page, 'tsconfig.json'));
+  buildSync({
+    entryPoints: { page: join(page, 'main.tsx') },
+    outdir: join(ROOT, 'dist/esm/console'),
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+  });
+}
+
+const sources = fingerprint();
+const isBuilt = existsSync(BUILT_FROM) && readFileSync(BUILT_FROM, 'utf8') === sources;
+if (!isBuilt || !process.argv.includes('--if-changed')) {
+  for (const folder of ['dist', 'sample-app/dist'])
+    rmSync(join(ROOT, folder), { recursive: true, force: true });
+  run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');
+  buildCommonJs();
+  buildConsole();
+  run('dist/esm/queue/embedded/build-template.js');
+  run('node_modules/typescript/bin/tsc', '-p', 'sample-app/tsconfig.json');
+  writeFileSync(BUILT_FROM, sources);
+}

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { InvalidMessageError } from '../errors/message.errors.js';
+import { stringify } from '../messages/serialize.js';
+import { describeKind, isJsonObject } from '../messages/value-kind.js';
+import { TimeSlice } from '../shared/time-slice.js';
+
+/** A user and the new value of that user. */
+export type TraitEntry = readonly [userId: string, value: unknown];
+
+/** Users and their new values, in any form that the application has. */
+export type TraitEntries = Iterable<TraitEntry> | AsyncIterable<TraitEntry>;
+
+/** The value of a user, and the text that is compared. */
+export interface TraitValue {
+  value: unknown;
+  fingerprint: string;
+}
+
+/** Users handled in one go, each once. */
+export type EntryChunk = Map<string, TraitValue>;
+
+/** An id becomes a key in the store, and databases limit the length of keys. */
+const MAX_USER_ID_BYTES = 1_024;
+/** Characters that not every store can hold: NUL and lone surrogates. */
+export const UNSTORABLE = /\0|\p{Surrogate}/u;
+
+/** The fingerprint of every member of an audience. */
+const TRUE = 'true';
+/** Longest JSON that serves as its own fingerprint. For longer JSON, a hash of this length is stored. */
+const MAX_FINGERPRINT = 43;
+
+/** The entries of an audience: `true` for each of its members. */
+export async function* trueForEach(
+  members: Iterable<string> | AsyncIterable<string>,
+): AsyncGenerator<TraitEntry, void> {
+  for await (const userId of members) yield [userId, true];
+}
+
+/**
+ * Splits entries into chunks as they arrive. If a user appears twice, the first entry counts. Users without a
+ * value are left out. Timers and requests get their turn between slices, however many entries a chunk takes.
+ *
+ * @throws InvalidMessageError for an id or a value that cannot be sent
+ */
+export async function* entryChunks(entries: TraitEntries, size: number): AsyncGenerator<EntryChunk, void> {
+  const slice = new TimeSlice();
+  let chunk: EntryChunk = new Map();
+  for await (const entry of entries) {
+    if (slice.isOver) await slice.pause();
+    const [userId, value] = pairOf(entry);
+    checkUserId(userId);
+    const fingerprint = fingerprintOf(value);
+    if (fingerprint === undefined || chunk.has(userId)) continue;
+    chunk.set(userId, { value, fingerprint });
+    if (chunk.size < size) continue;
+    yield chunk;
+    chunk = new Map();
+  }
+  if (chunk.size > 0) yield chunk;
+}
+
+/**
+ * Checks a value to iterate over; untyped code may pass anything. A string is iterable too, but iterating
+ * over its letters is never meant.
+ *
+ * @throws InvalidMessageError
+ */
+export function checkIterable(field: string, value: unknown): void {
+  const iterable = typeof value === 'object' && value !== null ? value : {};
+  const isIterable = [Symbol.iterator, Symbol.asyncIterator].some(
+    (symbol) => typeof Reflect.get(iterable, symbol) === 'function',
+  );
+  if (isIterable) return;
+  throw new InvalidMessageError(
+    field,
+    `Expected \`${field}\` to be an iterable or an async iterable, got ${describeKind(value)}`,
+  );
+}
+
+/**
+ * Checks the id of a member; untyped code may pass anything.
+ *
+ * @throws InvalidMessageError
+ */
+export function checkUserId(userId: unknown): asserts userId is string {
+  if (typeof userId !== 'string' || userId === '') {
+    throw new InvalidMessageError(
+      'userId',
+      `Expected \`userId\` to be a non-empty string, got ${describeKind(userId)}`,
+    );
+  }
+  if (!isStorable(userId)) {
+    throw new InvalidMessageError(
+      'userId',
+      `Expected \`userId\` of a member to be at most ${MAX_USER_ID_BYTES} bytes of text, without NUL or lone surrogates`,
+    );
+  }
+}
+
+/** Whether a user with this id can be a member of an audience. */
+export function isStorable(userId: string): boolean {
+  return !UNSTORABLE.test(userId) && Buffer.byteLength(userId) <= MAX_USER_ID_BYTES;
+}
+
+/**
+ * A short text that is the same for equal values, even if objects have their keys in another order.
+ * `undefined` for a value that means none: `null`, and anything that JSON leaves out.
+ *
+ * @throws InvalidMessageError for what JSON cannot hold
+ */
+export function fingerprintOf(value: unknown): string | undefined {
+  if (value === true) return TRUE;
+  const plain: unknown = JSON.parse(stringify({ value }));
+  const json = JSON.stringify(isJsonObject(plain) ? plain.value : undefined, sortKeys) as string | undefined;
+  if (json === undefined || json === 'null') return undefined;
+  return json.length <= MAX_FINGERPRINT ? json : createHash('sha256').update(json).digest('base64url');
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function pairOf(entry: unknown): readonly unknown[] {
+  if (Array.isArray(entry)) return entry;
+  throw new InvalidMessageError(
+    'entries',
+    `Expected each of \`entries\` to be a pair of a user id and a value, got ${describeKind(entry)}`,
+  );
+}

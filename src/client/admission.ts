@@ -1,0 +1,38 @@
+import type { RefusalKind } from '../shared/telemetry.js';
+import type { SourceConnection } from './router.js';
+
+/** Why a message is not delivered. */
+export interface Refusal {
+  kind: RefusalKind;
+  /** In words. */
+  reason: string;
+}
+
+/** Decides whether a connection takes a message now. It is asked for every message, so it must be cheap. */
+export interface Admission {
+  /** The reason why it takes none; `undefined` if it does. */
+  refusal(connection: SourceConnection): string | undefined;
+  /** Called when a message was not refused and is on its way to the queue. */
+  admitted?(connection: SourceConnection): void;
+}
+
+/**
+ * Returns the connections that take a message now, and calls `onRefused` for each of the others. If all of
+ * them refuse it, returns the first reason.
+ */
+export function admit(
+  connections: readonly SourceConnection[],
+  admission: Admission,
+  onRefused: (reason: string) => void,
+): readonly SourceConnection[] | string {
+  let refused: Map<SourceConnection, string> | undefined;
+  for (const connection of connections) {
+    const refusal = admission.refusal(connection);
+    if (refusal !== undefined) (refused ??= new Map<SourceConnection, string>()).set(connection, refusal);
+  }
+  if (refused === undefined) return connections;
+  const [first = ''] = refused.values();
+  if (refused.size === connections.length) return first;
+  for (const refusal of refused.values()) onRefused(refusal);
+  return connections.filter((connection) => !refused.has(connection));
+}

@@ -1,0 +1,53 @@
+import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
+import type { MessageCore } from './client-core.js';
+import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts } from './client-core.types.js';
+import type { MessageFactoryOptions } from './message-factory.js';
+import type { MessageFilterOptions } from './message-filter.js';
+import type { MessageStore } from './message-store.js';
+
+export interface AnalyticsClientOptions
+  extends ClientCoreOptions, MessageFactoryOptions, MessageFilterOptions {
+  /** Inspects the fields of a call after they were checked. */
+  onCall?: ((type: MessageType, params: object) => void) | undefined;
+  /** Called for every deletion that was taken, once per source. */
+  onDeletion?: (userId: string, source: string) => void;
+}
+
+/** Reports what a call cannot report by throwing. */
+export interface ClientObserver extends Omit<ClientCoreObserver, 'onRefused'> {
+  /** A message that was taken, or a copy of it, is not delivered for this reason. */
+  onRefused(reason: string): void;
+  /** The client takes no more messages. */
+  onClosed(): void;
+}
+
+/** Makes what takes the messages of a client. */
+export type CreateCore = (
+  parts: ClientCoreParts,
+  options: ClientCoreOptions,
+  observer: ClientCoreObserver,
+) => MessageCore;
+
+/** Takes the place of everything behind the client, so that messages are recorded instead of delivered. */
+export interface Recording {
+  createCore: CreateCore;
+  /** Takes what is stored in transactions. */
+  store: MessageStore;
+}
+
+export interface AnalyticsClientParts extends ClientCoreParts {
+  observer: ClientObserver;
+  /** @default a core that brings messages into the queue */
+  createCore?: CreateCore | undefined;
+  /** Where calls in a transaction are stored. @default nowhere: they are refused */
+  store?: MessageStore | undefined;
+}
+
+/** A call after its checks. */
+export interface PreparedMessage {
+  messageId: string;
+  /** `null` if it is not sent. */
+  message: AnalyticsMessage | null;
+  /** Whose event it is, where the call or the source has said so. */
+  tenant: string | undefined;
+}

@@ -1,0 +1,13 @@
+import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
+
+/** What the rest of the module adds to each call, injected under `CALL_HOOKS`. */
+export interface CallHooks {
+  /** Merged over the application's context: what is known of the current request. */
+  callContext(): JsonObject | undefined;
+  /** Returns why a message is refused, or throws to refuse the call. Asked before `beforeSend`. */
+  refusal(message: AnalyticsMessage): string | undefined;
+  /** Called for every deletion that was taken, once per source. */
+  onDeletion(userId: string, source: string): void;
+}
+
+export const CALL_HOOKS = Symbol.for('nestjs-analytics:call-hooks');

@@ -1,0 +1,237 @@
+import debugFactory from 'debug';
+import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.errors.js';
+import { thrownAt } from '../errors/thrown-at.js';
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { admit, type Refusal } from './admission.js';
+import { Backlog, type NewMessage, type TakenMessage, type WaitResult } from './backlog.js';
+import { Batches } from './batches.js';
+import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
+import { OutgoingMessages } from './outgoing-messages.js';
+import { PendingRoutes, type RouteReceiver } from './pending-routes.js';
+import type { Route, SourceConnection } from './router.js';
+import { Sender } from './sender.js';
+
+const debug = debugFactory('analytics');
+
+const NO_ROOM: Refusal = {
+  kind: 'buffer_full',
+  reason: 'the buffer is full while the queue cannot take more',
+};
+
+/** What takes the client's messages. */
+export type MessageCore = Omit<ClientCore, keyof RouteReceiver>;
+
+/**
+ * Brings messages into the queue: each gets a number, is serialised once, routed, batched and handed over.
+ * The core first accepts messages. Then it drains: each message goes on at once, and waits know that the time
+ * is short. Then it is closed.
+ */
+export class ClientCore {
+  readonly outgoing: OutgoingMessages;
+  private state: 'accepting' | 'draining' | 'closed' = 'accepting';
+  private readonly clock: Clock;
+  private readonly backlog: Backlog;
+  private readonly batches: Batches;
+  private readonly sender: Sender;
+  private readonly pendingRoutes: PendingRoutes;
+  /** A flush waits for everything up to this number, so none of it waits to be batched. */
+  private flushedUpTo = 0;
+  private deadline: Timer | undefined;
+
+  constructor(
+    private readonly parts: ClientCoreParts,
+    options: ClientCoreOptions,
+    private readonly observer: ClientCoreObserver,
+  ) {
+    this.clock = parts.clock ?? SYSTEM_CLOCK;
+    this.outgoing = new OutgoingMessages(parts.router, options, parts.telemetry);
+    this.backlog = new Backlog(options.maxBufferedBytes, this.clock);
+    const onAddFailed = observer.onAddFailed.bind(observer);
+    this.sender = new Sender(parts.sink, this.clock, { onQueued: this.onQueued, onAddFailed });
+    this.batches = new Batches(options, this.clock, (connection, messages) => {
+      debug('flushed %d messages of %s for %s', messages.length, connection.source, connection.destination);
+      this.sender.send(connection, messages);
+    });
+    this.pendingRoutes = new PendingRoutes(this);
+  }
+
+  /** @throws AnalyticsClosedError */
+  assertOpen(): void {
+    if (this.state === 'closed') throw new AnalyticsClosedError();
+  }
+
+  /** Messages that are not in the queue yet. */
+  get size(): number {
+    return this.backlog.size;
+  }
+
+  /** Bytes of their bodies; a body counts once per destination. */
+  get bufferedBytes(): number {
+    return this.backlog.bufferedBytes;
+  }
+
+  /** Number of the message that was taken last. */
+  get last(): number {
+    return this.backlog.last;
+  }
+
+  /** Whether every message up to this number is in the queue. */
+  isQueuedUpTo(number: number): boolean {
+    return this.backlog.isQueuedUpTo(number);
+  }
+
+  /**
+   * Whether more than half of the buffer is in use. Messages that can wait or be sent again are not taken
+   * then.
+   */
+  get isHalfFull(): boolean {
+    return this.backlog.isHalfFull;
+  }
+
+  /**
+   * Takes a message, or returns why it is refused.
+   *
+   * @param tenant whose event it is, where the call or the source has said so
+   * @param maxBytes limit of the serialised message, in bytes. @default 32,768
+   * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError
+   */
+  take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): Refusal | undefined {
+    this.assertOpen();
+    const { json, bytes, route } = this.outgoing.of(source, message, { tenant, maxBytes });
+    if (!('connections' in route) || this.pendingRoutes.has(source)) {
+      if (!this.backlog.hasRoomFor(bytes)) return NO_ROOM;
+      this.outgoing.count(source, undefined, tenant);
+      this.pendingRoutes.add(source, this.backlog.add(this.newMessage(message, json, bytes), 1), route);
+      return undefined;
+    }
+    const connections = this.admitted(route.connections);
+    if ('reason' in connections) return connections;
+    if (!this.backlog.hasRoomFor(bytes * connections.length)) return NO_ROOM;
+    this.outgoing.count(source, route, tenant);
+    if (connections.length === 0) {
+      debug('dropped %s %s: no destination takes it', message.type, message.messageId);
+      return undefined;
+    }
+    const taken = this.backlog.add(this.newMessage(message, json, bytes), connections.length);
+    debug('taken %s %s from %s', message.type, message.messageId, source);
+    for (const connection of connections) this.push(connection, taken);
+    return undefined;
+  }
+
+  /**
+   * As `take`, but waits for room, and fills only half of the buffer, which leaves room for other calls.
+   *
+   * @throws as `take`; MessageRefusedError, and AnalyticsClosedError when a shutdown ends the wait
+   */
+  async takeWhenRoom(source: string, message: AnalyticsMessage, tenant?: string): Promise<void> {
+    for (;;) {
+      const refusal = this.isHalfFull ? NO_ROOM : this.take(source, message, tenant);
+      if (refusal === undefined) return;
+      if (refusal !== NO_ROOM) throw new MessageRefusedError(refusal.reason);
+      if (this.backlog.size === 0) throw new MessageRefusedError('it is larger than `maxBufferedBytes`');
+      await this.queued();
+    }
+  }
+
+  /** Resolves when everything taken so far is in the queue. @throws AnalyticsClosedError */
+  async queued(): Promise<void> {
+    const { pending } = await this.flush();
+    if (pending > 0) throw new AnalyticsClosedError();
+  }
+
+  /** Resolves when everything taken so far is in the queue, or after the timeout in milliseconds. */
+  flush(timeout?: number): Promise<WaitResult> {
+    this.flushNow();
+    return this.backlog.wait(timeout);
+  }
+
+  /**
+   * The application is shutting down. From now on no message waits to be batched, and a wait for messages
+   * ends after this many milliseconds.
+   */
+  drain(patience: number): void {
+    if (this.state !== 'accepting') return;
+    this.state = 'draining';
+    this.batches.passThrough();
+    this.flushNow();
+    this.sender.drain();
+    this.deadline = this.clock.afterUnlessIdle(patience, () => {
+      this.backlog.release();
+    });
+  }
+
+  /** Takes no more messages, and gives those that were taken this many milliseconds to get into the queue. */
+  async close(patience: number): Promise<void> {
+    if (this.state === 'closed') return;
+    this.state = 'closed';
+    this.batches.passThrough();
+    this.flushNow();
+    this.sender.drain();
+    await this.backlog.wait(patience);
+    this.deadline?.cancel();
+    this.pendingRoutes.close();
+    this.sender.close();
+    this.backlog.release();
+  }
+
+  /**
+   * The messages that are not in the queue. An add in flight at the end may still succeed, so read this late.
+   */
+  get losses(): Losses {
+    return { messages: this.backlog.size, unrouted: this.pendingRoutes.size, ...this.sender.unsent };
+  }
+
+  /** The route of a message was looked up. */
+  onRouted(message: TakenMessage, source: string, { connections, isFiltered }: Route): void {
+    if (isFiltered) this.outgoing.usageOf(source).filtered++;
+    const admitted = this.admitted(connections);
+    const isRefused = 'reason' in admitted;
+    if (isRefused) this.observer.onRefused(admitted);
+    if (isRefused || admitted.length === 0) {
+      this.backlog.drop(message);
+      return;
+    }
+    this.backlog.spread(message, admitted.length);
+    for (const connection of admitted) this.push(connection, message);
+    if (message.number <= this.flushedUpTo) this.flushNow();
+  }
+
+  /** The route of a message could not be looked up. */
+  onUnroutable(message: TakenMessage, error: unknown): void {
+    const reason = `its destinations could not be looked up (${thrownAt(error)})`;
+    this.observer.onRefused({ kind: 'lookup_failed', reason });
+    this.backlog.drop(message);
+  }
+
+  /** The connections that take a message now, or why none does. */
+  private admitted(meant: readonly SourceConnection[]): readonly SourceConnection[] | Refusal {
+    const { admission } = this.parts;
+    if (admission === undefined) return meant;
+    const admitted = admit(meant, admission, (reason) => {
+      this.observer.onRefused({ kind: 'backlog_full', reason });
+    });
+    return typeof admitted === 'string' ? { kind: 'backlog_full', reason: admitted } : admitted;
+  }
+
+  private newMessage({ messageId }: AnalyticsMessage, body: string, bytes: number): NewMessage {
+    return { id: messageId, body, bytes, call: this.parts.telemetry?.call() };
+  }
+
+  private push(connection: SourceConnection, message: TakenMessage): void {
+    this.parts.admission?.admitted?.(connection);
+    this.batches.push(connection, message);
+  }
+
+  /** Hands over unfinished batches without waiting for more messages. */
+  private flushNow(): void {
+    this.flushedUpTo = this.backlog.last;
+    this.batches.flush();
+    this.sender.hurry();
+  }
+
+  private readonly onQueued = (messages: readonly TakenMessage[]): void => {
+    this.backlog.remove(messages);
+    debug('queued %d messages', messages.length);
+  };
+}

@@ -1,0 +1,39 @@
+import type { Telemetry } from '../shared/telemetry.js';
+import type { Clock } from '../shared/clock.js';
+import type { Admission, Refusal } from './admission.js';
+import type { FlushRules } from './batches.js';
+import type { OutgoingOptions } from './outgoing-messages.js';
+import type { Router } from './router.js';
+import type { JobSink, UnsentMessages } from './sender.js';
+
+export interface ClientCoreOptions extends FlushRules, OutgoingOptions {
+  /** Limit for everything taken and not in the queue yet, in bytes of bodies. */
+  maxBufferedBytes: number;
+}
+
+export interface ClientCoreParts {
+  router: Router;
+  /** The queue. */
+  sink: JobSink;
+  /** @default every connection takes every message */
+  admission?: Admission | undefined;
+  /** @default nothing is measured */
+  telemetry?: Telemetry | undefined;
+  /** @default the system's */
+  clock?: Clock | undefined;
+}
+
+export interface ClientCoreObserver {
+  /** A message that was taken, or a copy of it, is not delivered for this reason. */
+  onRefused(refusal: Refusal): void;
+  /** An add to the queue failed and will be repeated. */
+  onAddFailed(error: unknown): void;
+}
+
+/** What did not get into the queue. */
+export interface Losses extends UnsentMessages {
+  /** In messages; one for two destinations counts once. */
+  messages: number;
+  /** Messages whose destinations were not looked up yet. */
+  unrouted: number;
+}

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { checkMessage } from '../messages/check-message.js';
+import { createMessage } from '../messages/create-message.js';
+import type { MessageParams } from '../messages/message-params.types.js';
+import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';
+import { stringify } from '../messages/serialize.js';
+
+export interface MessageFactoryOptions {
+  /** Merged under every message's context. */
+  context: JsonObject;
+  /** Merged over `context`: what is known at the time of the call, such as the current request. */
+  callContext?: () => JsonObject | undefined;
+  /** By the name of the source: whose events its messages are, whatever they say. */
+  sourceTenants?: ReadonlyMap<string, string> | undefined;
+}
+
+/** A message, and whose event it is, where the call or the source has said so. */
+export interface CreatedMessage {
+  message: AnalyticsMessage;
+  tenant: string | undefined;
+}
+
+/** Makes checked messages of calls, with the context and the tenant that they get here. */
+export class MessageFactory {
+  constructor(private readonly options: MessageFactoryOptions) {}
+
+  /**
+   * @param boundTo the tenant whose event it is. @default that of the source, else as the message says
+   * @throws InvalidMessageError
+   */
+  ofCall<T extends MessageType>(
+    source: string,
+    type: T,
+    params: MessageParams[T],
+    boundTo?: string,
+  ): CreatedMessage {
+    const { context, callContext } = this.options;
+    const known = callContext?.();
+    const message = createMessage(type, params, known === undefined ? context : { ...context, ...known });
+    return this.withTenant(source, message, boundTo);
+  }
+
+  /** Leaves out the context of the current request, for a call about somebody else. @throws as `ofCall` */
+  ofJob<T extends MessageType>(source: string, type: T, params: MessageParams[T]): CreatedMessage {
+    return this.withTenant(source, createMessage(type, params, this.options.context));
+  }
+
+  /**
+   * Takes the fields of a message that another program sent.
+   *
+   * @param context the one among the fields
+   * @throws as `ofCall`
+   */
+  received(source: string, fields: JsonObject, context: JsonObject): CreatedMessage {
+    const message = checkMessage({
+      ...fields,
+      messageId: fields.messageId ?? randomUUID(),
+      context: { ...this.options.context, ...context },
+    });
+    return this.withTenant(source, message);
+  }
+
+  /** Bytes that merging adds to a received context, commas included. Its sender cannot know them. */
+  bytesAddedTo(context: JsonObject): number {
+    let bytes = 0;
+    for (const [key, value] of Object.entries(this.options.context)) {
+      if (!Object.hasOwn(context, key)) bytes += Buffer.byteLength(stringify({ [key]: value })) - 1;
+    }
+    return bytes;
+  }
+
+  private withTenant(source: string, message: AnalyticsMessage, boundTo?: string): CreatedMessage {
+    const tenant = boundTo ?? this.options.sourceTenants?.get(source);
+    // Tells receivers whose event it is, as Segment's clients do. A deletion has no context.
+    if (tenant !== undefined && message.type !== 'delete') message.context.groupId = tenant;
+    return { message, tenant };
+  }
+}

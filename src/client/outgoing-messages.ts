@@ -1,0 +1,67 @@
+import type { Telemetry } from '../shared/telemetry.js';
+import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
+import { serialize, type SerializedMessage } from '../messages/serialize.js';
+import { eventFilterOf, type SourceFilter, withFilter } from '../messages/source-filter.js';
+import { webhookBody } from '../webhooks/request/webhook-body.js';
+import type { Route, Router } from './router.js';
+import { type SourceUsage, SourceUsages } from './source-usage.js';
+
+/** What decides how a message goes to the queue. */
+export interface OutgoingOptions {
+  /** By the name of the source: which events are kept from which destinations. */
+  schemas?: ReadonlyMap<string, SourceFilter>;
+  /** How a message is serialised for the destinations. @default as a webhook's body */
+  body?: (message: AnalyticsMessage) => JsonObject;
+}
+
+/** A message as it goes to the queue, and where it goes. */
+export interface OutgoingMessage extends SerializedMessage {
+  route: Route | Promise<Route>;
+}
+
+export interface OutgoingTerms {
+  /** Whose event it is, where the call or the source has said so. */
+  tenant?: string | undefined;
+  /** Limit of the serialised message, in bytes. @default 32,768 */
+  maxBytes?: number | undefined;
+}
+
+/** Serialises and routes messages, and counts what each source has taken. */
+export class OutgoingMessages {
+  private readonly usages = new SourceUsages();
+
+  constructor(
+    private readonly router: Router,
+    private readonly options: OutgoingOptions,
+    private readonly telemetry?: Telemetry,
+  ) {}
+
+  /** A message as it goes to the queue. @throws InvalidMessageError, MessageTooLargeError */
+  of(source: string, message: AnalyticsMessage, { tenant, maxBytes }: OutgoingTerms = {}): OutgoingMessage {
+    const { body = webhookBody, schemas } = this.options;
+    const filter = eventFilterOf(message, schemas?.get(source));
+    const { json, bytes } = serialize(body(withFilter(message, filter)), maxBytes);
+    return { json, bytes, route: this.router.route(source, message, filter, tenant) };
+  }
+
+  /** Whether any destination takes a message; `true` if that has to be looked up. */
+  reaches(source: string, message: AnalyticsMessage, tenant?: string): boolean {
+    const filter = eventFilterOf(message, this.options.schemas?.get(source));
+    const route = this.router.route(source, message, filter, tenant);
+    if ('connections' in route) return route.connections.length > 0;
+    // Whoever tracks the message hears what is wrong.
+    route.catch(() => undefined);
+    return true;
+  }
+
+  /** Counts a message that a source has taken. @param route where it is known */
+  count(source: string, route?: Route, tenant?: string): void {
+    this.usages.count(source, route);
+    this.telemetry?.taken(source, tenant);
+  }
+
+  /** What a source has taken since the start. */
+  usageOf(source: string): SourceUsage {
+    return this.usages.of(source);
+  }
+}

@@ -1,0 +1,49 @@
+import { objectOf } from '../messages/message-checks.js';
+import type { JsonObject } from '../messages/message.types.js';
+import { MAX_MESSAGE_BYTES } from '../messages/serialize.js';
+import type { MessageCore } from './client-core.js';
+import type { MessageFactory } from './message-factory.js';
+import type { MessageFilter } from './message-filter.js';
+
+/** Takes the messages that other programs send, with the same checks and on the same path as calls. */
+export class ReceivedMessages {
+  constructor(
+    private readonly core: MessageCore,
+    private readonly factory: MessageFactory,
+    private readonly filter: MessageFilter,
+  ) {}
+
+  /**
+   * Takes a message. Received messages fill only half of the buffer, which leaves room for the application's
+   * own calls.
+   *
+   * @param uncountedBytes bytes of it that do not count against the limit of one message
+   * @returns `false` if it is refused; it is not counted, since its sender still has it
+   * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
+   */
+  take(source: string, fields: JsonObject, uncountedBytes = 0): boolean {
+    this.core.assertOpen();
+    if (this.core.isHalfFull) return false;
+    const context = objectOf(fields, 'context');
+    const { message, tenant } = this.factory.received(source, fields, context);
+    const finished = this.filter.pass(message);
+    const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
+    return finished === null || this.core.take(source, finished, tenant, maxBytes) === undefined;
+  }
+
+  /** Number of the latest message. Pass it to `isQueuedUpTo`. */
+  get last(): number {
+    return this.core.last;
+  }
+
+  /** Whether every message up to this number is in the queue. */
+  isQueuedUpTo(number: number): boolean {
+    return this.core.isQueuedUpTo(number);
+  }
+
+  /** Flushes at once. Resolves to whether everything taken so far got into the queue before the timeout. */
+  async handOver(timeout: number): Promise<boolean> {
+    const { pending } = await this.core.flush(timeout);
+    return pending === 0;
+  }
+}

@@ -1,0 +1,124 @@
+import { DestinationKeys, isEnabledFor, isNamedIn } from '../destinations/destination-selection.js';
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { EventFilter } from '../messages/source-filter.js';
+
+/**
+ * A source's way to one destination. Messages of one connection share batches, others never do. A router
+ * returns the same object each time, since batches are kept by it.
+ */
+export interface SourceConnection {
+  /** Name of the source. */
+  readonly source: string;
+  /** The destination's id. */
+  readonly destination: string;
+  /** The name that `integrations` uses for the destination; `undefined` if another program selects. */
+  readonly destinationName: string | undefined;
+  /** Milliseconds that a batch of this connection is kept after it failed for good. */
+  readonly failedRetention: number;
+}
+
+/** The route of a message. */
+export interface Route {
+  /** Empty when no destination takes it. */
+  readonly connections: readonly SourceConnection[];
+  /** Whether no destination takes it because of its source's schema alone. */
+  readonly isFiltered: boolean;
+}
+
+/**
+ * Finds the connections of a message. A call never waits for it: while the answer is a promise, the message
+ * and all later ones of its source are held back.
+ */
+export interface Router {
+  /** Whether messages go on to another program's API rather than to destinations of this one. */
+  readonly forwards: boolean;
+  /** Whether messages of a source may reach any destination. */
+  leads(source: string): boolean;
+  /**
+   * @param filter the rule of the source's schema for the message
+   * @param tenant whose event it is, where the call or the source has said so
+   */
+  route(
+    source: string,
+    message: AnalyticsMessage,
+    filter: EventFilter | undefined,
+    tenant?: string,
+  ): Route | Promise<Route>;
+}
+
+const NOWHERE: Route = { connections: [], isFiltered: false };
+
+export interface StaticRouterOptions {
+  connections: readonly SourceConnection[];
+  /** All destinations that `integrations` may name, including those that a source is not connected to. */
+  destinations?: readonly { readonly name: string; readonly id: string }[];
+  /** Called for a key of `integrations` that matches no destination. */
+  onUnknownKey?: (key: string, similar: string | undefined) => void;
+}
+
+/** Routes to the destinations that the options name. */
+export class StaticRouter implements Router {
+  readonly forwards: boolean;
+  /** All connections of each source: nearly every message goes to all of them. */
+  private readonly routes = new Map<string, Route>();
+  private readonly keys: DestinationKeys | undefined;
+  private readonly onUnknownKey: StaticRouterOptions['onUnknownKey'];
+
+  constructor({ connections, destinations, onUnknownKey }: StaticRouterOptions) {
+    this.forwards = connections.some(({ destinationName }) => destinationName === undefined);
+    for (const one of connections) {
+      const others = this.routes.get(one.source)?.connections ?? [];
+      this.routes.set(one.source, { connections: [...others, one], isFiltered: false });
+    }
+    // The other program knows its destinations; this one does not.
+    if (destinations !== undefined && !this.forwards) this.keys = new DestinationKeys(destinations);
+    this.onUnknownKey = onUnknownKey;
+  }
+
+  leads(source: string): boolean {
+    return this.routes.has(source);
+  }
+
+  route(source: string, message: AnalyticsMessage, filter: EventFilter | undefined): Route {
+    const all = this.routes.get(source);
+    if (all === undefined) return NOWHERE;
+    const keys = Object.keys(message.integrations);
+    if (keys.length === 0 && filter === undefined && !this.forwards) return all;
+    this.lookAt(keys);
+    const meant = narrowed(all, (connection) => isMeantFor(connection, message));
+    if (filter === undefined) return meant;
+    const left = narrowed(meant, (connection) => passes(connection, filter));
+    const isFiltered = left.connections.length === 0 && meant.connections.length > 0;
+    return isFiltered ? { connections: [], isFiltered } : left;
+  }
+
+  private lookAt(keys: readonly string[]): void {
+    for (const key of keys) {
+      if (this.keys?.has(key) === false) this.onUnknownKey?.(key, this.keys.similarTo(key));
+    }
+  }
+}
+
+/** Nearly always nothing is left out, so no new list is made. */
+function narrowed(route: Route, keeps: (connection: SourceConnection) => boolean): Route {
+  const { connections } = route;
+  return connections.every(keeps) ? route : { connections: connections.filter(keeps), isFiltered: false };
+}
+
+/**
+ * Whether a message's `integrations` leave a connection to it. The other program selects its destinations
+ * itself, and takes no deletions.
+ */
+export function isMeantFor(
+  { destination, destinationName }: SourceConnection,
+  message: AnalyticsMessage,
+): boolean {
+  if (destinationName === undefined) return message.type !== 'delete';
+  return isEnabledFor(message.integrations, destinationName, destination);
+}
+
+/** Whether the rule of a source's schema lets a message pass. */
+export function passes({ destination, destinationName }: SourceConnection, filter: EventFilter): boolean {
+  if (filter === false) return false;
+  return destinationName === undefined || !isNamedIn(filter, destinationName, destination);
+}

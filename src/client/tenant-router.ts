@@ -1,0 +1,149 @@
+import { isPromise } from 'node:util/types';
+import type { DestinationDirectory } from '../destinations/destination-directory.js';
+import { EventSelection } from '../destinations/event-selection.js';
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { EventFilter } from '../messages/source-filter.js';
+import type { DestinationRecord } from '../options/destination-store.js';
+import { isMeantFor, passes, type Route, type Router, type SourceConnection } from './router.js';
+
+export interface TenantRouterOptions {
+  /** Names of the sources whose messages are delivered. */
+  sources: readonly string[];
+  /** Whose event a message is, if nobody has said so. */
+  tenantOf: (message: AnalyticsMessage) => string | undefined;
+  /** The name that `integrations` uses for destinations. */
+  destinationName: string;
+  /** Milliseconds that a batch is kept after it failed for good. */
+  failedRetention: number;
+}
+
+type Records = readonly DestinationRecord[];
+
+/** A destination at run time, prepared for messages to come. */
+interface Prepared {
+  readonly id: string;
+  readonly selection: EventSelection;
+  /** By the source. */
+  readonly connections: Map<string, SourceConnection>;
+}
+
+const NONE: Records = [];
+
+/**
+ * Routes a message to the destinations of the options, to those of its tenant, and to those at run time that
+ * have no tenant. While what it needs is known, the answer is there at once.
+ */
+export class TenantRouter implements Router {
+  readonly forwards = false;
+  private readonly sources: ReadonlySet<string>;
+  /** By the list that the directory returned, which is the same one until something changes. */
+  private readonly prepared = new WeakMap<Records, readonly Prepared[]>();
+
+  constructor(
+    private readonly fixed: { route(...message: Parameters<Router['route']>): Route },
+    private readonly directory: Pick<DestinationDirectory, 'isFresh' | 'remembered' | 'ofTenant'>,
+    private readonly options: TenantRouterOptions,
+  ) {
+    this.sources = new Set(options.sources);
+  }
+
+  leads(source: string): boolean {
+    return this.sources.has(source);
+  }
+
+  route(
+    source: string,
+    message: AnalyticsMessage,
+    filter: EventFilter | undefined,
+    tenant?: string,
+  ): Route | Promise<Route> {
+    const fixed = this.fixed.route(source, message, filter);
+    if (!this.sources.has(source)) return fixed;
+    const owner = this.ownerOf(message, tenant);
+    if (typeof owner !== 'string') return Promise.reject(owner);
+    // Most messages end here, and most tenants have no destinations: one look at the clock is enough for both.
+    if (this.directory.isFresh) {
+      const shared = this.directory.remembered('');
+      const own = owner === '' ? NONE : this.directory.remembered(owner);
+      if (shared !== undefined && own !== undefined) {
+        if (shared.length === 0 && own.length === 0) return fixed;
+        return this.joined(fixed, [shared, own], source, message, filter);
+      }
+    }
+    const shared = this.directory.ofTenant(undefined);
+    const own = owner === '' ? NONE : this.directory.ofTenant(owner);
+    if (!isPromise(shared) && !isPromise(own)) {
+      return this.joined(fixed, [shared, own], source, message, filter);
+    }
+    return this.routeLater(fixed, [shared, own], source, message, filter);
+  }
+
+  /** The tenant whose event a message is; `''` for nobody's. */
+  private ownerOf(message: AnalyticsMessage, given: string | undefined): string | Error {
+    if (given !== undefined) return given;
+    try {
+      const tenant: unknown = this.options.tenantOf(message);
+      return typeof tenant === 'string' ? tenant : '';
+    } catch (error) {
+      // The application's own function has failed: nothing is guessed, and the call itself goes on.
+      return error instanceof Error ? error : new Error('`destinations.tenant` threw');
+    }
+  }
+
+  private async routeLater(
+    fixed: Route,
+    [shared, own]: readonly [Records | Promise<Records>, Records | Promise<Records>],
+    source: string,
+    message: AnalyticsMessage,
+    filter: EventFilter | undefined,
+  ): Promise<Route> {
+    const found = await Promise.all([Promise.resolve(shared), Promise.resolve(own)]);
+    return this.joined(fixed, found, source, message, filter);
+  }
+
+  private joined(
+    fixed: Route,
+    lists: readonly Records[],
+    source: string,
+    message: AnalyticsMessage,
+    filter: EventFilter | undefined,
+  ): Route {
+    let joined: SourceConnection[] | undefined;
+    let isFiltered = fixed.isFiltered;
+    for (const records of lists) {
+      for (const destination of this.prepare(records)) {
+        if (!destination.selection.takes(source, message)) continue;
+        const connection = this.connectionOf(destination, source);
+        if (!isMeantFor(connection, message)) continue;
+        if (filter !== undefined && !passes(connection, filter)) isFiltered = true;
+        else (joined ??= [...fixed.connections]).push(connection);
+      }
+    }
+    if (joined !== undefined) return { connections: joined, isFiltered: false };
+    return isFiltered && fixed.connections.length === 0 ? { connections: [], isFiltered } : fixed;
+  }
+
+  private prepare(records: Records): readonly Prepared[] {
+    let prepared = this.prepared.get(records);
+    if (prepared === undefined) {
+      prepared = records
+        .filter(({ enabled = true }) => enabled)
+        .map((record) => ({
+          id: record.id,
+          selection: new EventSelection(record),
+          connections: new Map<string, SourceConnection>(),
+        }));
+      this.prepared.set(records, prepared);
+    }
+    return prepared;
+  }
+
+  private connectionOf({ id, connections }: Prepared, source: string): SourceConnection {
+    let connection = connections.get(source);
+    if (connection === undefined) {
+      const { destinationName, failedRetention } = this.options;
+      connections.set(source, (connection = { source, destination: id, destinationName, failedRetention }));
+    }
+    return connection;
+  }
+}

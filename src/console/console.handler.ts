@@ -1,0 +1,57 @@
+import type { Authorizer } from '../destinations-api/authorizer.js';
+import { thrownAt } from '../errors/thrown-at.js';
+import type { OwnRoutes } from '../http/host-routes.js';
+import type { HttpAnswer } from '../http/http-answer.js';
+import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
+import { RequestRefusal } from '../http/request-refusal.js';
+import { CONSOLE_PATHS, fileAnswer, isConsoleFile, pageAnswer, refusedPageAnswer } from './console-page.js';
+
+export interface ConsoleParts {
+  authorizer: Pick<Authorizer, 'scopeOf'>;
+  /** Where the page is. */
+  path: string;
+  /** Where the API is that it speaks to. */
+  apiPath: string;
+  logger: { error(message: string): void };
+}
+
+/** Serves the page of the console and its files. */
+export class ConsoleHandler extends HttpHandler<string> {
+  readonly routes: OwnRoutes;
+  readonly isOpenToPages = false;
+  /** Its requests have no bodies. */
+  protected readonly maxBytes = 0;
+
+  constructor(private readonly parts: ConsoleParts) {
+    super();
+    this.routes = {
+      name: 'The console',
+      method: 'GET',
+      paths: CONSOLE_PATHS.map((own) => parts.path + own),
+      isTree: false,
+      option: "console: { path: '/admin/analytics' }",
+    };
+  }
+
+  /** The path below that of the console. */
+  protected routeOf({ method, url = '' }: RequestLine): string | undefined {
+    const { path } = this.parts;
+    if (!url.startsWith(path) || (method !== 'GET' && method !== 'HEAD')) return undefined;
+    const below = url.slice(path.length).replace(/[?#].*$/s, '');
+    const route = below === '/' ? '' : below;
+    return CONSOLE_PATHS.includes(route) ? route : undefined;
+  }
+
+  protected async answerTo({ route, raw }: RoutedRequest<string>): Promise<HttpAnswer> {
+    const { authorizer, path, apiPath, logger } = this.parts;
+    try {
+      // The files are the same for everybody, and are published.
+      if (isConsoleFile(route)) return await fileAnswer(route);
+      return pageAnswer(path, apiPath, await authorizer.scopeOf(raw));
+    } catch (error) {
+      if (error instanceof RequestRefusal) return refusedPageAnswer(error.status, error.message);
+      logger.error(`The console could not be served: ${thrownAt(error)}. Leave this package out of bundles.`);
+      return refusedPageAnswer(500, 'The page could not be served. Its application has logged why.');
+    }
+  }
+}

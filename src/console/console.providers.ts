@@ -1,0 +1,33 @@
+import { Logger, type Provider } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { Authorizer } from '../destinations-api/authorizer.js';
+import { HttpMount } from '../http/http-mount.js';
+import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import type { ResolvedOptions } from '../options/resolved-options.js';
+import { LimitedLog } from '../queue/limited-log.js';
+import { ConsoleHandler } from './console.handler.js';
+
+const MOUNT = Symbol('nestjs-analytics:console-mount');
+
+function createHandler({ console, destinations }: ResolvedOptions): ConsoleHandler | undefined {
+  if (console === undefined || destinations?.api === undefined) return undefined;
+  const logger = new Logger('Analytics');
+  const log = new LimitedLog(logger, () => performance.now());
+  return new ConsoleHandler({
+    authorizer: new Authorizer(console.authorize, 'console.authorize', log),
+    path: console.path,
+    apiPath: destinations.api.path,
+    logger,
+  });
+}
+
+/** The page on which destinations are managed. */
+export const CONSOLE_PROVIDERS: Provider[] = [
+  { provide: ConsoleHandler, inject: [RESOLVED_OPTIONS], useFactory: createHandler },
+  {
+    provide: MOUNT,
+    inject: [HttpAdapterHost, ConsoleHandler],
+    useFactory: (host: HttpAdapterHost, handler: ConsoleHandler | undefined) =>
+      handler === undefined ? undefined : new HttpMount(host, handler, new Logger('Analytics')),
+  },
+];

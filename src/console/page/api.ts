@@ -1,0 +1,103 @@
+import type { FailedMessage } from '../../deliveries/failed-filter.js';
+import type { HourStats, RecentDelivery } from '../../deliveries/history/history.types.js';
+import type { DestinationDetails, DestinationPage } from '../../destinations/destinations.types.js';
+import type { OptionProblem } from '../../errors/setup.errors.js';
+import type { TestResult } from '../../webhooks/endpoint.js';
+
+/** The fields of a destination that are sent. */
+export type Fields = Record<string, unknown>;
+
+/** What the API answers in place of a result. */
+export class ApiError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly problems: readonly OptionProblem[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** The HTTP API of the destinations, as a page calls it. */
+export class Api {
+  /** @param path where the API is */
+  constructor(private readonly path: string) {}
+
+  list(cursor?: string): Promise<DestinationPage> {
+    const query = new URLSearchParams({ limit: '50', ...(cursor !== undefined && { cursor }) });
+    return this.send('GET', `?${query}`);
+  }
+
+  create(fields: Fields): Promise<DestinationDetails & { secret?: string }> {
+    return this.send('POST', '', fields);
+  }
+
+  get(id: string): Promise<DestinationDetails> {
+    return this.send('GET', pathOf(id));
+  }
+
+  update(id: string, fields: Fields): Promise<DestinationDetails> {
+    return this.send('PATCH', pathOf(id), fields);
+  }
+
+  remove(id: string): Promise<void> {
+    return this.send('DELETE', pathOf(id));
+  }
+
+  enable(id: string): Promise<DestinationDetails> {
+    return this.send('POST', `${pathOf(id)}/enable`, {});
+  }
+
+  disable(id: string): Promise<DestinationDetails> {
+    return this.send('POST', `${pathOf(id)}/disable`, {});
+  }
+
+  rotateSecret(id: string): Promise<{ secret: string }> {
+    return this.send('POST', `${pathOf(id)}/rotate-secret`, {});
+  }
+
+  sendTest(id: string): Promise<{ results: TestResult[] }> {
+    return this.send('POST', `${pathOf(id)}/test`, {});
+  }
+
+  recent(id: string): Promise<{ deliveries: RecentDelivery[] }> {
+    return this.send('GET', `${pathOf(id)}/recent`);
+  }
+
+  stats(id: string): Promise<{ hours: HourStats[] }> {
+    return this.send('GET', `${pathOf(id)}/stats`);
+  }
+
+  failed(id: string, filter: URLSearchParams): Promise<{ messages: FailedMessage[] }> {
+    return this.send('GET', `${pathOf(id)}/failed?${filter}`);
+  }
+
+  replay(id: string, filter: Fields): Promise<{ replayed: number }> {
+    return this.send('POST', `${pathOf(id)}/replay`, filter);
+  }
+
+  private async send<T>(method: string, path: string, body?: Fields): Promise<T> {
+    const response = await fetch(this.path + path, {
+      method,
+      ...(body !== undefined && {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    }).catch(() => {
+      throw new ApiError(
+        'UNREACHABLE',
+        'The application cannot be reached. Check the connection and try again.',
+      );
+    });
+    if (response.status === 204) return undefined as T;
+    const answer = (await response.json()) as {
+      error?: { code: string; message: string; problems?: OptionProblem[] };
+    };
+    if (answer.error === undefined) return answer as T;
+    throw new ApiError(answer.error.code, answer.error.message, answer.error.problems);
+  }
+}
+
+function pathOf(id: string): string {
+  return `/${encodeURIComponent(id)}`;
+}

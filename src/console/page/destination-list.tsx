@@ -1,0 +1,98 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { DestinationDetails } from '../../destinations/destinations.types.js';
+import type { Api } from './api.js';
+import { Action, Problem, Time } from './parts.js';
+import { useLoaded } from './use-loaded.js';
+
+/** The destinations of whoever looks at the page. */
+export function DestinationList({ api, isOperator }: { api: Api; isOperator: boolean }): JSX.Element {
+  const { value, error } = useLoaded(() => api.list(), 'list');
+  const [more, setMore] = useState<{ destinations: DestinationDetails[]; cursor: string | undefined }>();
+  const [search, setSearch] = useState('');
+  if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
+  const all = [...value.destinations, ...(more?.destinations ?? [])];
+  const cursor = more === undefined ? value.cursor : more.cursor;
+  if (all.length === 0) {
+    return (
+      <section class="empty">
+        <h1>Destinations</h1>
+        <p>There are none yet. Add one, and events are delivered to its URL from then on.</p>
+        <a class="button" href="#/new">
+          Add a destination
+        </a>
+      </section>
+    );
+  }
+  const text = search.toLowerCase();
+  const found = all.filter((one) =>
+    [one.name, one.tenant, one.id, ...one.urls].join(' ').toLowerCase().includes(text),
+  );
+  return (
+    <section>
+      <h1>Destinations</h1>
+      <p class="bar">
+        <label>
+          Search{' '}
+          <input
+            type="search"
+            value={search}
+            onInput={(event) => {
+              setSearch(event.currentTarget.value);
+            }}
+          />
+        </label>
+        <a class="button" href="#/new">
+          Add a destination
+        </a>
+      </p>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Destination</th>
+            {isOperator && <th scope="col">Tenant</th>}
+            <th scope="col">Status</th>
+            <th scope="col">Changed</th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.map((one) => (
+            <tr key={one.id}>
+              <td>
+                <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{one.name ?? one.urls[0]}</a>
+              </td>
+              {isOperator && <td>{one.tenant ?? 'all'}</td>}
+              <td>
+                <Status destination={one} />
+              </td>
+              <td>
+                <Time at={one.updatedAt} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {found.length === 0 && <p>None of the destinations shown here matches.</p>}
+      {cursor !== undefined && (
+        <Action
+          run={async () => {
+            const page = await api.list(cursor);
+            setMore({
+              destinations: [...(more?.destinations ?? []), ...page.destinations],
+              cursor: page.cursor,
+            });
+          }}
+        >
+          Show more
+        </Action>
+      )}
+    </section>
+  );
+}
+
+/** Whether a destination gets events, and why not. */
+export function Status({ destination }: { destination: DestinationDetails }): JSX.Element {
+  const { enabled, disabledReason } = destination;
+  if (enabled) return <span class="good">Enabled</span>;
+  return <span class="bad">Disabled{disabledReason === undefined ? '' : `: ${disabledReason}`}</span>;
+}

@@ -1,0 +1,63 @@
+import { type JSX, render } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { Api } from './api.js';
+import { DestinationForm } from './destination-form.js';
+import { DestinationList } from './destination-list.js';
+import { DestinationPage } from './destination-page.js';
+import { Secret } from './parts.js';
+import './page.css';
+
+interface PageProps {
+  api: Api;
+  isOperator: boolean;
+}
+
+function NewDestination({ api, isOperator }: PageProps): JSX.Element {
+  const [created, setCreated] = useState<{ id: string; secret?: string }>();
+  if (created === undefined) {
+    return (
+      <section>
+        <h1>Add a destination</h1>
+        <DestinationForm
+          isOperator={isOperator}
+          save={async (fields) => {
+            setCreated(await api.create(fields));
+          }}
+        />
+      </section>
+    );
+  }
+  return (
+    <section>
+      <h1>The destination was added</h1>
+      {created.secret !== undefined && <Secret text={created.secret} />}
+      <p>
+        <a href={`#/destinations/${encodeURIComponent(created.id)}`}>Show it</a>
+      </p>
+    </section>
+  );
+}
+
+/** The page that the address names after its `#`. */
+function Page({ api, isOperator }: PageProps): JSX.Element {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const onChange = (): void => {
+      setHash(location.hash);
+    };
+    addEventListener('hashchange', onChange);
+    return () => {
+      removeEventListener('hashchange', onChange);
+    };
+  }, []);
+  if (hash === '#/new') return <NewDestination key={hash} api={api} isOperator={isOperator} />;
+  const id = /^#\/destinations\/(.+)$/.exec(hash)?.[1];
+  if (id === undefined) return <DestinationList key={hash} api={api} isOperator={isOperator} />;
+  return <DestinationPage key={hash} api={api} id={decodeURIComponent(id)} isOperator={isOperator} />;
+}
+
+const root = document.getElementById('page');
+if (root !== null) {
+  const { api = '', operator } = root.dataset;
+  render(<Page api={new Api(api)} isOperator={operator !== undefined} />, root);
+}

@@ -1,0 +1,70 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+
+/** A moment in the zone of the reader. */
+export function Time({ at }: { at: number }): JSX.Element {
+  const date = new Date(at);
+  return <time dateTime={date.toISOString()}>{date.toLocaleString()}</time>;
+}
+
+/** Says what went wrong. */
+export function Problem({ error }: { error: Error | undefined }): JSX.Element | null {
+  return error === undefined ? null : (
+    <p class="problem" role="alert">
+      {error.message}
+    </p>
+  );
+}
+
+interface ActionProps {
+  run: () => Promise<unknown>;
+  children: ComponentChildren;
+  /** Asked before it is done. */
+  question?: string;
+}
+
+/** A button that shows that it works, and what went wrong. */
+export function Action({ run, children, question }: ActionProps): JSX.Element {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<Error>();
+  const click = async (): Promise<void> => {
+    if (question !== undefined && !confirm(question)) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      await run();
+    } catch (thrown) {
+      setError(thrown as Error);
+    }
+    setBusy(false);
+  };
+  return (
+    <>
+      <button type="button" disabled={isBusy} onClick={() => void click()}>
+        {children}
+      </button>
+      <Problem error={error} />
+    </>
+  );
+}
+
+/** A secret that is shown once. */
+export function Secret({ text }: { text: string }): JSX.Element {
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <section class="secret" role="status">
+      <p>This is the signing secret. It is shown only now: hand it to the receiver.</p>
+      <code>{text}</code>
+      <button
+        type="button"
+        onClick={() =>
+          void navigator.clipboard.writeText(text).then(() => {
+            setCopied(true);
+          })
+        }
+      >
+        {isCopied ? 'Copied' : 'Copy'}
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,61 @@
+import type { JSX } from 'preact';
+import type { HourStats } from '../../deliveries/history/history.types.js';
+import type { Api } from './api.js';
+import { Problem } from './parts.js';
+import { useLoaded } from './use-loaded.js';
+
+const HEIGHT = 120;
+const WIDTH = 4;
+const KINDS = ['delivered', 'retried', 'failed'] as const;
+
+/** What happened in each hour of the last seven days. */
+export function StatsChart({ api, id }: { api: Api; id: string }): JSX.Element {
+  const { value, error } = useLoaded(() => api.stats(id), `stats ${id}`);
+  const hours = value?.hours ?? [];
+  const sum = (kind: (typeof KINDS)[number]): number => hours.reduce((all, one) => all + one[kind], 0);
+  return (
+    <section>
+      <h2>The last seven days</h2>
+      <Problem error={error} />
+      <p>
+        {KINDS.map((kind) => (
+          <span key={kind} class={`legend ${kind}`}>
+            {sum(kind)} {kind}{' '}
+          </span>
+        ))}
+      </p>
+      <svg
+        role="img"
+        aria-label={KINDS.map((kind) => `${sum(kind)} ${kind}`).join(', ')}
+        viewBox={`0 0 ${Math.max(hours.length, 1) * WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+      >
+        {bars(hours)}
+      </svg>
+    </section>
+  );
+}
+
+function bars(hours: readonly HourStats[]): JSX.Element[] {
+  const highest = Math.max(1, ...hours.map(({ delivered, retried, failed }) => delivered + retried + failed));
+  return hours.flatMap((stats, index) => {
+    let top = HEIGHT;
+    return KINDS.filter((kind) => stats[kind] > 0).map((kind) => {
+      const height = (stats[kind] / highest) * HEIGHT;
+      top -= height;
+      const title = `${new Date(stats.hour).toLocaleString()}: ${stats[kind]} ${kind}`;
+      return (
+        <rect
+          key={`${stats.hour} ${kind}`}
+          class={kind}
+          x={index * WIDTH}
+          y={top}
+          width={WIDTH - 1}
+          height={height}
+        >
+          <title>{title}</title>
+        </rect>
+      );
+    });
+  });
+}

@@ -1,0 +1,85 @@
+import debugFactory from 'debug';
+import { type BatchMessage, isReplay, type QueuedBatch } from '../queue/batch-job.js';
+import type { QueueStorage } from '../queue/queue-backend.js';
+import type { DeletionStore } from './deletion-store.js';
+import { usersOf } from './message-body.js';
+import { PostgresDeletionStore } from './postgres-deletion-store.js';
+import { RedisDeletionStore } from './redis-deletion-store.js';
+
+const debug = debugFactory('analytics');
+
+/** What a worker knows of a job. */
+export interface QueuedJob {
+  id?: string | undefined;
+  /** When it was added, in milliseconds since the epoch. */
+  timestamp: number;
+}
+
+/** Knows which queued messages are about users who were deleted since. */
+export class DeletedUsers {
+  constructor(private readonly store: Pick<DeletionStore, 'find'>) {}
+
+  /**
+   * Ask this before a batch is sent. Returns the batch without messages about users who were deleted after it
+   * was queued, in any process; nothing may be left. It is free for the first attempt of a batch, and costs
+   * one query for a batch that was tried before or is replayed.
+   */
+  async beforeAttempt(batch: QueuedBatch, job: QueuedJob): Promise<QueuedBatch> {
+    if (batch.firstAttemptAt === undefined && !isReplay(job.id)) return batch;
+    return (await this.strip(batch, job)) ?? { ...batch, messages: [] };
+  }
+
+  /**
+   * Ask this right before the rest of a batch is written, whether put back or kept as failed. Returns the
+   * rest without messages about deleted users, or `undefined` if nothing is left. It costs one query. If the
+   * queue's database does not answer, the batch is returned unchanged, so that nothing is lost.
+   */
+  async strip(batch: QueuedBatch, { timestamp: addedAt }: QueuedJob): Promise<QueuedBatch | undefined> {
+    const queuedAt = Math.min(addedAt, batch.firstAttemptAt ?? addedAt);
+    try {
+      const messages = await this.without(batch.messages, queuedAt);
+      if (messages.length === batch.messages.length) return batch;
+      return messages.length === 0 ? undefined : { ...batch, messages };
+    } catch (error) {
+      debug('deleted users could not be looked up: %o', error);
+      return batch;
+    }
+  }
+
+  /**
+   * Leaves out the messages about users who were deleted after they were queued.
+   *
+   * @param queuedAt when they were queued, in milliseconds since the epoch
+   */
+  async without(messages: readonly BatchMessage[], queuedAt: number): Promise<BatchMessage[]> {
+    const users = messages.map(({ body }) => usersOf(body));
+    const deletedAt = await this.store.find([...new Set(users.flatMap(({ keys }) => keys))]);
+    return messages.filter((_, index) => {
+      const user = users[index];
+      return user === undefined || !isFromBefore(user, queuedAt, deletedAt);
+    });
+  }
+}
+
+/**
+ * Whether a message about a deleted user is older than the deletion: it was queued or timestamped before it.
+ * The timestamp matters for messages that waited in a buffer while the user was deleted. Later messages with
+ * the same user id are left alone.
+ */
+export function isFromBefore(
+  { keys, timestamp }: { keys: readonly string[]; timestamp: number },
+  queuedAt: number,
+  deletedAt: ReadonlyMap<string, number>,
+): boolean {
+  return keys.some((key) => {
+    const at = deletedAt.get(key);
+    return at !== undefined && (queuedAt <= at || timestamp <= at);
+  });
+}
+
+/** The deletions that are kept beside the queue, in the same database. */
+export function createDeletionStore(storage: QueueStorage): DeletionStore {
+  return storage.kind === 'redis'
+    ? new RedisDeletionStore(storage.client)
+    : new PostgresDeletionStore(storage.pool);
+}

@@ -1,0 +1,26 @@
+/** How long a deletion is remembered, in milliseconds. Older messages may be retried for this long. */
+export const DELETION_MEMORY = 7 * 24 * 60 * 60 * 1_000;
+
+/** A user who was deleted. */
+export interface Deletion {
+  /** Stands for the user's id; see `userKey`. */
+  key: string;
+  /** When the user was deleted, in milliseconds since the epoch. */
+  at: number;
+  /** What is needed to carry the deletion out. It is dropped once that is done. */
+  task: string;
+}
+
+/**
+ * Stores deletions beside the queue for all processes: who was deleted, and which deletions still have to be
+ * carried out.
+ */
+export interface DeletionStore {
+  add(deletions: readonly Deletion[]): Promise<void>;
+  /** When users were deleted, by their key. Users who were not deleted are left out. */
+  find(keys: readonly string[]): Promise<Map<string, number>>;
+  /** About this many deletions that still have to be carried out. */
+  pending(limit: number): Promise<Deletion[]>;
+  /** Marks deletions as carried out. One that was added again meanwhile stays. */
+  done(deletions: readonly Deletion[]): Promise<void>;
+}

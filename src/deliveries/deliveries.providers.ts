@@ -1,0 +1,82 @@
+import { Logger, type Provider } from '@nestjs/common';
+import { DeliveriesService } from './deliveries.service.js';
+import { createDeletionStore, DeletedUsers } from './deleted-users.js';
+import { type BacklogEvent, DeliveryEvents } from './delivery-events.js';
+import { EndpointLog } from './endpoint-log.js';
+import { FailedMessages } from './failed-messages.js';
+import { DeliveryHistory } from './history/delivery-history.js';
+import { HISTORY_PROVIDERS } from './history/history.providers.js';
+import { UserEraser } from './user-eraser.js';
+import { UserMessages } from './user-messages.js';
+import { DestinationRegistry } from '../destinations/destination-registry.js';
+import { BacklogCounter, type FullBacklog } from '../queue/backlog-counter.js';
+import { BatchQueue } from '../queue/batch-queue.js';
+import { BatchStore } from '../queue/batch-store.js';
+import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
+
+const logger = () => new Logger('Analytics');
+
+function createDeliveryEvents(counter: BacklogCounter): DeliveryEvents {
+  const events = new DeliveryEvents(logger());
+  const emit = (type: BacklogEvent['type'], backlog: FullBacklog): void => {
+    if (events.endpoints.isObserved) events.endpoints.emit({ type, ...backlog });
+  };
+  counter.observe({
+    onFull: (backlog) => {
+      emit('full', backlog);
+    },
+    onDrained: (backlog) => {
+      emit('drained', backlog);
+    },
+  });
+  return events;
+}
+
+/** Reports what becomes of messages, and lets the application act on it. */
+export const DELIVERIES_PROVIDERS: Provider[] = [
+  ...HISTORY_PROVIDERS,
+  { provide: DeliveryEvents, inject: [BacklogCounter], useFactory: createDeliveryEvents },
+  {
+    provide: EndpointLog,
+    inject: [DeliveryEvents, TELEMETRY],
+    useFactory: ({ endpoints }: DeliveryEvents, telemetry: Telemetry | undefined) =>
+      new EndpointLog(logger(), endpoints, telemetry),
+  },
+  {
+    provide: FailedMessages,
+    inject: [BatchStore, BatchQueue, DestinationRegistry, DeletedUsers],
+    useFactory: (
+      store: BatchStore,
+      queue: BatchQueue,
+      destinations: DestinationRegistry,
+      deleted: DeletedUsers,
+    ) => new FailedMessages(store, queue, destinations, deleted),
+  },
+  {
+    provide: DeletedUsers,
+    inject: [QUEUE_BACKEND],
+    useFactory: ({ storage }: QueueBackend) => new DeletedUsers(createDeletionStore(storage)),
+  },
+  {
+    provide: UserEraser,
+    inject: [BatchStore, BacklogCounter, QUEUE_BACKEND],
+    useFactory: (store: BatchStore, counter: BacklogCounter, { storage }: QueueBackend): UserEraser => {
+      const messages = new UserMessages(store, (destination, count) => {
+        counter.ended(destination, count);
+      });
+      return new UserEraser(createDeletionStore(storage), messages, logger());
+    },
+  },
+  {
+    provide: DeliveriesService,
+    inject: [BatchStore, FailedMessages, DestinationRegistry, DeliveryEvents, DeliveryHistory],
+    useFactory: (
+      store: BatchStore,
+      messages: FailedMessages,
+      destinations: DestinationRegistry,
+      events: DeliveryEvents,
+      history: DeliveryHistory | undefined,
+    ) => new DeliveriesService(store, messages, destinations, events, history),
+  },
+];

@@ -1,0 +1,89 @@
+import type { MessageType } from '../../messages/message.types.js';
+import type { BatchMessage, UrlOutcome } from '../../queue/batch-job.js';
+import { summaryOf } from '../message-body.js';
+import type { StoredEntry } from './history-store.js';
+import type { RecentDelivery } from './history.types.js';
+
+/** Attempts of a message that are kept. */
+export const KEPT_ATTEMPTS = 20;
+/** Characters of an answer, and of the name of an event, that are kept. */
+const TEXT_LENGTH = 256;
+
+/** What is kept of a message beside its id and its attempts. */
+export type EntryHead = Pick<RecentDelivery, 'type' | 'event' | 'source' | 'state' | 'error'>;
+
+/** What became of a message. */
+export interface EntryState {
+  state: RecentDelivery['state'];
+  /** Why it could not be tried at all. */
+  error: string | undefined;
+}
+
+/** What happened to one message at one destination, before it is stored. */
+export class HistoryEntry {
+  readonly messageId: string;
+  private attempts: readonly UrlOutcome[];
+  /** Until it is summarised. */
+  private body: string | undefined;
+  private summary: { type: MessageType | undefined; event?: string } = { type: undefined };
+
+  /**
+   * @param attempts those that nobody has recorded yet
+   * @param ordinal see `StoredEntry`
+   */
+  constructor(
+    { id, body }: BatchMessage,
+    private readonly source: string,
+    private state: EntryState,
+    attempts: readonly UrlOutcome[],
+    private ordinal: number,
+  ) {
+    this.messageId = id;
+    this.body = body;
+    this.attempts = attempts;
+  }
+
+  /** The same message, later on. */
+  follow({ state, attempts, ordinal }: HistoryEntry): void {
+    this.state = state;
+    this.ordinal = ordinal;
+    this.attempts = latest([...this.attempts, ...attempts]);
+  }
+
+  /**
+   * Keeps what is wanted of the body, and lets go of the rest. Parsing costs more than all else here, and at a
+   * high rate most entries are replaced by later ones before it comes to that.
+   */
+  summarize(): void {
+    if (this.body === undefined) return;
+    const { type, event } = summaryOf(this.body);
+    this.summary = event === undefined ? { type } : { type, event: cut(event) };
+    this.body = undefined;
+  }
+
+  get stored(): StoredEntry {
+    const { messageId, ordinal, attempts } = this;
+    const { state, error } = this.state;
+    const head: EntryHead = {
+      ...this.summary,
+      source: this.source,
+      state,
+      ...(error !== undefined && { error }),
+    };
+    return { messageId, ordinal, head: JSON.stringify(head), attempts: attempts.map(attemptText) };
+  }
+}
+
+function latest<T>(attempts: T[]): T[] {
+  return attempts.length > KEPT_ATTEMPTS ? attempts.slice(-KEPT_ATTEMPTS) : attempts;
+}
+
+function attemptText(outcome: UrlOutcome): string {
+  const { excerpt } = outcome;
+  return JSON.stringify(excerpt === undefined ? outcome : { ...outcome, excerpt: cut(excerpt) });
+}
+
+/** A surrogate whose other half is cut off becomes U+FFFD. */
+function cut(text: string): string {
+  return text.length > TEXT_LENGTH ? text.slice(0, TEXT_LENGTH).toWellFormed() : text;
+}

@@ -1,0 +1,189 @@
+import type { BatchMessage, QueuedBatch } from '../../queue/batch-job.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../../shared/clock.js';
+import { TimeSlice } from '../../shared/time-slice.js';
+import { DestinationHistory } from './destination-history.js';
+import { type EntryState, HistoryEntry } from './history-entry.js';
+import type { HistoryLog } from './history-log.js';
+import { type HistoryStore, ordinalOf } from './history-store.js';
+import { hourOf } from './hour-counts.js';
+
+/** How often it is written, in milliseconds. The embedded database is busy with a write for up to 20 of them. */
+const INTERVAL = 2_000;
+/** Entries that are written without waiting for that. */
+const MANY_ENTRIES = 2_000;
+/** Entries in memory. While the store does not take them, further ones are lost. */
+const MAX_ENTRIES = 10_000;
+/** Entries of one write, so that neither the database nor this process is busy with it for long. */
+const ENTRIES_PER_WRITE = 200;
+/** How long the store may be away before that is told, in milliseconds. */
+const PATIENCE = 60_000;
+
+export interface HistoryRecorderParts {
+  store: Pick<HistoryStore, 'write'>;
+  log: HistoryLog;
+  /** Whether the queue can be used. While it cannot, that is told already. */
+  isQueueUp: () => boolean;
+  /** @default the system's */
+  clock?: Clock;
+  /** The time, in milliseconds since the epoch. @default the system's */
+  now?: () => number;
+}
+
+/**
+ * Records what becomes of messages, and writes it every two seconds, so that no delivery waits for it. It holds
+ * no more of a destination than what the store would keep. A crash loses the last two seconds. Counts are
+ * written again if the answer of a write is lost, so they may then be too high.
+ */
+export class HistoryRecorder {
+  private readonly clock: Clock;
+  private readonly now: () => number;
+  private pending = new Map<string, DestinationHistory>();
+  /** Entries in memory, those on their way to the store included. */
+  private entries = 0;
+  private lastOrdinal = 0;
+  private timer: Timer | undefined;
+  private work: Promise<void> | undefined;
+  /** When something became overdue to be written, by the clock; `undefined` if nothing is. */
+  private waitingSince: number | undefined;
+  private failure: unknown;
+  private isClosed = false;
+
+  constructor(private readonly parts: HistoryRecorderParts) {
+    this.clock = parts.clock ?? SYSTEM_CLOCK;
+    this.now = parts.now ?? Date.now;
+  }
+
+  /**
+   * Records what became of messages of a batch.
+   *
+   * @param batch as it was before
+   * @param messages with the outcomes of their attempts
+   */
+  record(batch: QueuedBatch, messages: readonly BatchMessage[], state: EntryState): void {
+    if (messages.length === 0 || this.isClosed) return;
+    if (this.entries >= MAX_ENTRIES) {
+      this.parts.log.onLost(messages.length, this.failure);
+      return;
+    }
+    const now = this.now();
+    const history = this.historyOf(batch.destination);
+    const counts = history.countsOf(hourOf(now));
+    const size = history.size;
+    const known = new Set(batch.messages.flatMap(({ outcomes }) => outcomes));
+    for (const message of messages) {
+      const { outcomes } = message;
+      const attempts = known.size === 0 ? outcomes : outcomes.filter((outcome) => !known.has(outcome));
+      counts.count(state.state, attempts);
+      this.lastOrdinal = Math.max(this.lastOrdinal + 1, ordinalOf(now));
+      history.add(new HistoryEntry(message, batch.source, state, attempts, this.lastOrdinal));
+    }
+    this.entries += history.size - size;
+    this.schedule();
+  }
+
+  /** Forgets what is not written yet of a destination that was deleted. */
+  discard(destination: string): void {
+    this.entries -= this.pending.get(destination)?.size ?? 0;
+    this.pending.delete(destination);
+  }
+
+  /** Writes the rest. Waits for the store as long as it takes, so the caller sets a limit. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.timer?.cancel();
+    await this.work;
+    await this.write();
+  }
+
+  private historyOf(destination: string): DestinationHistory {
+    let history = this.pending.get(destination);
+    if (history === undefined) {
+      this.pending.set(destination, (history = new DestinationHistory(destination)));
+    }
+    return history;
+  }
+
+  private schedule(): void {
+    if (this.isClosed) return;
+    const isUrgent = this.entries >= MANY_ENTRIES && this.failure === undefined;
+    if (isUrgent && this.work === undefined) this.run();
+    else {
+      this.timer ??= this.clock.afterUnlessIdle(INTERVAL, () => {
+        this.tick();
+      });
+    }
+  }
+
+  private tick(): void {
+    this.timer = undefined;
+    if (this.work === undefined) this.run();
+    else {
+      // The store does not answer. Bodies may be large, so they are not held until it does.
+      for (const history of this.pending.values()) history.summarize();
+      this.schedule();
+    }
+    const waited = this.clock.now() - (this.waitingSince ?? Infinity);
+    if (waited >= PATIENCE && this.parts.isQueueUp()) this.parts.log.onLost(0, this.failure);
+  }
+
+  private run(): void {
+    this.timer?.cancel();
+    this.timer = undefined;
+    this.work = this.write().then(() => {
+      this.work = undefined;
+      if (this.pending.size > 0) this.schedule();
+    });
+  }
+
+  /** Never rejects: what cannot be written stays in memory. */
+  private async write(): Promise<void> {
+    const taken = [...this.pending.values()];
+    if (taken.length === 0) return;
+    this.pending = new Map();
+    this.waitingSince ??= this.clock.now();
+    try {
+      const slice = new TimeSlice();
+      while (taken.length > 0) {
+        const part = firstOf(taken);
+        for (const history of part) {
+          history.summarize();
+          await slice.check();
+        }
+        await this.parts.store.write(
+          part.map(({ stored }) => stored),
+          this.now(),
+        );
+        taken.splice(0, part.length);
+        this.entries -= sizeOf(part);
+      }
+      this.failure = undefined;
+      this.waitingSince = undefined;
+      this.parts.log.onWritten();
+    } catch (error) {
+      this.failure = error;
+      this.putBack(taken);
+    }
+  }
+
+  private putBack(taken: readonly DestinationHistory[]): void {
+    const later = this.pending;
+    this.pending = new Map(taken.map((history) => [history.destination, history]));
+    for (const [destination, history] of later) {
+      const earlier = this.pending.get(destination);
+      if (earlier === undefined) this.pending.set(destination, history);
+      else earlier.absorb(history);
+    }
+    this.entries = sizeOf([...this.pending.values()]);
+  }
+}
+
+/** So many of the histories that a write is of a bounded size; at least one. */
+function firstOf(histories: readonly DestinationHistory[]): DestinationHistory[] {
+  let entries = 0;
+  const end = histories.findIndex(({ size }) => (entries += size) > ENTRIES_PER_WRITE);
+  return histories.slice(0, end === -1 ? histories.length : Math.max(end, 1));
+}
+
+function sizeOf(histories: readonly DestinationHistory[]): number {
+  return histories.reduce((sum, { size }) => sum + size, 0);
+}

@@ -1,0 +1,59 @@
+import { HOUR, oldestHour, type StoredCounts } from './hour-counts.js';
+
+/** Entries that are kept of a destination. */
+export const KEPT_ENTRIES = 100;
+
+/** What happened to one message at one destination, as it is stored. */
+export interface StoredEntry {
+  messageId: string;
+  /**
+   * When that was, in microseconds since the epoch. Of the entries that one process writes no two have the same.
+   */
+  ordinal: number;
+  /** `EntryHead` as JSON. */
+  head: string;
+  /** Attempts, each as the JSON of a `UrlOutcome`. */
+  attempts: string[];
+}
+
+/** What happened at one destination, in this process and since it was last written. */
+export interface StoredHistory {
+  destination: string;
+  entries: StoredEntry[];
+  /** By the number of the hour, counted from the epoch. */
+  hours: [hour: number, counts: StoredCounts][];
+}
+
+/**
+ * Stores the history of all processes beside the queue. It keeps the latest entries of each destination, and
+ * forgets by itself what is older than a week.
+ */
+export interface HistoryStore {
+  /**
+   * Adds to what is stored: attempts to the entry of their message, counts to those of their hour. An entry that
+   * is older than the stored one of its message only adds its attempts.
+   *
+   * @param now milliseconds since the epoch
+   */
+  write(histories: readonly StoredHistory[], now: number): Promise<void>;
+  /**
+   * The entries of a destination, the latest first.
+   *
+   * @param now milliseconds since the epoch
+   */
+  recent(destination: string, limit: number, now: number): Promise<StoredEntry[]>;
+  /** The counts of a destination from one hour to another, both included, in any order. */
+  hours(destination: string, first: number, last: number): Promise<StoredHistory['hours']>;
+  /** Removes all of a destination. */
+  forget(destination: string): Promise<void>;
+}
+
+/** The ordinal of a moment, in milliseconds since the epoch. */
+export function ordinalOf(time: number): number {
+  return time * 1_000;
+}
+
+/** The least ordinal of an entry that is kept: as long as the counts of its hour. */
+export function oldestOrdinal(now: number): number {
+  return ordinalOf(oldestHour(now) * HOUR);
+}

@@ -1,0 +1,46 @@
+import { Logger, type Provider } from '@nestjs/common';
+import { DestinationRegistry } from '../../destinations/destination-registry.js';
+import { RESOLVED_OPTIONS } from '../../options/options.tokens.js';
+import type { ResolvedOptions } from '../../options/resolved-options.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../queue/queue-backend.js';
+import { SYSTEM_CLOCK } from '../../shared/clock.js';
+import { DeliveryHistory } from './delivery-history.js';
+import { HistoryLog } from './history-log.js';
+import { HistoryRecorder } from './history-recorder.js';
+import type { HistoryStore } from './history-store.js';
+import { createHistoryStore } from './stores/create-history-store.js';
+
+/** Where the history is; `undefined` in an application that keeps none. */
+export const HISTORY_STORE = Symbol('nestjs-analytics:history-store');
+
+/** Only a process with a worker has anything to record. */
+function createRecorder(
+  { worker }: ResolvedOptions,
+  { health }: QueueBackend,
+  store: HistoryStore | undefined,
+): HistoryRecorder | undefined {
+  if (!worker || store === undefined) return undefined;
+  const log = new HistoryLog(new Logger('Analytics'), () => SYSTEM_CLOCK.now());
+  return new HistoryRecorder({ store, log, isQueueUp: () => health.isUp });
+}
+
+/** What happened at each destination, as all processes recorded it. */
+export const HISTORY_PROVIDERS: Provider[] = [
+  {
+    provide: HISTORY_STORE,
+    inject: [RESOLVED_OPTIONS, QUEUE_BACKEND],
+    useFactory: ({ history }: ResolvedOptions, { storage }: QueueBackend) =>
+      history ? createHistoryStore(storage) : undefined,
+  },
+  {
+    provide: HistoryRecorder,
+    inject: [RESOLVED_OPTIONS, QUEUE_BACKEND, HISTORY_STORE],
+    useFactory: createRecorder,
+  },
+  {
+    provide: DeliveryHistory,
+    inject: [HISTORY_STORE, DestinationRegistry],
+    useFactory: (store: HistoryStore | undefined, destinations: DestinationRegistry) =>
+      store && new DeliveryHistory(store, destinations),
+  },
+];

@@ -1,0 +1,79 @@
+import type { MessageType } from '../../messages/message.types.js';
+import type { UrlOutcome } from '../../queue/batch-job.js';
+
+/** Names a destination of the options or one at run time, and who asks. */
+interface HistoryQuery {
+  /** The destination's id. */
+  destination: string;
+  /** The tenant that asks: a destination of another tenant counts as not found. @default any destination */
+  tenant?: string | undefined;
+}
+
+/** Selects the latest deliveries of a destination. */
+export interface RecentQuery extends HistoryQuery {
+  /** 1 to 100. @default 100 */
+  limit?: number | undefined;
+}
+
+/** Selects hours of the last seven days. */
+export interface StatsQuery extends HistoryQuery {
+  /**
+   * The first hour is the one of this moment; a number is in milliseconds since the epoch. @default seven days
+   * ago
+   */
+  from?: Date | number | undefined;
+  /** The last hour is the one of this moment. @default now */
+  to?: Date | number | undefined;
+}
+
+/** One attempt to deliver a message to one URL. A URL is named by a hash. */
+export interface DeliveryAttempt extends UrlOutcome {
+  /** Origin of the URL; the rest may hold a secret. `undefined` if the destination has it no longer. */
+  origin: string | undefined;
+}
+
+/** What happened to one message at one destination. It holds nothing of the message's own data. */
+export interface RecentDelivery {
+  messageId: string;
+  /** `undefined` for a body that was not made by this package. */
+  type: MessageType | undefined;
+  /** Name of the event, for the type `track`. */
+  event?: string;
+  /** Name of the source. */
+  source: string;
+  /**
+   * `delivered`: at least one URL took it. `retrying`: it will be tried again. `failed`: it failed for good, is
+   * kept, and can be replayed.
+   */
+  state: 'delivered' | 'retrying' | 'failed';
+  /** The error code if it could not be tried at all: `DESTINATION_DISABLED`, … */
+  error?: string;
+  /** When it came into this state, in milliseconds since the epoch. */
+  at: number;
+  /** The latest 20 attempts over all URLs, in their order; of an answer, the first 256 characters are kept. */
+  attempts: DeliveryAttempt[];
+}
+
+/** What happened at one destination in one hour, over all processes. */
+export interface HourStats {
+  /** When the hour began, in milliseconds since the epoch. */
+  hour: number;
+  /** Messages that at least one URL took. */
+  delivered: number;
+  /** How often a message was put back to be tried again. */
+  retried: number;
+  /** Messages that failed for good. */
+  failed: number;
+  /**
+   * How long attempts took, those that failed included, in milliseconds and within 10 %; `undefined` in an hour
+   * without attempts.
+   */
+  durations: DurationPercentiles | undefined;
+}
+
+/** The time within which this share of attempts ended, in milliseconds. */
+export interface DurationPercentiles {
+  p50: number;
+  p95: number;
+  p99: number;
+}

@@ -1,0 +1,93 @@
+import { SCHEMA } from '../../../queue/postgres/own-tables.js';
+import { KEPT_ATTEMPTS } from '../history-entry.js';
+import { KEPT_ENTRIES } from '../history-store.js';
+
+export const ENTRIES = `${SCHEMA}.delivery_entry`;
+const HOURS = `${SCHEMA}.delivery_hour`;
+
+/**
+ * Every write of an entry also counts it in its hour. So the hours, which are few, tell of which destinations
+ * there are old entries.
+ */
+export const TABLES = `
+  CREATE TABLE IF NOT EXISTS ${ENTRIES} (
+    destination text COLLATE "C" NOT NULL,
+    message_id text COLLATE "C" NOT NULL,
+    ordinal bigint NOT NULL,
+    head text NOT NULL,
+    attempts text[] NOT NULL,
+    PRIMARY KEY (destination, message_id)
+  );
+  CREATE INDEX IF NOT EXISTS delivery_entry_order ON ${ENTRIES} (destination, ordinal);
+  CREATE TABLE IF NOT EXISTS ${HOURS} (
+    destination text COLLATE "C" NOT NULL,
+    hour bigint NOT NULL,
+    counts jsonb NOT NULL,
+    PRIMARY KEY (destination, hour)
+  );
+  CREATE INDEX IF NOT EXISTS delivery_hour_time ON ${HOURS} (hour);`;
+
+/**
+ * $1 destinations, $2 message ids, $3 ordinals, $4 heads and $5 attempts of entries, which are lines of a text;
+ * $6 destinations, $7 hours and $8 counts. Rows are locked in one order, so that no two processes wait for each
+ * other.
+ */
+export const WRITE = `
+  WITH entries AS (
+    INSERT INTO ${ENTRIES} AS e (destination, message_id, ordinal, head, attempts)
+    SELECT destination, message_id, ordinal, head, string_to_array(attempts, E'\\n')
+    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[])
+      AS given (destination, message_id, ordinal, head, attempts)
+    ORDER BY destination COLLATE "C", message_id COLLATE "C"
+    ON CONFLICT (destination, message_id) DO UPDATE SET
+      ordinal = greatest(e.ordinal, excluded.ordinal),
+      head = CASE WHEN e.ordinal > excluded.ordinal THEN e.head ELSE excluded.head END,
+      attempts = (e.attempts || excluded.attempts)
+        [greatest(cardinality(e.attempts) + cardinality(excluded.attempts) - ${KEPT_ATTEMPTS - 1}, 1):]
+  )
+  INSERT INTO ${HOURS} AS h (destination, hour, counts)
+  SELECT destination, hour, counts::jsonb FROM unnest($6::text[], $7::bigint[], $8::text[])
+    AS given (destination, hour, counts)
+  ORDER BY destination COLLATE "C", hour
+  ON CONFLICT (destination, hour) DO UPDATE SET counts = (
+    SELECT jsonb_object_agg(name, total) FROM (
+      SELECT name, sum(count::bigint) AS total FROM (
+        SELECT * FROM jsonb_each_text(h.counts) UNION ALL SELECT * FROM jsonb_each_text(excluded.counts)
+      ) AS both_counts (name, count) GROUP BY name
+    ) AS totals
+  )`;
+
+/**
+ * $1 destinations. Removes the entries that are too many. One that another process is writing is left to the
+ * next time.
+ */
+export const TRIM = `
+  DELETE FROM ${ENTRIES} WHERE ctid = ANY (ARRAY(
+    SELECT e.ctid FROM unnest($1::text[]) AS given (destination)
+    CROSS JOIN LATERAL (
+      SELECT ordinal FROM ${ENTRIES} WHERE destination = given.destination
+      ORDER BY ordinal DESC OFFSET ${KEPT_ENTRIES - 1} LIMIT 1
+    ) AS last
+    JOIN ${ENTRIES} AS e ON e.destination = given.destination AND e.ordinal < last.ordinal
+    FOR UPDATE OF e SKIP LOCKED
+  ))`;
+
+/** $1 the oldest hour and $2 the oldest ordinal that are kept. */
+export const EXPIRE = `
+  WITH gone AS (DELETE FROM ${HOURS} WHERE hour < $1 RETURNING destination)
+  DELETE FROM ${ENTRIES} AS e USING (SELECT DISTINCT destination FROM gone) AS old
+  WHERE e.destination = old.destination AND e.ordinal < $2`;
+
+/** $1 destination, $2 the oldest ordinal, $3 limit */
+export const RECENT = `
+  SELECT message_id, ordinal::text, head, attempts FROM ${ENTRIES}
+  WHERE destination = $1 AND ordinal >= $2 ORDER BY ordinal DESC LIMIT $3`;
+
+/** $1 destination, $2 the first hour, $3 the last one */
+export const STATS = `
+  SELECT hour::text, counts::text FROM ${HOURS} WHERE destination = $1 AND hour BETWEEN $2 AND $3`;
+
+/** $1 destination */
+export const FORGET = `
+  WITH hours AS (DELETE FROM ${HOURS} WHERE destination = $1)
+  DELETE FROM ${ENTRIES} WHERE destination = $1`;

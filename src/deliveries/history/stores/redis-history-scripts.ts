@@ -1,0 +1,96 @@
+import { RedisScript } from '../../../queue/redis/redis-script.js';
+import { KEPT_ATTEMPTS } from '../history-entry.js';
+import { KEPT_ENTRIES } from '../history-store.js';
+import { HOUR, KEPT_HOURS } from '../hour-counts.js';
+
+/** All keys share a hash tag, so that a script finds them on one node of a cluster. */
+const PREFIX = '{nestjs-analytics:history}:';
+
+/**
+ * The keys of a destination. `entries`: a hash of texts by messageId, whose first line is the head and whose
+ * others are attempts. `order`: the messageIds by their ordinal. `hours`: a hash of counts as JSON by the number
+ * of the hour. A destination that is idle for a week goes with its keys.
+ */
+export function keysOf(destination: string): string[] {
+  return ['entries', 'order', 'hours'].map((name) => `${PREFIX}${name}:${destination}`);
+}
+
+/**
+ * Keys: those of destinations in turn. Arguments: the oldest ordinal and the oldest hour that are kept, and for
+ * each destination a JSON text. Ordinals are texts, for a number of that size would lose its last digits. Nobody
+ * waits for it.
+ */
+export const WRITE = new RedisScript(
+  `
+  local function add_entry(keys, entry)
+    local id, ordinal, head = entry.messageId, entry.ordinal, entry.head
+    local lines = {}
+    local known = redis.call('HGET', keys.entries, id)
+    if known then
+      for line in string.gmatch(known, '[^\\n]+') do lines[#lines + 1] = line end
+      local known_head = table.remove(lines, 1)
+      local known_ordinal = redis.call('ZSCORE', keys.order, id)
+      if known_ordinal and tonumber(known_ordinal) > tonumber(ordinal) then
+        head, ordinal = known_head, known_ordinal
+      end
+    end
+    for _, attempt in ipairs(entry.attempts) do lines[#lines + 1] = attempt end
+    while #lines > ${KEPT_ATTEMPTS} do table.remove(lines, 1) end
+    table.insert(lines, 1, head)
+    redis.call('HSET', keys.entries, id, table.concat(lines, '\\n'))
+    redis.call('ZADD', keys.order, ordinal, id)
+  end
+
+  local function remove_entries(keys)
+    local gone = redis.call('ZRANGEBYSCORE', keys.order, '-inf', '(' .. ARGV[1])
+    for _, id in ipairs(redis.call('ZRANGE', keys.order, 0, -${KEPT_ENTRIES + 1})) do gone[#gone + 1] = id end
+    for _, id in ipairs(gone) do
+      redis.call('HDEL', keys.entries, id)
+      redis.call('ZREM', keys.order, id)
+    end
+  end
+
+  local function add_hour(key, hour, counts)
+    local known = redis.call('HGET', key, hour)
+    if known then
+      for name, count in pairs(cjson.decode(known)) do counts[name] = (counts[name] or 0) + count end
+    elseif redis.call('HLEN', key) >= ${KEPT_HOURS} then
+      for _, old in ipairs(redis.call('HKEYS', key)) do
+        if tonumber(old) < tonumber(ARGV[2]) then redis.call('HDEL', key, old) end
+      end
+    end
+    redis.call('HSET', key, hour, cjson.encode(counts))
+  end
+
+  for i = 3, #ARGV do
+    local first = (i - 3) * 3
+    local keys = {entries = KEYS[first + 1], order = KEYS[first + 2], hours = KEYS[first + 3]}
+    local given = cjson.decode(ARGV[i])
+    for _, entry in ipairs(given.entries) do add_entry(keys, entry) end
+    remove_entries(keys)
+    for _, hour in ipairs(given.hours) do add_hour(keys.hours, hour[1], hour[2]) end
+    for _, key in pairs(keys) do redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR}) end
+  end
+  return 1`,
+  false,
+);
+
+/** Keys: those of a destination. Arguments: the oldest ordinal, limit. Ids, ordinals and texts in turn. */
+export const RECENT = new RedisScript(`
+  local found = {}
+  local ids = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+  for i = 1, #ids, 2 do
+    local text = redis.call('HGET', KEYS[1], ids[i])
+    if text then
+      found[#found + 1] = ids[i]
+      found[#found + 1] = ids[i + 1]
+      found[#found + 1] = text
+    end
+  end
+  return found`);
+
+/** Keys: those of a destination. Hours and their counts in turn. */
+export const HOURS = new RedisScript(`return redis.call('HGETALL', KEYS[3])`);
+
+/** Keys: those of a destination. */
+export const FORGET = new RedisScript(`return redis.call('DEL', unpack(KEYS))`);

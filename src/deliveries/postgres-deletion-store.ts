@@ -1,0 +1,71 @@
+import { OwnTables, SCHEMA } from '../queue/postgres/own-tables.js';
+import type { QueueStorage } from '../queue/queue-backend.js';
+import { type Deletion, DELETION_MEMORY, type DeletionStore } from './deletion-store.js';
+
+const TABLE = `${SCHEMA}.deletion`;
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS ${TABLE} (
+    user_key text COLLATE "C" PRIMARY KEY,
+    deleted_at bigint NOT NULL,
+    task text
+  );
+  CREATE INDEX IF NOT EXISTS deletion_time ON ${TABLE} (deleted_at);`;
+
+interface DeletionRow {
+  user_key: string;
+  deleted_at: string;
+  task: string;
+}
+
+/** Stores deletions on the queue's PostgreSQL, server or embedded. A `task` is there until it is done. */
+export class PostgresDeletionStore implements DeletionStore {
+  private readonly tables: OwnTables;
+
+  constructor(pool: Extract<QueueStorage, { kind: 'postgres' }>['pool']) {
+    this.tables = new OwnTables(pool, TABLES);
+  }
+
+  async add(deletions: readonly Deletion[]): Promise<void> {
+    await this.tables.query(`DELETE FROM ${TABLE} WHERE deleted_at < $1 AND task IS NULL`, [
+      Date.now() - DELETION_MEMORY,
+    ]);
+    await this.tables.query(
+      `INSERT INTO ${TABLE} (user_key, deleted_at, task)
+       SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
+       ON CONFLICT (user_key) DO UPDATE SET deleted_at = excluded.deleted_at, task = excluded.task`,
+      columnsOf(deletions),
+    );
+  }
+
+  async find(keys: readonly string[]): Promise<Map<string, number>> {
+    const rows = await this.tables.look<DeletionRow>(
+      TABLE,
+      `SELECT user_key, deleted_at::text FROM ${TABLE} WHERE user_key = ANY ($1::text[])`,
+      [keys],
+    );
+    return new Map(rows.map(({ user_key: key, deleted_at: at }) => [key, Number(at)]));
+  }
+
+  async pending(limit: number): Promise<Deletion[]> {
+    // Before the first deletion there is no table.
+    const rows = await this.tables.look<DeletionRow>(
+      TABLE,
+      `SELECT user_key, deleted_at::text, task FROM ${TABLE} WHERE task IS NOT NULL ORDER BY deleted_at LIMIT $1`,
+      [limit],
+    );
+    return rows.map(({ user_key: key, deleted_at: at, task }) => ({ key, at: Number(at), task }));
+  }
+
+  async done(deletions: readonly Deletion[]): Promise<void> {
+    await this.tables.query(
+      `UPDATE ${TABLE} AS d SET task = NULL
+       FROM unnest($1::text[], $2::bigint[], $3::text[]) AS done (user_key, deleted_at, task)
+       WHERE d.user_key = done.user_key AND d.deleted_at = done.deleted_at AND d.task = done.task`,
+      columnsOf(deletions),
+    );
+  }
+}
+
+function columnsOf(deletions: readonly Deletion[]): unknown[] {
+  return [deletions.map(({ key }) => key), deletions.map(({ at }) => at), deletions.map(({ task }) => task)];
+}

@@ -1,0 +1,76 @@
+import type { QueueStorage } from '../queue/queue-backend.js';
+import { RedisScript } from '../queue/redis/redis-script.js';
+import { type Deletion, DELETION_MEMORY, type DeletionStore } from './deletion-store.js';
+
+/**
+ * `deleted`: a sorted set of users by the time of their deletion. `pending`: a hash of the deletions to carry
+ * out.
+ */
+const KEYS = ['deleted', 'pending'].map((name) => `{nestjs-analytics:deletions}:${name}`);
+
+/** Arguments: the time before which deletions are forgotten, then key, time and task in turn. */
+const ADD = new RedisScript(`
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
+  for i = 2, #ARGV, 3 do
+    redis.call('ZADD', KEYS[1], ARGV[i + 1], ARGV[i])
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1] .. ' ' .. ARGV[i + 2])
+  end
+  return 1`);
+
+/** Arguments: keys of users. */
+const FIND = new RedisScript(`
+  if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
+  local found = {}
+  for i = 1, #ARGV do
+    local at = redis.call('ZSCORE', KEYS[1], ARGV[i])
+    if at then
+      found[#found + 1] = ARGV[i]
+      found[#found + 1] = at
+    end
+  end
+  return found`);
+
+/** Arguments: limit. Read at every start, even by a process that ends before the queue is reachable. */
+const PENDING = new RedisScript(`return redis.call('HSCAN', KEYS[2], 0, 'COUNT', ARGV[1])[2]`, false);
+
+/** Arguments: key, time and task in turn. */
+const DONE = new RedisScript(`
+  for i = 1, #ARGV, 3 do
+    if redis.call('HGET', KEYS[2], ARGV[i]) == ARGV[i + 1] .. ' ' .. ARGV[i + 2] then
+      redis.call('HDEL', KEYS[2], ARGV[i])
+    end
+  end
+  return 1`);
+
+/** Stores deletions on the queue's Redis. */
+export class RedisDeletionStore implements DeletionStore {
+  constructor(private readonly client: Extract<QueueStorage, { kind: 'redis' }>['client']) {}
+
+  async add(deletions: readonly Deletion[]): Promise<void> {
+    const fields = deletions.flatMap(({ key, at, task }) => [key, at, task]);
+    await ADD.run(this.client, KEYS, [Date.now() - DELETION_MEMORY, ...fields]);
+  }
+
+  async find(keys: readonly string[]): Promise<Map<string, number>> {
+    return new Map(inPairs(await FIND.run(this.client, KEYS, keys)).map(([key, at]) => [key, Number(at)]));
+  }
+
+  async pending(limit: number): Promise<Deletion[]> {
+    return inPairs(await PENDING.run(this.client, KEYS, [limit])).map(([key, value]) => {
+      const end = value.indexOf(' ');
+      return { key, at: Number(value.slice(0, end)), task: value.slice(end + 1) };
+    });
+  }
+
+  async done(deletions: readonly Deletion[]): Promise<void> {
+    const fields = deletions.flatMap(({ key, at, task }) => [key, at, task]);
+    await DONE.run(this.client, KEYS, fields);
+  }
+}
+
+function inPairs(answer: unknown): [string, string][] {
+  const items: unknown[] = Array.isArray(answer) ? answer : [];
+  return items.flatMap((item, index): [string, string][] =>
+    index % 2 === 0 ? [[String(item), String(items[index + 1])]] : [],
+  );
+}

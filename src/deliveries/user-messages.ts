@@ -1,0 +1,125 @@
+import { openMessages } from '../queue/batch-job.js';
+import type { BatchState, BatchStore, StoredJob } from '../queue/batch-store.js';
+import { TimeSlice } from '../shared/time-slice.js';
+import { isFromBefore } from './deleted-users.js';
+import { usersOf } from './message-body.js';
+
+/** States in which messages stay for long: put back for a retry, and failed for good. */
+const KEPT: readonly BatchState[] = ['delayed', 'failed'];
+/** Jobs read at once: the largest hold half a megabyte each. */
+const PAGE = 10;
+/** Jobs whose users are remembered. Jobs beyond that are read for every deletion. */
+const MAX_KNOWN_JOBS = 50_000;
+/** How often, and for how long, to check whether jobs are still being delivered, in milliseconds. */
+const POLL = 250;
+const LONGEST_WAIT = 60_000;
+
+/**
+ * Finds the messages of users in the jobs that are kept or retried. The first search reads all jobs and
+ * remembers their users, at four bytes a user. Later searches read only new jobs and those that hold one of
+ * the users.
+ */
+export class UserMessages {
+  /** By job id. A job only ever loses messages, so it cannot gain a user later. */
+  private known = new Map<string, Uint32Array>();
+
+  /** @param onRemoved called with the messages that wait no longer for a destination */
+  constructor(
+    private readonly store: Pick<BatchStore, 'ids' | 'read' | 'removeWhere'>,
+    private readonly onRemoved: (destination: string, messages: number) => void,
+  ) {}
+
+  /**
+   * Removes the messages about users from before their deletion, also from jobs that are being delivered
+   * as soon as they are put back or kept.
+   *
+   * @param deletedAt when each was deleted, by the user's key, in milliseconds since the epoch
+   * @param signal ends the search; it is not complete then
+   * @returns whether it was completed
+   */
+  async erase(deletedAt: ReadonlyMap<string, number>, signal: AbortSignal): Promise<boolean> {
+    const active = await this.active();
+    const slice = new TimeSlice();
+    const seen = new Set<string>();
+    let unseen: number;
+    do {
+      unseen = 0;
+      for (const state of KEPT) {
+        for await (const ids of this.store.ids(state)) {
+          const fresh = ids.filter((id) => !seen.has(id));
+          for (const id of fresh) seen.add(id);
+          unseen += fresh.length;
+          await this.eraseFrom(fresh, deletedAt, slice, signal);
+          if (signal.aborted) return false;
+        }
+      }
+      // Offsets shift as jobs come and go, so the ids are listed until no new one appears.
+    } while (unseen > 0);
+    this.forgetAllBut(seen);
+    await this.ended(active, signal);
+    await this.eraseFrom([...active], deletedAt, slice, signal);
+    return !signal.aborted;
+  }
+
+  private async eraseFrom(
+    ids: readonly string[],
+    deletedAt: ReadonlyMap<string, number>,
+    slice: TimeSlice,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const wanted = new Set(Array.from(deletedAt.keys(), shortOf));
+    const suspects = ids.filter((id) => this.known.get(id)?.some((user) => wanted.has(user)) ?? true);
+    for (let start = 0; start < suspects.length && !signal.aborted; start += PAGE) {
+      for (const job of await this.store.read(suspects.slice(start, start + PAGE))) {
+        if (this.remember(job).some((user) => wanted.has(user))) await this.eraseIn(job, deletedAt);
+        await slice.check();
+      }
+    }
+  }
+
+  private async eraseIn(
+    { jobId, addedAt, failedAt }: StoredJob,
+    deletedAt: ReadonlyMap<string, number>,
+  ): Promise<void> {
+    const removed = await this.store.removeWhere(jobId, ({ body }, { firstAttemptAt = addedAt }) =>
+      isFromBefore(usersOf(body), Math.min(addedAt, firstAttemptAt), deletedAt),
+    );
+    if (failedAt !== undefined) return;
+    for (const batch of removed) this.onRemoved(batch.destination, openMessages(batch).length);
+  }
+
+  private remember({ jobId, batches }: StoredJob): Uint32Array {
+    const users = new Set<number>();
+    for (const { messages } of batches) {
+      for (const { body } of messages) for (const key of usersOf(body).keys) users.add(shortOf(key));
+    }
+    const short = Uint32Array.from(users);
+    if (this.known.size < MAX_KNOWN_JOBS) this.known.set(jobId, short);
+    return short;
+  }
+
+  private forgetAllBut(ids: ReadonlySet<string>): void {
+    for (const id of this.known.keys()) if (!ids.has(id)) this.known.delete(id);
+  }
+
+  /** Waits until none of these jobs is being delivered. */
+  private async ended(jobs: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const giveUpAt = performance.now() + LONGEST_WAIT;
+    while (jobs.size > 0 && !signal.aborted && performance.now() < giveUpAt) {
+      const active = await this.active();
+      if (![...jobs].some((id) => active.has(id))) return;
+      await new Promise((resolve) => setTimeout(resolve, POLL));
+    }
+  }
+
+  private async active(): Promise<Set<string>> {
+    const active = new Set<string>();
+    for await (const ids of this.store.ids('active')) for (const id of ids) active.add(id);
+    return active;
+  }
+}
+
+/** Four bytes of a key tell nearly all users apart. A false match only costs a needless read. */
+function shortOf(key: string): number {
+  return Buffer.from(key.slice(0, 6), 'base64url').readUInt32BE(0);
+}

@@ -1,0 +1,139 @@
+import type { DeletedUsers, QueuedJob } from '../deliveries/deleted-users.js';
+import type { DeliveryResult, Destination } from '../destinations/destination.js';
+import type { DestinationRegistry } from '../destinations/destination-registry.js';
+import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
+import { type BatchSettlement, settleBatch } from './batch-settlement.js';
+import type { DeliveryReporter } from './delivery-reporter.js';
+import type { DeliveryScheduler } from './delivery-scheduler.js';
+import { limitOf, messagesAtOnce } from './destination-pace.js';
+import { divided, type Part } from './divided-batch.js';
+import { lastAttemptAt, resumedWindow } from './retry-policy.js';
+
+/** What became of a batch that a worker took from the queue. */
+export type BatchEnd =
+  /** Its messages were tried, or held back by their URLs. */
+  | {
+      kind: 'settled';
+      /** As the queue holds it. */
+      queued: QueuedBatch;
+      /** Without messages about users who were deleted meanwhile. */
+      batch: QueuedBatch;
+      destination: Destination;
+      settlement: BatchSettlement;
+    }
+  /** It goes back unchanged until this moment, in milliseconds since the epoch. */
+  | { kind: 'putBack'; batch: QueuedBatch; destination: Destination; until: number }
+  /** Its destination has a `rateLimit` and would need too long for it. Each part goes on in a job of its own. */
+  | { kind: 'divided'; batch: QueuedBatch; destination: Destination; parts: Part[] }
+  /** This process knows no destination with that id. */
+  | { kind: 'unknownDestination'; batch: QueuedBatch }
+  /** Its destination cannot be looked up before this moment, in milliseconds since the epoch. */
+  | { kind: 'postponed'; batch: QueuedBatch; until: number }
+  /** Its destination is disabled, so its messages are kept. */
+  | { kind: 'disabled'; batch: QueuedBatch }
+  /** Its destination was deleted, so nobody wants its messages. */
+  | { kind: 'dropped'; batch: QueuedBatch };
+
+/** After a destination could not be looked up, when to try again, in milliseconds. */
+const LOOK_AGAIN_AFTER = 5_000;
+
+/** Decides what happens to a batch now, and has its messages sent when their turn comes. */
+export class BatchDelivery {
+  /** In milliseconds since the epoch. A batch that was due long before found no worker. */
+  private readonly startedAt = Date.now();
+
+  constructor(
+    private readonly destinations: DestinationRegistry,
+    private readonly scheduler: DeliveryScheduler,
+    private readonly reporter: DeliveryReporter,
+    private readonly deleted: DeletedUsers,
+  ) {}
+
+  async deliver(queued: QueuedBatch, job: QueuedJob, signal: AbortSignal): Promise<BatchEnd> {
+    const destination = await this.lookUp(queued.destination);
+    if (destination === 'unavailable') {
+      return { kind: 'postponed', batch: queued, until: Date.now() + LOOK_AGAIN_AFTER };
+    }
+    if (destination === 'deleted') return { kind: 'dropped', batch: queued };
+    if (destination === undefined) return { kind: 'unknownDestination', batch: queued };
+    if (destination.isDisabled === true) return { kind: 'disabled', batch: queued };
+    const now = Date.now();
+    // Otherwise a crash between writing the last attempt and putting the job back would retry at once.
+    if (queued.notBefore !== undefined && queued.notBefore > now) {
+      return { kind: 'putBack', batch: queued, destination, until: queued.notBefore };
+    }
+    const firstAttemptAt =
+      queued.firstAttemptAt === undefined
+        ? now
+        : resumedWindow(
+            { ...queued, firstAttemptAt: queued.firstAttemptAt },
+            destination,
+            this.startedAt,
+            now,
+          );
+    const window = { firstAttemptAt, retryWindow: destination.retryWindow };
+    const isLast = now >= lastAttemptAt(window);
+    const open = openMessages(queued);
+    const known = isLast
+      ? lastResultsOf(open, destination, firstAttemptAt, now)
+      : this.deferredBy(open, destination, now);
+    if (known !== undefined) {
+      const settlement = settleBatch({ ...window, startedAt: now, messages: open, results: known }, now);
+      this.reporter.attempted(destination, settlement);
+      return { kind: 'settled', queued, batch: queued, destination, settlement };
+    }
+    const limit = limitOf(destination);
+    if (limit !== undefined && open.length > messagesAtOnce(destination)) {
+      const batch = await this.deleted.strip(queued, job);
+      const parts = batch === undefined ? [] : divided(batch, messagesAtOnce(destination), limit, now);
+      return { kind: 'divided', batch: queued, destination, parts };
+    }
+    const delay = this.scheduler.delayOf(destination, open.length);
+    if (delay > 0) return { kind: 'putBack', batch: queued, destination, until: now + delay };
+    const batch = await this.deleted.beforeAttempt(queued, job);
+    const messages = openMessages(batch);
+    const attempt = { isLast, firstAttemptAt, signal };
+    // All of its messages may have been about deleted users.
+    const results = messages.length === 0 ? [] : await this.scheduler.deliver(destination, messages, attempt);
+    const settlement = settleBatch({ ...window, startedAt: now, messages, results }, Date.now());
+    this.reporter.attempted(destination, settlement);
+    return { kind: 'settled', queued, batch, destination, settlement };
+  }
+
+  private async lookUp(id: string): Promise<Destination | 'deleted' | 'unavailable' | undefined> {
+    try {
+      return await this.destinations.lookUp(id);
+    } catch (error) {
+      this.reporter.notLookedUp(id, error);
+      return 'unavailable';
+    }
+  }
+
+  /** The results of messages that all of their URLs hold back; `undefined` if one may be sent. */
+  private deferredBy(
+    messages: readonly BatchMessage[],
+    destination: Destination,
+    now: number,
+  ): DeliveryResult[] | undefined {
+    const heldBack = destination.heldBack(now);
+    if (heldBack === 0) return undefined;
+    const wait = this.scheduler.lookAgainAfter(destination, heldBack);
+    return messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait }));
+  }
+}
+
+/** The results of messages whose last attempt others have made for them; `undefined` when one has to be sent. */
+function lastResultsOf(
+  messages: readonly BatchMessage[],
+  destination: Destination,
+  firstAttemptAt: number,
+  now: number,
+): DeliveryResult[] | undefined {
+  const results: DeliveryResult[] = [];
+  for (const message of messages) {
+    const result = destination.lastResult(message, firstAttemptAt, now);
+    if (result === undefined) return undefined;
+    results.push(result);
+  }
+  return results;
+}

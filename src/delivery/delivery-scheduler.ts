@@ -1,0 +1,248 @@
+import type { AttemptTerms, Destination } from '../destinations/destination.js';
+import type { LeftBatch, QueuedMessage } from '../queue/batch-job.js';
+import { enoughFor, leastFor, limitOf, LOW_WATER, rateOf } from './destination-pace.js';
+import {
+  type BatchResults,
+  DestinationQueue,
+  type DestinationQueueObserver,
+  type RequestShare,
+} from './destination-queue.js';
+import { RateBudget } from './rate-limits/rate-budget.js';
+import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
+import { SharedCapacity } from './shared-capacity.js';
+
+/** Batches that a destination may have in hand, whatever its rate. */
+const MIN_BATCHES = 2;
+/** Share of the jobs in hand that the destinations divide between them. The rest is for newcomers. */
+const HELD_SHARE = 3 / 4;
+/** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
+const LIMITED_SHARE = 1 / 2;
+/** How long a batch is put back if the rate of its destination is unknown, in milliseconds. */
+const UNKNOWN_RATE_DELAY = 1_000;
+/** The longest that a batch is put back, as a share of the retry window: 5 minutes of 4 hours. */
+const LONGEST_DELAY_SHARE = 1 / 48;
+/** Batches that are held back look again one by one at this interval, in milliseconds. */
+const LOOK_INTERVAL = 20;
+/** The longest time between two looks of a batch, as a share of the retry window. */
+const LONGEST_LOOK_SHARE = 1 / 2;
+/** How often destinations are looked at whose promoted jobs another process may have taken, in milliseconds. */
+const REFILL_INTERVAL = 100;
+/** A destination is forgotten when it has had nothing to do for this long, in milliseconds. */
+const FORGET_AFTER = 60_000;
+
+export interface DeliverySchedulerOptions {
+  /** Requests on their way at once, over all destinations. An idle destination may always send one. */
+  requests: number;
+  /** Sockets per origin. */
+  connections: number;
+  /** Requests that a destination may have on their way, if requests carry several messages. */
+  batches: number;
+  /** Jobs that the worker has in hand. */
+  jobs: number;
+  /** Shares the time of destinations with a `rateLimit` among all processes. */
+  rateLimits: RateLimitStore;
+  /** Makes the queue hand out a put-back job at once. */
+  promote: (jobId: string) => Promise<void>;
+}
+
+/**
+ * Decides whose turn it is. Each destination has a fair share of the jobs that this process has in hand. A
+ * job above that share goes back to the queue. It returns when the destination should be done with the work
+ * before it, or earlier if the destination is faster. So the head of the queue stays free, however much waits
+ * for one destination. Work in hand is sent in turn, as the destination's window, the sockets of its origins
+ * and the limit of the process allow.
+ */
+export class DeliveryScheduler implements DestinationQueueObserver {
+  private readonly queues = new Map<string, DestinationQueue>();
+  private readonly origins = new Map<string, SharedCapacity>();
+  private readonly process: SharedCapacity;
+  /** Destinations that have batches in hand. */
+  private active = 0;
+  /** Batches in hand of destinations with a `rateLimit`. */
+  private limited = 0;
+  private sweptAt = performance.now();
+  private timer: NodeJS.Timeout | undefined;
+  private isStopped = false;
+
+  constructor(private readonly options: DeliverySchedulerOptions) {
+    this.process = new SharedCapacity(options.requests, options.requests);
+  }
+
+  /**
+   * Whether this process takes a batch in hand now: 0 if it does, else the milliseconds after which to ask
+   * again.
+   *
+   * @param messages number of messages in the batch
+   */
+  delayOf(destination: Destination, messages: number): number {
+    const queue = this.queues.get(destination.id);
+    const hasRoom = limitOf(destination) === undefined || this.hasRoomForLimited;
+    if (hasRoom && (queue === undefined || this.mayHold(queue, messages))) return 0;
+    const ahead = queue === undefined ? 0 : queue.messagesInHand + queue.putBack.messages;
+    const rate = queue && rateOf(queue);
+    const delay =
+      rate === undefined
+        ? UNKNOWN_RATE_DELAY * (0.5 + Math.random())
+        : Math.max((ahead / rate) * 1_000, LOW_WATER);
+    return Math.ceil(Math.min(delay, Math.max(destination.retryWindow * LONGEST_DELAY_SHARE, LOW_WATER)));
+  }
+
+  /**
+   * How long a batch waits if all of its URLs are held back, in milliseconds. The more such batches there are,
+   * the more rarely each of them looks again, so that a backlog costs the same whatever its length. They are
+   * promoted when their destination takes messages again.
+   *
+   * @param wait until a URL may be asked
+   */
+  lookAgainAfter(destination: Destination, wait: number): number {
+    const waiting = this.queues.get(destination.id)?.putBack.size ?? 0;
+    const spread = Math.min(waiting * LOOK_INTERVAL, destination.retryWindow * LONGEST_LOOK_SHARE);
+    return Math.max(wait, spread);
+  }
+
+  /** Sends a batch when its turn comes. Resolves to the result of each message, in their order. */
+  deliver(
+    destination: Destination,
+    messages: readonly QueuedMessage[],
+    terms: AttemptTerms,
+  ): Promise<BatchResults> {
+    const queue = this.queueOf(destination);
+    if (queue.batchesInHand === 0 && messages.length > 0) this.active++;
+    const delivered = queue.deliver(messages, terms);
+    if (destination.rateLimit === undefined) return delivered;
+    this.limited++;
+    if (this.isStopped) queue.letGo();
+    return delivered.finally(() => this.limited--);
+  }
+
+  /** Begins to promote jobs that were put back, also where the ones before were taken by another process. */
+  start(): void {
+    this.timer = setInterval(() => {
+      for (const queue of this.queues.values()) {
+        queue.putBack.forgetLate(Date.now());
+        this.refill(queue);
+      }
+    }, REFILL_INTERVAL).unref();
+  }
+
+  /** The process is about to end: nothing is promoted, and nothing waits for a `rateLimit`. */
+  stop(): void {
+    this.isStopped = true;
+    clearInterval(this.timer);
+    for (const queue of this.queues.values()) queue.letGo();
+  }
+
+  /** A job of a destination went back to the queue. It is promoted when there is room for it. */
+  putBack(destination: Destination, job: { id: string; messages: number; dueAt: number }): void {
+    this.queueOf(destination).putBack.add(job.id, job.messages, job.dueAt);
+  }
+
+  /** The same for jobs that were just made. Those that are due at once need no promotion. */
+  putBackAll(destination: Destination, jobs: readonly LeftBatch[]): void {
+    for (const { jobId: id, batch, dueAt } of jobs) {
+      if (dueAt === undefined || batch.notBefore !== undefined) continue;
+      this.putBack(destination, { id, messages: batch.messages.length, dueAt });
+    }
+  }
+
+  /** A put-back job has returned. */
+  returned(destination: string, jobId: string): void {
+    this.queues.get(destination)?.putBack.delete(jobId);
+  }
+
+  /** Destinations that are limited would otherwise hold all jobs that this process may have. */
+  private get hasRoomForLimited(): boolean {
+    return this.limited < this.options.jobs * LIMITED_SHARE;
+  }
+
+  private mayHold(queue: DestinationQueue, messages: number): boolean {
+    const { batchesInHand, unsentMessages } = queue;
+    if (batchesInHand === 0) return true;
+    const fairShare = Math.max(MIN_BATCHES, (this.options.jobs * HELD_SHARE) / Math.max(this.active, 1));
+    if (batchesInHand >= fairShare) return false;
+    if (batchesInHand < MIN_BATCHES) return true;
+    return unsentMessages + messages <= enoughFor(queue);
+  }
+
+  private queueOf(destination: Destination): DestinationQueue {
+    const known = this.queues.get(destination.id);
+    if (known !== undefined) {
+      if (known.destination !== destination || known.origins !== destination.origins) {
+        this.rejoin(known, destination);
+      }
+      return known;
+    }
+    this.sweep();
+    const { requestSize, id } = destination;
+    const windowSize = requestSize === 1 ? this.options.connections : this.options.batches;
+    const queue = new DestinationQueue(destination, windowSize, this, (resume) => {
+      return new RateBudget(this.options.rateLimits, id, resume);
+    });
+    const ofProcess = { share: this.process.join(queue.resume), places: 1 };
+    queue.use(destination, [ofProcess, ...this.joinOrigins(destination, queue)]);
+    this.queues.set(id, queue);
+    return queue;
+  }
+
+  private joinOrigins({ origins }: Destination, queue: DestinationQueue): RequestShare[] {
+    const places = new Map<string, number>();
+    for (const origin of origins) places.set(origin, (places.get(origin) ?? 0) + 1);
+    return Array.from(places, ([origin, count]) => ({
+      share: this.originOf(origin).join(queue.resume),
+      places: count,
+    }));
+  }
+
+  /** A destination has changed. What waits for it goes to where it is now. */
+  private rejoin(queue: DestinationQueue, destination: Destination): void {
+    const [ofProcess, ...before] = queue.capacityShares;
+    const joined = this.joinOrigins(destination, queue);
+    queue.use(destination, ofProcess === undefined ? joined : [ofProcess, ...joined]);
+    // Requests on their way still hold places there, and give them back.
+    for (const { share } of before) share.capacity.leave(share);
+  }
+
+  private originOf(origin: string): SharedCapacity {
+    let capacity = this.origins.get(origin);
+    if (capacity === undefined) {
+      this.origins.set(origin, (capacity = new SharedCapacity(this.options.connections)));
+    }
+    return capacity;
+  }
+
+  onBatchEnded(queue: DestinationQueue): void {
+    if (queue.batchesInHand === 0) this.active--;
+    this.refill(queue);
+  }
+
+  onBatchSent(queue: DestinationQueue): void {
+    this.refill(queue);
+  }
+
+  /** Promotes put-back jobs when a destination has nearly sent what is in hand. */
+  private refill(queue: DestinationQueue): void {
+    if (queue.putBack.messages === 0) return;
+    const wanted = leastFor(queue) - queue.unsentMessages;
+    if (limitOf(queue.destination) !== undefined && !this.hasRoomForLimited) return;
+    if (wanted <= 0 || queue.destination.heldBack(Date.now()) > 0) return;
+    for (const id of queue.putBack.promote(wanted, Date.now())) {
+      // The job may have returned by itself, or another process may have it.
+      this.options.promote(id).catch(() => {
+        queue.putBack.delete(id);
+      });
+    }
+  }
+
+  /** Forgets idle destinations: there may be thousands of them, each used now and then. */
+  private sweep(): void {
+    const now = performance.now();
+    if (now - this.sweptAt < FORGET_AFTER) return;
+    this.sweptAt = now;
+    for (const [id, queue] of this.queues) {
+      if (queue.idleFor(now) < FORGET_AFTER) continue;
+      this.queues.delete(id);
+      for (const { share } of queue.capacityShares) share.capacity.leave(share);
+    }
+    for (const [origin, capacity] of this.origins) if (capacity.isUnused) this.origins.delete(origin);
+  }
+}

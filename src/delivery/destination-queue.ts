@@ -1,0 +1,243 @@
+import type { AttemptTerms, DeliveryResult, Destination } from '../destinations/destination.js';
+import type { QueuedMessage } from '../queue/batch-job.js';
+import { DestinationWindow } from './destination-window.js';
+import { limitOf } from './destination-pace.js';
+import { PutBackJobs } from './put-back-jobs.js';
+import type { RateBudget } from './rate-limits/rate-budget.js';
+import type { CapacityShare } from './shared-capacity.js';
+
+/** The result of each message of a batch, in their order; `undefined` if the attempt was broken off. */
+export type BatchResults = (DeliveryResult | undefined)[];
+
+/** A batch in hand. Its messages are sent in order, when it is the destination's turn. */
+interface HeldBatch {
+  readonly messages: readonly QueuedMessage[];
+  readonly terms: AttemptTerms;
+  readonly results: BatchResults;
+  /** Index of the next message to send. */
+  next: number;
+  unsettled: number;
+  readonly resolve: (results: BatchResults) => void;
+}
+
+/** The destination's share of one capacity, and how many places each of its requests takes there. */
+export interface RequestShare {
+  readonly share: CapacityShare;
+  readonly places: number;
+}
+
+/** Learns when a destination may need more to do. */
+export interface DestinationQueueObserver {
+  /** All messages of a batch have been sent. */
+  onBatchSent(queue: DestinationQueue): void;
+  /** All messages of a batch are settled. */
+  onBatchEnded(queue: DestinationQueue): void;
+}
+
+/** The batches of one destination that this process has in hand, and the requests on their way to it. */
+export class DestinationQueue {
+  readonly putBack = new PutBackJobs();
+  readonly window: DestinationWindow;
+  private readonly batches: HeldBatch[] = [];
+  private shares: readonly RequestShare[] = [];
+  private joined: readonly string[] = [];
+  private underway = 0;
+  private messages = 0;
+  private unsent = 0;
+  /** Made when it has a `rateLimit` for the first time. */
+  private budget: RateBudget | undefined;
+  private held = 0;
+  /** When it last had something to do, by `performance.now()`. */
+  private activeAt = performance.now();
+
+  /**
+   * @param windowSize largest number of requests on their way
+   * @param observer learns when there may be room for another batch
+   * @param createBudget makes what limits the requests of a destination with a `rateLimit`
+   */
+  constructor(
+    private current: Destination,
+    windowSize: number,
+    private readonly observer: DestinationQueueObserver,
+    private readonly createBudget: (resume: () => void) => RateBudget,
+  ) {
+    this.window = new DestinationWindow(windowSize);
+  }
+
+  /** Where the messages go. */
+  get destination(): Destination {
+    return this.current;
+  }
+
+  /** The origins that its requests take sockets of. */
+  get origins(): readonly string[] {
+    return this.joined;
+  }
+
+  /** Makes the requests go to a destination, which may have changed, and take places of these capacities. */
+  use(destination: Destination, shares: readonly RequestShare[]): void {
+    this.current = destination;
+    this.joined = destination.origins;
+    this.shares = shares;
+  }
+
+  /** Batches in hand. */
+  get batchesInHand(): number {
+    return this.held;
+  }
+
+  /** Messages in hand that are not settled. */
+  get messagesInHand(): number {
+    return this.messages;
+  }
+
+  /** Messages in hand that have not been sent. */
+  get unsentMessages(): number {
+    return this.unsent;
+  }
+
+  /** Milliseconds since it last had something to do. */
+  idleFor(now: number): number {
+    return this.held > 0 || this.putBack.messages > 0 ? 0 : now - this.activeAt;
+  }
+
+  get capacityShares(): readonly RequestShare[] {
+    return this.shares;
+  }
+
+  deliver(messages: readonly QueuedMessage[], terms: AttemptTerms): Promise<BatchResults> {
+    const size = messages.length;
+    if (size === 0) return Promise.resolve([]);
+    this.held++;
+    this.messages += size;
+    this.unsent += size;
+    return new Promise((resolve) => {
+      const results = new Array<DeliveryResult | undefined>(size).fill(undefined);
+      this.batches.push({ messages, terms, results, next: 0, unsettled: size, resolve });
+      this.advance();
+    });
+  }
+
+  /** The process is about to end. What waits for a `rateLimit` is broken off, so that the end does not wait. */
+  letGo(): void {
+    if (limitOf(this.current) === undefined) return;
+    for (const batch of this.batches.splice(0)) {
+      const unsent = batch.messages.length - batch.next;
+      this.unsent -= unsent;
+      this.settled(batch, unsent);
+    }
+  }
+
+  /** Sends one request on this destination's turn, and waits for the next turn if there is more to send. */
+  readonly resume = (share: CapacityShare): boolean => {
+    const isSent = this.sendNext();
+    if (isSent && this.wantsMore) share.capacity.wait(share);
+    return isSent;
+  };
+
+  private get wantsMore(): boolean {
+    return this.batches.length > 0 && this.underway < this.window.requests;
+  }
+
+  /**
+   * Sends as much as the window and the capacities allow. If others wait for a capacity, it takes its turn.
+   */
+  private advance(): void {
+    while (this.wantsMore) {
+      const contended = this.underway === 0 ? undefined : this.contendedShare();
+      if (contended !== undefined) {
+        contended.capacity.wait(contended);
+        return;
+      }
+      if (!this.sendNext()) return;
+    }
+  }
+
+  private contendedShare(): CapacityShare | undefined {
+    for (const { share } of this.shares) if (share.capacity.hasWaiting) return share;
+    return undefined;
+  }
+
+  /** Sends the next request, or waits for a turn if there is no room for it. Returns whether it was sent. */
+  private sendNext(): boolean {
+    const batch = this.batches[0];
+    if (batch === undefined || !this.wantsMore) return false;
+    for (const { share, places } of this.shares) {
+      if (share.capacity.hasRoom(share, places)) continue;
+      share.capacity.wait(share);
+      return false;
+    }
+    if (!this.isWithinLimit()) return false;
+    for (const { share, places } of this.shares) share.capacity.take(share, places);
+    this.send(batch);
+    return true;
+  }
+
+  /** Whether its `rateLimit` allows a request now. If not, this goes on when it does. */
+  private isWithinLimit(): boolean {
+    const limit = limitOf(this.current);
+    if (limit === undefined) return true;
+    this.budget ??= this.createBudget(this.goOn);
+    return this.budget.take(limit, this.unsent);
+  }
+
+  private send(batch: HeldBatch): void {
+    const { requestSize } = this.destination;
+    const first = batch.next;
+    const messages = batch.messages.slice(first, first + requestSize);
+    batch.next += messages.length;
+    this.unsent -= messages.length;
+    const isSent = batch.next === batch.messages.length;
+    if (isSent) this.batches.shift();
+    const request = this.window.begin(performance.now(), this.underway === 0);
+    // Others may be in use by the time that it is settled.
+    const { shares } = this;
+    this.underway++;
+    let isSettledAtOnce = true;
+    this.destination.deliver(messages, batch.terms, (results) => {
+      this.underway--;
+      for (const { share, places } of shares) share.capacity.release(share, places);
+      // By index: an iterator for each message costs more than the rest of this.
+      for (let index = 0; index < results.length; index++) batch.results[first + index] = results[index];
+      this.adapt(request, results);
+      this.settled(batch, messages.length);
+      // Otherwise the caller that is sending goes on by itself.
+      if (!isSettledAtOnce) this.goOn();
+    });
+    isSettledAtOnce = false;
+    if (isSent) this.observer.onBatchSent(this);
+  }
+
+  /**
+   * Offers free places to the destinations that wait for them, this one included, and sends what it still
+   * may.
+   */
+  private readonly goOn = (): void => {
+    for (const { share } of this.shares) {
+      if (!share.capacity.hasWaiting) continue;
+      if (this.wantsMore) share.capacity.wait(share);
+      share.capacity.resume();
+    }
+    this.advance();
+  };
+
+  private settled(batch: HeldBatch, messages: number): void {
+    this.messages -= messages;
+    batch.unsettled -= messages;
+    if (batch.unsettled > 0) return;
+    this.held--;
+    this.activeAt = performance.now();
+    batch.resolve(batch.results);
+    this.observer.onBatchEnded(this);
+  }
+
+  private adapt(request: number, results: readonly (DeliveryResult | undefined)[]): void {
+    const now = performance.now();
+    // Messages of one request share its result, except those that their receiver refused one by one.
+    const result = results[0];
+    if (this.underway === 0 && this.batches.length === 0) this.window.restart();
+    else if (result?.class === 'retry') this.window.fail(request, results.length, now);
+    else if (result?.class === 'deferred') this.window.restart();
+    else if (result !== undefined) this.window.succeed(results.length, now);
+  }
+}

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { type LeftBatch, openMessages, type QueuedBatch } from '../queue/batch-job.js';
+
+/** The longest that a part is put off, in milliseconds. It is promoted if the destination is done earlier. */
+const LONGEST_DELAY = 300_000;
+
+/** A part of a batch that goes on alone. */
+export interface Part {
+  batch: QueuedBatch;
+  /** When it should be its turn, in milliseconds since the epoch; `undefined` for at once. */
+  dueAt: number | undefined;
+}
+
+/**
+ * Divides a batch for a destination with a `rateLimit`. A job in hand would otherwise wait for minutes, and a
+ * crash would repeat all of it. Messages that failed before stay with the first part.
+ *
+ * @param size messages of a part
+ * @param limit messages a second
+ */
+export function divided(batch: QueuedBatch, size: number, limit: number, now: number): Part[] {
+  const open = openMessages(batch);
+  const failed = batch.messages.filter(({ failedAt }) => failedAt !== undefined);
+  const parts: Part[] = [];
+  for (let start = 0; start < open.length; start += size) {
+    const messages = open.slice(start, start + size);
+    const dueAt = start === 0 ? undefined : now + Math.min((start / limit) * 1_000, LONGEST_DELAY);
+    parts.push({ batch: { ...batch, messages: start === 0 ? [...failed, ...messages] : messages }, dueAt });
+  }
+  return parts;
+}
+
+/**
+ * The jobs of the parts. Their ids are the same for the same parts of the same job: when a job is tried again
+ * after a crash, what it was divided into then was either put back the first time, too, or is delivered.
+ */
+export function jobsOfParts(jobId: string, failedRetention: number, parts: readonly Part[]): LeftBatch[] {
+  return parts.map(({ batch, dueAt }) => {
+    const { destination, source, messages } = batch;
+    const hash = createHash('sha256').update(
+      JSON.stringify([destination, source, messages.map(({ id }) => id)]),
+    );
+    return { jobId: `${jobId}-${hash.digest('hex').slice(0, 16)}`, failedRetention, batch, dueAt };
+  });
+}

@@ -1,0 +1,28 @@
+import type { Job } from 'bullmq';
+import type { DeletedUsers } from '../deliveries/deleted-users.js';
+import type { BatchJobData } from '../queue/batch-job.js';
+import type { BatchQueue } from '../queue/batch-queue.js';
+import type { BatchDelivery } from './batch-delivery.js';
+import type { DeliveryReporter } from './delivery-reporter.js';
+import type { DeliveryScheduler } from './delivery-scheduler.js';
+
+export type BatchJob = Job<BatchJobData, void>;
+
+/** What is needed to work on a job. */
+export interface JobProcessorParts {
+  deliveries: BatchDelivery;
+  scheduler: DeliveryScheduler;
+  queue: BatchQueue;
+  reporter: DeliveryReporter;
+  deleted: DeletedUsers;
+  /** Milliseconds that a job of an unknown destination or a newer format is left to other workers. */
+  unknownJobTimeout: number;
+}
+
+/** A job as the worker holds it. */
+export interface JobInHand {
+  job: BatchJob;
+  /** Proves to the queue that this worker holds it. */
+  token: string | undefined;
+  signal: AbortSignal;
+}

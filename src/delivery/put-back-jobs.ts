@@ -1,0 +1,92 @@
+/** A job that went back to the queue until it is due. */
+interface PutBackJob {
+  readonly id: string;
+  readonly messages: number;
+  /** In milliseconds since the epoch. */
+  readonly dueAt: number;
+  /** When it was promoted, to return early. */
+  promotedAt?: number;
+}
+
+/** How long a promoted job may take to return, in milliseconds. */
+const PROMOTION_LASTS = 250;
+
+/** How often late jobs are looked for, in milliseconds. */
+const FORGET_INTERVAL = 1_000;
+
+/** Jobs remembered per destination. Others return when they are due. */
+const MAX_JOBS = 10_000;
+
+/**
+ * The jobs of one destination that this process has put back, in order. The time at which a job returns is an
+ * estimate. When the destination has room before that, the next jobs are promoted.
+ */
+export class PutBackJobs {
+  private readonly jobs = new Map<string, PutBackJob>();
+  private total = 0;
+  /** In milliseconds since the epoch. */
+  private forgotAt = 0;
+
+  get size(): number {
+    return this.jobs.size;
+  }
+
+  /** Messages of all these jobs. */
+  get messages(): number {
+    return this.total;
+  }
+
+  add(id: string, messages: number, dueAt: number): void {
+    this.delete(id);
+    if (this.jobs.size >= MAX_JOBS) return;
+    this.jobs.set(id, { id, messages, dueAt });
+    this.total += messages;
+  }
+
+  /** A job has returned, or is gone. */
+  delete(id: string): void {
+    const job = this.jobs.get(id);
+    if (job === undefined) return;
+    this.jobs.delete(id);
+    this.total -= job.messages;
+  }
+
+  /**
+   * Returns the next jobs to promote, so that this many messages are on their way here.
+   *
+   * @param now milliseconds since the epoch
+   */
+  promote(messages: number, now: number): string[] {
+    const promoted: string[] = [];
+    let coming = 0;
+    for (const job of this.jobs.values()) {
+      if (coming >= messages) break;
+      if (isLate(job, now)) {
+        this.delete(job.id);
+        continue;
+      }
+      coming += job.messages;
+      if (job.promotedAt !== undefined) continue;
+      job.promotedAt = now;
+      promoted.push(job.id);
+    }
+    return promoted;
+  }
+
+  /**
+   * Forgets the jobs that are late. They would pass for work that waits here, and nothing is promoted for a
+   * destination that is down.
+   *
+   * @param now milliseconds since the epoch
+   */
+  forgetLate(now: number): void {
+    if (now - this.forgotAt < FORGET_INTERVAL) return;
+    this.forgotAt = now;
+    for (const job of this.jobs.values()) if (isLate(job, now)) this.delete(job.id);
+  }
+}
+
+/** Whether another process has a job by now, or it is on its way here. */
+function isLate({ dueAt, promotedAt = Infinity }: PutBackJob, now: number): boolean {
+  return dueAt < now || promotedAt < now - PROMOTION_LASTS;
+}

@@ -1,0 +1,76 @@
+import type { RateLimitStore } from './rate-limit-store.js';
+
+/** How much of a destination's time a process reserves at once, in milliseconds; at least for one message. */
+const LEASE = 100;
+/** Timers are not more precise than this, in milliseconds. What is due by then goes out together. */
+const TICK = 5;
+/** A reserved time that was not used for this long is over, in milliseconds. */
+const STALE = 1_000;
+/** How long to wait if the store cannot be reached, in milliseconds. */
+const RETRY_INTERVAL = 1_000;
+
+/** What this process may send to one destination with a `rateLimit`, message by message. */
+export class RateBudget {
+  /** When the next message may be sent, by `performance.now()`. */
+  private nextAt = 0;
+  /** Milliseconds between two messages. */
+  private interval = 0;
+  /** Messages that may still be sent in the reserved time. */
+  private left = 0;
+  private isAsking = false;
+  private timer: NodeJS.Timeout | undefined;
+
+  /** @param resume called when a message may be sent that was refused before */
+  constructor(
+    private readonly store: RateLimitStore,
+    private readonly destination: string,
+    private readonly resume: () => void,
+  ) {}
+
+  /**
+   * Whether a message may be sent now. If not, `resume` is called when it may.
+   *
+   * @param limit messages a second, over all processes
+   * @param waiting messages that this process has for it
+   */
+  take(limit: number, waiting: number): boolean {
+    const now = performance.now();
+    if (this.left > 0 && now - this.nextAt > STALE) this.left = 0;
+    if (this.left > 0 && now >= this.nextAt) {
+      this.left--;
+      this.nextAt += this.interval;
+      return true;
+    }
+    if (this.left > 0) this.wakeIn(this.nextAt - now);
+    else if (!this.isAsking && this.timer === undefined) void this.ask(limit, waiting);
+    return false;
+  }
+
+  private async ask(limit: number, waiting: number): Promise<void> {
+    const interval = 1_000 / limit;
+    const messages = Math.max(1, Math.min(Math.round(LEASE / interval), waiting));
+    this.isAsking = true;
+    try {
+      const wait = await this.store.reserve(this.destination, messages * interval);
+      this.nextAt = performance.now() + wait;
+      this.interval = interval;
+      this.left = messages;
+      this.wakeIn(wait);
+    } catch {
+      // The queue's health reports that its database is away. Nothing is sent past the limit meanwhile.
+      this.wakeIn(RETRY_INTERVAL);
+    } finally {
+      this.isAsking = false;
+    }
+  }
+
+  private wakeIn(milliseconds: number): void {
+    this.timer ??= setTimeout(
+      () => {
+        this.timer = undefined;
+        this.resume();
+      },
+      Math.max(milliseconds, TICK),
+    ).unref();
+  }
+}

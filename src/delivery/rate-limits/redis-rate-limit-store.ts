@@ -1,0 +1,30 @@
+import type { RedisCommands } from '../../queue/queue-backend.js';
+import { RedisScript } from '../../queue/redis/redis-script.js';
+import { CREDIT, type RateLimitStore } from './rate-limit-store.js';
+
+/** In the hash slot of the queue. */
+const PREFIX = '{nestjs-analytics}:rate:';
+/** An unused key is gone after this many milliseconds. */
+const LIFETIME = 60_000;
+
+/** Keys: until when the time is reserved. Arguments: milliseconds, credit, lifetime. By the server's clock. */
+const RESERVE = new RedisScript(
+  `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + time[2] / 1000
+  local start = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now - ARGV[2])
+  local reserved = start + ARGV[1]
+  local lifetime = math.ceil(reserved - now + ARGV[3])
+  redis.call('SET', KEYS[1], string.format('%.3f', reserved), 'PX', lifetime)
+  return string.format('%.3f', start - now)`,
+  false,
+);
+
+/** Shares the time of destinations on the queue's Redis. */
+export class RedisRateLimitStore implements RateLimitStore {
+  constructor(private readonly client: RedisCommands) {}
+
+  async reserve(destination: string, milliseconds: number): Promise<number> {
+    return Number(await RESERVE.run(this.client, [PREFIX + destination], [milliseconds, CREDIT, LIFETIME]));
+  }
+}

@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import {
+  type BatchJobData,
+  failedRetentionOf,
+  type LeftBatch,
+  type QueuedBatch,
+} from '../queue/batch-job.js';
+import { storedData } from '../queue/shared-bodies.js';
+import { within } from '../shared/within.js';
+import type { BatchEnd } from './batch-delivery.js';
+import { leftOf } from './batch-settlement.js';
+import { jobsOfParts } from './divided-batch.js';
+import type { BatchJob, JobInHand, JobProcessorParts } from './job-in-hand.js';
+
+/**
+ * How long finished batches wait for the others of their job before they are recorded in the queue, in
+ * milliseconds.
+ */
+const PATIENCE = 25;
+/** How long they wait at first, if the others are more than half of the job. The wait doubles each time. */
+const LONGER_PATIENCE = 1_000;
+
+/**
+ * A job of several batches. Each is tried once. What is left of a batch goes on in a job of its own, so that
+ * no batch waits for another one's retries or receiver. The queue is updated as soon as that halves what it
+ * stores, or after a while: updating it for each batch that ends would write a large job hundreds of times.
+ */
+export class SharedJob {
+  private readonly open = new Set<QueuedBatch>();
+  private ended: BatchEnd[] = [];
+  private recordedSize: number;
+  private patience = LONGER_PATIENCE;
+  private failure: { error: unknown } | undefined;
+  private wake: () => void = () => undefined;
+
+  constructor(
+    private readonly inHand: JobInHand,
+    private readonly data: BatchJobData,
+    private readonly parts: JobProcessorParts,
+  ) {
+    this.recordedSize = sizeOf(data.batches);
+  }
+
+  async deliver(): Promise<void> {
+    for (const batch of this.data.batches) {
+      this.open.add(batch);
+      void this.attempt(batch);
+    }
+    while (this.open.size > 0 || this.ended.length > 0) {
+      await this.someEnded();
+      await this.record();
+      if (this.failure !== undefined) throw this.failure.error;
+    }
+  }
+
+  private async attempt(batch: QueuedBatch): Promise<void> {
+    try {
+      const end = await this.parts.deliveries.deliver(batch, this.inHand.job, this.inHand.signal);
+      this.ended.push(end);
+      this.open.delete(batch);
+    } catch (error) {
+      this.failure ??= { error };
+    }
+    this.wake();
+  }
+
+  /** Resolves when enough batches have ended to update the queue. */
+  private async someEnded(): Promise<void> {
+    if (this.ended.length === 0 && this.failure === undefined) await this.nextEnd();
+    const settleBy = performance.now() + PATIENCE;
+    const tellBy = performance.now() + this.patience;
+    while (this.open.size > 0 && this.failure === undefined) {
+      const isSmall = sizeOf(this.open) <= this.recordedSize / 2;
+      const rest = (isSmall ? settleBy : tellBy) - performance.now();
+      if (rest <= 0) {
+        if (!isSmall) this.patience *= 2;
+        return;
+      }
+      await within(rest, this.nextEnd());
+    }
+  }
+
+  private nextEnd(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wake = resolve;
+    });
+  }
+
+  /**
+   * Records in the queue what is done. What is left goes on first: a crash in between repeats messages, and
+   * loses none.
+   */
+  private async record(): Promise<void> {
+    const { job } = this.inHand;
+    const { queue, reporter, scheduler } = this.parts;
+    const ended = this.ended;
+    // A batch that ends from now on is not recorded yet, so it stays in the job.
+    const rest = [...this.open];
+    this.ended = [];
+    const ends = await Promise.all(ended.map(async (end) => ({ end, left: await this.leftOf(end) })));
+    const jobsOfTheirOwn = ends.flatMap(({ left }) => left);
+    if (jobsOfTheirOwn.length > 0) await queue.putBack(jobsOfTheirOwn);
+    if (rest.length > 0) {
+      await job.updateData(storedData({ ...this.data, batches: rest }));
+      this.recordedSize = sizeOf(rest);
+    }
+    for (const { end, left } of ends) {
+      if ('destination' in end) scheduler.putBackAll(end.destination, left);
+    }
+    for (const { end, left } of ends) {
+      if (end.kind === 'settled') reporter.settled(end.queued, left[0]?.batch, end.settlement);
+      if (end.kind === 'dropped') reporter.dropped(end.batch);
+    }
+  }
+
+  /**
+   * What goes on in jobs of its own, if anything. A batch of an unknown or disabled destination is refused in
+   * that job, with its own code.
+   */
+  private async leftOf(end: BatchEnd): Promise<LeftBatch[]> {
+    const { job } = this.inHand;
+    const failedRetention = failedRetentionOf(job.opts);
+    if (end.kind === 'divided') return jobsOfParts(String(job.id), failedRetention, end.parts);
+    const left = end.kind === 'settled' ? leftOf(end.batch, end.settlement) : end.batch;
+    if (left === undefined || end.kind === 'dropped') return [];
+    const batch = end.kind === 'settled' ? await this.parts.deleted.strip(left, job) : left;
+    if (batch === undefined) return [];
+    const dueAt = end.kind === 'settled' ? end.settlement.dueAt : 'until' in end ? end.until : undefined;
+    return [{ jobId: idOf(job, batch), failedRetention, batch, dueAt }];
+  }
+}
+
+/**
+ * The id is the same for the same batch of the same job. When a job is tried again after a crash, what it
+ * leaves then was either left the first time, too, or is delivered.
+ */
+function idOf({ id }: BatchJob, { destination, source }: QueuedBatch): string {
+  const hash = createHash('sha256').update(JSON.stringify([destination, source]));
+  return `${String(id)}-${hash.digest('hex').slice(0, 16)}`;
+}
+
+/** Characters of the bodies, which are nearly everything that is written. */
+function sizeOf(batches: Iterable<QueuedBatch>): number {
+  let size = 0;
+  for (const { messages } of batches) for (const { body } of messages) size += body.length;
+  return size;
+}

@@ -1,0 +1,89 @@
+import { AnalyticsError } from '../errors/analytics.error.js';
+import { InvalidDestinationError } from '../errors/destination.errors.js';
+import type { OptionProblem } from '../errors/setup.errors.js';
+import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
+import { RequestRefusal, type RefusalStatus } from '../http/request-refusal.js';
+import { failureOf } from '../queue/queue-failure.js';
+
+/** When to ask again while the database cannot be reached, in milliseconds. */
+const QUEUE_RETRY = 5_000;
+
+/** What an answer holds is the tenant's own: no cache may keep it, and no browser take it for a page. */
+const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+const JSON_HEADERS = { ...HEADERS, 'content-type': 'application/json; charset=utf-8' };
+
+/** The errors that a request can cause. All others are answered 500. */
+const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['code'], RefusalStatus>([
+  ['INVALID_DESTINATION', 422],
+  ['DESTINATION_NOT_FOUND', 404],
+  ['DESTINATION_CHANGED', 409],
+  ['DESTINATION_LIMIT', 409],
+  ['DESTINATIONS_READ_ONLY', 501],
+  ['HISTORY_DISABLED', 501],
+  ['DESTINATION_KEY', 503],
+  ['ANALYTICS_CLOSED', 503],
+]);
+
+/** The request has wrong fields. */
+export class InvalidRequest extends RequestRefusal {
+  constructor(readonly problems: readonly OptionProblem[]) {
+    super(
+      422,
+      'INVALID_REQUEST',
+      `The request has wrong fields: ${problems.map(({ path }) => path).join(', ')}.`,
+    );
+  }
+}
+
+/** An error on this side. Its details are in the log. */
+export function internalError(): RequestRefusal {
+  return new RequestRefusal(500, 'INTERNAL_ERROR', 'The request failed. Send it again later.');
+}
+
+/** There is no such destination, or none that the sender may see. */
+export function notFound(): RequestRefusal {
+  return new RequestRefusal(404, 'DESTINATION_NOT_FOUND', 'There is no destination with this id.');
+}
+
+/** The database of the destinations and of the queue is away. */
+export function queueUnavailable(): RequestRefusal {
+  return new RequestRefusal(
+    503,
+    'QUEUE_UNAVAILABLE',
+    'The database did not answer. A change that was asked for may be made later, or not at all.',
+    QUEUE_RETRY,
+  );
+}
+
+export function jsonAnswer(status: number, body: object, headers: Record<string, string> = {}): HttpAnswer {
+  return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
+}
+
+/** Something was done of which there is nothing to tell. */
+export function emptyAnswer(): HttpAnswer {
+  return { status: 204, headers: HEADERS, body: '' };
+}
+
+/** @param headers beside those of every answer */
+export function refusedAnswer(refusal: RequestRefusal, headers: Record<string, string> = {}): HttpAnswer {
+  const { status, code, message, retryAfter } = refusal;
+  const problems = refusal instanceof InvalidRequest ? refusal.problems : undefined;
+  return jsonAnswer(
+    status,
+    { error: { code, message, problems } },
+    { ...retryAfterHeader(retryAfter), ...headers },
+  );
+}
+
+/** The answer to a request that failed; `undefined` if the reason is an error on this side. */
+export function answerToError(error: unknown): HttpAnswer | undefined {
+  if (error instanceof RequestRefusal) return refusedAnswer(error);
+  if (failureOf(error) !== undefined) return refusedAnswer(queueUnavailable());
+  const status = error instanceof AnalyticsError ? STATUSES.get(error.code) : undefined;
+  if (status === undefined || !(error instanceof AnalyticsError)) return undefined;
+  if (status === 404) return refusedAnswer(notFound());
+  const problems = error instanceof InvalidDestinationError ? error.problems : undefined;
+  const { code, message } = error;
+  const wait = status === 503 ? QUEUE_RETRY : undefined;
+  return jsonAnswer(status, { error: { code, message, problems } }, retryAfterHeader(wait));
+}

@@ -1,0 +1,56 @@
+import type { IncomingMessage } from 'node:http';
+import type { DestinationScope } from '../destinations/destinations.types.js';
+import { RequestRefusal } from '../http/request-refusal.js';
+import type { OptionProblem } from '../errors/setup.errors.js';
+import type { JsonObject } from '../messages/message.types.js';
+import { describe } from '../options/option-reader.js';
+import { InvalidRequest } from './api-answer.js';
+
+/** A request that is known to come from somebody who may send it. */
+export interface ApiRequest {
+  /** What the sender may see. */
+  scope: DestinationScope;
+  /** The id in the path; empty in those that have none. */
+  id: string;
+  /** The fields of the query; those that look like numbers are numbers. */
+  query: JsonObject;
+  /** The fields of the body; empty without one. */
+  fields: JsonObject;
+}
+
+const JSON_TYPE = /^application\/json\s*(;|$)/i;
+const NUMBER = /^\d{1,16}$/;
+/** Fields of a query that are text, even if they look like numbers. */
+const TEXTS: readonly string[] = ['tenant', 'cursor', 'source', 'error'];
+
+/**
+ * A browser posts a form or text from any page with the cookies of this application, and asks nobody. JSON, as
+ * any `PATCH` and `DELETE`, it sends only from pages that this application allows to.
+ *
+ * @throws {RequestRefusal}
+ */
+export function checkContentType({ headers }: IncomingMessage): void {
+  if (JSON_TYPE.test(headers['content-type'] ?? '')) return;
+  throw new RequestRefusal(
+    415,
+    'UNSUPPORTED_MEDIA_TYPE',
+    'Send the header `content-type: application/json`, also without a body.',
+  );
+}
+
+/** The fields of a query. @throws {InvalidRequest} if one is given twice */
+export function queryOf(url: string): JsonObject {
+  const query: JsonObject = {};
+  const parameters = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '');
+  for (const [name, text] of parameters) {
+    if (Object.hasOwn(query, name)) throw invalid(name, 'one value', 'several');
+    query[name] = NUMBER.test(text) && !TEXTS.includes(name) ? Number(text) : text;
+  }
+  return query;
+}
+
+/** @throws {InvalidRequest} always has one problem */
+export function invalid(path: string, expected: string, given: unknown): InvalidRequest {
+  const problem: OptionProblem = { path, expected, given: describe(given) };
+  return new InvalidRequest([problem]);
+}

@@ -1,0 +1,64 @@
+import type { IncomingMessage } from 'node:http';
+import { thrownAt } from '../errors/thrown-at.js';
+import type { DestinationScope } from '../destinations/destinations.types.js';
+import { RequestRefusal } from '../http/request-refusal.js';
+import { describeType, isRecord } from '../options/option-reader.js';
+import type { DestinationsApiOptions } from '../options/destinations-options.interface.js';
+import { isTenantName } from '../options/tenant-name.js';
+import type { LimitedLog } from '../queue/limited-log.js';
+import { internalError } from './api-answer.js';
+
+/** Asks the application who has sent a request, and takes its answer only if it is a clear one. */
+export class Authorizer {
+  constructor(
+    private readonly authorize: DestinationsApiOptions['authorize'],
+    /** The name of the option. */
+    private readonly option: string,
+    private readonly log: LimitedLog,
+  ) {}
+
+  /**
+   * What the sender may see: a tenant, or everything for the operator.
+   *
+   * @throws {RequestRefusal} for somebody who is not known, and if the application's function failed
+   */
+  async scopeOf(request: IncomingMessage): Promise<DestinationScope> {
+    const access = await this.ask(request);
+    if (access === undefined || access === null) {
+      throw new RequestRefusal(401, 'UNAUTHORIZED', 'The application does not know who sent this request.');
+    }
+    const scope = scopeIn(access);
+    if (scope !== undefined) return scope;
+    this.tell(
+      `returned ${describeType(access)} that is neither \`{ tenant }\` with a tenant's name nor ` +
+        '`{ operator: true }`',
+    );
+    throw internalError();
+  }
+
+  private async ask(request: IncomingMessage): Promise<unknown> {
+    try {
+      return await this.authorize(request);
+    } catch (error) {
+      this.tell(`threw ${thrownAt(error)}`);
+      throw internalError();
+    }
+  }
+
+  /** A stranger can make it throw as often as they like. */
+  private tell(what: string): void {
+    if (!this.log.hasRoomFor(1)) return;
+    this.log.warn(
+      `\`${this.option}\` ${what}, so the request was answered 500. Return \`undefined\` for ` +
+        'somebody who is not known.',
+    );
+  }
+}
+
+/** `{ tenant: undefined }` is a mistake, and must not make anybody the operator. */
+function scopeIn(access: unknown): DestinationScope | undefined {
+  if (!isRecord(access)) return undefined;
+  const { tenant, operator = false } = access;
+  if (operator === false && isTenantName(tenant)) return { tenant };
+  return operator === true && tenant === undefined ? { tenant } : undefined;
+}

@@ -1,0 +1,51 @@
+import { thrownAt } from '../errors/thrown-at.js';
+import type { OwnRoutes } from '../http/host-routes.js';
+import type { HttpAnswer } from '../http/http-answer.js';
+import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
+import { answerToError, internalError, refusedAnswer } from './api-answer.js';
+import { type DestinationsApi, MAX_BODY_BYTES } from './destinations-api.js';
+
+/** Recognises the requests to the API of the destinations, and answers all of them. */
+export class DestinationsApiHandler extends HttpHandler<string> {
+  readonly routes: OwnRoutes;
+  /** Requests come with the cookies of who is signed in. */
+  readonly isOpenToPages = false;
+  protected readonly maxBytes = MAX_BODY_BYTES;
+
+  /** @param path where the API is; everything below it belongs to it */
+  constructor(
+    private readonly api: Pick<DestinationsApi, 'handle'>,
+    private readonly path: string,
+    private readonly logger: { error(message: string): void },
+  ) {
+    super();
+    this.routes = {
+      name: 'The destinations API',
+      method: 'ALL',
+      paths: [path],
+      isTree: true,
+      option: "destinations: { api: { path: '/api/webhooks' } }",
+    };
+  }
+
+  /** The path below that of the API. */
+  protected routeOf({ url = '' }: RequestLine): string | undefined {
+    // This cheap test settles nearly all requests of the host.
+    if (!url.startsWith(this.path)) return undefined;
+    const path = url.slice(this.path.length).replace(/[?#].*$/s, '');
+    if (path !== '' && !path.startsWith('/')) return undefined;
+    return path.endsWith('/') ? path.slice(0, -1) : path;
+  }
+
+  protected async answerTo({ route, raw }: RoutedRequest<string>): Promise<HttpAnswer> {
+    try {
+      return await this.api.handle(route, raw);
+    } catch (error) {
+      const answer = answerToError(error);
+      if (answer !== undefined) return answer;
+      // The sender has hung up and gets no answer. Nothing is wrong here.
+      if (!raw.destroyed) this.logger.error(`A request to the destinations API failed: ${thrownAt(error)}`);
+      return refusedAnswer(internalError());
+    }
+  }
+}

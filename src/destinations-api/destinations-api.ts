@@ -1,0 +1,74 @@
+import type { IncomingMessage } from 'node:http';
+import { BodyReader } from '../http/body-reader.js';
+import type { HttpAnswer } from '../http/http-answer.js';
+import { RequestRefusal } from '../http/request-refusal.js';
+import type { JsonObject } from '../messages/message.types.js';
+import { within } from '../shared/within.js';
+import { notFound, queueUnavailable, refusedAnswer } from './api-answer.js';
+import { checkContentType, queryOf } from './api-request.js';
+import { apiPath, type ApiRoute, hasBody, isExpensive } from './api-routes.js';
+import type { Authorizer } from './authorizer.js';
+import type { Operations } from './operations.js';
+import { RunningRequests } from './running-requests.js';
+
+/** The largest body: all fields of a destination have 16 KB. */
+export const MAX_BODY_BYTES = 64 * 1024;
+
+/** No control characters: the id is a key in databases. */
+const ID = /^[^\p{Cc}]{1,200}$/u;
+
+/** Lets an application's front end manage the destinations of whoever is signed in. */
+export class DestinationsApi {
+  private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
+  private readonly running = new RunningRequests();
+
+  constructor(
+    private readonly authorizer: Authorizer,
+    private readonly operations: Operations,
+  ) {}
+
+  /**
+   * @param path below the path of the API
+   * @throws {RequestRefusal}, and the errors of the services
+   */
+  async handle(path: string, raw: IncomingMessage): Promise<HttpAnswer> {
+    const scope = await this.authorizer.scopeOf(raw);
+    const found = apiPath(path);
+    if (found === undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The API has no such path.');
+    const route = found.routes.find(({ method }) => method === raw.method);
+    if (route === undefined) return wrongMethod(found.routes.map(({ method }) => method));
+    const id = idIn(found.id);
+    const request = { scope, id, query: queryOf(raw.url ?? ''), fields: await this.fieldsOf(route, raw) };
+    const work = (): Promise<HttpAnswer> => this.operations[route.operation](request);
+    const answered = isExpensive(route) ? this.running.run(scope.tenant, work) : work();
+    const answer = await within(route.patience, answered);
+    if (answer === undefined) throw queueUnavailable();
+    return answer;
+  }
+
+  private async fieldsOf(route: ApiRoute, raw: IncomingMessage): Promise<JsonObject> {
+    if (!hasBody(route)) return {};
+    checkContentType(raw);
+    const { fields } = await this.bodies.read(raw);
+    return fields;
+  }
+}
+
+function wrongMethod(methods: readonly string[]): HttpAnswer {
+  const allow = methods.join(', ');
+  const refusal = new RequestRefusal(405, 'METHOD_NOT_ALLOWED', `This path takes ${allow}.`);
+  return refusedAnswer(refusal, { allow });
+}
+
+/** @throws {RequestRefusal} for what cannot be an id */
+function idIn(segment: string): string {
+  if (segment === '') return '';
+  let id: string;
+  try {
+    id = decodeURIComponent(segment);
+  } catch {
+    throw notFound();
+  }
+  if (!ID.test(id)) throw notFound();
+  return id;
+}

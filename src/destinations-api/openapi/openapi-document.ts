@@ -1,0 +1,77 @@
+import { LIBRARY } from '../../messages/library.js';
+import { type ApiRoute, hasBody, isExpensive, ROUTES } from '../api-routes.js';
+import { OPERATION_DOCS, type OperationDoc } from './operation-docs.js';
+import { ref, type Schema, SCHEMAS, text } from './schemas.js';
+
+/** What each status of an error means here. */
+const ERRORS: Readonly<Record<number, string>> = {
+  400: 'The body is not a JSON object.',
+  401: 'The application does not know who sent the request.',
+  404: 'There is no such destination for the sender.',
+  408: 'The body did not arrive in time.',
+  409: 'Somebody else changed the destination, or the tenant has as many as it may have.',
+  413: 'The body is too large.',
+  415: 'The header `content-type: application/json` is missing.',
+  422: 'Fields are wrong; `problems` lists them.',
+  429: 'Too many requests of this kind are being answered.',
+  500: 'An error on the side of the application.',
+  501: 'The application has turned this off: its store can only be read, or it keeps no history.',
+  503: 'The database cannot be reached, or a key is missing. Ask again later.',
+};
+const ALWAYS = [401, 500, 503];
+const WITH_BODY = [400, 408, 413, 415];
+
+/** The OpenAPI document of the API. @param path where the API is */
+export function openApiDocument(path: string): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of ROUTES) {
+    const operations = (paths[path + route.path] ??= {});
+    operations[route.method.toLowerCase()] = operation(route, OPERATION_DOCS[route.operation]);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Destinations',
+      version: LIBRARY.version,
+      description:
+        'The webhooks of whoever sends the request, which the application knows by its cookie or header.',
+    },
+    paths,
+    components: { schemas: SCHEMAS },
+  };
+}
+
+function operation(route: ApiRoute, doc: OperationDoc): object {
+  const { summary, query = {}, body, status, answer, errors = [] } = doc;
+  const withBody = hasBody(route);
+  const hasId = route.path.startsWith('/{id}');
+  const statuses = [
+    ...ALWAYS,
+    ...(withBody ? WITH_BODY : []),
+    ...(hasId ? [404] : []),
+    ...(isExpensive(route) ? [429] : []),
+    ...errors,
+  ];
+  return {
+    operationId: route.operation,
+    summary,
+    parameters: [
+      ...(hasId ? [{ name: 'id', in: 'path', required: true, schema: text() }] : []),
+      ...Object.entries(query).map(([name, schema]) => ({ name, in: 'query', schema })),
+    ],
+    ...(withBody && {
+      requestBody: content(body ?? { type: 'object', properties: {} }, route.operation === 'create'),
+    }),
+    responses: {
+      [status]: { description: 'Done.', ...(answer !== undefined && content(answer)) },
+      ...Object.fromEntries(
+        [...new Set(statuses)].map((one) => [one, { description: ERRORS[one], ...content('Error') }]),
+      ),
+    },
+  };
+}
+
+function content(schema: string | Schema, required?: boolean): object {
+  const json = { schema: typeof schema === 'string' ? ref(schema) : schema };
+  return { ...(required !== undefined && { required }), content: { 'application/json': json } };
+}

@@ -1,0 +1,112 @@
+import type { OperationName } from '../api-routes.js';
+import { filterProperties, integer, type Schema, text, time } from './schemas.js';
+
+/** What the document says of an operation. */
+export interface OperationDoc {
+  summary: string;
+  /** Fields of the query; none is required. */
+  query?: Readonly<Record<string, Schema>>;
+  /** The name of the body's schema. A body without one has no fields. */
+  body?: string | Schema;
+  status: 200 | 201 | 204;
+  /** The name of the answer's schema. */
+  answer?: string | Schema;
+  /** Statuses of errors, beside those of every operation. */
+  errors?: readonly number[];
+}
+
+/** By the names of the operations. */
+export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
+  list: {
+    summary: 'A page of the destinations, in the order in which they were created.',
+    query: {
+      tenant: text('For the operator: only the destinations of this tenant.'),
+      cursor: text('The `cursor` of the page before.'),
+      limit: { ...integer(), minimum: 1, maximum: 1_000, default: 100 },
+    },
+    status: 200,
+    answer: 'DestinationPage',
+    errors: [422, 501],
+  },
+  create: {
+    summary: 'Adds a destination. Without a secret one is made, which only this answer tells.',
+    body: 'NewDestination',
+    status: 201,
+    answer: 'CreatedDestination',
+    errors: [409, 422, 501],
+  },
+  get: { summary: 'A destination.', status: 200, answer: 'Destination' },
+  update: {
+    summary: 'Changes some fields. What waits is delivered as the destination is from now on.',
+    body: 'DestinationUpdate',
+    status: 200,
+    answer: 'Destination',
+    errors: [409, 422, 501],
+  },
+  remove: { summary: 'Deletes a destination. What waits for it is dropped.', status: 204, errors: [501] },
+  enable: {
+    summary: 'Enables a destination, and delivers what was kept for it.',
+    status: 200,
+    answer: 'Destination',
+    errors: [409, 422, 501],
+  },
+  disable: {
+    summary: 'Disables a destination. What waits for it is kept.',
+    body: { type: 'object', properties: { reason: text('Told as `disabledReason`.') } },
+    status: 200,
+    answer: 'Destination',
+    errors: [409, 422, 501],
+  },
+  rotateSecret: {
+    summary: 'Makes a new secret of Standard Webhooks. For the overlap the old one signs as well.',
+    body: {
+      type: 'object',
+      properties: { overlap: { ...integer('In milliseconds.'), minimum: 0, default: 86_400_000 } },
+    },
+    status: 200,
+    answer: 'Secret',
+    errors: [409, 422, 501],
+  },
+  sendTest: {
+    summary: 'Sends a signed test event to each URL at once, and tells what each answered.',
+    status: 200,
+    answer: 'TestResults',
+    errors: [422],
+  },
+  recent: {
+    summary: 'The latest deliveries with their attempts, the latest first.',
+    query: { limit: { ...integer(), minimum: 1, maximum: 100, default: 100 } },
+    status: 200,
+    answer: 'RecentDeliveries',
+    errors: [422, 501],
+  },
+  stats: {
+    summary: 'What happened in each hour of the last seven days, the oldest first.',
+    query: {
+      from: time('In the first hour; default: seven days ago'),
+      to: time('In the last hour; default: now'),
+    },
+    status: 200,
+    answer: 'HourStats',
+    errors: [422, 501],
+  },
+  failed: {
+    summary: 'The messages that failed for good and are kept, the latest first.',
+    query: {
+      ...filterProperties(),
+      start: { ...integer('The position of the first one.'), minimum: 0, default: 0 },
+      limit: { ...integer(), minimum: 1, maximum: 100, default: 20 },
+    },
+    status: 200,
+    answer: 'FailedMessages',
+    errors: [422],
+  },
+  replay: {
+    summary: 'Delivers messages again that failed for good: all of them, or those that match.',
+    body: 'FailedFilter',
+    status: 200,
+    answer: 'Replayed',
+    errors: [422],
+  },
+  describe: { summary: 'This document.', status: 200, answer: { type: 'object' } },
+};

@@ -1,0 +1,215 @@
+import { MESSAGE_TYPES } from '../../messages/message-builders.js';
+
+/** A JSON Schema, as OpenAPI 3.1 has them. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+export const text = (description?: string): Schema => ({ type: 'string', description });
+export const integer = (description?: string): Schema => ({ type: 'integer', description });
+/** @param description without its unit */
+export const time = (description: string): Schema =>
+  integer(`${description}, in milliseconds since the epoch.`);
+const list = (items: Schema, description?: string): Schema => ({ type: 'array', items, description });
+export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+
+/** @param optional names of the properties that may be absent */
+function object(properties: Record<string, Schema>, optional: readonly string[] = []): Schema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: 'object', properties, ...(required.length > 0 && { required }) };
+}
+
+const MESSAGE_TYPE: Schema = { type: 'string', enum: MESSAGE_TYPES };
+
+/** What both the sender and the answer say of a destination. */
+const COMMON: Record<string, Schema> = {
+  name: text(),
+  description: text(),
+  events: list(text(), 'Names of `track` events, or their beginnings with a trailing `*`. Default: all.'),
+  types: list(MESSAGE_TYPE, 'Types of calls. Default: `track` with `events`, else all.'),
+  sources: list(text(), 'Names of sources. Default: all.'),
+  timeout: integer('Milliseconds for a request and its answer. Default: 5000.'),
+  retryWindow: integer(
+    'Milliseconds during which a message is retried. Default: 14400000, which is 4 hours.',
+  ),
+  retryStatuses: list(
+    { anyOf: [integer(), { const: '5xx' }] },
+    'Statuses after which a message is retried. Default: 5xx, 408, 425, 429.',
+  ),
+  rateLimit: { type: 'number', description: 'Requests a second, over all processes. Default: no limit.' },
+  metadata: { type: 'object', description: 'Data of the application’s own.' },
+};
+
+const URLS: Schema = { ...list(text()), minItems: 1, maxItems: 5 };
+
+/** What only the sender says: no answer holds it. */
+const SECRETS: Record<string, Schema> = {
+  headers: {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'At most 5 static headers.',
+  },
+  sharedSecret: text('Signs every request with `X-Signature`.'),
+  standardWebhooks: {
+    ...object({ secret: { anyOf: [text(), list(text())] } }),
+    description: 'Signs every request by Standard Webhooks.',
+  },
+};
+
+const DESTINATION: Record<string, Schema> = {
+  id: text(),
+  tenant: text('Whose messages it gets. Absent: those of all.'),
+  urls: URLS,
+  ...COMMON,
+  headers: list(text(), 'Names of the static headers. Absent if the secrets cannot be decrypted.'),
+  signatures: list({ type: 'string', enum: ['X-Signature', 'webhook-signature'] }),
+  enabled: { type: 'boolean' },
+  disabledReason: text(),
+  createdAt: time('When it was created'),
+  updatedAt: time('When it was last changed'),
+  version: integer('Grows by one with each change.'),
+};
+const OPTIONAL = ['tenant', ...Object.keys(COMMON), 'headers', 'signatures', 'disabledReason'];
+
+const SECRET = text('The secret of Standard Webhooks, told only now.');
+
+const OUTCOME: Record<string, Schema> = {
+  url: text('A hash of the URL.'),
+  class: { type: 'string', enum: ['delivered', 'retry', 'permanent'] },
+  status: integer('The status of the response, if there was one.'),
+  error: text('The code of the error, if there was no response.'),
+  excerpt: text('The beginning of the response’s body.'),
+  attempt: integer('From 1.'),
+  at: time('When the attempt began'),
+  duration: { type: 'number', description: 'In milliseconds.' },
+};
+const OPTIONAL_OUTCOME = ['status', 'error', 'excerpt'];
+
+const PHASES: Record<string, Schema> = Object.fromEntries(
+  ['dns', 'connect', 'tls', 'firstByte'].map((phase) => [phase, { type: 'number' }]),
+);
+
+const PERCENTILES = object({ p50: { type: 'number' }, p95: { type: 'number' }, p99: { type: 'number' } });
+
+const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
+
+/** What is sent and answered, by the names that the document gives them. */
+export const SCHEMAS: Readonly<Record<string, Schema>> = {
+  Destination: object(DESTINATION, OPTIONAL),
+  CreatedDestination: object({ ...DESTINATION, secret: SECRET }, [...OPTIONAL, 'secret']),
+  DestinationPage: object(
+    {
+      destinations: list(ref('Destination')),
+      cursor: text('Where the next page begins. Absent after the last.'),
+    },
+    ['cursor'],
+  ),
+  NewDestination: object(
+    {
+      urls: URLS,
+      tenant: text('The operator may give it. A tenant’s destinations are always their own.'),
+      ...COMMON,
+      ...SECRETS,
+      enabled: { type: 'boolean', default: true },
+    },
+    ['tenant', ...Object.keys(COMMON), ...Object.keys(SECRETS), 'enabled'],
+  ),
+  DestinationUpdate: {
+    ...object(
+      {
+        version: integer('Refuses the change, with 409, if the destination has another version by now.'),
+        urls: URLS,
+        ...Object.fromEntries(
+          Object.entries({ ...COMMON, ...SECRETS }).map(([name, schema]) => [name, nullable(schema)]),
+        ),
+      },
+      ['version', 'urls', ...Object.keys(COMMON), ...Object.keys(SECRETS)],
+    ),
+    description: 'The fields to change; `null` gives a field its default.',
+  },
+  Secret: object({ secret: SECRET }),
+  TestResults: object({
+    results: list(
+      object(
+        { ...OUTCOME, origin: text('The origin of the URL.'), phases: object(PHASES, Object.keys(PHASES)) },
+        OPTIONAL_OUTCOME,
+      ),
+    ),
+  }),
+  RecentDeliveries: object({
+    deliveries: list(
+      object(
+        {
+          messageId: text(),
+          type: MESSAGE_TYPE,
+          event: text('The name of the event, for the type `track`.'),
+          source: text('The name of the source.'),
+          state: { type: 'string', enum: ['delivered', 'retrying', 'failed'] },
+          error: text('The error code if it could not be tried at all.'),
+          at: time('When it came into this state'),
+          attempts: list(
+            object({ ...OUTCOME, origin: text('The origin of the URL.') }, [...OPTIONAL_OUTCOME, 'origin']),
+          ),
+        },
+        ['type', 'event', 'error'],
+      ),
+    ),
+  }),
+  HourStats: object({
+    hours: list(
+      object(
+        {
+          hour: time('When the hour began'),
+          delivered: integer('Messages that a URL took.'),
+          retried: integer('How often a message was put back to be tried again.'),
+          failed: integer('Messages that failed for good.'),
+          durations: { ...PERCENTILES, description: 'How long the attempts took, in milliseconds.' },
+        },
+        ['durations'],
+      ),
+    ),
+  }),
+  FailedMessages: object({
+    messages: list(
+      object(
+        {
+          messageId: text(),
+          type: MESSAGE_TYPE,
+          destination: text(),
+          source: text('The name of the source.'),
+          failedAt: time('When it failed for good'),
+          error: text('`DELIVERY_FAILED`, or why it could not be tried at all.'),
+          outcomes: list(object(OUTCOME, OPTIONAL_OUTCOME)),
+          body: text('The JSON text as it is sent.'),
+        },
+        ['type'],
+      ),
+    ),
+  }),
+  FailedFilter: object(filterProperties(), Object.keys(filterProperties())),
+  Replayed: object({ replayed: integer('How many messages are delivered again.') }),
+  Error: object({
+    error: object(
+      {
+        code: text('Stable; the message may change.'),
+        message: text(),
+        problems: list(
+          object({ path: text('Which field.'), expected: text(), given: text() }),
+          'Everything that is wrong with the fields.',
+        ),
+      },
+      ['problems'],
+    ),
+  }),
+};
+
+/** The conditions on failed messages, all of which have to hold. */
+export function filterProperties(): Record<string, Schema> {
+  return {
+    type: MESSAGE_TYPE,
+    class: { type: 'string', enum: ['retry', 'permanent'] },
+    status: integer('A status that a URL answered.'),
+    error: text('The code of an error.'),
+    source: text('The name of a source.'),
+    from: time('Failed for good then or later'),
+    to: time('Failed for good then or earlier'),
+  };
+}

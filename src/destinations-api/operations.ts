@@ -1,0 +1,135 @@
+import type { DeliveriesService } from '../deliveries/deliveries.service.js';
+import type { DestinationsService } from '../destinations/destinations.service.js';
+import type { NewDestination } from '../destinations/destinations.types.js';
+import type { HttpAnswer } from '../http/http-answer.js';
+import { emptyAnswer, jsonAnswer } from './api-answer.js';
+import { type ApiRequest, invalid } from './api-request.js';
+import { openApiDocument } from './openapi/openapi-document.js';
+import { FILTER_FIELDS, RequestInput } from './request-input.js';
+
+/** Failed messages in one answer; each may have 32 KB. */
+const MAX_FAILED = 100;
+const DEFAULT_FAILED = 20;
+const MAX_RECENT = 100;
+
+/** What the API does: each method answers the requests of one route. */
+export class Operations {
+  constructor(
+    private readonly destinations: DestinationsService,
+    private readonly deliveries: DeliveriesService,
+    /** Where the API is. */
+    private readonly path: string,
+  ) {}
+
+  async list({ scope, query }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(query);
+    const tenant = tenantOf(scope.tenant, input.text('tenant'));
+    const selection = { tenant, cursor: input.text('cursor'), limit: input.integer('limit', 1, 1_000) };
+    input.check(['tenant', 'cursor', 'limit']);
+    return jsonAnswer(200, await this.destinations.list(selection));
+  }
+
+  async create({ scope, fields }: ApiRequest): Promise<HttpAnswer> {
+    const tenant = tenantOf(scope.tenant, fields.tenant);
+    // The service checks every field.
+    const created = await this.destinations.create({ ...fields, tenant } as unknown as NewDestination);
+    return jsonAnswer(201, created, { location: `${this.path}/${created.id}` });
+  }
+
+  async get({ scope, id }: ApiRequest): Promise<HttpAnswer> {
+    return jsonAnswer(200, await this.destinations.get(id, scope));
+  }
+
+  async update({ scope, id, fields }: ApiRequest): Promise<HttpAnswer> {
+    const { version: given, ...update } = fields;
+    const input = new RequestInput({ version: given });
+    const version = input.integer('version', 0);
+    input.check(['version']);
+    // The service checks every field.
+    const updated = await this.destinations.update(id, update, { ...scope, version });
+    return jsonAnswer(200, updated);
+  }
+
+  async remove({ scope, id }: ApiRequest): Promise<HttpAnswer> {
+    await this.destinations.delete(id, scope);
+    return emptyAnswer();
+  }
+
+  async enable({ scope, id, fields }: ApiRequest): Promise<HttpAnswer> {
+    new RequestInput(fields).check([]);
+    return jsonAnswer(200, await this.destinations.enable(id, scope));
+  }
+
+  async disable({ scope, id, fields }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(fields);
+    const reason = input.text('reason');
+    input.check(['reason']);
+    return jsonAnswer(200, await this.destinations.disable(id, { ...scope, reason }));
+  }
+
+  async rotateSecret({ scope, id, fields }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(fields);
+    const overlap = input.integer('overlap', 0);
+    input.check(['overlap']);
+    return jsonAnswer(200, await this.destinations.rotateSecret(id, { ...scope, overlap }));
+  }
+
+  async sendTest({ scope, id, fields }: ApiRequest): Promise<HttpAnswer> {
+    new RequestInput(fields).check([]);
+    return jsonAnswer(200, { results: await this.destinations.sendTest(id, scope) });
+  }
+
+  async recent({ scope, id, query }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(query);
+    const limit = input.integer('limit', 1, MAX_RECENT);
+    input.check(['limit']);
+    return jsonAnswer(200, {
+      deliveries: await this.deliveries.recent({ destination: id, ...scope, limit }),
+    });
+  }
+
+  async stats({ scope, id, query }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(query);
+    const range = { from: input.time('from'), to: input.time('to') };
+    input.check(['from', 'to']);
+    return jsonAnswer(200, { hours: await this.deliveries.stats({ destination: id, ...scope, ...range }) });
+  }
+
+  async failed({ scope, id, query }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(query);
+    const filter = input.filter();
+    const start = input.integer('start', 0) ?? 0;
+    const limit = input.integer('limit', 1, MAX_FAILED) ?? DEFAULT_FAILED;
+    input.check([...FILTER_FIELDS, 'start', 'limit']);
+    await this.destinations.get(id, scope);
+    const end = start + limit - 1;
+    const messages = await this.deliveries.failed({ ...filter, destination: id, start, end });
+    return jsonAnswer(200, { messages });
+  }
+
+  async replay({ scope, id, fields }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(fields);
+    const filter = input.filter();
+    input.check(FILTER_FIELDS);
+    await this.destinations.get(id, scope);
+    return jsonAnswer(200, { replayed: await this.deliveries.replay({ ...filter, destination: id }) });
+  }
+
+  describe(): Promise<HttpAnswer> {
+    return Promise.resolve(jsonAnswer(200, openApiDocument(this.path)));
+  }
+}
+
+/**
+ * The tenant that a request is about. A tenant may only name itself.
+ *
+ * @param own the tenant that sends the request; `undefined` for the operator
+ * @throws {InvalidRequest}
+ */
+function tenantOf(own: string | undefined, given: unknown): string | undefined {
+  if (own !== undefined && given !== undefined && given !== own) {
+    throw invalid('tenant', 'your own tenant, or none', given);
+  }
+  // The operator's own is checked with the rest.
+  return own ?? (given as string | undefined);
+}

@@ -1,0 +1,78 @@
+import type { FailedFilter } from '../deliveries/failed-filter.js';
+import type { JsonObject } from '../messages/message.types.js';
+import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
+import { describe, OptionReader } from '../options/option-reader.js';
+import { InvalidRequest } from './api-answer.js';
+
+const MAX_TEXT = 500;
+/** Latest moment of a `Date`, in milliseconds since the epoch. */
+const MAX_TIME = 8_640_000_000_000_000;
+
+/** The fields of a filter of failed messages, apart from the destination. */
+export const FILTER_FIELDS = [
+  'type',
+  'class',
+  'status',
+  'error',
+  'source',
+  'from',
+  'to',
+] as const satisfies (keyof FailedFilter)[];
+
+/** Reads the fields of a request one by one, and refuses it with all that is wrong with them. */
+export class RequestInput {
+  private readonly reader: OptionReader;
+
+  constructor(private readonly given: JsonObject) {
+    this.reader = new OptionReader(given, '', []);
+  }
+
+  /** @throws {InvalidRequest} if anything that was read is wrong, or a field has another name */
+  check(names: readonly string[]): void {
+    this.reader.onlyKnows(names);
+    if (this.reader.problems.length > 0) throw new InvalidRequest(this.reader.problems);
+  }
+
+  text(name: string): string | undefined {
+    const value = this.given[name];
+    if (value === undefined) return undefined;
+    if (
+      typeof value === 'string' &&
+      value.length <= MAX_TEXT &&
+      value.isWellFormed() &&
+      !value.includes('\0')
+    )
+      return value;
+    this.reader.report(name, `a string of at most ${MAX_TEXT} characters`, describe(value));
+    return undefined;
+  }
+
+  integer(name: string, min: number, max = Number.MAX_SAFE_INTEGER): number | undefined {
+    return this.given[name] === undefined ? undefined : this.reader.number(name, min, { min, max });
+  }
+
+  /** In milliseconds since the epoch. */
+  time(name: string): number | undefined {
+    return this.integer(name, 0, MAX_TIME);
+  }
+
+  /** Conditions on failed messages. */
+  filter(): Omit<FailedFilter, 'destination'> {
+    const { given, reader } = this;
+    const type = isMessageType(given.type) ? given.type : undefined;
+    if (given.type !== undefined && type === undefined)
+      reader.report('type', `one of ${MESSAGE_TYPES.join(', ')}`, describe(given.type));
+    const outcomeClass = given.class === 'retry' || given.class === 'permanent' ? given.class : undefined;
+    if (given.class !== undefined && outcomeClass === undefined)
+      reader.report('class', '`retry` or `permanent`', describe(given.class));
+    return {
+      type,
+      class: outcomeClass,
+      status: this.integer('status', 100, 599),
+      error: this.text('error'),
+      source: this.text('source'),
+      from: this.time('from'),
+      to: this.time('to'),
+    };
+  }
+}

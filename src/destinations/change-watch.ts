@@ -1,0 +1,66 @@
+import type { Clock, Timer } from '../shared/clock.js';
+import type { DestinationChange, DestinationFeed } from './destination-feed.js';
+
+/** How long what is remembered may be used after the feed was last read, in milliseconds. */
+const LEASE = 2_000;
+/** How often the feed is read, in milliseconds. */
+const INTERVAL = 1_000;
+/** Nobody has asked for this many readings, so the feed is left alone until somebody does. */
+const IDLE_READINGS = 30;
+
+/**
+ * Follows the changes of all processes. While the feed cannot be read, nothing that is remembered may be
+ * used: it may have changed meanwhile.
+ */
+export class ChangeWatch {
+  private revision: number | undefined;
+  private freshUntil = -Infinity;
+  private readings = 0;
+  private timer: Timer | undefined;
+  private reading: Promise<void> | undefined;
+  private isClosed = false;
+
+  /** @param onChanges called with what has changed; `undefined` if that may be everything */
+  constructor(
+    private readonly feed: Pick<DestinationFeed, 'changesSince'>,
+    private readonly clock: Clock,
+    private readonly onChanges: (changes: readonly DestinationChange[] | undefined) => void,
+  ) {}
+
+  /** Whether what is remembered may be used. */
+  get isFresh(): boolean {
+    this.readings = 0;
+    return this.clock.now() < this.freshUntil;
+  }
+
+  /** Reads the feed now. Rejects if that is not possible. */
+  refresh(): Promise<void> {
+    this.reading ??= this.read().finally(() => {
+      this.reading = undefined;
+      this.schedule();
+    });
+    return this.reading;
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.timer?.cancel();
+  }
+
+  private async read(): Promise<void> {
+    const askedAt = this.clock.now();
+    const { revision, changes } = await this.feed.changesSince(this.revision);
+    this.revision = revision;
+    if (changes === undefined || changes.length > 0) this.onChanges(changes);
+    this.freshUntil = askedAt + LEASE;
+  }
+
+  private schedule(): void {
+    this.timer?.cancel();
+    if (this.isClosed || ++this.readings > IDLE_READINGS) return;
+    this.timer = this.clock.afterUnlessIdle(INTERVAL, () => {
+      // Whoever needs an answer asks again, and hears why there is none.
+      this.refresh().catch(() => undefined);
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import type { ResolvedCustomDestination } from '../../options/resolve-custom-destinations.js';
+import type { QueuedMessage, UrlOutcome } from '../../queue/batch-job.js';
+import { type EndpointObserver, EndpointState } from '../../webhooks/endpoint-state.js';
+import type { AttemptTerms, DeliveryResult, Destination, SettleMessages } from '../destination.js';
+import { deliveredMessage } from './delivered-message.js';
+import { callDeliver, type CallEnd } from './delivery-call.js';
+import { answersOf, type MessageAnswer } from './message-answers.js';
+
+/** The application's code is asked to deliver nothing that this package did not write. */
+const UNREADABLE: MessageAnswer = { class: 'permanent', error: 'INVALID_MESSAGE' };
+
+/** Delivers messages by the application's own code. */
+export class CodeDestination implements Destination {
+  readonly id: string;
+  readonly name: string;
+  readonly retryWindow: number;
+  readonly requestSize: number;
+  readonly origins: readonly string[] = [];
+  private readonly state: EndpointState;
+
+  constructor(
+    private readonly options: ResolvedCustomDestination,
+    observer?: EndpointObserver,
+  ) {
+    this.id = options.id;
+    this.name = options.name;
+    this.retryWindow = options.retryWindow;
+    this.requestSize = options.batchSize;
+    const name = { destination: this.id, url: this.id, origin: this.name };
+    this.state = new EndpointState(name, options.retryWindow, observer);
+  }
+
+  origin(): string {
+    return this.name;
+  }
+
+  heldBack(now: number): number {
+    return this.state.breaker.wait(now);
+  }
+
+  lastResult({ outcomes }: QueuedMessage, firstAttemptAt: number, now: number): DeliveryResult | undefined {
+    const last = this.state.lastOutcome(outcomes[0], firstAttemptAt, now);
+    return last && { class: 'retry', outcomes: [last] };
+  }
+
+  deliver(messages: readonly QueuedMessage[], terms: AttemptTerms, settle: SettleMessages): void {
+    const { breaker } = this.state;
+    const startedAt = Date.now();
+    if (!breaker.admit(startedAt, terms.isLast)) {
+      const wait = breaker.wait(startedAt);
+      settle(messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait })));
+      return;
+    }
+    void this.attempt(messages, terms.signal, startedAt).then(settle);
+  }
+
+  private async attempt(
+    messages: readonly QueuedMessage[],
+    signal: AbortSignal,
+    startedAt: number,
+  ): Promise<(DeliveryResult | undefined)[]> {
+    const attempt =
+      Math.max(0, ...messages.flatMap(({ outcomes }) => outcomes.map((one) => one.attempt))) + 1;
+    const read = messages.map(deliveredMessage);
+    const readable = read.filter((message) => message !== undefined);
+    const end: CallEnd =
+      readable.length === 0
+        ? { kind: 'returned', value: undefined }
+        : await callDeliver(this.options, readable, attempt, signal);
+    if (end.kind === 'brokenOff') {
+      this.state.breaker.recordNothing(startedAt);
+      return messages.map(() => undefined);
+    }
+    const duration = Math.max(Date.now() - startedAt, 0);
+    const told = answersOf(
+      end,
+      readable.map(({ messageId }) => messageId),
+    );
+    const answers = read.map((message) =>
+      message === undefined ? UNREADABLE : (told.shift() ?? UNREADABLE),
+    );
+    const outcomes = answers.map((answer): UrlOutcome => ({
+      url: this.id,
+      ...answer,
+      attempt,
+      at: startedAt,
+      duration,
+    }));
+    this.record(outcomes, startedAt);
+    return outcomes.map((outcome) => ({ class: outcome.class, outcomes: [outcome] }));
+  }
+
+  /** It is up if it took or refused any message. Each other error is reported once a call. */
+  private record(outcomes: readonly UrlOutcome[], startedAt: number): void {
+    const best =
+      outcomes.find((outcome) => outcome.class === 'delivered') ??
+      outcomes.find((outcome) => outcome.class === 'permanent') ??
+      outcomes[0];
+    if (best === undefined) return;
+    this.state.record(best, startedAt);
+    const told = new Set([best.error]);
+    for (const outcome of outcomes) {
+      if (told.has(outcome.error)) continue;
+      told.add(outcome.error);
+      this.state.report(outcome);
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { ReceiverTimeoutError } from '../../errors/delivery.errors.js';
+import { AnalyticsClosedError } from '../../errors/message.errors.js';
+import type { DeliveredMessage } from '../../options/custom-destination.interface.js';
+import type { ResolvedCustomDestination } from '../../options/resolve-custom-destinations.js';
+
+/** How a call of the application's `deliver` ended. */
+export type CallEnd =
+  | { kind: 'returned'; value: unknown }
+  | { kind: 'threw'; error: unknown }
+  | { kind: 'timedOut' }
+  /** The process shuts down. */
+  | { kind: 'brokenOff' };
+
+/**
+ * Calls the application's `deliver`, and waits for it until its time or the process is over. What it does
+ * after that is ignored.
+ */
+export function callDeliver(
+  { deliver, timeout }: Pick<ResolvedCustomDestination, 'deliver' | 'timeout'>,
+  messages: readonly DeliveredMessage[],
+  attempt: number,
+  shutdown: AbortSignal,
+): Promise<CallEnd> {
+  if (shutdown.aborted) return Promise.resolve({ kind: 'brokenOff' });
+  const controller = new AbortController();
+  return new Promise((resolve) => {
+    const end = (result: CallEnd): void => {
+      clearTimeout(timer);
+      shutdown.removeEventListener('abort', onShutdown);
+      resolve(result);
+    };
+    const onShutdown = (): void => {
+      end({ kind: 'brokenOff' });
+      controller.abort(new AnalyticsClosedError());
+    };
+    const timer = setTimeout(() => {
+      end({ kind: 'timedOut' });
+      controller.abort(new ReceiverTimeoutError(timeout));
+    }, timeout);
+    shutdown.addEventListener('abort', onShutdown, { once: true });
+    void run(() => deliver(messages, { signal: controller.signal, attempt })).then(end);
+  });
+}
+
+async function run(call: () => unknown): Promise<CallEnd> {
+  try {
+    return { kind: 'returned', value: await call() };
+  } catch (error) {
+    return { kind: 'threw', error };
+  }
+}

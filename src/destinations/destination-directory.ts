@@ -1,0 +1,154 @@
+import { AnalyticsClosedError } from '../errors/message.errors.js';
+import type { DestinationRecord, DestinationStore } from '../options/destination-store.js';
+import { isTenantName } from '../options/tenant-name.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { ChangeWatch } from './change-watch.js';
+import type { DestinationChange, DestinationFeed } from './destination-feed.js';
+import { LookupCache } from './lookup-cache.js';
+
+/** Tenants, and destinations, that are remembered. */
+const MAX_REMEMBERED = 20_000;
+/** How often a look-up is repeated while the store is away, in milliseconds. */
+const RETRY_INTERVAL = 250;
+/** Longest timer that Node supports; its only purpose is to keep the process alive. */
+const FOR_EVER = 2 ** 31 - 1;
+const NONE: readonly DestinationRecord[] = [];
+
+export interface DestinationDirectoryParts {
+  store: DestinationStore;
+  feed: DestinationFeed;
+  /** @default the system's */
+  clock?: Clock;
+  /** Destinations cannot be looked up for this reason. */
+  onAway?: (error: unknown) => void;
+  onBack?: () => void;
+}
+
+/**
+ * Finds destinations in the store, and remembers them until somebody, in any process, changes them: a change
+ * is in force here two seconds later at most. A tenant without destinations is remembered as well. Nothing is
+ * asked while nobody tracks or delivers.
+ */
+export class DestinationDirectory {
+  private readonly clock: Clock;
+  private readonly watch: ChangeWatch;
+  private readonly tenants: LookupCache<readonly DestinationRecord[]>;
+  private readonly ids: LookupCache<{ found: DestinationRecord | 'deleted' | undefined }>;
+  /** By tenant: look-ups that go on until the store answers. */
+  private readonly patient = new Map<string, Promise<readonly DestinationRecord[]>>();
+  private readonly observers: ((change: DestinationChange | undefined) => void)[] = [];
+  private isAway = false;
+  private isClosed = false;
+
+  constructor(private readonly parts: DestinationDirectoryParts) {
+    const { store, feed } = parts;
+    this.clock = parts.clock ?? SYSTEM_CLOCK;
+    this.tenants = new LookupCache(
+      (tenant) => store.findByTenant(tenant === '' ? undefined : tenant),
+      MAX_REMEMBERED,
+    );
+    this.ids = new LookupCache(async (id) => ({ found: await store.findById(id) }), MAX_REMEMBERED);
+    this.watch = new ChangeWatch(feed, this.clock, (changes) => {
+      if (changes === undefined) this.forgetAll();
+      else for (const change of changes) this.forget(change);
+    });
+  }
+
+  /** Whether what is remembered may be used now. */
+  get isFresh(): boolean {
+    return this.watch.isFresh;
+  }
+
+  /** What is remembered of a tenant, or with `''` of those without one. Ask `isFresh` first. */
+  remembered(tenant: string): readonly DestinationRecord[] | undefined {
+    return this.tenants.get(tenant);
+  }
+
+  /**
+   * The destinations of a tenant, or those without one. While the store is away the promise waits for it;
+   * nothing is guessed.
+   */
+  ofTenant(tenant: string | undefined): readonly DestinationRecord[] | Promise<readonly DestinationRecord[]> {
+    const key = tenant ?? '';
+    if (this.watch.isFresh) {
+      const known = this.tenants.get(key);
+      if (known !== undefined) return known;
+    }
+    if (tenant !== undefined && !isTenantName(tenant)) return NONE;
+    let lookup = this.patient.get(key);
+    if (lookup === undefined) {
+      lookup = this.lookUp(key).finally(() => this.patient.delete(key));
+      this.patient.set(key, lookup);
+    }
+    return lookup;
+  }
+
+  /** Rejects while the store is away. */
+  async find(id: string): Promise<DestinationRecord | 'deleted' | undefined> {
+    if (!this.watch.isFresh) await this.watch.refresh();
+    return (this.ids.get(id) ?? (await this.ids.load(id))).found;
+  }
+
+  /** @param onChange called with each change; `undefined` if everything may have changed */
+  observe(onChange: (change: DestinationChange | undefined) => void): void {
+    this.observers.push(onChange);
+  }
+
+  /** Somebody has changed a destination, or any of a tenant. */
+  forget(change: DestinationChange): void {
+    this.tenants.forget(change.tenant ?? '');
+    if (change.id === undefined) this.ids.clear();
+    else this.ids.forget(change.id);
+    for (const onChange of this.observers) onChange(change);
+  }
+
+  /** Look-ups that have not ended reject. */
+  close(): void {
+    this.isClosed = true;
+    this.watch.close();
+  }
+
+  private forgetAll(): void {
+    this.tenants.clear();
+    this.ids.clear();
+    for (const onChange of this.observers) onChange(undefined);
+  }
+
+  private async lookUp(key: string): Promise<readonly DestinationRecord[]> {
+    // Messages wait for the answer, so the process must.
+    const keepAlive = this.clock.after(FOR_EVER, () => undefined);
+    try {
+      for (;;) {
+        const found = await this.attempt(key);
+        if (found !== undefined) return found;
+        await this.pause();
+        if (this.isClosed) throw new AnalyticsClosedError();
+      }
+    } finally {
+      keepAlive.cancel();
+    }
+  }
+
+  private async attempt(key: string): Promise<readonly DestinationRecord[] | undefined> {
+    try {
+      if (!this.watch.isFresh) await this.watch.refresh();
+      const found = this.tenants.get(key) ?? (await this.tenants.load(key));
+      if (this.isAway) this.parts.onBack?.();
+      this.isAway = false;
+      return found;
+    } catch (error) {
+      if (!this.isAway) this.parts.onAway?.(error);
+      this.isAway = true;
+      return undefined;
+    }
+  }
+
+  private pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer: Timer = this.clock.after(RETRY_INTERVAL, () => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+}

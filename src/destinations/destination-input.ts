@@ -1,0 +1,77 @@
+import { InvalidDestinationError } from '../errors/destination.errors.js';
+import type { DestinationRecord, DestinationSecrets } from '../options/destination-store.js';
+import { describe, isRecord, OptionReader } from '../options/option-reader.js';
+import {
+  DESTINATION_FIELDS,
+  destinationProblems,
+  type DestinationRules,
+} from '../options/resolve-destination.js';
+import type { DestinationQuery, DestinationUpdate } from './destinations.types.js';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+
+/** A destination keeps its tenant, and is enabled and disabled by calls of their own. */
+const UPDATED = DESTINATION_FIELDS.filter((field) => field !== 'tenant' && field !== 'enabled');
+const SECRETS: readonly string[] = ['headers', 'sharedSecret', 'standardWebhooks'];
+
+/** What an update changes, once all fields together were checked. */
+export interface CheckedUpdate {
+  fields: Partial<DestinationRecord>;
+  /** All secrets; `undefined` if they stay. */
+  secrets: DestinationSecrets | undefined;
+}
+
+/**
+ * Checks an update as a new destination is checked. New secrets of Standard Webhooks end those that were
+ * rotated.
+ *
+ * @throws InvalidDestinationError
+ */
+export function checkedUpdate(
+  update: DestinationUpdate,
+  record: DestinationRecord,
+  secrets: DestinationSecrets,
+  rules: DestinationRules,
+): CheckedUpdate {
+  if (!isRecord(update)) throw problem('update', 'an object', update);
+  const given: [string, unknown][] = Object.entries({ ...update });
+  const changes = Object.fromEntries(
+    given.filter(([, value]) => value !== undefined).map(([name, value]) => [name, value ?? undefined]),
+  );
+  const current = Object.entries({ ...record, ...secrets });
+  const kept = Object.fromEntries(current.filter(([name]) => UPDATED.some((field) => field === name)));
+  // Sources that are gone since are no fault of this update.
+  if (!('sources' in changes)) delete kept.sources;
+  const problems = destinationProblems({ ...kept, ...changes }, UPDATED, rules);
+  if (problems.length > 0) throw new InvalidDestinationError(problems);
+  const isSecret = ([name]: [string, unknown]): boolean => SECRETS.includes(name);
+  const entries = Object.entries(changes);
+  const changedSecrets: DestinationSecrets = Object.fromEntries(entries.filter(isSecret));
+  const retiring = 'standardWebhooks' in changes ? {} : { retiring: secrets.retiring };
+  return {
+    fields: Object.fromEntries(entries.filter((entry) => !isSecret(entry))),
+    secrets: entries.some(isSecret)
+      ? { ...secrets, retiring: undefined, ...retiring, ...changedSecrets }
+      : undefined,
+  };
+}
+
+/** @throws InvalidDestinationError */
+export function checkedQuery({
+  tenant,
+  cursor,
+  limit,
+}: DestinationQuery): DestinationQuery & { limit: number } {
+  if (tenant !== undefined && typeof tenant !== 'string') throw problem('tenant', 'a string', tenant);
+  if (cursor !== undefined && typeof cursor !== 'string')
+    throw problem('cursor', 'the `cursor` of a page', cursor);
+  const reader = new OptionReader({ limit }, '', []);
+  const checked = reader.number('limit', DEFAULT_LIMIT, { min: 1, max: MAX_LIMIT });
+  if (reader.problems.length > 0) throw new InvalidDestinationError(reader.problems);
+  return { tenant, cursor, limit: checked };
+}
+
+function problem(path: string, expected: string, given: unknown): InvalidDestinationError {
+  return new InvalidDestinationError([{ path, expected, given: describe(given) }]);
+}

@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto';
+import type { Observable } from 'rxjs';
+import type { EventChannel } from '../deliveries/event-channel.js';
+import {
+  DestinationKeyError,
+  DestinationsDisabledError,
+  InvalidDestinationError,
+} from '../errors/destination.errors.js';
+import type { DestinationRecord, StoredDestination } from '../options/destination-store.js';
+import {
+  DESTINATION_FIELDS,
+  destinationProblems,
+  type DestinationRules,
+} from '../options/resolve-destination.js';
+import type { TestResult } from '../webhooks/endpoint.js';
+import { detailsOf } from './destination-details.js';
+import { checkedQuery, checkedUpdate } from './destination-input.js';
+import type { DestinationRecords } from './destination-records.js';
+import type {
+  CreatedDestination,
+  DestinationDetails,
+  DestinationEvent,
+  DestinationPage,
+  DestinationQuery,
+  DestinationScope,
+  DestinationUpdate,
+  NewDestination,
+} from './destinations.types.js';
+import { newSecret, rotated } from './rotated-secrets.js';
+
+/** How long a replaced secret signs as well, in milliseconds: a day. */
+const DEFAULT_OVERLAP = 86_400_000;
+
+export interface DestinationsParts {
+  records: DestinationRecords;
+  rules: DestinationRules & { limitPerTenant: number };
+  /** Sends a test event to each URL. */
+  sendTest: (id: string) => Promise<TestResult[]>;
+  /** Delivers the messages that were kept while a destination was disabled. */
+  replayKept: (id: string) => Promise<unknown>;
+  /** Removes what is kept of its deliveries. */
+  forgetHistory: (id: string) => Promise<unknown>;
+}
+
+/**
+ * The destinations at run time: your customers' webhooks. A change is in force in this process when its
+ * promise resolves, and in all others within two seconds.
+ *
+ * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found.
+ * Every method rejects with `DestinationsDisabledError` without the option `destinations`, and the ones that
+ * write with `DestinationsReadOnlyError` if the application's own store can only be read.
+ */
+export class DestinationsService {
+  /** The changes that this process has made. */
+  readonly changes$: Observable<DestinationEvent>;
+
+  /** @param given `undefined` in an application without the option */
+  constructor(
+    private readonly given: DestinationsParts | undefined,
+    private readonly events: EventChannel<DestinationEvent>,
+  ) {
+    this.changes$ = events.events$;
+  }
+
+  /**
+   * Adds a destination. Without `sharedSecret` and `standardWebhooks` a secret is made, which only the result
+   * of this call tells.
+   *
+   * @throws InvalidDestinationError, DestinationLimitError
+   */
+  async create(fields: NewDestination): Promise<CreatedDestination> {
+    const { records, rules } = this.parts;
+    const given = { ...fields };
+    const problems = destinationProblems({ ...given }, DESTINATION_FIELDS, rules);
+    if (problems.length > 0) throw new InvalidDestinationError(problems);
+    const isUnsigned = given.sharedSecret === undefined && given.standardWebhooks === undefined;
+    const secret = isUnsigned ? newSecret() : undefined;
+    const now = Date.now();
+    const record: StoredDestination = {
+      ...given,
+      id: newId(now),
+      ...(secret !== undefined && { standardWebhooks: { secret } }),
+      createdAt: now,
+      updatedAt: now,
+      version: 1,
+    };
+    await records.add(record, record.tenant === undefined ? Infinity : rules.limitPerTenant);
+    this.emit('created', record);
+    return { ...detailsOf(record, record), secret };
+  }
+
+  /** @throws DestinationNotFoundError */
+  async get(id: string, { tenant }: DestinationScope = {}): Promise<DestinationDetails> {
+    return this.detailsOf(await this.parts.records.find(id, tenant));
+  }
+
+  /** A page of the destinations of a tenant, or of all destinations. */
+  async list(query: DestinationQuery = {}): Promise<DestinationPage> {
+    const { tenant, cursor, limit } = checkedQuery(query);
+    const found = await this.parts.records.list({ tenant, after: cursor, limit });
+    return {
+      destinations: found.map((record) => this.detailsOf(record)),
+      cursor: found.length < limit ? undefined : found.at(-1)?.id,
+    };
+  }
+
+  /**
+   * Changes some fields. What waits for the destination is delivered as it is from now on. The tenant never
+   * changes; `enable` and `disable` are calls of their own.
+   *
+   * @param options `version`: refuses the change if the destination has another one by now
+   * @throws InvalidDestinationError, DestinationNotFoundError, DestinationChangedError
+   */
+  async update(
+    id: string,
+    update: DestinationUpdate,
+    options: DestinationScope & { version?: number | undefined } = {},
+  ): Promise<DestinationDetails> {
+    const { records, rules } = this.parts;
+    const changed = await records.change(id, options, (record) => {
+      const { fields, secrets } = checkedUpdate(update, record, records.secretsOf(record), rules);
+      return { ...fields, ...(secrets !== undefined && records.sealed(record, secrets)) };
+    });
+    this.emit('updated', changed);
+    return this.detailsOf(changed);
+  }
+
+  /**
+   * Deletes a destination and its history. Messages that wait for it are dropped.
+   *
+   * @throws DestinationNotFoundError
+   */
+  async delete(id: string, { tenant }: DestinationScope = {}): Promise<void> {
+    const { records, forgetHistory } = this.parts;
+    this.emit('deleted', await records.remove(id, tenant));
+    await forgetHistory(id);
+  }
+
+  /**
+   * Enables a destination, and delivers what was kept for it while it was disabled.
+   *
+   * @throws DestinationNotFoundError
+   */
+  async enable(id: string, { tenant }: DestinationScope = {}): Promise<DestinationDetails> {
+    const { records, replayKept } = this.parts;
+    const changes = { enabled: true, disabledReason: undefined, failingSince: undefined };
+    const changed = await records.change(id, { tenant }, () => changes);
+    this.emit('enabled', changed);
+    await replayKept(id);
+    return this.detailsOf(changed);
+  }
+
+  /**
+   * Disables a destination: nothing new is queued for it, and what waits is kept for `failedRetention`.
+   *
+   * @throws DestinationNotFoundError
+   */
+  async disable(
+    id: string,
+    { tenant, reason }: DestinationScope & { reason?: string | undefined } = {},
+  ): Promise<DestinationDetails> {
+    const changes = { enabled: false, disabledReason: reason };
+    const changed = await this.parts.records.change(id, { tenant }, () => changes);
+    this.emit('disabled', changed);
+    return this.detailsOf(changed);
+  }
+
+  /**
+   * Makes a new secret of Standard Webhooks, and tells it. For the overlap both secrets sign, so that the
+   * receiver can change over.
+   *
+   * @param options `overlap` in milliseconds. @default a day
+   * @throws InvalidDestinationError if it has no such secret, or too many that still sign;
+   *   DestinationNotFoundError
+   */
+  async rotateSecret(
+    id: string,
+    { tenant, overlap = DEFAULT_OVERLAP }: DestinationScope & { overlap?: number | undefined } = {},
+  ): Promise<{ secret: string }> {
+    const { records } = this.parts;
+    const secret = newSecret();
+    const changed = await records.change(id, { tenant }, (record) =>
+      records.sealed(record, rotated(records.secretsOf(record), secret, overlap, Date.now())),
+    );
+    this.emit('secret rotated', changed);
+    return { secret };
+  }
+
+  /**
+   * Sends one signed test event to each URL at once, outside the queue, also for a disabled destination.
+   * Returns what each answered.
+   *
+   * @throws DestinationNotFoundError
+   */
+  async sendTest(id: string, { tenant }: DestinationScope = {}): Promise<TestResult[]> {
+    const { records, sendTest } = this.parts;
+    await records.find(id, tenant);
+    return sendTest(id);
+  }
+
+  /** The application has changed destinations of a tenant in a store of its own. */
+  async changed(tenant?: string): Promise<void> {
+    await this.parts.records.tell({ tenant });
+  }
+
+  private get parts(): DestinationsParts {
+    if (this.given === undefined) throw new DestinationsDisabledError();
+    return this.given;
+  }
+
+  private detailsOf(record: DestinationRecord): DestinationDetails {
+    try {
+      return detailsOf(record, this.parts.records.secretsOf(record));
+    } catch (error) {
+      // The rest can still be told, and the destination be disabled or deleted.
+      if (error instanceof DestinationKeyError) return detailsOf(record, undefined);
+      throw error;
+    }
+  }
+
+  private emit(type: DestinationEvent['type'], { id, tenant }: DestinationRecord): void {
+    this.events.emit({ type, id, tenant });
+  }
+}
+
+/** In the order of creation, since ids are listed in their order. */
+function newId(now: number): string {
+  return `dst_${now.toString(36).padStart(9, '0')}${randomBytes(10).toString('hex')}`;
+}

@@ -1,0 +1,100 @@
+import type { JsonObject, MessageType } from '../messages/message.types.js';
+import type { DestinationRecord } from '../options/destination-store.js';
+
+type Fields = Pick<
+  DestinationRecord,
+  | 'name'
+  | 'description'
+  | 'headers'
+  | 'sharedSecret'
+  | 'standardWebhooks'
+  | 'events'
+  | 'types'
+  | 'sources'
+  | 'timeout'
+  | 'retryWindow'
+  | 'retryStatuses'
+  | 'rateLimit'
+  | 'metadata'
+>;
+
+/** A new destination. */
+export interface NewDestination extends Fields {
+  /** 1 to 5 absolute `http:` or `https:` URLs, without user name and password. */
+  urls: string[];
+  /** Whose messages it gets. @default the messages of all, with and without a tenant */
+  tenant?: string | undefined;
+  /** @default true */
+  enabled?: boolean | undefined;
+}
+
+/** What is to change of a destination. A field that is `undefined` stays; one that is `null` has its default. */
+export type DestinationUpdate = { urls?: string[] | undefined } & {
+  [Field in keyof Fields]?: Fields[Field] | null;
+};
+
+/** A destination as it is now. It has no secret, and of the headers only the names. */
+export interface DestinationDetails {
+  id: string;
+  tenant: string | undefined;
+  name: string | undefined;
+  description: string | undefined;
+  urls: string[];
+  /** Names of the static headers; `undefined` if the secrets cannot be decrypted. */
+  headers: string[] | undefined;
+  /** How requests are signed; `undefined` if the secrets cannot be decrypted. */
+  signatures: ('X-Signature' | 'webhook-signature')[] | undefined;
+  /** `undefined`: all. */
+  events: string[] | undefined;
+  types: MessageType[] | undefined;
+  sources: string[] | undefined;
+  timeout: number | undefined;
+  retryWindow: number | undefined;
+  retryStatuses: (number | '5xx')[] | undefined;
+  rateLimit: number | undefined;
+  metadata: JsonObject | undefined;
+  enabled: boolean;
+  /** Why it was disabled, if it was told. */
+  disabledReason: string | undefined;
+  /** In milliseconds since the epoch; 0 if the store does not know. */
+  createdAt: number;
+  updatedAt: number;
+  version: number;
+}
+
+/** A destination that was just created. */
+export interface CreatedDestination extends DestinationDetails {
+  /**
+   * The secret that was made for it, if none was given: of Standard Webhooks, and told only now. Hand it to
+   * the receiver.
+   */
+  secret: string | undefined;
+}
+
+/** Limits a call to what a tenant may see. A destination of another tenant counts as not found. */
+export interface DestinationScope {
+  /** @default all destinations */
+  tenant?: string | undefined;
+}
+
+/** Selects a page of destinations. */
+export interface DestinationQuery extends DestinationScope {
+  /** `cursor` of the page before. @default the first page */
+  cursor?: string | undefined;
+  /** 1 to 1000. @default 100 */
+  limit?: number | undefined;
+}
+
+/** Destinations in the order in which they were created. */
+export interface DestinationPage {
+  destinations: DestinationDetails[];
+  /** Where the next page begins; `undefined` after the last one. */
+  cursor: string | undefined;
+}
+
+/** A change of a destination that was made by this process. */
+export interface DestinationEvent {
+  type: 'created' | 'updated' | 'deleted' | 'enabled' | 'disabled' | 'secret rotated';
+  id: string;
+  tenant: string | undefined;
+}

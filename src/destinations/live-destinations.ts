@@ -1,0 +1,138 @@
+import { InvalidDestinationError } from '../errors/destination.errors.js';
+import type { DestinationRecord } from '../options/destination-store.js';
+import { requestOptionsOf } from '../options/resolve-destination.js';
+import type { EndpointObserver } from '../webhooks/endpoint-state.js';
+import type { WebhookClient } from '../webhooks/http/webhook-client.js';
+import { hashUrl } from '../webhooks/request/webhook-url.js';
+import type { WebhooksDestinationOptions } from '../webhooks/webhooks-destination.js';
+import type { DestinationDirectory } from './destination-directory.js';
+import type { DestinationChange } from './destination-feed.js';
+import type { AttemptSummary } from './destination.js';
+import type { DestinationLookup, DestinationProfile } from './destination-registry.js';
+import { LiveDestination } from './live-destination.js';
+import type { SecretBox } from './secret-box.js';
+
+/** What is known of a destination's URLs is forgotten when it was not used for this long, in milliseconds. */
+const FORGET_AFTER = 600_000;
+
+export interface LiveDestinationsParts {
+  directory: DestinationDirectory;
+  box: SecretBox;
+  client: WebhookClient;
+  allowPrivateNetwork: boolean;
+  observer: EndpointObserver;
+  /** Told what became of messages. */
+  onAttempt: (record: DestinationRecord, attempt: AttemptSummary) => void;
+}
+
+interface Entry {
+  readonly destination: LiveDestination;
+  readonly tenant: string | undefined;
+  /** That it was made of. */
+  record: DestinationRecord;
+  /** When a secret of it ends, in milliseconds since the epoch. */
+  validUntil: number;
+  usedAt: number;
+}
+
+/** The destinations at run time that this process delivers to, as they are now. */
+export class LiveDestinations implements DestinationLookup {
+  private readonly entries = new Map<string, Entry>();
+  private sweptAt = Date.now();
+
+  constructor(private readonly parts: LiveDestinationsParts) {
+    parts.directory.observe((change) => {
+      this.onChange(change);
+    });
+  }
+
+  /** @throws DestinationKeyError, InvalidDestinationError; and whatever the store rejects with */
+  async find(id: string): Promise<LiveDestination | 'deleted' | undefined> {
+    const record = await this.parts.directory.find(id);
+    if (record === undefined || record === 'deleted') {
+      this.forget(id);
+      return record;
+    }
+    this.sweep();
+    const now = Date.now();
+    let entry = this.entries.get(id);
+    if (entry === undefined) {
+      const { options, validUntil } = this.optionsOf(record, now);
+      const { client, observer, onAttempt } = this.parts;
+      const destination = new LiveDestination(options, client, observer, (attempt) => {
+        onAttempt(this.entries.get(id)?.record ?? record, attempt);
+      });
+      this.entries.set(id, (entry = { destination, tenant: record.tenant, record, validUntil, usedAt: now }));
+    } else if (entry.record !== record || entry.validUntil <= now) {
+      const { options, validUntil } = this.optionsOf(record, now);
+      entry.destination.change(options);
+      Object.assign(entry, { record, validUntil });
+    }
+    entry.usedAt = now;
+    entry.destination.state = record.enabled === false ? 'disabled' : 'enabled';
+    return entry.destination;
+  }
+
+  async profile(id: string): Promise<DestinationProfile | undefined> {
+    const record = await this.parts.directory.find(id);
+    if (record === undefined || record === 'deleted') return undefined;
+    const urls = record.urls.map((url) => new URL(url));
+    return {
+      tenant: record.tenant,
+      originOf: (urlHash) => urls.find((url) => hashUrl(url) === urlHash)?.origin,
+    };
+  }
+
+  private optionsOf(
+    record: DestinationRecord,
+    now: number,
+  ): { options: WebhooksDestinationOptions; validUntil: number } {
+    const { headers, sharedSecret, standardWebhooks, retiring = [] } = this.parts.box.open(record);
+    const valid = retiring.filter(({ until }) => until > now);
+    const current = standardWebhooks === undefined ? [] : [standardWebhooks.secret].flat();
+    const secret = [...current, ...valid.map((one) => one.secret)];
+    const { options, problems } = requestOptionsOf(
+      {
+        ...record,
+        headers,
+        sharedSecret,
+        standardWebhooks: secret.length === 0 ? undefined : { secret },
+      },
+      this.parts.allowPrivateNetwork,
+    );
+    if (problems.length > 0) throw new InvalidDestinationError(problems);
+    return {
+      options: { ...options, id: record.id },
+      validUntil: Math.min(Infinity, ...valid.map(({ until }) => until)),
+    };
+  }
+
+  private onChange(change: DestinationChange | undefined): void {
+    for (const [id, { destination, tenant }] of this.affected(change)) {
+      if (change !== undefined && change.id === undefined && change.tenant !== tenant) continue;
+      destination.state = 'stale';
+      // Otherwise it stays so until its next job is looked at, and hears what is wrong.
+      if (change !== undefined) this.find(id).catch(() => undefined);
+    }
+  }
+
+  private affected(change: DestinationChange | undefined): [string, Entry][] {
+    if (change?.id === undefined) return [...this.entries];
+    const entry = this.entries.get(change.id);
+    return entry === undefined ? [] : [[change.id, entry]];
+  }
+
+  private forget(id: string): void {
+    const entry = this.entries.get(id);
+    if (entry === undefined) return;
+    entry.destination.state = 'stale';
+    this.entries.delete(id);
+  }
+
+  private sweep(): void {
+    const now = Date.now();
+    if (now - this.sweptAt < FORGET_AFTER / 4) return;
+    this.sweptAt = now;
+    for (const [id, { usedAt }] of this.entries) if (now - usedAt > FORGET_AFTER) this.forget(id);
+  }
+}

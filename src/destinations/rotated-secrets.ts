@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import { InvalidDestinationError } from '../errors/destination.errors.js';
+import type { DestinationSecrets } from '../options/destination-store.js';
+
+const SECRET_BYTES = 32;
+/** Every secret adds a signature to a header, and receivers limit the size of headers. */
+const MAX_SECRETS = 5;
+
+/** A new secret of Standard Webhooks. */
+export function newSecret(): string {
+  return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+}
+
+/**
+ * Secrets of which the one of Standard Webhooks is new, and those before it sign for a while.
+ *
+ * @param overlap in milliseconds
+ * @throws InvalidDestinationError
+ */
+export function rotated(
+  secrets: DestinationSecrets,
+  secret: string,
+  overlap: number,
+  now: number,
+): DestinationSecrets {
+  if (!Number.isInteger(overlap) || overlap < 0) {
+    throw problem('overlap', 'an integer >= 0', `${String(overlap)} (${typeof overlap})`);
+  }
+  const { standardWebhooks, retiring = [] } = secrets;
+  if (standardWebhooks === undefined) {
+    const expected = 'a secret to rotate: `X-Signature` has room for one signature, so update `sharedSecret`';
+    throw problem('standardWebhooks', expected, 'undefined');
+  }
+  const before = [standardWebhooks.secret].flat().map((one) => ({ secret: one, until: now + overlap }));
+  const signing = [...before, ...retiring].filter(({ until }) => until > now);
+  if (signing.length >= MAX_SECRETS) {
+    throw problem('standardWebhooks', `at most ${MAX_SECRETS} secrets that sign`, String(signing.length + 1));
+  }
+  return { ...secrets, standardWebhooks: { secret }, retiring: signing };
+}
+
+function problem(path: string, expected: string, given: string): InvalidDestinationError {
+  return new InvalidDestinationError([{ path, expected, given }]);
+}

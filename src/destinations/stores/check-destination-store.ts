@@ -1,0 +1,155 @@
+import { deepStrictEqual as equal } from 'node:assert';
+import type { StoredDestination, WritableDestinationStore } from '../../options/destination-store.js';
+
+/** A rule that every store has to follow. */
+export interface DestinationStoreCheck {
+  /** A sentence about a store. */
+  readonly name: string;
+  /** Takes an empty store, and rejects if it breaks the rule. */
+  readonly run: (store: WritableDestinationStore) => Promise<void>;
+}
+
+const MANY = 1_000;
+
+function destination(id: string, fields: Partial<StoredDestination> = {}): StoredDestination {
+  const times = { createdAt: 1_795_253_400_000, updatedAt: 1_795_253_400_000, version: 1 };
+  return { id, tenant: 'acme', urls: [`https://hooks.example.com/${id}`], ...times, ...fields };
+}
+
+const idsOf = (found: readonly { id: string }[]): string[] => found.map(({ id }) => id).sort();
+
+async function filled(store: WritableDestinationStore, ...all: StoredDestination[]): Promise<void> {
+  for (const one of all) equal(await store.insert(one, MANY), true);
+}
+
+const CHECKS: readonly DestinationStoreCheck[] = [
+  {
+    name: 'returns a destination as it was given, by its id and by its tenant',
+    run: async (store) => {
+      const all = destination('a', {
+        name: 'Hooks "of" Æcme\u0000\u2028',
+        events: ['Order Completed', 'Invoice *'],
+        types: ['track', 'identify'],
+        sources: ['web'],
+        timeout: 1_000,
+        retryStatuses: ['5xx', 429],
+        metadata: { plan: { seats: 5 } },
+        enabled: false,
+        disabledReason: 'asked for',
+        headers: { 'X-Team': 'one' },
+        sharedSecret: 'teehee',
+        sealed: 'v1.key.text',
+      });
+      await filled(store, all);
+      equal(await store.findById('a'), all);
+      equal(await store.findByTenant('acme'), [all]);
+    },
+  },
+  {
+    name: 'keeps tenants apart, and those without one from all of them',
+    run: async (store) => {
+      const own = { ...destination('own'), tenant: undefined };
+      await filled(store, destination('a'), destination('b', { tenant: 'ACME' }), destination('c'), own);
+      equal(idsOf(await store.findByTenant('acme')), ['a', 'c']);
+      equal(idsOf(await store.findByTenant('ACME')), ['b']);
+      equal(idsOf(await store.findByTenant(undefined)), ['own']);
+      equal(await store.findByTenant('nobody'), []);
+    },
+  },
+  {
+    name: 'knows nothing of an id that it never had',
+    run: async (store) => {
+      equal(await store.findById('a'), undefined);
+      equal(await store.remove('a'), false);
+      equal(await store.replace(destination('a', { version: 2 })), false);
+      equal(await store.findById('a'), undefined);
+    },
+  },
+  {
+    name: 'lists in pages, in the order of the ids, of one tenant or of all',
+    run: async (store) => {
+      await filled(store, destination('c'), destination('a'), destination('b', { tenant: 'other' }));
+      await filled(store, destination('d'), { ...destination('e'), tenant: undefined });
+      const page = async (query: { tenant?: string; after?: string; limit: number }): Promise<string[]> =>
+        (await store.list(query)).map(({ id }) => id);
+      equal(await page({ limit: 2 }), ['a', 'b']);
+      equal(await page({ limit: 2, after: 'b' }), ['c', 'd']);
+      equal(await page({ limit: 2, after: 'd' }), ['e']);
+      equal(await page({ tenant: 'acme', limit: 2 }), ['a', 'c']);
+      equal(await page({ tenant: 'acme', limit: 2, after: 'c' }), ['d']);
+      equal(await page({ tenant: 'nobody', limit: 2 }), []);
+    },
+  },
+  {
+    name: 'gives a tenant no more destinations than its limit, also when they come at once',
+    run: async (store) => {
+      const results = await Promise.all(
+        Array.from({ length: 10 }, (_, n) => store.insert(destination(`a${n}`), 3)),
+      );
+      equal(results.filter(Boolean).length, 3);
+      equal((await store.findByTenant('acme')).length, 3);
+      equal(await store.insert(destination('other', { tenant: 'other' }), 3), true);
+      equal(await store.insert({ ...destination('own'), tenant: undefined }, Infinity), true);
+    },
+  },
+  {
+    name: 'has room again when one is deleted',
+    run: async (store) => {
+      await filled(store, destination('a'));
+      equal(await store.insert(destination('b'), 1), false);
+      equal(await store.remove('a'), true);
+      equal(await store.insert(destination('b'), 1), true);
+    },
+  },
+  {
+    name: 'replaces a destination only if it has the version before',
+    run: async (store) => {
+      await filled(store, destination('a'));
+      const next = destination('a', { version: 2, urls: ['https://hooks.example.com/new'] });
+      equal(await store.replace(next), true);
+      equal(await store.replace({ ...next, name: 'stale' }), false);
+      equal(await store.replace({ ...next, name: 'too new', version: 4 }), false);
+      equal(await store.findById('a'), next);
+      equal(await store.findByTenant('acme'), [next]);
+      equal(await store.list({ limit: 10 }), [next]);
+    },
+  },
+  {
+    name: 'lets one of several changes at the same time win',
+    run: async (store) => {
+      await filled(store, destination('a'));
+      const results = await Promise.all(
+        Array.from({ length: 10 }, (_, n) =>
+          store.replace(destination('a', { version: 2, name: `change ${n}` })),
+        ),
+      );
+      equal(results.filter(Boolean).length, 1);
+      const winner = destination('a', { version: 2, name: `change ${results.indexOf(true)}` });
+      equal(await store.findById('a'), winner);
+    },
+  },
+  {
+    name: 'remembers that a destination was deleted, and changes it no more',
+    run: async (store) => {
+      await filled(store, destination('a'), destination('b'));
+      equal(await store.remove('a'), true);
+      equal(await store.remove('a'), false);
+      equal(await store.findById('a'), 'deleted');
+      equal(await store.replace(destination('a', { version: 2 })), false);
+      equal(await store.findById('a'), 'deleted');
+      equal(idsOf(await store.findByTenant('acme')), ['b']);
+      equal(idsOf(await store.list({ limit: 10 })), ['b']);
+    },
+  },
+];
+
+/**
+ * What a store with all methods has to do, as checks for any test runner. Run each of them on an empty store. A
+ * check that fails rejects with an `AssertionError` of Node.
+ *
+ * @example
+ * for (const { name, run } of destinationStoreChecks()) it(name, async () => run(await emptyStore()));
+ */
+export function destinationStoreChecks(): readonly DestinationStoreCheck[] {
+  return CHECKS;
+}

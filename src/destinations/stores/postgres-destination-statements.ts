@@ -1,0 +1,110 @@
+import { SCHEMA } from '../../queue/postgres/own-tables.js';
+import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
+
+/**
+ * A record is JSON text, empty for a deleted destination. A tenant that is an empty text stands for none. The
+ * number of a tenant's destinations has a row of its own: it is locked by each insert, so that two at the same
+ * time cannot exceed the limit.
+ */
+export const TABLES = `
+  CREATE TABLE IF NOT EXISTS ${SCHEMA}.destination (
+    id text COLLATE "C" PRIMARY KEY,
+    tenant text NOT NULL,
+    version integer NOT NULL,
+    record text NOT NULL,
+    deleted_at timestamptz
+  );
+  CREATE INDEX IF NOT EXISTS destination_tenant_index ON ${SCHEMA}.destination (tenant, id)
+    WHERE deleted_at IS NULL;
+  CREATE TABLE IF NOT EXISTS ${SCHEMA}.destination_tenant (
+    tenant text PRIMARY KEY,
+    destinations integer NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS ${SCHEMA}.destination_change (
+    revision bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    change text NOT NULL
+  )`;
+
+/** A lock number that nothing else uses. */
+const CHANGE_LOCK = 4_712_366_096;
+
+/**
+ * Records a change in the same statement as its write. Revisions are given under a lock that lasts until the
+ * statement is committed: otherwise a reader could see a revision before the one that precedes it.
+ */
+const logged = (change: string, cause: string): string => `
+  locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(${CHANGE_LOCK}) FROM ${cause}),
+  logged AS (
+    INSERT INTO ${SCHEMA}.destination_change (change) SELECT ${change} FROM locked RETURNING revision
+  ), trimmed AS (
+    DELETE FROM ${SCHEMA}.destination_change USING logged
+    WHERE destination_change.revision <= logged.revision - ${KEPT_CHANGES}
+  )`;
+
+/** $1 tenant */
+export const FIND_BY_TENANT = `
+  SELECT record FROM ${SCHEMA}.destination WHERE tenant = $1 AND deleted_at IS NULL ORDER BY id`;
+
+/** $1 id */
+export const FIND_BY_ID = `SELECT record FROM ${SCHEMA}.destination WHERE id = $1`;
+
+/** $1 the id to start after, $2 limit */
+export const LIST_ALL = `
+  SELECT record FROM ${SCHEMA}.destination WHERE id > $1 AND deleted_at IS NULL ORDER BY id LIMIT $2`;
+
+/** $1 the id to start after, $2 limit, $3 tenant */
+export const LIST_OF_TENANT = `
+  SELECT record FROM ${SCHEMA}.destination WHERE tenant = $3 AND id > $1 AND deleted_at IS NULL
+  ORDER BY id LIMIT $2`;
+
+/** $1 id, $2 tenant, $3 version, $4 record, $5 change, $6 limit */
+export const INSERT = `
+  WITH slot AS (
+    INSERT INTO ${SCHEMA}.destination_tenant AS t (tenant, destinations) SELECT $2::text, 1 WHERE $6::bigint > 0
+    ON CONFLICT (tenant) DO UPDATE SET destinations = t.destinations + 1 WHERE t.destinations < $6::bigint
+    RETURNING tenant
+  ), added AS (
+    INSERT INTO ${SCHEMA}.destination (id, tenant, version, record)
+    SELECT $1, tenant, $3::integer, $4 FROM slot RETURNING id
+  ), ${logged('$5', 'added')}
+  SELECT id FROM added`;
+
+/** $1 id, $2 version, $3 record, $4 change */
+export const REPLACE = `
+  WITH changed AS (
+    UPDATE ${SCHEMA}.destination SET version = $2::integer, record = $3
+    WHERE id = $1 AND version = $2::integer - 1 AND deleted_at IS NULL
+    RETURNING id
+  ), ${logged('$4', 'changed')}
+  SELECT id FROM changed`;
+
+/** $1 id, $2 change */
+export const REMOVE = `
+  WITH gone AS (
+    UPDATE ${SCHEMA}.destination SET record = '', deleted_at = now() WHERE id = $1 AND deleted_at IS NULL
+    RETURNING id, tenant
+  ), counted AS (
+    UPDATE ${SCHEMA}.destination_tenant AS t SET destinations = t.destinations - 1
+    FROM gone WHERE t.tenant = gone.tenant
+  ), forgotten AS (
+    DELETE FROM ${SCHEMA}.destination
+    WHERE deleted_at < now() - interval '${DELETED_MEMORY / 1_000} seconds'
+  ), ${logged('$2', 'gone')}
+  SELECT id FROM gone`;
+
+/** $1 change */
+export const PUBLISH = `
+  WITH cause AS (SELECT 1), ${logged('$1', 'cause')} SELECT revision FROM logged`;
+
+/**
+ * $1 the known revision. The first row has the latest revision and the oldest one that is kept, the others
+ * the changes in their order.
+ */
+export const CHANGES_SINCE = `
+  SELECT coalesce(max(revision), 0)::text AS revision, coalesce(min(revision), 1)::text AS oldest, NULL AS change
+  FROM ${SCHEMA}.destination_change
+  UNION ALL
+  SELECT * FROM (
+    SELECT revision::text, NULL AS oldest, change FROM ${SCHEMA}.destination_change
+    WHERE revision > $1::bigint ORDER BY destination_change.revision
+  ) AS changes`;

@@ -1,0 +1,91 @@
+import type {
+  DestinationPageQuery,
+  StoredDestination,
+  WritableDestinationStore,
+} from '../../options/destination-store.js';
+import { OwnTables } from '../../queue/postgres/own-tables.js';
+import type { QueueStorage } from '../../queue/queue-backend.js';
+import type { DestinationChange, DestinationChanges, DestinationFeed } from '../destination-feed.js';
+import * as statements from './postgres-destination-statements.js';
+import { changeText, parseChange, parseDestination } from './stored-destination.js';
+
+interface RecordRow {
+  record: string;
+}
+
+interface ChangeRow {
+  revision: string;
+  oldest: string | null;
+  change: string | null;
+}
+
+/** Stores destinations on the queue's PostgreSQL, server or embedded. A change is recorded with its write. */
+export class PostgresDestinationStore implements WritableDestinationStore, DestinationFeed {
+  private readonly tables: OwnTables;
+
+  constructor(pool: Extract<QueueStorage, { kind: 'postgres' }>['pool']) {
+    this.tables = new OwnTables(pool, statements.TABLES);
+  }
+
+  findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
+    return this.records(statements.FIND_BY_TENANT, [tenant ?? '']);
+  }
+
+  async findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
+    const [row] = await this.tables.query<RecordRow>(statements.FIND_BY_ID, [id]);
+    if (row === undefined) return undefined;
+    return row.record === '' ? 'deleted' : parseDestination(row.record);
+  }
+
+  list({ tenant, after = '', limit }: DestinationPageQuery): Promise<StoredDestination[]> {
+    return tenant === undefined
+      ? this.records(statements.LIST_ALL, [after, limit])
+      : this.records(statements.LIST_OF_TENANT, [after, limit, tenant]);
+  }
+
+  insert(destination: StoredDestination, limit: number): Promise<boolean> {
+    const { id, tenant = '', version } = destination;
+    const most = Number.isFinite(limit) ? limit : Number.MAX_SAFE_INTEGER;
+    const params = [id, tenant, version, JSON.stringify(destination), changeText(destination), most];
+    return this.hasChanged(statements.INSERT, params);
+  }
+
+  replace(destination: StoredDestination): Promise<boolean> {
+    const { id, version } = destination;
+    const params = [id, version, JSON.stringify(destination), changeText(destination)];
+    return this.hasChanged(statements.REPLACE, params);
+  }
+
+  async remove(id: string): Promise<boolean> {
+    const found = await this.findById(id);
+    if (found === undefined || found === 'deleted') return false;
+    return this.hasChanged(statements.REMOVE, [id, changeText(found)]);
+  }
+
+  async publish(change: DestinationChange): Promise<void> {
+    await this.tables.query(statements.PUBLISH, [changeText(change)]);
+  }
+
+  async changesSince(since: number | undefined): Promise<DestinationChanges> {
+    // Nothing is known yet, so only the latest revision is asked for.
+    const from = since ?? Number.MAX_SAFE_INTEGER;
+    const rows = await this.tables.query<ChangeRow>(statements.CHANGES_SINCE, [from]);
+    const [latest, ...changes] = rows;
+    const revision = Number(latest?.revision);
+    const isKnown = since !== undefined && since <= revision && since + 1 >= Number(latest?.oldest);
+    return {
+      revision,
+      changes: isKnown ? changes.map(({ change }) => parseChange(change ?? '[]')) : undefined,
+    };
+  }
+
+  private async records(text: string, params: readonly unknown[]): Promise<StoredDestination[]> {
+    const rows = await this.tables.query<RecordRow>(text, params);
+    // Rows that come from another thread may be an array of another realm, as in tests run by Jest.
+    return Array.from(rows, ({ record }) => parseDestination(record));
+  }
+
+  private async hasChanged(text: string, params: readonly unknown[]): Promise<boolean> {
+    return (await this.tables.query(text, params)).length > 0;
+  }
+}

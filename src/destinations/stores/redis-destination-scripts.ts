@@ -1,0 +1,101 @@
+import { RedisScript } from '../../queue/redis/redis-script.js';
+import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
+
+/**
+ * All keys share a hash tag, so that a script finds them on one node of a cluster. A tenant has a sorted set
+ * of ids, and the key of destinations without a tenant ends in nothing.
+ */
+const PREFIX = '{nestjs-analytics:destinations}:';
+
+/** Records by id: the version, a blank, and the record as JSON. */
+const RECORDS = `${PREFIX}records`;
+/** The ids of all destinations, in the order of their texts. */
+const IDS = `${PREFIX}ids`;
+const REVISION = `${PREFIX}revision`;
+/** Changes by their revision. */
+const CHANGES = `${PREFIX}changes`;
+/** Ids of deleted destinations by the time of their deletion. */
+const DELETED = `${PREFIX}deleted`;
+
+/** The keys of a script that reads or writes destinations of a tenant. */
+export function keysOf(tenant: string): string[] {
+  return [RECORDS, IDS, REVISION, CHANGES, DELETED, `${PREFIX}tenant:${tenant}`];
+}
+
+/** Keys: as `keysOf`. `change` is a JSON text. */
+const LOG = `
+  local function log(change)
+    local revision = redis.call('INCR', KEYS[3])
+    redis.call('ZADD', KEYS[4], revision, revision .. ' ' .. change)
+    redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', revision - ${KEPT_CHANGES})
+  end`;
+
+/** In batches, since Lua cannot pass many thousands of arguments at once. */
+const READ = `
+  local function read(ids)
+    local found = {}
+    for first = 1, #ids, 1000 do
+      local records = redis.call('HMGET', KEYS[1], unpack(ids, first, math.min(first + 999, #ids)))
+      for _, record in ipairs(records) do if record then found[#found + 1] = record end end
+    end
+    return found
+  end`;
+
+export const FIND_BY_TENANT = new RedisScript(`${READ}
+  return read(redis.call('ZRANGE', KEYS[6], 0, -1))`);
+
+/** Arguments: id. The record, 1 for a deleted destination, or nothing. */
+export const FIND_BY_ID = new RedisScript(`
+  local record = redis.call('HGET', KEYS[1], ARGV[1])
+  if record then return record end
+  if redis.call('ZSCORE', KEYS[5], ARGV[1]) then return 1 end
+  return false`);
+
+/** Arguments: `tenant` or `all`, the id to start after or an empty text, limit. */
+export const LIST = new RedisScript(`${READ}
+  local key = ARGV[1] == 'all' and KEYS[2] or KEYS[6]
+  local from = ARGV[2] == '' and '-' or '(' .. ARGV[2]
+  return read(redis.call('ZRANGEBYLEX', key, from, '+', 'LIMIT', 0, ARGV[3]))`);
+
+/** Arguments: id, record, change, limit. */
+export const INSERT = new RedisScript(`${LOG}
+  if redis.call('ZCARD', KEYS[6]) >= tonumber(ARGV[4]) then return 0 end
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  redis.call('ZADD', KEYS[2], 0, ARGV[1])
+  redis.call('ZADD', KEYS[6], 0, ARGV[1])
+  log(ARGV[3])
+  return 1`);
+
+/** Arguments: id, record, change, expected version. */
+export const REPLACE = new RedisScript(`${LOG}
+  local record = redis.call('HGET', KEYS[1], ARGV[1])
+  if not record or string.match(record, '^%d+') ~= ARGV[4] then return 0 end
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  log(ARGV[3])
+  return 1`);
+
+/** Arguments: id, change, now. */
+export const REMOVE = new RedisScript(`${LOG}
+  if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  redis.call('ZREM', KEYS[6], ARGV[1])
+  redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
+  redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', ARGV[3] - ${DELETED_MEMORY})
+  log(ARGV[2])
+  return 1`);
+
+/** Arguments: change. */
+export const PUBLISH = new RedisScript(`${LOG}
+  log(ARGV[1])
+  return 1`);
+
+/** Arguments: the known revision. The latest revision, whether all changes are known, and the changes. */
+export const CHANGES_SINCE = new RedisScript(
+  `
+  local revision = tonumber(redis.call('GET', KEYS[3]) or '0')
+  if ARGV[1] == '' then return {revision, 0} end
+  local since = tonumber(ARGV[1])
+  if since > revision or since < revision - ${KEPT_CHANGES} then return {revision, 0} end
+  return {revision, 1, unpack(redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. since, '+inf'))}`,
+  false,
+);

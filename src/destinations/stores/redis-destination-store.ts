@@ -1,0 +1,88 @@
+import type {
+  DestinationPageQuery,
+  StoredDestination,
+  WritableDestinationStore,
+} from '../../options/destination-store.js';
+import type { RedisCommands } from '../../queue/queue-backend.js';
+import type { RedisScript } from '../../queue/redis/redis-script.js';
+import type { DestinationChange, DestinationChanges, DestinationFeed } from '../destination-feed.js';
+import { changeText, parseChange, parseDestination } from './stored-destination.js';
+import * as scripts from './redis-destination-scripts.js';
+
+/** Answer of the script for a deleted destination. */
+const DELETED = 1;
+
+/** Stores destinations on the queue's Redis. Every change is recorded with its write. */
+export class RedisDestinationStore implements WritableDestinationStore, DestinationFeed {
+  constructor(private readonly client: RedisCommands) {}
+
+  async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
+    return recordsIn(await this.run(scripts.FIND_BY_TENANT, tenant, []));
+  }
+
+  async findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
+    const answer = await this.run(scripts.FIND_BY_ID, undefined, [id]);
+    if (answer === DELETED) return 'deleted';
+    return recordsIn([answer])[0];
+  }
+
+  async list({ tenant, after = '', limit }: DestinationPageQuery): Promise<StoredDestination[]> {
+    const args = [tenant === undefined ? 'all' : 'tenant', after, limit];
+    return recordsIn(await this.run(scripts.LIST, tenant, args));
+  }
+
+  async insert(destination: StoredDestination, limit: number): Promise<boolean> {
+    const { id, tenant } = destination;
+    const most = Number.isFinite(limit) ? limit : Number.MAX_SAFE_INTEGER;
+    const args = [id, textOf(destination), changeText(destination), most];
+    return (await this.run(scripts.INSERT, tenant, args)) === 1;
+  }
+
+  async replace(destination: StoredDestination): Promise<boolean> {
+    const { id, tenant, version } = destination;
+    const args = [id, textOf(destination), changeText(destination), version - 1];
+    return (await this.run(scripts.REPLACE, tenant, args)) === 1;
+  }
+
+  async remove(id: string): Promise<boolean> {
+    const found = await this.findById(id);
+    if (found === undefined || found === 'deleted') return false;
+    return (await this.run(scripts.REMOVE, found.tenant, [id, changeText(found), Date.now()])) === 1;
+  }
+
+  async publish(change: DestinationChange): Promise<void> {
+    await this.run(scripts.PUBLISH, undefined, [changeText(change)]);
+  }
+
+  async changesSince(since: number | undefined): Promise<DestinationChanges> {
+    const answer = await this.run(scripts.CHANGES_SINCE, undefined, [since ?? '']);
+    const parts: unknown[] = Array.isArray(answer) ? answer : [];
+    const [revision, isKnown, ...changes] = parts;
+    return {
+      revision: Number(revision),
+      changes: isKnown === 1 ? changes.map((change) => parseChange(afterBlank(String(change)))) : undefined,
+    };
+  }
+
+  private run(
+    script: RedisScript,
+    tenant: string | undefined,
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    return script.run(this.client, scripts.keysOf(tenant ?? ''), args);
+  }
+}
+
+function textOf(destination: StoredDestination): string {
+  return `${destination.version} ${JSON.stringify(destination)}`;
+}
+
+function recordsIn(answer: unknown): StoredDestination[] {
+  const texts: unknown[] = Array.isArray(answer) ? answer : [];
+  return texts.filter((text) => typeof text === 'string').map((text) => parseDestination(afterBlank(text)));
+}
+
+/** The JSON text after the number that a script reads. */
+function afterBlank(text: string): string {
+  return text.slice(text.indexOf(' ') + 1);
+}

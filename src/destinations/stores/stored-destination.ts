@@ -1,0 +1,21 @@
+import type { StoredDestination } from '../../options/destination-store.js';
+import type { DestinationChange } from '../destination-feed.js';
+
+/** A record as a store wrote it. */
+export function parseDestination(json: string): StoredDestination {
+  // Only the store writes these texts, and every field is checked before it is written.
+  return JSON.parse(json) as StoredDestination;
+}
+
+/** A change as a text. */
+export function changeText({ tenant, id }: { tenant?: string | undefined; id?: string | undefined }): string {
+  return JSON.stringify([tenant ?? null, id ?? null]);
+}
+
+export function parseChange(text: string): DestinationChange {
+  const parts: unknown = JSON.parse(text);
+  const [tenant, id] = (Array.isArray(parts) ? parts : []).map((part: unknown) =>
+    typeof part === 'string' ? part : undefined,
+  );
+  return { tenant, id };
+}

@@ -1,0 +1,133 @@
+import { AnalyticsError } from './analytics.error.js';
+
+/** A job names a destination that this application does not have. The job is kept as failed. */
+export class DestinationNotFoundError extends AnalyticsError {
+  readonly code = 'DESTINATION_NOT_FOUND';
+
+  constructor(readonly destination: string) {
+    super(
+      `No destination has the id "${destination}". Its messages are kept as failed and sent nowhere else; ` +
+        `give a webhooks destination this \`id\` again and replay them.`,
+    );
+  }
+}
+
+/**
+ * Throw it in `deliver` of a custom destination, or give it as the `error` of a message, if another attempt
+ * would fail as well: the messages are kept as failed at once.
+ */
+export class PermanentDeliveryError extends AnalyticsError {
+  readonly code = 'PERMANENT_DELIVERY';
+}
+
+/** `sendTest` or `explain` was called for a destination that has no URLs. */
+export class NotAWebhookError extends AnalyticsError {
+  readonly code = 'NOT_A_WEBHOOK';
+
+  constructor(readonly destination: string) {
+    super(
+      `The destination "${destination}" is no webhooks destination, so there are no requests to send or to ` +
+        "explain. Call a custom destination's own code to test it.",
+    );
+  }
+}
+
+/** A job was written by another version of this package, in a format that this one cannot read. */
+export class UnknownJobFormatError extends AnalyticsError {
+  readonly code = 'UNKNOWN_JOB_FORMAT';
+
+  constructor(version: unknown) {
+    super(
+      `The job has the format ${JSON.stringify(version)}, which this version of nestjs-analytics cannot read. ` +
+        `It is kept as failed; retry it with workers of the version that wrote it, or a newer one.`,
+    );
+  }
+}
+
+/**
+ * A receiver's host is, or resolves to, an address that is not on the public internet. The connection was
+ * refused before anything was sent. Otherwise a webhook URL could reach the services next to this process.
+ */
+export class AddressRefusedError extends AnalyticsError {
+  readonly code = 'ADDRESS_REFUSED';
+
+  constructor() {
+    super(
+      'The receiver has a private or reserved address, so nothing was sent. ' +
+        'Use a public host, or set `allowPrivateNetwork: true` on the webhooks destination if that is intended.',
+    );
+  }
+}
+
+/** A receiver did not answer before the deadline, connecting included. The message is retried. */
+export class ReceiverTimeoutError extends AnalyticsError {
+  readonly code = 'TIMEOUT';
+
+  constructor(
+    /** The deadline that passed, in milliseconds. */
+    readonly timeout: number,
+  ) {
+    super(
+      `The receiver did not answer within ${timeout} ms. ` +
+        'Have it answer before it processes the message, or raise `timeout` of the webhooks destination.',
+    );
+  }
+}
+
+/**
+ * Why a name has no addresses: DNS does not know the name, no server could be asked, none answered in time,
+ * or one failed.
+ */
+export type NameLookupReason = 'unknown' | 'unreachable' | 'timeout' | 'failed';
+
+/** The addresses of a receiver's host could not be found. The message is retried. */
+export class NameLookupError extends AnalyticsError {
+  readonly code = 'DNS_FAILED';
+
+  constructor(readonly reason: NameLookupReason) {
+    super(
+      `The name of the receiver's host could not be resolved (${reason}). ` +
+        'Check the host of the URL, and the DNS servers of this machine.',
+    );
+  }
+}
+
+/**
+ * Too many names are being looked up for this one to get its turn in time. Nothing is known about the
+ * receiver.
+ */
+export class NameLookupBusyError extends AnalyticsError {
+  readonly code = 'DNS_BUSY';
+
+  constructor() {
+    super(
+      "The name of the receiver's host could not be looked up in time, because too many other names are " +
+        'waiting for an answer. The message is retried. Check the DNS servers of this machine.',
+    );
+  }
+}
+
+/** A job has data that this package does not write: another program added it, or changed it. */
+export class InvalidJobError extends AnalyticsError {
+  readonly code = 'INVALID_JOB';
+
+  constructor(
+    /** The first part of the job's data that is wrong, as a path. */
+    readonly path: string,
+    expected: string,
+  ) {
+    super(
+      `Expected \`${path}\` of the job to be ${expected}. nestjs-analytics did not write it like this: look for ` +
+        `another program that adds or changes jobs in its queue. It is kept as failed.`,
+    );
+  }
+}
+
+/** `recent` or `stats` is used in an application that keeps no history of deliveries. */
+export class HistoryDisabledError extends AnalyticsError {
+  readonly code = 'HISTORY_DISABLED';
+
+  constructor() {
+    super('This application keeps no history of its deliveries. Leave out the option `history: false`.');
+  }
+}

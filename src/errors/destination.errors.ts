@@ -1,0 +1,94 @@
+import { AnalyticsError } from './analytics.error.js';
+import type { OptionProblem } from './setup.errors.js';
+
+/** A destination was given wrong fields. All problems are in one list, in the words of the module's options. */
+export class InvalidDestinationError extends AnalyticsError {
+  readonly code = 'INVALID_DESTINATION';
+
+  constructor(readonly problems: readonly OptionProblem[]) {
+    super(
+      'The destination has wrong fields:\n' +
+        problems
+          .map(({ path, expected, given }) => `  - \`${path}\`: expected ${expected}, got ${given}`)
+          .join('\n'),
+    );
+  }
+}
+
+/** A tenant has as many destinations as it may have. */
+export class DestinationLimitError extends AnalyticsError {
+  readonly code = 'DESTINATION_LIMIT';
+
+  constructor(
+    /** Destinations that a tenant may have. */
+    readonly limit: number,
+  ) {
+    super(
+      `The tenant has ${limit} destinations, which is the limit. Delete one of them, or raise ` +
+        '`destinations.limitPerTenant`.',
+    );
+  }
+}
+
+/** A destination was changed by somebody else since the caller read it. */
+export class DestinationChangedError extends AnalyticsError {
+  readonly code = 'DESTINATION_CHANGED';
+
+  constructor(readonly destination: string) {
+    super(
+      `The destination "${destination}" was changed since the given version of it was read. Read it again, ` +
+        'and repeat the change.',
+    );
+  }
+}
+
+/** The destinations are in a store of the application, which this module only reads. */
+export class DestinationsReadOnlyError extends AnalyticsError {
+  readonly code = 'DESTINATIONS_READ_ONLY';
+
+  constructor() {
+    super(
+      'The destinations are in a store that this module can only read. Change them there, and call ' +
+        '`changed(tenant)` afterwards; or give a `destinations.store` with all methods.',
+    );
+  }
+}
+
+/** `DestinationsService` or `analytics.tenant()` is used in an application without the option. */
+export class DestinationsDisabledError extends AnalyticsError {
+  readonly code = 'DESTINATIONS_DISABLED';
+
+  constructor() {
+    super('This application has no destinations at run time. Give the option `destinations` to have them.');
+  }
+}
+
+/**
+ * The secrets of a destination were encrypted with a key that this process does not have. Its messages wait.
+ */
+export class DestinationKeyError extends AnalyticsError {
+  readonly code = 'DESTINATION_KEY';
+
+  constructor(
+    readonly destination: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `The secrets of the destination "${destination}" cannot be decrypted with \`destinations.encryptionKey\`. ` +
+        'Its messages wait. Add the key that they were encrypted with to the list.',
+      options,
+    );
+  }
+}
+
+/** Messages wait for a destination that is disabled. They are kept, and replayed when it is enabled. */
+export class DestinationDisabledError extends AnalyticsError {
+  readonly code = 'DESTINATION_DISABLED';
+
+  constructor(readonly destination: string) {
+    super(
+      `The destination "${destination}" is disabled. Its messages are kept as failed, and delivered when it is ` +
+        'enabled within `failedRetention`.',
+    );
+  }
+}

@@ -1,0 +1,107 @@
+import { AnalyticsError } from './analytics.error.js';
+
+/** The embedded queue's folder cannot be opened: no permission, a full disk, files of another PostgreSQL. */
+export class EmbeddedQueueOpenError extends AnalyticsError {
+  readonly code = 'EMBEDDED_QUEUE_OPEN_FAILED';
+
+  constructor(
+    /** Absolute path of the folder, or `memory://`. */
+    readonly dataDir: string,
+    /** The database's own message, if there is one. */
+    readonly reason: string | undefined,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `The embedded queue in ${dataDir} cannot be opened${reason ? ` (${reason})` : ''}. Check that the folder ` +
+        `is writable and its disk has room. If it was written by another version of ` +
+        `@electric-sql/pglite, go back to that one, or move the folder away to begin with an empty queue.`,
+      options,
+    );
+  }
+}
+
+/** The folder of the embedded queue is already open, in another process or a second time in this one. */
+export class EmbeddedQueueLockedError extends AnalyticsError {
+  readonly code = 'EMBEDDED_QUEUE_LOCKED';
+
+  constructor(
+    /** Absolute path of the folder. */
+    readonly dataDir: string,
+    /** Process that holds it, if known. */
+    readonly pid: number | undefined,
+  ) {
+    super(
+      `The embedded queue in ${dataDir} is already open in ${ownerName(pid)}, and only one at a time can ` +
+        `use it. Stop the other one, give this one a folder of its own ` +
+        `(\`connection: { embedded: { dataDir } }\`), or share a queue on Redis or PostgreSQL ` +
+        `(\`connection: 'redis://…'\` or \`'postgres://…'\`).`,
+    );
+  }
+}
+
+function ownerName(pid: number | undefined): string {
+  if (pid === undefined) return 'another process';
+  return pid === process.pid ? `this process (${pid})` : `process ${pid}`;
+}
+
+/**
+ * The embedded database, or its thread, crashed. It takes no more statements until it is opened
+ * again.
+ */
+export class EmbeddedQueueBrokenError extends AnalyticsError {
+  readonly code = 'EMBEDDED_QUEUE_BROKEN';
+
+  constructor(options?: ErrorOptions) {
+    super(
+      `The embedded queue's database crashed, most often because its disk is full or the process is out of ` +
+        `memory. Make room and restart the process: everything that was acknowledged is still there.`,
+      options,
+    );
+  }
+}
+
+/** Maintenance of the embedded database failed. No job is harmed, and the next round tries again. */
+export class EmbeddedQueueUpkeepError extends AnalyticsError {
+  readonly code = 'EMBEDDED_QUEUE_UPKEEP_FAILED';
+
+  constructor(options?: ErrorOptions) {
+    super(
+      `The embedded queue's database could not be cleaned up; its folder grows until that works again. ` +
+        `Check the free space on its disk.`,
+      options,
+    );
+  }
+}
+
+/** The embedded queue cannot lock its folder here: there is no build of `fs-native-extensions` for the platform. */
+export class EmbeddedQueuePlatformError extends AnalyticsError {
+  readonly code = 'EMBEDDED_QUEUE_PLATFORM';
+  /** Such as `linux-x64`. */
+  readonly platform = `${process.platform}-${process.arch}`;
+
+  constructor(options?: ErrorOptions) {
+    super(
+      `The embedded queue does not run on ${process.platform}-${process.arch} as it is set up here: ` +
+        `fs-native-extensions, which locks its folder, cannot be loaded. Set \`connection\` to a Redis or a ` +
+        `PostgreSQL. On Linux, use an image with glibc such as node:20-slim rather than Alpine; in a bundle, leave ` +
+        `fs-native-extensions and @electric-sql/pglite outside of it.`,
+      options,
+    );
+  }
+}
+
+/** The embedded database runs in the application's own thread, since the code for a thread of its own is missing. */
+export class EmbeddedQueueThreadError extends AnalyticsError {
+  readonly code = 'EMBEDDED_QUEUE_MAIN_THREAD';
+
+  constructor(
+    /** Where the code was looked for. */
+    readonly path: string,
+  ) {
+    super(
+      `The embedded queue's database runs in the application's main thread, and requests wait while it works: ` +
+        `${path} is not there, as when the package was bundled. Leave nestjs-analytics out of the bundle ` +
+        `(\`external\`), or use a queue on Redis or PostgreSQL.`,
+    );
+  }
+}

@@ -1,0 +1,61 @@
+import { AnalyticsError } from './analytics.error.js';
+
+/** `within()` was called, or the outbox was asked for, without the option `outbox`. */
+export class OutboxNotConfiguredError extends AnalyticsError {
+  readonly code = 'OUTBOX_NOT_CONFIGURED';
+
+  constructor() {
+    super(
+      'This application has no outbox. Give AnalyticsModule the option `outbox: { connection }`, with the URL ' +
+        "of the application's PostgreSQL database.",
+    );
+  }
+}
+
+/** `within()` was given something that cannot run a statement. */
+export class InvalidExecutorError extends AnalyticsError {
+  readonly code = 'INVALID_EXECUTOR';
+
+  /** @param adapter the function that was used, if any */
+  constructor(adapter?: string) {
+    super(
+      adapter === undefined
+        ? '`within` expects an object with `query(text, values)`, such as a client of `pg` in a transaction. ' +
+            'Wrap the transaction of another library: fromTypeOrm, fromPrisma, fromDrizzle, fromKysely, ' +
+            'fromKnex or fromMikroOrm.'
+        : `\`${adapter}\` was given something else than a transaction of that library.`,
+    );
+  }
+}
+
+/** The table of the outbox is missing, of another version, or not open to this user. */
+export class OutboxTableError extends AnalyticsError {
+  readonly code = 'OUTBOX_TABLE';
+
+  constructor(
+    /** The table with its schema. */
+    readonly table: string,
+    fault: string,
+    options?: ErrorOptions,
+  ) {
+    super(
+      `The table ${table} of the outbox ${fault}. Run the SQL that \`npx nestjs-analytics outbox-sql\` prints, ` +
+        'as a user who may create it, or set `outbox.migrate` to true.',
+      options,
+    );
+  }
+}
+
+/** The database of the outbox is not a PostgreSQL database that can be used. */
+export class UnsupportedOutboxDatabaseError extends AnalyticsError {
+  readonly code = 'UNSUPPORTED_OUTBOX_DATABASE';
+
+  /** @param fault what is wrong with it, as the end of a sentence */
+  constructor(fault: string, options?: ErrorOptions) {
+    super(
+      `The outbox cannot be kept in this database: ${fault}. An outbox needs PostgreSQL. With another ` +
+        'database, call `track` after the transaction is committed.',
+      options,
+    );
+  }
+}

@@ -1,0 +1,141 @@
+import type {
+  AttemptTerms,
+  DeliveryResult,
+  Destination,
+  SettleMessages,
+} from '../destinations/destination.js';
+import type { QueuedMessage } from '../queue/batch-job.js';
+import { Endpoint, type EndpointAnswer, type EndpointOptions } from '../webhooks/endpoint.js';
+import type { EndpointObserver } from '../webhooks/endpoint-state.js';
+import type { WebhookClient } from '../webhooks/http/webhook-client.js';
+
+/** The beginning of an answer that lists refused messages, as this module's own API writes it. */
+const REFUSED_LIST = '{"success":true,"refused":[';
+
+/** Messages of one request: more than a job ever holds. */
+const REQUEST_SIZE = 2_500;
+
+/** Where an `endpoint` is, and how its answers are judged. */
+export interface EndpointDestinationOptions extends EndpointOptions {
+  /** The URL that batches are posted to. */
+  url: URL;
+}
+
+/** Id of the destination that forwards the messages of a source. */
+export function forwardingId(source: string): string {
+  return `endpoint/${source}`;
+}
+
+/**
+ * Forwards the messages of one source to another program's tracking API. The messages of a batch share one
+ * request.
+ */
+export class EndpointDestination implements Destination {
+  readonly id: string;
+  readonly name = 'Tracking API';
+  readonly retryWindow: number;
+  readonly requestSize = REQUEST_SIZE;
+  readonly origins: readonly string[];
+  private readonly endpoint: Endpoint;
+  private readonly headers: readonly string[];
+
+  constructor(
+    source: { name: string; writeKey: string },
+    options: EndpointDestinationOptions,
+    client: WebhookClient,
+    observer?: EndpointObserver,
+  ) {
+    this.id = forwardingId(source.name);
+    this.retryWindow = options.retryWindow;
+    this.endpoint = new Endpoint(this.id, options.url, options, client, observer);
+    this.origins = [options.url.origin];
+    this.headers = [
+      'User-Agent',
+      'NestAnalytics/1.0',
+      'Content-Type',
+      'application/json',
+      'Accept-Encoding',
+      'identity',
+      'Authorization',
+      `Basic ${Buffer.from(`${source.writeKey}:`).toString('base64')}`,
+    ];
+  }
+
+  origin(): string {
+    return this.endpoint.url.origin;
+  }
+
+  heldBack(now: number): number {
+    return this.endpoint.breaker.wait(now);
+  }
+
+  lastResult({ outcomes }: QueuedMessage, firstAttemptAt: number, now: number): DeliveryResult | undefined {
+    const last = this.endpoint.lastOutcome(outcomes[0], firstAttemptAt, now);
+    return last && { class: 'retry', outcomes: [last] };
+  }
+
+  deliver(
+    messages: readonly QueuedMessage[],
+    { isLast, signal }: AttemptTerms,
+    settle: SettleMessages,
+  ): void {
+    const { breaker } = this.endpoint;
+    const now = Date.now();
+    const attempts = messages.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.attempt));
+    if (!breaker.admit(now, isLast)) {
+      const wait = breaker.wait(now);
+      settle(messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait })));
+      return;
+    }
+    const body = batchBody(messages.map((message) => message.body));
+    const attempt = Math.max(0, ...attempts) + 1;
+    const calls = messages.map(({ call }) => call);
+    this.endpoint.send({ headers: [...this.headers], body, signal, calls }, attempt, (answer) => {
+      settle(this.resultsOf(messages.length, answer));
+    });
+  }
+
+  private resultsOf(count: number, answer: EndpointAnswer | undefined): (DeliveryResult | undefined)[] {
+    if (answer === undefined) return new Array<undefined>(count).fill(undefined);
+    const { outcome, retryAfter } = answer;
+    // A rate limit applies to the write key, so it holds back the other batches as well.
+    if (retryAfter !== undefined) this.endpoint.breaker.hold(Date.now(), retryAfter);
+    const refused = outcome.class === 'delivered' ? isRefused(outcome.excerpt) : () => false;
+    const results = Array.from({ length: count }, (_, index): DeliveryResult => {
+      const resultClass = refused(index) ? 'permanent' : outcome.class;
+      return {
+        class: resultClass,
+        outcomes: [{ ...outcome, class: resultClass }],
+        ...(retryAfter !== undefined && { retryAfter }),
+      };
+    });
+    for (const { class: resultClass, outcomes } of results) {
+      const [refusal] = outcomes;
+      if (resultClass !== outcome.class && refusal !== undefined) this.endpoint.report(refusal);
+    }
+    return results;
+  }
+}
+
+/**
+ * The body of one request for messages that were serialised before. It does not say when it is sent: the
+ * batch may have waited for hours, and the receiver would mistake that for a wrong clock.
+ */
+function batchBody(bodies: readonly string[]): Buffer {
+  return Buffer.from(`{"batch":[${bodies.join(',')}]}`);
+}
+
+/**
+ * Returns which messages of a batch an accepted request refused, by their index.
+ *
+ * @param excerpt the beginning of the answer. If the list is cut off, all messages from the last readable
+ *   entry on count as refused: a message that is kept in vain can be replayed, a lost one cannot.
+ */
+export function isRefused(excerpt: string | undefined): (index: number) => boolean {
+  if (excerpt?.startsWith(REFUSED_LIST) !== true) return () => false;
+  const indexes = Array.from(excerpt.matchAll(/"index":(\d+),/g), (match) => Number(match[1]));
+  const isWhole = excerpt.endsWith(']}');
+  const unknownFrom = isWhole ? Infinity : (indexes.at(-1) ?? 0);
+  const refused = new Set(indexes);
+  return (index) => refused.has(index) || index >= unknownFrom;
+}

@@ -1,0 +1,161 @@
+import type { IncomingMessage } from 'node:http';
+import { types } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import type { JsonObject } from '../messages/message.types.js';
+import { describeKind, isJsonObject } from '../messages/value-kind.js';
+import { RequestRefusal } from './request-refusal.js';
+
+/** How long a sender has to send a body, in milliseconds. */
+const BODY_TIME = 30_000;
+/** Limit for all bodies that are being read, in bytes. */
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
+/** When to send a body again that did not fit into memory, in milliseconds. */
+const BUSY_RETRY = 5_000;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Which bodies are taken. */
+export interface BodyRules {
+  /** Limit for one body, as it arrives and after decompression. */
+  maxBytes: number;
+  /** Throws for what is not JSON. @default JSON.parse */
+  parse?: (text: string) => unknown;
+  /** Whether no body counts as an empty object. @default false */
+  isOptional?: boolean;
+}
+
+/** A request's body. */
+export interface RequestBody {
+  fields: JsonObject;
+  /** Its bytes after decompression. */
+  bytes: number;
+}
+
+/**
+ * Reads request bodies, and limits the memory for those that have not fully arrived. The format is detected
+ * from the bytes, not the headers: browsers send JSON as text, and not every client that compresses says so.
+ */
+export class BodyReader {
+  /** Bytes of the bodies that are being read. */
+  private held = 0;
+
+  constructor(private readonly rules: BodyRules) {}
+
+  /** @throws {RequestRefusal} for a body that is too large, too late, or not a JSON object */
+  async read(request: IncomingMessage): Promise<RequestBody> {
+    const { maxBytes, isOptional } = this.rules;
+    if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    const received = await this.receive(request);
+    if (received.length === 0 && isOptional === true) return { fields: {}, bytes: 0 };
+    const bytes = isGzip(received) ? inflate(received, maxBytes) : received;
+    const fields = this.parse(decode(bytes));
+    if (isJsonObject(fields)) return { fields, bytes: bytes.length };
+    throw new RequestRefusal(400, 'INVALID_BODY', `Expected a JSON object, got ${describeKind(fields)}.`);
+  }
+
+  private parse(text: string): unknown {
+    if (text === '') throw new RequestRefusal(400, 'INVALID_BODY', 'The body is empty: send a JSON object.');
+    try {
+      return (this.rules.parse ?? JSON.parse)(text);
+    } catch {
+      // The parser's own message would quote the body.
+      throw new RequestRefusal(400, 'INVALID_BODY', 'The body is not valid JSON.');
+    }
+  }
+
+  private receive(request: IncomingMessage): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      const settle = (): void => {
+        clearTimeout(timer);
+        this.held -= length;
+        length = 0;
+        request.off('data', onData).off('end', onEnd).off('close', onClose);
+      };
+      const fail = (error: Error): void => {
+        settle();
+        request.pause();
+        reject(error);
+      };
+      const onData = (chunk: Buffer): void => {
+        length += chunk.length;
+        this.held += chunk.length;
+        if (length > this.rules.maxBytes) fail(tooLarge(this.rules.maxBytes));
+        else if (this.held > MAX_HELD_BYTES) fail(tooBusy());
+        else chunks.push(chunk);
+      };
+      const onEnd = (): void => {
+        const body = Buffer.concat(chunks, length);
+        settle();
+        resolve(body);
+      };
+      const onClose = (): void => {
+        fail(new Error('The sender hung up'));
+      };
+      const timer = setTimeout(() => {
+        fail(tooLate());
+      }, BODY_TIME).unref();
+      if (request.destroyed) onClose();
+      request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+    });
+  }
+}
+
+function isGzip(bytes: Buffer): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b;
+}
+
+/**
+ * Inflates on this thread, which takes less time than parsing the result. In libuv's pool, many small
+ * requests could all grow to the limit at the same time.
+ */
+function inflate(bytes: Buffer, maxBytes: number): Buffer {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: maxBytes });
+  } catch (error) {
+    if (isBeyondLimit(error)) throw tooLarge(maxBytes);
+    throw new RequestRefusal(400, 'INVALID_BODY', 'The body begins as gzip does and cannot be inflated.');
+  }
+}
+
+function isBeyondLimit(error: unknown): boolean {
+  return types.isNativeError(error) && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+}
+
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new RequestRefusal(
+      400,
+      'INVALID_BODY',
+      'The body is not valid UTF-8: send JSON, as it is or compressed with gzip.',
+    );
+  }
+}
+
+function tooLarge(maxBytes: number): RequestRefusal {
+  return new RequestRefusal(
+    413,
+    'BODY_TOO_LARGE',
+    `The body is larger than ${maxBytes} bytes (${maxBytes / 1024} KB), compressed or inflated: send less at once.`,
+  );
+}
+
+function tooLate(): RequestRefusal {
+  return new RequestRefusal(
+    408,
+    'BODY_TOO_LATE',
+    `The body was not complete within ${BODY_TIME / 1000} seconds: send it again, or less at once.`,
+  );
+}
+
+function tooBusy(): RequestRefusal {
+  return new RequestRefusal(
+    503,
+    'TOO_MANY_BODIES',
+    'Too many large requests are arriving at the same time: send this again later.',
+    BUSY_RETRY,
+  );
+}

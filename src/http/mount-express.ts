@@ -1,0 +1,74 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { HostRoute } from './host-routes.js';
+import type { HttpHandler } from './http-handler.js';
+
+type ExpressRequest = IncomingMessage & { ip?: string };
+type Middleware = (request: ExpressRequest, response: ServerResponse, next: () => void) => void;
+
+/** The parts of an Express application that are used here. */
+export interface ExpressInstance {
+  use(middleware: Middleware): unknown;
+  /** The object that Express makes the prototype of every request. */
+  request: object;
+  router: { stack: readonly unknown[] };
+}
+
+/**
+ * Answers the handler's requests as the first middleware. If the host creates its own servers for the Express
+ * application, they get here.
+ */
+export function mountOnExpress(app: ExpressInstance, handler: HttpHandler): void {
+  app.use((request, response, next) => {
+    if (handler.owns(request)) void handler.answer(request, response, request.ip);
+    else next();
+  });
+}
+
+/**
+ * Answers the handler's requests before the Express application sees them. An application created outside Nest
+ * may already have parsers, guards and CORS rules, which come before any middleware that is added.
+ */
+export function answerBeforeExpress(server: Server, app: ExpressInstance, handler: HttpHandler): void {
+  const listeners = server.rawListeners('request');
+  server.removeAllListeners('request');
+  server.on('request', (request, response) => {
+    if (handler.owns(request)) void handler.answer(request, response, ipOf(app, request));
+    else for (const listener of listeners) Reflect.apply(listener, server, [request, response]);
+  });
+}
+
+/** The routes that the host has registered. */
+export function expressRoutes({ router }: ExpressInstance): HostRoute[] {
+  return router.stack.flatMap((layer) => {
+    const route: unknown = isObject(layer) ? Reflect.get(layer, 'route') : undefined;
+    if (!isObject(route)) return [];
+    const methods = methodsOf(Reflect.get(route, 'methods'));
+    const paths: unknown[] = [Reflect.get(route, 'path')].flat();
+    return paths.filter(isString).flatMap((path) => methods.map((method) => ({ method, path })));
+  });
+}
+
+/** Express adds `all` as `_all`. */
+function methodsOf(methods: unknown): string[] {
+  if (!isObject(methods)) return [];
+  if (Reflect.get(methods, '_all') === true) return ['ALL'];
+  return Object.keys(methods).map((method) => method.toUpperCase());
+}
+
+/**
+ * The sender's address behind the proxies that the application trusts: the value of `request.ip` in
+ * middleware.
+ */
+function ipOf(app: ExpressInstance, request: IncomingMessage): string | undefined {
+  const view: unknown = Object.create(request, { app: { value: app } });
+  const ip: unknown = isObject(view) ? Reflect.get(app.request, 'ip', view) : undefined;
+  return isString(ip) ? ip : undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null;
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string';
+}

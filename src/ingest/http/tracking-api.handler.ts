@@ -1,0 +1,58 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { thrownAt } from '../../errors/thrown-at.js';
+import type { OwnRoutes } from '../../http/host-routes.js';
+import type { HttpAnswer } from '../../http/http-answer.js';
+import { HttpHandler, type RequestLine, type RoutedRequest } from '../../http/http-handler.js';
+import { RequestRefusal } from '../../http/request-refusal.js';
+import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
+import { failedAnswer, PREFLIGHT_ANSWER, refusedAnswer } from './tracking-answer.js';
+import type { TrackingApi } from './tracking-api.js';
+import { TRACKING_PATHS, type TrackingRoute, trackingRoute } from './tracking-routes.js';
+
+export interface TrackingApiLogger {
+  error(message: string): void;
+}
+
+/** Recognises the requests to the tracking API, and answers all of them. */
+export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements OnApplicationShutdown {
+  readonly routes: OwnRoutes;
+  readonly isOpenToPages = true;
+  protected readonly maxBytes = MAX_BATCH_BYTES;
+
+  /** @param path prefix of `/v1/…` */
+  constructor(
+    private readonly api: Pick<TrackingApi, 'handle' | 'close'>,
+    private readonly path: string,
+    private readonly logger: TrackingApiLogger,
+  ) {
+    super();
+    this.routes = {
+      name: 'The tracking API',
+      method: 'POST',
+      paths: TRACKING_PATHS.map((own) => path + own),
+      isTree: false,
+      option: "trackingApi: { path: '/events' }",
+    };
+  }
+
+  onApplicationShutdown(): void {
+    this.api.close();
+  }
+
+  protected routeOf({ method, url }: RequestLine): TrackingRoute | undefined {
+    return method === 'POST' || method === 'OPTIONS' ? trackingRoute(url ?? '', this.path) : undefined;
+  }
+
+  protected async answerTo(request: RoutedRequest<TrackingRoute>): Promise<HttpAnswer> {
+    const { raw } = request;
+    if (raw.method === 'OPTIONS') return PREFLIGHT_ANSWER;
+    try {
+      return await this.api.handle(request);
+    } catch (error) {
+      if (error instanceof RequestRefusal) return refusedAnswer(error);
+      // The sender has hung up and gets no answer. Nothing is wrong here.
+      if (!raw.destroyed) this.logger.error(`A request to the tracking API failed: ${thrownAt(error)}`);
+      return failedAnswer();
+    }
+  }
+}

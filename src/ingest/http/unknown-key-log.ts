@@ -1,0 +1,57 @@
+/** Longest time between two lines, in milliseconds. */
+const INTERVAL = 60_000;
+/** The largest number of keys in a line. */
+const MAX_KEYS = 3;
+/** The largest number of characters of a key in a line. */
+const MAX_SHOWN = 4;
+
+/**
+ * Logs requests that were answered 401: the first at once, later ones in one line a minute. A page with a
+ * wrong write key shows no error to anybody, so this log is the only place to notice it.
+ */
+export class UnknownKeyLog {
+  private count = 0;
+  private readonly endings = new Set<string>();
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly logger: { warn(message: string): void }) {}
+
+  /** @param key the unknown key; `undefined` if the request had none */
+  add(key: string | undefined): void {
+    this.count++;
+    if (this.endings.size < MAX_KEYS) this.endings.add(describeKey(key));
+    if (this.timer === undefined) this.write();
+  }
+
+  /** Writes the remaining count, since no timer does once the application has closed. */
+  close(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (this.count > 0) this.writeLine();
+  }
+
+  private readonly write = (): void => {
+    this.timer = undefined;
+    if (this.count === 0) return;
+    this.writeLine();
+    this.timer = setTimeout(this.write, INTERVAL).unref();
+  };
+
+  private writeLine(): void {
+    const requests = this.count === 1 ? '1 request was' : `${this.count} requests were`;
+    this.logger.warn(
+      `${requests} answered 401 by the tracking API, and nothing was taken: ` +
+        `${[...this.endings].join(', ')}. Check the write keys of your clients against \`sources\`.`,
+    );
+    this.count = 0;
+    this.endings.clear();
+  }
+}
+
+/** Returns the end of a key, at most half of it: it may be another system's secret. */
+function describeKey(key: string | undefined): string {
+  if (key === undefined) return 'no write key';
+  const shown = Math.min(MAX_SHOWN, Math.floor(key.length / 2));
+  const ending = key.slice(key.length - shown).replace(/[^\x20-\x7e]/g, '?');
+  return `an unknown write key that ends in "${ending}"`;
+}

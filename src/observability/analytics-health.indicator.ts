@@ -1,0 +1,141 @@
+import type { BacklogStore } from '../queue/backlog-store.js';
+import type { OutboxStatus } from '../outbox/outbox-store.js';
+import type { BatchStore } from '../queue/batch-store.js';
+import { within } from '../shared/within.js';
+import type { AnalyticsStatus } from './analytics-status.js';
+
+/** What has to hold for analytics to count as healthy, beside a queue that answers and stores. */
+export interface AnalyticsHealthOptions {
+  /** The longest that a check takes, in milliseconds. A queue that does not answer by then is down. @default 1000 */
+  timeout?: number | undefined;
+  /**
+   * Messages that may wait for delivery, over all destinations and processes. A destination that is down adds
+   * to them, so choose it with an outage of a customer in mind. @default no limit
+   */
+  maxWaiting?: number | undefined;
+  /**
+   * Milliseconds that a job may wait for a worker to take it. Jobs that are retried or held back do not count.
+   * @default no limit
+   */
+  oldest?: number | undefined;
+  /**
+   * Milliseconds that a row may wait in the outbox. An outbox that does not answer counts as waiting too long.
+   * @default no limit
+   */
+  oldestInOutbox?: number | undefined;
+  /** Whether this process must have a worker that runs. @default false */
+  requireWorker?: boolean | undefined;
+}
+
+/** What a check found. The values are those that `@nestjs/terminus` shows. */
+export interface AnalyticsHealth extends AnalyticsStatus {
+  status: 'up' | 'down';
+  /** Why it is down; absent when it is up. */
+  reasons?: string[];
+  /** Messages that wait for delivery, over all processes; about a second old. Absent if the queue did not answer. */
+  waiting?: number;
+  /** Age of the oldest job that no worker has taken, in milliseconds; 0 if there is none. */
+  oldest?: number;
+  /** The rows of the outbox. Absent without an outbox, and if its database did not answer. */
+  outbox?: OutboxStatus;
+}
+
+export interface HealthParts {
+  status: () => AnalyticsStatus;
+  backlogs: Pick<BacklogStore, 'all'>;
+  store: Pick<BatchStore, 'oldestWaiting'>;
+  /** `undefined` in an application without an outbox. */
+  outbox: { status: () => Promise<OutboxStatus> } | undefined;
+}
+
+const DEFAULT_TIMEOUT = 1_000;
+
+/**
+ * A health indicator for `@nestjs/terminus`, and for any other health check: it imports nothing of terminus.
+ *
+ * @example
+ * health.check([() => analytics.isHealthy('analytics', { timeout: 500, requireWorker: true })])
+ */
+export class AnalyticsHealthIndicator {
+  constructor(private readonly parts: HealthParts) {}
+
+  /**
+   * Asks the queue, and judges what it answers. Never takes longer than `timeout` and never rejects, whatever
+   * the queue does. A destination that is down is shown and does not make analytics unhealthy: its messages
+   * are safe in the queue.
+   *
+   * @param key the name in the result
+   */
+  async isHealthy<const Key extends string>(
+    key: Key,
+    options: AnalyticsHealthOptions = {},
+  ): Promise<Record<Key, AnalyticsHealth>> {
+    const { timeout = DEFAULT_TIMEOUT } = options;
+    // The queue and the outbox are two databases, and either may be away.
+    const [load, outbox] = await Promise.all([
+      within(
+        timeout,
+        this.load().catch(() => undefined),
+      ),
+      within(timeout, this.parts.outbox?.status().catch(() => undefined) ?? Promise.resolve(undefined)),
+    ]);
+    const status = this.parts.status();
+    const reasons = [...reasonsOf(status, load, options), ...this.reasonsOfOutbox(outbox, options)];
+    const health: AnalyticsHealth = {
+      status: reasons.length === 0 ? 'up' : 'down',
+      ...(reasons.length > 0 && { reasons }),
+      ...status,
+      ...load,
+      ...(outbox !== undefined && { outbox }),
+    };
+    // A computed key widens to `string`.
+    return { [key]: health } as Record<Key, AnalyticsHealth>;
+  }
+
+  private reasonsOfOutbox(
+    outbox: OutboxStatus | undefined,
+    { timeout = DEFAULT_TIMEOUT, oldestInOutbox }: AnalyticsHealthOptions,
+  ): string[] {
+    if (this.parts.outbox === undefined || oldestInOutbox === undefined) return [];
+    if (outbox === undefined) return [`The outbox did not answer within ${timeout} ms.`];
+    if (outbox.oldestAge <= oldestInOutbox) return [];
+    return [`A row has waited in the outbox for ${outbox.oldestAge} ms, more than ${oldestInOutbox} ms.`];
+  }
+
+  private async load(): Promise<Load> {
+    const { backlogs, store } = this.parts;
+    const [totals, oldest] = await Promise.all([backlogs.all(), store.oldestWaiting()]);
+    const waiting = [...totals.values()].reduce((sum, total) => sum + Math.max(total, 0), 0);
+    return { waiting, oldest: oldest === undefined ? 0 : Math.max(Date.now() - oldest, 0) };
+  }
+}
+
+interface Load {
+  waiting: number;
+  oldest: number;
+}
+
+function reasonsOf(
+  { queue, worker }: AnalyticsStatus,
+  load: Load | undefined,
+  {
+    timeout = DEFAULT_TIMEOUT,
+    maxWaiting = Infinity,
+    oldest = Infinity,
+    requireWorker = false,
+  }: AnalyticsHealthOptions,
+): string[] {
+  const reasons: string[] = [];
+  if (queue === 'refusing') reasons.push('The queue takes no more jobs.');
+  else if (queue === 'down') reasons.push('The queue cannot be reached or does not answer.');
+  else if (load === undefined) reasons.push(`The queue did not answer within ${timeout} ms.`);
+  if (load !== undefined && load.waiting > maxWaiting)
+    reasons.push(`${load.waiting} messages wait for delivery, more than ${maxWaiting}.`);
+  if (load !== undefined && load.oldest > oldest)
+    reasons.push(`A job has waited for a worker for ${load.oldest} ms, more than ${oldest} ms.`);
+  if (requireWorker && worker !== 'running')
+    reasons.push(
+      worker === 'none' ? 'This process has no worker.' : 'The worker of this process has stopped.',
+    );
+  return reasons;
+}

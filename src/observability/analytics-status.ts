@@ -1,0 +1,39 @@
+import type { AnalyticsClient } from '../client/analytics-client.js';
+import type { DownEndpoint, EndpointLog } from '../deliveries/endpoint-log.js';
+import type { DeliveryWorker } from '../delivery/delivery-worker.js';
+import type { QueueHealth } from '../queue/queue-health.js';
+
+/** The state of analytics in this process, from memory: reading it costs nothing and never waits. */
+export interface AnalyticsStatus {
+  /**
+   * `down`: the queue's server cannot be reached or does not answer. `refusing`: it answers but stores
+   * nothing, for instance because its memory or disk is full. Calls are kept in memory meanwhile.
+   */
+  queue: 'up' | 'down' | 'refusing';
+  /** What was taken and is not in the queue yet. */
+  buffered: { messages: number; bytes: number };
+  /** Messages refused since the start of this process. */
+  refused: number;
+  /** `none` in a process with `worker: false`. */
+  worker: 'running' | 'stopped' | 'none';
+  /** URLs that are down, as seen by this process. */
+  endpointsDown: DownEndpoint[];
+}
+
+export interface StatusParts {
+  client: Pick<AnalyticsClient, 'pending' | 'pendingBytes' | 'refused'>;
+  health: Pick<QueueHealth, 'isUp' | 'isRefusing'>;
+  /** `undefined` in a process that only produces. */
+  worker: Pick<DeliveryWorker, 'isRunning'> | undefined;
+  endpoints: Pick<EndpointLog, 'down'>;
+}
+
+export function readStatus({ client, health, worker, endpoints }: StatusParts): AnalyticsStatus {
+  return {
+    queue: health.isUp ? 'up' : health.isRefusing ? 'refusing' : 'down',
+    buffered: { messages: client.pending, bytes: client.pendingBytes },
+    refused: client.refused,
+    worker: worker === undefined ? 'none' : worker.isRunning ? 'running' : 'stopped',
+    endpointsDown: endpoints.down,
+  };
+}

@@ -1,0 +1,81 @@
+import type { OnModuleDestroy } from '@nestjs/common';
+import type { BatchObservableCallback, Meter, Observable } from '@opentelemetry/api';
+import type { BatchJobQueue } from '../queue/queue-backend.js';
+import type { BatchStore } from '../queue/batch-store.js';
+import { within } from '../shared/within.js';
+import type { AnalyticsStatus } from './analytics-status.js';
+import type { DestinationLabels } from './destination-labels.js';
+
+/** How long a collection waits for the queue, in milliseconds. What it does not tell by then is left out. */
+const PATIENCE = 1_000;
+
+export interface GaugesParts {
+  meter: Meter;
+  labels: DestinationLabels;
+  status: () => AnalyticsStatus;
+  /** `undefined` in a process that has no queue. */
+  queue: Pick<BatchJobQueue, 'getJobCounts'> | undefined;
+  store: Pick<BatchStore, 'oldestWaiting'>;
+}
+
+/** Shows the state of the queue and of this process whenever metrics are collected, and costs nothing between. */
+export class Gauges implements OnModuleDestroy {
+  private readonly observables: Observable[];
+  private readonly jobs: Observable;
+  private readonly oldest: Observable;
+  private readonly messages: Observable;
+  private readonly bytes: Observable;
+  private readonly down: Observable;
+
+  constructor(private readonly parts: GaugesParts) {
+    const gauge = (name: string, unit: string, description: string): Observable =>
+      parts.meter.createObservableGauge(`nestjs_analytics.${name}`, { unit, description });
+    this.jobs = gauge('queue.jobs', '{job}', 'Jobs in the queue by their state, over all processes.');
+    this.oldest = gauge('queue.oldest', 's', 'Age of the oldest job that no worker has taken.');
+    this.messages = gauge('buffer.messages', '{message}', 'Messages that are not in the queue yet.');
+    this.bytes = gauge('buffer.usage', 'By', 'Bytes of the messages that are not in the queue yet.');
+    this.down = gauge('endpoints.down', '{endpoint}', 'URLs that are down, as seen by this process.');
+    this.observables = [this.jobs, this.oldest, this.messages, this.bytes, this.down];
+    parts.meter.addBatchObservableCallback(this.observe, this.observables);
+  }
+
+  onModuleDestroy(): void {
+    this.parts.meter.removeBatchObservableCallback(this.observe, this.observables);
+  }
+
+  private readonly observe: BatchObservableCallback = async (result) => {
+    const { status, queue, store, labels } = this.parts;
+    const { buffered, endpointsDown } = status();
+    result.observe(this.messages, buffered.messages);
+    result.observe(this.bytes, buffered.bytes);
+    const down = new Map(labels.known.map((label) => [label, 0]));
+    for (const { destination } of endpointsDown) {
+      const label = labels.of(destination);
+      down.set(label, (down.get(label) ?? 0) + 1);
+    }
+    for (const [destination, count] of down) result.observe(this.down, count, { destination });
+    if (queue === undefined) return;
+    const load = await within(PATIENCE, readLoad(queue, store));
+    if (load === undefined) return;
+    for (const [state, count] of Object.entries(load.counts)) result.observe(this.jobs, count, { state });
+    result.observe(this.oldest, load.oldest);
+  };
+}
+
+/** `undefined` if the queue is away; its owner has logged that. */
+async function readLoad(
+  queue: Pick<BatchJobQueue, 'getJobCounts'>,
+  store: Pick<BatchStore, 'oldestWaiting'>,
+): Promise<{ counts: Record<string, number>; oldest: number } | undefined> {
+  try {
+    const [counts, since] = await Promise.all([
+      queue.getJobCounts('wait', 'active', 'delayed', 'failed'),
+      store.oldestWaiting(),
+    ]);
+    const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts;
+    const oldest = since === undefined ? 0 : Math.max(Date.now() - since, 0) / 1000;
+    return { counts: { waiting: wait, active, delayed, failed }, oldest };
+  } catch {
+    return undefined;
+  }
+}

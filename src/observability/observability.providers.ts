@@ -1,0 +1,91 @@
+import type { Provider } from '@nestjs/common';
+import { AnalyticsClient } from '../client/analytics-client.js';
+import { EndpointLog } from '../deliveries/endpoint-log.js';
+import { DeliveryWorker } from '../delivery/delivery-worker.js';
+import type { Outbox } from '../outbox/outbox.js';
+import { OUTBOX } from '../outbox/outbox.providers.js';
+import { BatchStore } from '../queue/batch-store.js';
+import { createBacklogStore, QUEUE } from '../queue/queue.providers.js';
+import { type BatchJobQueue, QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
+import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import type { ResolvedOptions } from '../options/resolved-options.js';
+import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
+import { AnalyticsHealthIndicator } from './analytics-health.indicator.js';
+import { type AnalyticsStatus, readStatus } from './analytics-status.js';
+import { DestinationLabels } from './destination-labels.js';
+import { Gauges } from './gauges.js';
+import { Metrics } from './metrics.js';
+import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry.js';
+import { Tracing } from './tracing.js';
+
+/** Injection token of a function that reads the status. */
+export const READ_STATUS = Symbol('nestjs-analytics:read-status');
+
+/** OpenTelemetry, where the application has registered an SDK; otherwise `undefined`. */
+const OPEN_TELEMETRY = Symbol('nestjs-analytics:open-telemetry');
+
+function createTelemetry(
+  { metrics: { tenants }, tracing: { propagate } }: ResolvedOptions,
+  openTelemetry: OpenTelemetry | undefined,
+  labels: DestinationLabels,
+): Telemetry | undefined {
+  if (openTelemetry === undefined) return undefined;
+  const { api, tracer, meter = api.createNoopMeter() } = openTelemetry;
+  const tracing = tracer && new Tracing({ api, tracer, labels, propagate });
+  return new Metrics({ meter, labels, tenants, tracing });
+}
+
+/** Tells the application how analytics is doing. */
+export const OBSERVABILITY_PROVIDERS: Provider[] = [
+  { provide: OPEN_TELEMETRY, useFactory: loadOpenTelemetry },
+  {
+    provide: DestinationLabels,
+    inject: [RESOLVED_OPTIONS],
+    useFactory: (options: ResolvedOptions) => new DestinationLabels(options),
+  },
+  {
+    provide: TELEMETRY,
+    inject: [RESOLVED_OPTIONS, OPEN_TELEMETRY, DestinationLabels],
+    useFactory: createTelemetry,
+  },
+  {
+    provide: Gauges,
+    inject: [RESOLVED_OPTIONS, OPEN_TELEMETRY, DestinationLabels, READ_STATUS, QUEUE, BatchStore],
+    useFactory: (
+      { connection: { kind } }: ResolvedOptions,
+      openTelemetry: OpenTelemetry | undefined,
+      labels: DestinationLabels,
+      status: () => AnalyticsStatus,
+      queue: BatchJobQueue,
+      store: BatchStore,
+    ): Gauges | undefined => {
+      const meter = openTelemetry?.meter;
+      return (
+        meter && new Gauges({ meter, labels, status, queue: kind === 'none' ? undefined : queue, store })
+      );
+    },
+  },
+  {
+    provide: READ_STATUS,
+    inject: [AnalyticsClient, QUEUE_BACKEND, DeliveryWorker, EndpointLog],
+    useFactory:
+      (
+        client: AnalyticsClient,
+        { health }: QueueBackend,
+        worker: DeliveryWorker | undefined,
+        endpoints: EndpointLog,
+      ) =>
+      (): AnalyticsStatus =>
+        readStatus({ client, health, worker, endpoints }),
+  },
+  {
+    provide: AnalyticsHealthIndicator,
+    inject: [READ_STATUS, QUEUE_BACKEND, BatchStore, OUTBOX],
+    useFactory: (
+      status: () => AnalyticsStatus,
+      { storage }: QueueBackend,
+      store: BatchStore,
+      outbox: Outbox | undefined,
+    ) => new AnalyticsHealthIndicator({ status, backlogs: createBacklogStore(storage), store, outbox }),
+  },
+];

@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http';
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { DestinationStore } from './destination-store.js';
+
+/** Destinations that are added, changed and removed while the application runs: your customers' webhooks. */
+export interface DestinationsOptions {
+  /**
+   * Encrypts the secrets and header values of destinations in the store, with AES-256-GCM: 32 random bytes as
+   * base64 or hex (`openssl rand -base64 32`). Of several keys the first one encrypts, and all decrypt: put a
+   * new one first to change it. `false` stores them as they are. Required in production, unless the
+   * application's own `store` is only read.
+   *
+   * @default stored as they are, with a warning
+   */
+  encryptionKey?: string | string[] | false;
+  /**
+   * Whose event a message is. Synchronous; asked for messages that `analytics.tenant(id)` or the source's own
+   * `tenant` does not say it of. `undefined`: nobody's in particular.
+   *
+   * @default `context.groupId`
+   */
+  tenant?: (message: AnalyticsMessage) => string | undefined;
+  /** Destinations that a tenant may have. @default 20 */
+  limitPerTenant?: number;
+  /**
+   * A destination for which every message failed for good during this time is disabled, in milliseconds.
+   * Infinity: never. @default 432000000 (5 days)
+   */
+  disableAfter?: number;
+  /**
+   * Allows destinations in loopback, private and other non-public networks. Customers choose the URLs, so
+   * leave it off in production. @default false
+   */
+  allowPrivateNetwork?: boolean;
+  /**
+   * Where the destinations are: an object with `findByTenant` and `findById`, and with `list`, `insert`,
+   * `replace` and `remove` if `DestinationsService` is to write to it. @default beside the queue, in its
+   * database
+   */
+  store?: DestinationStore;
+  /**
+   * Serves an HTTP API for your own front end, on the application's own web server (Express or Fastify). It
+   * has no effect in an application without a web server. @default none
+   */
+  api?: DestinationsApiOptions;
+}
+
+/** What somebody may see and change through the API: the destinations of one tenant, or all of them. */
+export type DestinationsAccess =
+  { tenant: string; operator?: false } | { operator: true; tenant?: undefined };
+
+/** The HTTP API of the destinations at run time. */
+export interface DestinationsApiOptions {
+  /** Where it is: every path below belongs to it. @default '/analytics/destinations' */
+  path?: string;
+  /**
+   * Who asks, by the request's cookie or header: a tenant, which sees nothing of the others, or the operator.
+   * `undefined`: nobody who is known, so the answer is 401. It is asked at every request, before the
+   * application's own middleware and guards, and must leave the body unread. What it throws is answered 500
+   * and logged.
+   */
+  authorize: (
+    request: IncomingMessage,
+  ) => DestinationsAccess | undefined | Promise<DestinationsAccess | undefined>;
+}

@@ -1,0 +1,47 @@
+import { Logger, type Provider } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import type { QueueOptions } from 'bullmq';
+import { DuplicateModuleError, InvalidImportError } from '../errors/setup.errors.js';
+import { MODULE_EXTRAS, MODULE_OPTIONS, RECORDING, RESOLVED_OPTIONS } from './options.tokens.js';
+import { type RecordedState, recordedOptions } from './recorded-options.js';
+import { type ModuleExtras, resolveOptions } from './resolve-options.js';
+import type { ResolvedOptions } from './resolved-options.js';
+import { warnAtStart } from './warn-at-start.js';
+
+/**
+ * The host application's `BullModule.forRoot` options, under the token that `@nestjs/bullmq` gives them. It is
+ * spelled out, since an application without queues of its own does not need that package.
+ */
+const HOST_CONFIG = { token: 'BULLMQ_CONFIG(default)', optional: true };
+
+function resolve(
+  options: unknown,
+  extras: ModuleExtras,
+  modules: ModulesContainer,
+  host: Partial<QueueOptions> | undefined,
+  recording: RecordedState | undefined,
+): ResolvedOptions {
+  const instances = [...modules.values()].filter((module) => module.providers.has(RESOLVED_OPTIONS));
+  if (instances.length > 1) {
+    throw recording === undefined ? new DuplicateModuleError() : InvalidImportError.testing();
+  }
+  const resolved = resolveOptions(options, { ...extras, hostConnection: host?.connection });
+  if (recording !== undefined) return recordedOptions(resolved, recording);
+  warnAtStart(resolved, options, new Logger('Analytics'));
+  return resolved;
+}
+
+/** The options, checked and complete. Everything else injects these. */
+export const OPTIONS_PROVIDERS: Provider[] = [
+  {
+    provide: RESOLVED_OPTIONS,
+    inject: [
+      MODULE_OPTIONS,
+      MODULE_EXTRAS,
+      ModulesContainer,
+      HOST_CONFIG,
+      { token: RECORDING, optional: true },
+    ],
+    useFactory: resolve,
+  },
+];

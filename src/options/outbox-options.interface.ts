@@ -1,0 +1,23 @@
+import type { PgPool } from 'bullmq';
+
+/** A PostgreSQL database behind a library other than `pg`, such as a PGlite. It is never closed. */
+export interface OutboxDatabase {
+  /** Runs one statement with `$1`, `$2` … as parameters. */
+  query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
+  /** Calls back for each notification on a channel. Without it, the table is only polled. */
+  listen?(channel: string, callback: () => void): Promise<() => Promise<void>>;
+}
+
+/** The outbox: a table in the application's own PostgreSQL database. */
+export interface OutboxOptions {
+  /**
+   * The application's database: a `postgres://` URL, a `pg` Pool (only its settings are used), or a PGlite.
+   */
+  connection: string | PgPool | OutboxDatabase;
+  /** Schema of the table: letters, digits and underscores. @default 'nestjs_analytics' */
+  schema?: string;
+  /** Name of the table: letters, digits and underscores. @default 'outbox' */
+  table?: string;
+  /** Creates the table at start if it is missing. @default false */
+  migrate?: boolean;
+}

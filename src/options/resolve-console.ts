@@ -1,0 +1,53 @@
+import type { ConsoleOptions } from './console-options.interface.js';
+import { describe, isRecord, OptionReader } from './option-reader.js';
+import type { ResolvedDestinations } from './resolve-destinations.js';
+import { resolveAuthorize } from './resolve-destinations-api.js';
+import { isWithin, resolvePath } from './resolve-path.js';
+
+const KNOWN: readonly string[] = ['path', 'authorize'] satisfies (keyof ConsoleOptions)[];
+const DEFAULT_PATH = '/analytics';
+
+/** The console, with every default filled in. */
+export type ResolvedConsole = Required<ConsoleOptions>;
+
+/** Reads `console`; `undefined` for an application without it. */
+export function resolveConsole(options: OptionReader): ResolvedConsole | undefined {
+  const given = options.get('console');
+  if (given === undefined) return undefined;
+  if (!isRecord(given)) {
+    options.report('console', '`{ authorize, path }`', describe(given));
+    return undefined;
+  }
+  if (options.get('destinations') === undefined) {
+    options.report('destinations', 'this option with `console`, which shows them', 'undefined');
+  }
+  const own = new OptionReader(given, 'console', options.problems);
+  own.onlyKnows(KNOWN);
+  const path = resolvePath(own, DEFAULT_PATH, `a path such as \`${DEFAULT_PATH}\``);
+  const authorize = resolveAuthorize(own);
+  return authorize && { path, authorize };
+}
+
+/** The destinations with the API that the console speaks to. */
+export function withConsoleApi(
+  destinations: ResolvedDestinations | undefined,
+  console: ResolvedConsole | undefined,
+): ResolvedDestinations | undefined {
+  if (destinations === undefined || console === undefined) return destinations;
+  const api = { path: `${console.path}/destinations`, authorize: console.authorize };
+  return { ...destinations, api: destinations.api ?? api };
+}
+
+/** Reports a path that belongs to the API. */
+export function checkConsolePath(
+  options: OptionReader,
+  path: string | undefined,
+  apiPath: string | undefined,
+): void {
+  if (path === undefined || apiPath === undefined || !isWithin(path, apiPath)) return;
+  options.report(
+    'console.path',
+    `a path outside of \`${apiPath}\`, which is that of \`destinations.api\``,
+    describe(path),
+  );
+}

@@ -1,0 +1,134 @@
+import type { OptionProblem } from '../errors/setup.errors.js';
+import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
+import type { DestinationRecord } from './destination-store.js';
+import { describe, isRecord, OptionReader } from './option-reader.js';
+import { type RequestOptions, resolveConnectedSources, resolveRequestOptions } from './resolve-webhooks.js';
+import { isTenantName, TENANT_NAME } from './tenant-name.js';
+
+/** The fields that a caller of `DestinationsService` may give. */
+export const DESTINATION_FIELDS = [
+  'tenant',
+  'name',
+  'description',
+  'urls',
+  'headers',
+  'sharedSecret',
+  'standardWebhooks',
+  'events',
+  'types',
+  'sources',
+  'timeout',
+  'retryWindow',
+  'retryStatuses',
+  'rateLimit',
+  'metadata',
+  'enabled',
+] as const satisfies (keyof DestinationRecord)[];
+
+/** Customers write these, so they are limited. */
+const MAX_NAME = 200;
+const MAX_DESCRIPTION = 2_000;
+const MAX_PATTERNS = 100;
+const MAX_PATTERN = 200;
+const MAX_TIMEOUT = 60_000;
+const MAX_RETRY_WINDOW = 7 * 86_400_000;
+/** Bytes of all fields together, as JSON. */
+const MAX_BYTES = 16_384;
+const PATTERN = `the name of an event of at most ${MAX_PATTERN} characters, with a \`*\` at its end at most`;
+
+export interface DestinationRules {
+  /** Names of the application's sources. */
+  sources: readonly string[];
+  allowPrivateNetwork: boolean;
+}
+
+/** Everything that is wrong with the fields of a destination; empty if it may be stored. */
+export function destinationProblems(
+  fields: Record<string, unknown>,
+  known: readonly string[],
+  { sources, allowPrivateNetwork }: DestinationRules,
+): OptionProblem[] {
+  const options = new OptionReader(fields, '', []);
+  options.onlyKnows(known);
+  if (fields.tenant !== undefined && !isTenantName(fields.tenant)) {
+    options.report('tenant', TENANT_NAME, describe(fields.tenant));
+  }
+  const { timeout, retryWindow } = resolveRequestOptions(options, allowPrivateNetwork);
+  if (timeout > MAX_TIMEOUT) options.report('timeout', `at most ${MAX_TIMEOUT}`, describe(timeout));
+  if (retryWindow > MAX_RETRY_WINDOW) {
+    options.report('retryWindow', `at most ${MAX_RETRY_WINDOW} (7 days)`, describe(retryWindow));
+  }
+  resolveConnectedSources(options, sources);
+  checkText(options, 'name', MAX_NAME);
+  checkText(options, 'description', MAX_DESCRIPTION);
+  checkEvents(options);
+  checkTypes(options);
+  checkMetadata(options);
+  options.boolean('enabled', true);
+  if (options.problems.length === 0) checkSize(options, fields);
+  return options.problems;
+}
+
+/** How the requests of a stored destination are made. A record of the application's own may be wrong. */
+export function requestOptionsOf(
+  record: DestinationRecord,
+  allowPrivateNetwork: boolean,
+): { options: RequestOptions; problems: readonly OptionProblem[] } {
+  const reader = new OptionReader({ ...record }, '', []);
+  return { options: resolveRequestOptions(reader, allowPrivateNetwork), problems: reader.problems };
+}
+
+function checkText(options: OptionReader, field: string, most: number): void {
+  const text = options.get(field);
+  if (text === undefined || (typeof text === 'string' && text.length <= most)) return;
+  const given = typeof text === 'string' ? `${text.length} characters` : describe(text);
+  options.report(field, `a string of at most ${most} characters`, given);
+}
+
+function checkEvents(options: OptionReader): void {
+  const events = options.array('events', 'an array of names of events');
+  if (events === undefined) return;
+  if (events.length === 0 || events.length > MAX_PATTERNS) {
+    options.report('events', `1 to ${MAX_PATTERNS} names of events`, String(events.length));
+  }
+  for (const [index, pattern] of events.entries()) {
+    if (!isPattern(pattern)) options.report(`events[${index}]`, PATTERN, describe(pattern));
+  }
+}
+
+function isPattern(value: unknown): boolean {
+  if (typeof value !== 'string' || value === '' || value.length > MAX_PATTERN) return false;
+  return !value.slice(0, -1).includes('*');
+}
+
+function checkTypes(options: OptionReader): void {
+  const expected = `an array of at least one of ${MESSAGE_TYPES.join(', ')}`;
+  const types = options.array('types', expected);
+  if (types?.length === 0) options.report('types', expected, 'an empty array');
+  for (const [index, type] of (types ?? []).entries()) {
+    if (!isMessageType(type))
+      options.report(`types[${index}]`, `one of ${MESSAGE_TYPES.join(', ')}`, describe(type));
+  }
+}
+
+function checkMetadata(options: OptionReader): void {
+  const metadata = options.get('metadata');
+  if (metadata === undefined) return;
+  if (!isRecord(metadata)) options.report('metadata', 'an object', describe(metadata));
+  else if (jsonOf(metadata) === undefined)
+    options.report('metadata', 'an object that JSON can hold', 'another');
+}
+
+function checkSize(options: OptionReader, fields: Record<string, unknown>): void {
+  const bytes = Buffer.byteLength(jsonOf(fields) ?? '');
+  if (bytes > MAX_BYTES)
+    options.report('metadata', `at most ${MAX_BYTES} bytes of all fields as JSON`, String(bytes));
+}
+
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,135 @@
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import { DESTINATION_STORE_METHODS, type DestinationStore, isWritable } from './destination-store.js';
+import type { DestinationsOptions } from './destinations-options.interface.js';
+import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
+import { type ResolvedDestinationsApi, resolveDestinationsApi } from './resolve-destinations-api.js';
+
+const KNOWN: readonly string[] = [
+  'encryptionKey',
+  'tenant',
+  'limitPerTenant',
+  'disableAfter',
+  'allowPrivateNetwork',
+  'store',
+  'api',
+] satisfies (keyof DestinationsOptions)[];
+
+/** Five days. */
+const DISABLE_AFTER = 5 * 86_400_000;
+
+const KEY_BYTES = 32;
+const KEY = `${KEY_BYTES} bytes as base64 or hex`;
+const HEX = /^[0-9a-f]{64}$/i;
+const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
+
+/** Destinations at run time, with every default filled in. */
+export interface ResolvedDestinations {
+  /** The first one encrypts; none leaves secrets as they are. */
+  encryptionKeys: Buffer[];
+  /** Whether somebody decided that secrets are stored as they are. */
+  isPlainIntended: boolean;
+  tenantOf: (message: AnalyticsMessage) => string | undefined;
+  limitPerTenant: number;
+  /** In milliseconds. */
+  disableAfter: number;
+  allowPrivateNetwork: boolean;
+  /** `undefined`: beside the queue, in its database. */
+  store: DestinationStore | undefined;
+  /** `undefined` if it is not served. */
+  api: ResolvedDestinationsApi | undefined;
+}
+
+/** Reads `destinations`; `undefined` for an application without them. */
+export function resolveDestinations(options: OptionReader): ResolvedDestinations | undefined {
+  const given = options.get('destinations');
+  if (given === undefined) return undefined;
+  if (!isRecord(given)) {
+    options.report('destinations', '`{ encryptionKey, … }`', describe(given));
+    return undefined;
+  }
+  if (options.get('endpoint') !== undefined) {
+    options.report('destinations', 'none of them with `endpoint`, which has its own', 'both');
+  }
+  const destinations = new OptionReader(given, 'destinations', options.problems);
+  destinations.onlyKnows(KNOWN);
+  const store = resolveStore(destinations);
+  const isOurs = store === undefined || isWritable(store);
+  return {
+    ...resolveKeys(destinations, isOurs),
+    tenantOf: resolveTenant(destinations),
+    limitPerTenant: destinations.number('limitPerTenant', 20, { min: 0 }),
+    disableAfter:
+      destinations.get('disableAfter') === Infinity
+        ? Infinity
+        : destinations.number('disableAfter', DISABLE_AFTER, { min: 1 }),
+    allowPrivateNetwork: destinations.boolean('allowPrivateNetwork', false),
+    store,
+    api: resolveDestinationsApi(destinations),
+  };
+}
+
+function resolveKeys(
+  options: OptionReader,
+  isOurs: boolean,
+): Pick<ResolvedDestinations, 'encryptionKeys' | 'isPlainIntended'> {
+  const given = options.get('encryptionKey');
+  if (given === false || (given === undefined && !isOurs))
+    return { encryptionKeys: [], isPlainIntended: true };
+  if (given === undefined) {
+    if (process.env.NODE_ENV === 'production') {
+      options.report(
+        'encryptionKey',
+        `${KEY} in production, or \`false\` to store secrets as they are`,
+        'undefined',
+      );
+    }
+    return { encryptionKeys: [], isPlainIntended: false };
+  }
+  const keys: unknown[] = Array.isArray(given) ? given : [given];
+  if (keys.length === 0) options.report('encryptionKey', 'at least one key', 'an empty array');
+  return {
+    encryptionKeys: keys.flatMap((key, index) => {
+      const read = typeof key === 'string' ? keyOf(key) : undefined;
+      if (read !== undefined) return [read];
+      const name = Array.isArray(given) ? `encryptionKey[${index}]` : 'encryptionKey';
+      options.report(name, KEY, typeof key === 'string' ? 'another string' : describeType(key));
+      return [];
+    }),
+    isPlainIntended: false,
+  };
+}
+
+function keyOf(text: string): Buffer | undefined {
+  if (HEX.test(text)) return Buffer.from(text, 'hex');
+  const key = BASE64.test(text) ? Buffer.from(text, 'base64') : undefined;
+  return key?.length === KEY_BYTES ? key : undefined;
+}
+
+function resolveTenant(options: OptionReader): ResolvedDestinations['tenantOf'] {
+  const tenant = options.get('tenant');
+  if (isTenantFunction(tenant)) return tenant;
+  if (tenant !== undefined) options.report('tenant', 'a function', describe(tenant));
+  return groupOf;
+}
+
+function isTenantFunction(value: unknown): value is ResolvedDestinations['tenantOf'] {
+  return typeof value === 'function';
+}
+
+/** Segment's clients say in the context to which group a call belongs. */
+function groupOf({ context }: AnalyticsMessage): string | undefined {
+  const { groupId } = context;
+  return typeof groupId === 'string' ? groupId : undefined;
+}
+
+function resolveStore(options: OptionReader): DestinationStore | undefined {
+  const store = options.get('store');
+  if (store === undefined || isStore(store)) return store;
+  const methods = DESTINATION_STORE_METHODS.join(' and ');
+  options.report('store', `an object with at least the methods ${methods}`, describe(store));
+  return undefined;
+}
+
+function isStore(value: unknown): value is DestinationStore {
+  return isRecord(value) && DESTINATION_STORE_METHODS.every((method) => typeof value[method] === 'function');
+}

@@ -1,0 +1,19 @@
+/** Which attributes the metrics have that an application may have very many of. */
+export interface MetricsOptions {
+  /**
+   * Whether each destination at run time is named by its id. Otherwise all of them share the name
+   * `run-time`. @default false
+   */
+  eachDestination?: boolean;
+  /** Whether messages are counted for each tenant that a call or a source names. @default false */
+  tenants?: boolean;
+}
+
+/** What receivers learn of traces. */
+export interface TracingOptions {
+  /**
+   * Whether requests to destinations have the header `traceparent`, so that a receiver of one's own belongs to
+   * the same trace. @default false
+   */
+  propagate?: boolean;
+}

@@ -1,0 +1,55 @@
+import { isRecord } from './option-reader.js';
+import { hasCustomDestinations, type ResolvedOptions } from './resolved-options.js';
+
+export interface StartLogger {
+  warn(message: string): void;
+}
+
+/** The options that sign requests, and the header that is missing without each of them. */
+const SIGNATURES = { sharedSecret: 'X-Signature', standardWebhooks: 'webhook-signature' };
+
+/**
+ * Warns once, at start, of settings that are allowed but seldom intended.
+ *
+ * @param given the options before their defaults were filled in
+ */
+export function warnAtStart(options: ResolvedOptions, given: unknown, logger: StartLogger): void {
+  if (options.connectionIsDefault && process.env.NODE_ENV === 'production') {
+    logger.warn(
+      'The queue is the embedded database, since no `connection` is configured. It serves one process on one ' +
+        'machine and does not survive a power cut; give a `redis://` or `postgres://` URL in production.',
+    );
+  }
+  const { destinations } = options;
+  if (destinations?.encryptionKeys.length === 0 && !destinations.isPlainIntended) {
+    logger.warn(
+      'The secrets of destinations are stored as they are, since there is no `destinations.encryptionKey`. Give ' +
+        '32 random bytes, such as `openssl rand -base64 32` prints; in production they are required.',
+    );
+  }
+  const hasOthers = destinations !== undefined || hasCustomDestinations(options);
+  const isEmpty = options.webhooks.length === 0 && !hasOthers;
+  if (options.enabled && isEmpty && options.forwarding === undefined) {
+    logger.warn(
+      'No destination is configured, so messages are checked and dropped. Give `webhooks: { urls: […] }` or an `endpoint`.',
+    );
+  }
+  for (const { path, header } of undefinedSecrets(isRecord(given) ? given.webhooks : undefined)) {
+    logger.warn(
+      `\`${path}\` is given and is undefined, so that requests are sent without \`${header}\`. Check the ` +
+        'variable that it comes from, or leave the key out if that is intended.',
+    );
+  }
+}
+
+/** Also finds keys without a value: an unset variable must not go unnoticed. */
+function undefinedSecrets(webhooks: unknown): { path: string; header: string }[] {
+  const destinations: [path: string, options: unknown][] = Array.isArray(webhooks)
+    ? webhooks.map((one: unknown, index) => [`webhooks[${index}]`, one])
+    : [['webhooks', webhooks]];
+  return destinations.flatMap(([path, options]) =>
+    Object.entries(SIGNATURES)
+      .filter(([name]) => isRecord(options) && name in options && options[name] === undefined)
+      .map(([name, header]) => ({ path: `${path}.${name}`, header })),
+  );
+}

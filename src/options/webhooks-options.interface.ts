@@ -1,0 +1,53 @@
+/** Signing by the Standard Webhooks specification: https://www.standardwebhooks.com. */
+export interface StandardWebhooksOptions {
+  /**
+   * `whsec_` and 24 to 64 random bytes in base64. The prefix may be left out; the rest is still read as
+   * base64. Up to 5 secrets each add a signature: give the new and the old one while receivers change over.
+   */
+  secret: string | string[];
+}
+
+/** One webhooks destination: up to five URLs that get every message as a signed `POST`. */
+export interface WebhooksOptions {
+  /** Name of the destination in the queue; required and unique in an array. @default 'webhooks' */
+  id?: string;
+  /** 1 to 5 absolute `http:` or `https:` URLs, without user name and password. */
+  urls: string[];
+  /** At most 5 static headers, added to every request. */
+  headers?: Record<string, string>;
+  /** Signs every request: `X-Signature`, HMAC-SHA1 in hex over the bytes of the body. @default unsigned */
+  sharedSecret?: string;
+  /**
+   * Also signs every request by Standard Webhooks, with `webhook-timestamp` and `webhook-signature`. @default
+   * without
+   */
+  standardWebhooks?: StandardWebhooksOptions;
+  /** `false` switches the destination off: nothing new is queued for it. @default true */
+  enabled?: boolean;
+  /** Names of the sources that are connected to it. @default all */
+  sources?: string[];
+  /** Milliseconds for DNS, connect, TLS, request and response together. @default 5000 */
+  timeout?: number;
+  /** Milliseconds after the first attempt during which a message is retried. @default 14400000 (4 hours) */
+  retryWindow?: number;
+  /** Statuses that are worth another attempt. @default ['5xx', 408, 425, 429] */
+  retryStatuses?: (number | '5xx')[];
+  /**
+   * Requests a second, over all processes, within 20 %: from 0.1 to 100000. Each URL counts. What exceeds it
+   * waits in the queue, and other destinations do not wait for it. @default no limit
+   */
+  rateLimit?: number;
+  /**
+   * Milliseconds that a message which failed for good is kept at least. The longest value of all destinations
+   * applies to each. @default 604800000 (7 days)
+   */
+  failedRetention?: number;
+  /**
+   * The largest number of messages that may wait for this destination in the queue. Further messages are
+   * refused before they are queued, and counted. Other destinations still get theirs. An integer of at least
+   * 1. @default 1000000
+   */
+  backlogLimit?: number;
+  /** Allows requests to loopback, private and other non-public addresses. @default false */
+  allowPrivateNetwork?: boolean;
+}

@@ -1,0 +1,21 @@
+/** How deep libraries wrap the error of their driver. */
+const MAX_DEPTH = 5;
+
+/** The codes of an error and of those that libraries have wrapped it around, the outermost first. */
+export function codesOf(error: unknown): string[] {
+  const codes: string[] = [];
+  let current: unknown = error;
+  for (let depth = 0; depth < MAX_DEPTH && typeof current === 'object' && current !== null; depth++) {
+    if ('code' in current && typeof current.code === 'string') codes.push(current.code);
+    current = innerOf(current);
+  }
+  return codes;
+}
+
+function innerOf(error: object): unknown {
+  for (const key of ['cause', 'driverError', 'originalError', 'previous', 'meta']) {
+    const inner: unknown = Reflect.get(error, key);
+    if (typeof inner === 'object' && inner !== null) return inner;
+  }
+  return undefined;
+}

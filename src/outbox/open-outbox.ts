@@ -1,0 +1,74 @@
+import { isPgPool } from 'bullmq';
+import type { Admission } from '../client/admission.js';
+import type { AnalyticsClient } from '../client/analytics-client.js';
+import type { JobSink } from '../client/sender.js';
+import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
+import type { OutboxDatabase } from '../options/outbox-options.interface.js';
+import { type ResolvedOptions, type ResolvedOutbox, sourceNames } from '../options/resolved-options.js';
+import type { QueueLog } from '../queue/limited-log.js';
+import { START_PATIENCE } from '../queue/queue-backend.js';
+import type { QueueHealth } from '../queue/queue-health.js';
+import { within } from '../shared/within.js';
+import { OutboxLog } from './outbox-log.js';
+import { OutboxRelay } from './outbox-relay.js';
+import { OutboxStore } from './outbox-store.js';
+import { outboxTable } from './outbox-table.js';
+import { Outbox } from './outbox.js';
+import { PgDatabase } from './pg-database.js';
+import { RowReader } from './row-reader.js';
+
+export interface OutboxParts {
+  client: AnalyticsClient;
+  queue: JobSink;
+  health: QueueHealth;
+  admission: Admission;
+  logger: QueueLog;
+}
+
+/**
+ * Opens the outbox, and checks its table. A database that cannot be reached is waited for later.
+ *
+ * @throws OutboxTableError, UnsupportedOutboxDatabaseError, MissingPackageError
+ */
+export async function openOutbox(
+  options: ResolvedOptions,
+  outbox: ResolvedOutbox,
+  { client, queue, health, admission, logger }: OutboxParts,
+): Promise<Outbox> {
+  const { database, end } = await databaseOf(outbox.connection);
+  const store = new OutboxStore(database, outboxTable(outbox.schema, outbox.table), outbox.migrate);
+  const log = new OutboxLog(logger);
+  const checked = store.check().catch((error: unknown) => {
+    if (isFinal(error)) throw error;
+    log.down(error);
+  });
+  // After the start it is too late to throw. The relay checks it again, and logs what is wrong.
+  checked.catch(() => undefined);
+  try {
+    await within(START_PATIENCE, checked);
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  const { sources, unknownJobTimeout: unknownTimeout, worker } = options;
+  const reader = new RowReader({ client, admission, sources: sourceNames(sources), unknownTimeout });
+  const relay = worker
+    ? new OutboxRelay({ store, reader, queue, health, client, admission, log })
+    : undefined;
+  return new Outbox(store, relay, end);
+}
+
+async function databaseOf(
+  connection: ResolvedOutbox['connection'],
+): Promise<{ database: OutboxDatabase; end: () => Promise<void> }> {
+  if (typeof connection !== 'string' && !isPgPool(connection)) {
+    return { database: connection, end: () => Promise.resolve() };
+  }
+  const database = await PgDatabase.open(connection);
+  return { database, end: () => database.close() };
+}
+
+/** Whether trying again does not help. */
+function isFinal(error: unknown): boolean {
+  return error instanceof OutboxTableError || error instanceof UnsupportedOutboxDatabaseError;
+}

@@ -1,0 +1,79 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { SourceConnection } from '../client/router.js';
+import { batchBytes, MAX_BATCH_BYTES } from '../messages/serialize.js';
+import type { NewBatch, NewJob } from '../queue/batch-job.js';
+
+/** As many as other jobs hold. */
+const MAX_MESSAGES = 200;
+/** Length of a job's id: 128 bits in hex, with a letter before them, since BullMQ refuses integers. */
+const ID_LENGTH = 32;
+
+/** A row that can be moved. */
+export interface Move {
+  /** Id of the row. */
+  row: number;
+  /** Rows that were claimed together before were due at the same time. */
+  due: string;
+  messageId: string;
+  /** JSON text of the body. */
+  json: string;
+  /** Bytes of `json` in UTF-8. */
+  bytes: number;
+  /** At least one. */
+  connections: readonly SourceConnection[];
+}
+
+/**
+ * Makes jobs of rows. The id of a job follows from all that is in it, so that adding the same rows again is
+ * harmless for as long as the queue remembers its jobs, and other rows never meet the id of these.
+ */
+export function jobsOf(moves: readonly Move[]): NewJob[] {
+  const jobs: OutboxJob[] = [];
+  let due: string | undefined;
+  for (const move of moves) {
+    let job = jobs.at(-1);
+    if (job?.fits(move) !== true || move.due !== due) jobs.push((job = new OutboxJob()));
+    job.add(move);
+    ({ due } = move);
+  }
+  return jobs.map((job) => job.finish());
+}
+
+class OutboxJob {
+  private readonly batches = new Map<SourceConnection, { id: string; body: string }[]>();
+  private readonly hash: Hash = createHash('sha256');
+  private failedRetention = 0;
+  private count = 0;
+  private bytes = 0;
+
+  fits({ bytes, connections }: Move): boolean {
+    const count = this.count + connections.length;
+    return (
+      count <= MAX_MESSAGES && batchBytes(this.bytes + bytes * connections.length, count) <= MAX_BATCH_BYTES
+    );
+  }
+
+  add({ row, messageId, json, bytes, connections }: Move): void {
+    this.hash.update(`${row} ${messageId} ${json}\n`);
+    for (const connection of connections) {
+      const { source, destination, failedRetention } = connection;
+      this.hash.update(`${JSON.stringify([source, destination])}\n`);
+      const messages = this.batches.get(connection);
+      if (messages === undefined) this.batches.set(connection, [{ id: messageId, body: json }]);
+      else messages.push({ id: messageId, body: json });
+      this.failedRetention = Math.max(this.failedRetention, failedRetention);
+    }
+    this.count += connections.length;
+    this.bytes += bytes * connections.length;
+  }
+
+  finish(): NewJob {
+    const batches = Array.from(this.batches, ([{ source, destination }, messages]): NewBatch => ({
+      source,
+      destination,
+      messages,
+    }));
+    const jobId = `o${this.hash.digest('hex').slice(0, ID_LENGTH)}`;
+    return { jobId, batches, failedRetention: this.failedRetention };
+  }
+}

@@ -1,0 +1,206 @@
+import debugFactory from 'debug';
+import type { AnalyticsClient } from '../client/analytics-client.js';
+import type { Admission } from '../client/admission.js';
+import type { JobSink } from '../client/sender.js';
+import type { NewJob } from '../queue/batch-job.js';
+import type { QueueHealth } from '../queue/queue-health.js';
+import { within } from '../shared/within.js';
+import { jobsOf } from './outbox-jobs.js';
+import type { OutboxLog } from './outbox-log.js';
+import type { OutboxRow, OutboxStore } from './outbox-store.js';
+import { Alarm } from './alarm.js';
+import type { RowDecision, RowReader } from './row-reader.js';
+
+const debug = debugFactory('analytics');
+
+/** Rows that are moved together. */
+const MAX_ROWS = 500;
+/** How long rows are claimed, in milliseconds. Those of a process that was killed are moved after it. */
+const CLAIM = 15_000;
+/** How often a claim is renewed while the queue takes nothing, in milliseconds. */
+const RENEWAL = 5_000;
+/** How often the table is looked at although no notification came, in milliseconds. */
+const POLL = 2_000;
+/** Pause between the starts of two looks, in milliseconds: rows committed in between are moved together. */
+const INTERVAL = 10;
+const FIRST_RETRY_DELAY = 100;
+const MAX_RETRY_DELAY = 5_000;
+/** How long rows may take to be given back at the end, in milliseconds. */
+const GIVE_BACK = 1_000;
+
+export interface OutboxRelayParts {
+  store: OutboxStore;
+  reader: RowReader;
+  queue: JobSink;
+  health: Pick<QueueHealth, 'isUp' | 'isRefusing' | 'report'>;
+  client: Pick<AnalyticsClient, 'entered'>;
+  admission: Admission;
+  log: OutboxLog;
+}
+
+/**
+ * Moves the rows of the outbox to the queue. Rows are claimed by a statement of its own, so that no
+ * transaction is open while they are added to the queue, and deleted once they are there. A process that dies
+ * in between leaves rows that are moved again, as the same jobs.
+ */
+export class OutboxRelay {
+  private readonly alarm = new Alarm();
+  /** Ends a pause between two adds. */
+  private readonly closing = new Alarm();
+  /** Stops waiting for an add that is under way. */
+  private abandon: () => void = () => undefined;
+  private work: Promise<void> | undefined;
+  private unlisten: (() => Promise<void>) | undefined;
+  private isStopped = false;
+  private isGivenUp = false;
+
+  constructor(private readonly parts: OutboxRelayParts) {}
+
+  start(): void {
+    this.work ??= this.run();
+  }
+
+  /** Claims no more rows. Those in hand are still moved. */
+  stop(): void {
+    this.isStopped = true;
+    this.alarm.ring();
+    this.closing.ring();
+  }
+
+  /** Ends the work in hand within these milliseconds, or gives its rows back. */
+  async close(patience: number): Promise<void> {
+    this.stop();
+    const { work } = this;
+    if (work === undefined) return;
+    const ended = await within(
+      patience,
+      work.then(() => true),
+    );
+    this.isGivenUp = true;
+    this.abandon();
+    if (ended !== true) await within(GIVE_BACK, work);
+    await within(GIVE_BACK, this.unlisten?.() ?? Promise.resolve());
+  }
+
+  private async run(): Promise<void> {
+    let delay = FIRST_RETRY_DELAY;
+    while (!this.isStopped) {
+      const startedAt = performance.now();
+      let pause = POLL;
+      try {
+        this.unlisten ??= await this.open();
+        if (await this.look()) pause = 0;
+        this.parts.log.up();
+        delay = FIRST_RETRY_DELAY;
+      } catch (error) {
+        this.failed(error);
+        pause = delay;
+        delay = Math.min(2 * delay, MAX_RETRY_DELAY);
+      }
+      await this.alarm.wait(pause, INTERVAL - (performance.now() - startedAt));
+    }
+  }
+
+  /** What breaks off because the application closes is not reported. */
+  private failed(error: unknown): void {
+    if (!this.isStopped) this.parts.log.down(error);
+  }
+
+  /** The database may be away at start, and its table made later. */
+  private async open(): Promise<() => Promise<void>> {
+    await this.parts.store.check();
+    return this.parts.store.listen(this.alarm.ring);
+  }
+
+  /** Resolves to whether more rows are probably waiting. */
+  private async look(): Promise<boolean> {
+    const { health, store } = this.parts;
+    // A queue that only refuses has to be tried, to see when that is over.
+    if (!health.isUp && !health.isRefusing) return false;
+    const rows = await store.claim(CLAIM, MAX_ROWS);
+    if (rows.length === 0) return false;
+    await this.move(rows);
+    return rows.length === MAX_ROWS;
+  }
+
+  private async move(rows: readonly OutboxRow[]): Promise<void> {
+    const ids = rows.map(({ id }) => id);
+    const decisions = await this.add(rows).finally(this.renew(ids));
+    if (decisions === undefined) await this.parts.store.postpone(ids, 0);
+    else await this.settle(decisions);
+  }
+
+  /** Resolves when everything that can be moved is in the queue; to `undefined` if the application closes. */
+  private async add(rows: readonly OutboxRow[]): Promise<RowDecision[] | undefined> {
+    const { admission, reader } = this.parts;
+    const decisions = await Promise.all(rows.map((row) => reader.read(row)));
+    const moves = decisions.flatMap((decision) => (decision.kind === 'move' ? [decision.move] : []));
+    for (const { connections } of moves) {
+      for (const connection of connections) admission.admitted?.(connection);
+    }
+    // One after the other, since adding half a megabyte occupies the process for a while.
+    for (const job of jobsOf(moves)) {
+      if (!(await this.addJob(job))) return undefined;
+    }
+    return decisions;
+  }
+
+  /** Resolves to whether the job is in the queue; if not, the application is closing. */
+  private async addJob(job: NewJob): Promise<boolean> {
+    for (let delay = FIRST_RETRY_DELAY; !this.isGivenUp; delay = Math.min(2 * delay, MAX_RETRY_DELAY)) {
+      try {
+        return await this.addOnce(job);
+      } catch (error) {
+        if (error instanceof Error) this.parts.health.report(error);
+      }
+      if (this.isStopped) return false;
+      await this.closing.wait(delay, 0);
+    }
+    return false;
+  }
+
+  /** A queue that is away may never answer, so the wait can be abandoned. */
+  private addOnce(job: NewJob): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.abandon = () => {
+        resolve(false);
+      };
+      this.parts.queue.add([job]).then(() => {
+        resolve(true);
+      }, reject);
+    });
+  }
+
+  private async settle(decisions: readonly RowDecision[]): Promise<void> {
+    const { store, log, client } = this.parts;
+    const done: number[] = [];
+    for (const decision of decisions) {
+      const { row, kind } = decision;
+      if (kind === 'move') client.entered(row.source, decision.message);
+      if (kind === 'drop' || (kind === 'move' && decision.refused.length === 0)) done.push(row.id);
+    }
+    await store.remove(done);
+    debug('moved %d rows of the outbox', done.length);
+    for (const decision of decisions) {
+      const { row, kind } = decision;
+      if (kind === 'wait') await store.postpone([row.id], decision.delay);
+      if (kind === 'move' && decision.refused.length > 0) await store.leave(row.id, decision.refused, POLL);
+      if (kind !== 'set aside') continue;
+      await store.setAside(row.id, decision.problem);
+      log.setAside(store.table.name, row.id, decision.problem);
+    }
+  }
+
+  /** Keeps rows claimed. Resolves the returned function when no renewal is under way. */
+  private renew(ids: readonly number[]): () => Promise<void> {
+    let renewal: Promise<void> | undefined;
+    const timer = setInterval(() => {
+      // If it fails, another process may move the rows as well, as the same jobs.
+      renewal = this.parts.store.postpone(ids, CLAIM).catch(() => undefined);
+    }, RENEWAL).unref();
+    return async () => {
+      clearInterval(timer);
+      await renewal;
+    };
+  }
+}

@@ -1,0 +1,92 @@
+/** Version of the table and of its rows. The comment on the table says it. */
+export const OUTBOX_VERSION = 1;
+
+/** Wakes the relays when a transaction is committed that wrote to an outbox. */
+export const OUTBOX_CHANNEL = 'nestjs_analytics_outbox';
+
+const COMMENT = 'nestjs-analytics outbox, version';
+/** A lock number that nothing else uses: `CREATE … IF NOT EXISTS` fails if two run at once. */
+const MIGRATION_LOCK = 4_712_366_096;
+
+/** The statements of one outbox. Its names were checked, so that they need no escaping. */
+export interface OutboxTable {
+  /** The table with its schema, as errors name it. */
+  readonly name: string;
+  /** The version that the comment on a table says; NaN if it says none. */
+  versionOf(comment: string | null): number;
+  /** Creates what is missing: SQL to read, to change and to run. */
+  readonly create: string;
+  /** The same in one statement, which any driver can run and any number of processes at once. */
+  readonly migrate: string;
+  /** The comment on the table, if there is one. */
+  readonly look: string;
+  /** $1 source, $2 message. */
+  readonly insert: string;
+  /** $1 how long they are claimed in milliseconds, $2 how many. Takes rows that nobody moves. */
+  readonly claim: string;
+  /** $1 ids, $2 milliseconds. Changes when rows may be claimed again. */
+  readonly postpone: string;
+  /** $1 ids. */
+  readonly remove: string;
+  /** $1 id, $2 destinations, $3 milliseconds. What is left of a row goes to some destinations later. */
+  readonly leave: string;
+  /** $1 id, $2 problem. Keeps a row that cannot be moved. */
+  readonly setAside: string;
+  /** Counts the rows. */
+  readonly status: string;
+}
+
+/** Rows are due at the beginning of time until they are claimed, and never once they are set aside. */
+export function outboxTable(schema: string, table: string): OutboxTable {
+  const name = `"${schema}"."${table}"`;
+  const ddl = `CREATE TABLE IF NOT EXISTS ${name} (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  version smallint NOT NULL,
+  source text NOT NULL,
+  message text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  due_at timestamptz NOT NULL DEFAULT '-infinity',
+  destinations text[],
+  problem text
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX IF NOT EXISTS "${table}_due" ON ${name} (due_at, id);
+COMMENT ON TABLE ${name} IS '${COMMENT} ${OUTBOX_VERSION}';`;
+  const until = (parameter: string): string =>
+    `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
+  return {
+    name: `${schema}.${table}`,
+    versionOf: (comment) =>
+      comment?.startsWith(COMMENT) === true ? Number(comment.slice(COMMENT.length)) : NaN,
+    create: `CREATE SCHEMA IF NOT EXISTS "${schema}";\n${ddl}\n`,
+    migrate: `DO $outbox$ BEGIN
+PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
+IF to_regnamespace('"${schema}"') IS NULL THEN CREATE SCHEMA "${schema}"; END IF;
+${ddl}
+END $outbox$`,
+    look: `SELECT obj_description(to_regclass('${name}'), 'pg_class') AS comment`,
+    // One statement, so that a call costs one round trip.
+    insert:
+      `INSERT INTO ${name} (version, source, message) ` +
+      `SELECT ${OUTBOX_VERSION}, $1::text, $2::text FROM pg_notify('${OUTBOX_CHANNEL}', '')`,
+    claim: `
+      WITH due AS (
+        SELECT id, due_at FROM ${name} WHERE due_at <= clock_timestamp()
+        ORDER BY due_at, id LIMIT $2::int FOR UPDATE SKIP LOCKED
+      ), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
+      UPDATE ${name} AS o SET due_at = until.at FROM due, until WHERE o.id = due.id
+      RETURNING o.id::float8 AS id, due.due_at::text AS due, o.version, o.source, o.message, o.destinations,
+        extract(epoch FROM clock_timestamp() - o.created_at)::float8 * 1000 AS age`,
+    postpone: `
+      WITH until AS MATERIALIZED (SELECT ${until('$2')} AS at)
+      UPDATE ${name} SET due_at = until.at FROM until WHERE id = ANY($1::bigint[])`,
+    remove: `DELETE FROM ${name} WHERE id = ANY($1::bigint[])`,
+    leave: `UPDATE ${name} SET destinations = $2::text[], due_at = ${until('$3')} WHERE id = $1::bigint`,
+    setAside: `UPDATE ${name} SET problem = $2::text, due_at = 'infinity' WHERE id = $1::bigint`,
+    status: `
+      SELECT count(*) FILTER (WHERE due_at < 'infinity')::float8 AS waiting,
+        count(*) FILTER (WHERE due_at = 'infinity')::float8 AS "setAside",
+        extract(epoch FROM clock_timestamp() - min(created_at) FILTER (WHERE due_at < 'infinity'))::float8
+          * 1000 AS "oldestAge"
+      FROM ${name}`,
+  };
+}

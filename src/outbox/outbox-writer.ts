@@ -1,0 +1,43 @@
+import type { MessageStore, OutboxExecutor, StoredMessage } from '../client/message-store.js';
+import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
+import { codesOf } from './database-error.js';
+import type { OutboxTable } from './outbox-table.js';
+
+/** PostgreSQL's codes for a table that cannot be written to, with the words for them. */
+const TABLE_FAULTS: Readonly<Record<string, string>> = {
+  '42P01': 'does not exist in the database of this transaction',
+  '3F000': 'does not exist in the database of this transaction',
+  '42703': 'is of another version',
+  '42501': 'may not be written by this user',
+};
+
+/** Codes of other databases, for a statement that they do not understand. */
+const OTHER_DATABASES: readonly (readonly [start: string, name: string])[] = [
+  ['SQLITE_', 'SQLite'],
+  ['ERR_SQLITE_', 'SQLite'],
+  ['ER_', 'MySQL'],
+];
+
+/** Writes messages into the outbox, with the caller's executor. */
+export class OutboxWriter implements MessageStore {
+  constructor(private readonly table: OutboxTable) {}
+
+  /** Every error but that of a missing table is the executor's own, for callers that look at its code. */
+  async write(executor: OutboxExecutor, { source, message }: StoredMessage): Promise<void> {
+    try {
+      await executor.query(this.table.insert, [source, message]);
+    } catch (cause) {
+      throw this.explain(cause);
+    }
+  }
+
+  private explain(cause: unknown): unknown {
+    for (const code of codesOf(cause)) {
+      const fault = TABLE_FAULTS[code];
+      if (fault !== undefined) return new OutboxTableError(this.table.name, fault, { cause });
+      const other = OTHER_DATABASES.find(([start]) => code.startsWith(start));
+      if (other !== undefined) return new UnsupportedOutboxDatabaseError(`it is ${other[1]}`, { cause });
+    }
+    return cause;
+  }
+}

@@ -1,0 +1,18 @@
+import { OutboxNotConfiguredError } from '../errors/outbox.errors.js';
+import type { OutboxStatus } from './outbox-store.js';
+import type { Outbox } from './outbox.js';
+
+/** What waits in the outbox. */
+export class OutboxService {
+  constructor(private readonly outbox: Outbox | undefined) {}
+
+  /**
+   * Counts the rows of the outbox, over all processes.
+   *
+   * @throws OutboxNotConfiguredError, or the error of a database that cannot be reached
+   */
+  async status(): Promise<OutboxStatus> {
+    if (this.outbox === undefined) throw new OutboxNotConfiguredError();
+    return this.outbox.status();
+  }
+}

@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pool as PgPool, PoolConfig } from 'pg';
+import type { OutboxDatabase } from '../options/outbox-options.interface.js';
+import { importPg, type PostgresSettings, settingsOf } from '../queue/postgres/postgres-pool.js';
+import { within } from '../shared/within.js';
+
+/** One connection listens, one works. */
+const CONNECTIONS = 2;
+const CONNECT_TIMEOUT = 10_000;
+/** A connection that answers nothing for so long is closed, in milliseconds. */
+const QUERY_TIMEOUT = 10_000;
+/** How often a connection that only listens is asked for a sign of life, in milliseconds. */
+const HEARTBEAT = 10_000;
+const LISTEN_AGAIN = 1_000;
+/** How long the server has to close its connections, in milliseconds. */
+const END_TIMEOUT = 250;
+
+/** The application's database on a server, on connections of its own. */
+export class PgDatabase implements OutboxDatabase {
+  private readonly ending = new AbortController();
+
+  private constructor(
+    private readonly pool: PgPool,
+    private readonly sockets: ReadonlySet<Duplex>,
+  ) {}
+
+  /** @throws MissingPackageError */
+  static async open(connection: PostgresSettings): Promise<PgDatabase> {
+    const { Pool } = await importPg();
+    const settings = settingsOf(connection);
+    const sockets = new Set<Duplex>();
+    const config: PoolConfig = {
+      ...settings,
+      stream: () => {
+        const socket = settings.stream?.() ?? new Socket();
+        sockets.add(socket);
+        socket.once('close', () => sockets.delete(socket));
+        return socket;
+      },
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT,
+      query_timeout: QUERY_TIMEOUT,
+      keepAlive: true,
+      allowExitOnIdle: true,
+    };
+    const pool = new Pool(config);
+    // Whoever uses a client learns of its loss from the failing statement.
+    pool.on('error', () => undefined);
+    pool.on('connect', (client) => {
+      client.on('error', () => undefined);
+    });
+    return new PgDatabase(pool, sockets);
+  }
+
+  query(text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
+    return this.pool.query(text, values);
+  }
+
+  listen(channel: string, callback: () => void): Promise<() => Promise<void>> {
+    const work = this.keepListening(channel, callback);
+    return Promise.resolve(() => {
+      this.ending.abort();
+      return work;
+    });
+  }
+
+  /** Waits for no server that hangs. */
+  async close(): Promise<void> {
+    this.ending.abort();
+    await within(END_TIMEOUT, this.pool.end());
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  private async keepListening(channel: string, callback: () => void): Promise<void> {
+    const { signal } = this.ending;
+    while (!signal.aborted) {
+      try {
+        await this.listenOnce(channel, callback, signal);
+      } catch {
+        // The table is polled meanwhile, and the failure of that is logged.
+      }
+      await pause(LISTEN_AGAIN, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  /** Rejects when the connection is lost, and resolves at the end. */
+  private async listenOnce(channel: string, callback: () => void, signal: AbortSignal): Promise<void> {
+    const client = await this.pool.connect();
+    const lost = new AbortController();
+    const lose = (): void => {
+      lost.abort();
+    };
+    const heartbeat = setInterval(() => {
+      client.query('SELECT 1').catch(lose);
+    }, HEARTBEAT).unref();
+    try {
+      client.on('notification', callback).on('error', lose).on('end', lose);
+      await client.query(`LISTEN "${channel}"`);
+      // What was committed before is found as well.
+      callback();
+      const ended = AbortSignal.any([signal, lost.signal]);
+      if (!ended.aborted) await once(ended, 'abort');
+    } finally {
+      clearInterval(heartbeat);
+      client.release(true);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import type { AnalyticsClient } from '../client/analytics-client.js';
+import type { Admission } from '../client/admission.js';
+import type { OutgoingMessage } from '../client/outgoing-messages.js';
+import type { Route } from '../client/router.js';
+import { AnalyticsError } from '../errors/analytics.error.js';
+import { thrownAt } from '../errors/thrown-at.js';
+import { checkMessage } from '../messages/check-message.js';
+import { isJsonObject } from '../messages/value-kind.js';
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { Move } from './outbox-jobs.js';
+import type { OutboxRow } from './outbox-store.js';
+import { OUTBOX_VERSION } from './outbox-table.js';
+
+/** When a row is looked at again whose destination is full, or could not be looked up, in milliseconds. */
+const PUT_OFF = 5_000;
+
+/** What is to happen to a row. */
+export type RowDecision =
+  | { kind: 'move'; row: OutboxRow; message: AnalyticsMessage; move: Move; refused: string[] }
+  | { kind: 'wait'; row: OutboxRow; delay: number }
+  /** No destination takes it. */
+  | { kind: 'drop'; row: OutboxRow }
+  | { kind: 'set aside'; row: OutboxRow; problem: string };
+
+export interface RowReaderParts {
+  client: Pick<AnalyticsClient, 'outgoing'>;
+  admission: Admission;
+  /** Names of the sources of this application. */
+  sources: readonly string[];
+  /** Milliseconds that a row which this process does not know is left to other versions of the application. */
+  unknownTimeout: number;
+}
+
+/** Reads rows, which anyone with access to the table may have written, and decides where they go. */
+export class RowReader {
+  constructor(private readonly parts: RowReaderParts) {}
+
+  async read(row: OutboxRow): Promise<RowDecision> {
+    const unknown = this.unknownIn(row);
+    if (unknown !== undefined) {
+      if (row.age < this.parts.unknownTimeout) return { kind: 'wait', row, delay: PUT_OFF };
+      return { kind: 'set aside', row, problem: unknown };
+    }
+    try {
+      const stored: unknown = JSON.parse(row.message);
+      const message = checkMessage(stored);
+      const outgoing = this.parts.client.outgoing(row.source, message, tenantIn(stored));
+      return await this.routed(row, message, outgoing);
+    } catch (error) {
+      return { kind: 'set aside', row, problem: problemIn(error) };
+    }
+  }
+
+  private unknownIn({ version, source }: OutboxRow): string | undefined {
+    if (version !== OUTBOX_VERSION) return `its version is ${version}`;
+    return this.parts.sources.includes(source) ? undefined : 'its source is unknown';
+  }
+
+  private async routed(
+    row: OutboxRow,
+    message: AnalyticsMessage,
+    { json, bytes, route }: OutgoingMessage,
+  ): Promise<RowDecision> {
+    let found: Route;
+    try {
+      found = await route;
+    } catch {
+      // The lookup is tried again. Its owner logs why it failed.
+      return { kind: 'wait', row, delay: PUT_OFF };
+    }
+    const { destinations } = row;
+    const meant = found.connections.filter(
+      ({ destination }) => destinations?.includes(destination) !== false,
+    );
+    if (meant.length === 0) return { kind: 'drop', row };
+    const full = meant.filter((connection) => this.parts.admission.refusal(connection) !== undefined);
+    const connections = meant.filter((connection) => !full.includes(connection));
+    if (connections.length === 0) return { kind: 'wait', row, delay: PUT_OFF };
+    const move = { row: row.id, due: row.due, messageId: message.messageId, json, bytes, connections };
+    return { kind: 'move', row, message, move, refused: full.map(({ destination }) => destination) };
+  }
+}
+
+/** Whose event it is, where the call or its source has said so. */
+function tenantIn(stored: unknown): string | undefined {
+  return isJsonObject(stored) && typeof stored.tenant === 'string' ? stored.tenant : undefined;
+}
+
+/** Why a message cannot be read, without anything of what is in it. */
+function problemIn(error: unknown): string {
+  return error instanceof AnalyticsError ? error.message : `it is not JSON (${thrownAt(error)})`;
+}

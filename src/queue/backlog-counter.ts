@@ -1,0 +1,224 @@
+import type { BacklogStore } from './backlog-store.js';
+
+/** How often changes are written, and the totals of all processes read back, in milliseconds. */
+const SYNC_INTERVAL = 1_000;
+/**
+ * Changes of one destination that are written without waiting for that, as a share of its limit: before and
+ * after the total is watched. Other processes cannot know of them.
+ */
+const MANY_CHANGES_SHARE = 1 / 20;
+const MANY_WATCHED_CHANGES_SHARE = 1 / 200;
+/**
+ * From this share of its limit on, a total is read even without changes here: other processes may change it.
+ */
+const WATCHED_SHARE = 0.5;
+/** Below this share of its limit, a destination that was full counts as drained. */
+const DRAINED_SHARE = 0.95;
+
+/** A destination that has reached its limit. */
+export interface FullBacklog {
+  /** The destination's id. */
+  destination: string;
+  limit: number;
+  /** Messages that wait for it, over all processes. */
+  waiting: number;
+  /** When this process found it full, in milliseconds since the epoch. */
+  since: number;
+  /** Messages that this process has refused since then. */
+  refused: number;
+}
+
+export interface BacklogObserver {
+  /** A message was refused for the first time. */
+  onFull(backlog: FullBacklog): void;
+  onDrained(backlog: FullBacklog): void;
+}
+
+/** One destination's backlog, in messages. */
+interface Backlog {
+  readonly destination: string;
+  readonly limit: number;
+  /** The total of all processes, from the store. */
+  total: number;
+  /** Changes on their way to the store, and newer changes. */
+  syncing: number;
+  changes: number;
+  /** Messages taken by this process and not in the queue yet. */
+  admitted: number;
+  /** Set while the backlog is full. */
+  full: { since: number; refused: number } | undefined;
+}
+
+/**
+ * Counts the messages that wait for each destination, and decides whether it may take more. All processes
+ * share the totals. Each process writes its changes once a second and reads back the new totals, so a call
+ * gets its answer at once. A crash loses a second of changes, which the upkeep corrects.
+ */
+export class BacklogCounter {
+  private readonly backlogs = new Map<string, Backlog>();
+  private observer: BacklogObserver | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private work: Promise<void> | undefined;
+  /** Whether the store could not be reached the last time. */
+  private isFailing = false;
+  private isClosed = false;
+
+  /** @param limitOf the limit of a destination; Infinity if it has none */
+  constructor(
+    private readonly store: BacklogStore,
+    private readonly limitOf: (destination: string) => number,
+  ) {}
+
+  observe(observer: BacklogObserver): void {
+    this.observer = observer;
+  }
+
+  /** Reads the totals from before this process started. Until they are known, nothing is refused. */
+  async start(): Promise<void> {
+    try {
+      for (const [destination, total] of await this.store.all()) this.backlogOf(destination).total = total;
+      this.watch();
+    } catch {
+      // An outage of the queue is logged elsewhere. The totals are then read with the first change.
+    }
+  }
+
+  /** Why a destination takes no message now; `undefined` if it does. */
+  refusal({ destination }: { readonly destination: string }): string | undefined {
+    const backlog = this.backlogOf(destination);
+    if (waitingIn(backlog) < backlog.limit) return undefined;
+    if (backlog.full === undefined) {
+      backlog.full = { since: Date.now(), refused: 1 };
+      this.observer?.onFull(fullBacklog(backlog, backlog.full));
+    } else backlog.full.refused++;
+    this.schedule();
+    return `${backlog.limit} messages wait for the destination "${destination}" (its \`backlogLimit\`)`;
+  }
+
+  /** A message is on its way to the queue. A call of `taken` follows. */
+  admitted({ destination }: { readonly destination: string }): void {
+    this.backlogOf(destination).admitted++;
+  }
+
+  /** Messages are in the queue. */
+  taken(destination: string, messages: number): void {
+    const backlog = this.backlogOf(destination);
+    backlog.admitted = Math.max(backlog.admitted - messages, 0);
+    this.change(backlog, messages);
+  }
+
+  /** Messages no longer wait: they were delivered, or failed for good. */
+  ended(destination: string, messages: number): void {
+    if (messages > 0) this.change(this.backlogOf(destination), -messages);
+  }
+
+  /** Writes the remaining changes. If the store cannot be reached, the upkeep corrects the totals later. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+    await this.work;
+    await this.sync().catch(() => undefined);
+  }
+
+  private backlogOf(destination: string): Backlog {
+    let backlog = this.backlogs.get(destination);
+    if (backlog === undefined) {
+      const limit = this.limitOf(destination);
+      const none = { total: 0, syncing: 0, changes: 0, admitted: 0, full: undefined };
+      this.backlogs.set(destination, (backlog = { destination, limit, ...none }));
+    }
+    return backlog;
+  }
+
+  private change(backlog: Backlog, messages: number): void {
+    backlog.changes += messages;
+    if (hasManyChanges(backlog) && !this.isFailing) this.run();
+    else this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.isClosed || this.work !== undefined) return;
+    this.timer ??= setTimeout(() => {
+      this.run();
+    }, SYNC_INTERVAL).unref();
+  }
+
+  private run(): void {
+    if (this.isClosed || this.work !== undefined) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.work = this.sync().then(
+      () => {
+        this.isFailing = false;
+      },
+      () => {
+        // Changes that could not be written are written with the next ones.
+        this.isFailing = true;
+      },
+    );
+    void this.work.then(() => {
+      this.work = undefined;
+      this.watch();
+    });
+  }
+
+  private watch(): void {
+    const backlogs = [...this.backlogs.values()];
+    if (!this.isFailing && backlogs.some(hasManyChanges)) this.run();
+    else if (backlogs.some(isPending)) this.schedule();
+  }
+
+  private async sync(): Promise<void> {
+    const pending = [...this.backlogs.values()].filter(isPending);
+    if (pending.length === 0) return;
+    for (const backlog of pending) {
+      backlog.syncing = backlog.changes;
+      backlog.changes = 0;
+    }
+    try {
+      const changes = pending.map(({ destination, syncing }): [string, number] => [destination, syncing]);
+      const totals = await this.store.add(new Map(changes));
+      for (const backlog of pending) this.synced(backlog, totals.get(backlog.destination) ?? 0);
+    } catch (error) {
+      for (const backlog of pending) {
+        backlog.changes += backlog.syncing;
+        backlog.syncing = 0;
+      }
+      throw error;
+    }
+  }
+
+  private synced(backlog: Backlog, total: number): void {
+    backlog.total = total;
+    backlog.syncing = 0;
+    const { full } = backlog;
+    if (full !== undefined && waitingIn(backlog) < backlog.limit * DRAINED_SHARE) {
+      backlog.full = undefined;
+      this.observer?.onDrained(fullBacklog(backlog, full));
+    }
+    // There may be many destinations, each used only now and then.
+    const isIdle = total === 0 && backlog.changes === 0 && backlog.admitted === 0;
+    if (isIdle && backlog.full === undefined) this.backlogs.delete(backlog.destination);
+  }
+}
+
+/** Whether there is something to write, or the total has to be up to date. */
+function isPending({ changes, total, limit, full }: Backlog): boolean {
+  return changes !== 0 || full !== undefined || total >= limit * WATCHED_SHARE;
+}
+
+function hasManyChanges(backlog: Backlog): boolean {
+  const { changes, limit } = backlog;
+  const isWatched = waitingIn(backlog) >= limit * WATCHED_SHARE;
+  const share = isWatched ? MANY_WATCHED_CHANGES_SHARE : MANY_CHANGES_SHARE;
+  return Math.abs(changes) >= Math.max(limit * share, 1);
+}
+
+function waitingIn({ total, syncing, changes, admitted }: Backlog): number {
+  return Math.max(total + syncing + changes, 0) + admitted;
+}
+
+function fullBacklog(backlog: Backlog, full: { since: number; refused: number }): FullBacklog {
+  const { destination, limit } = backlog;
+  return { destination, limit, waiting: waitingIn(backlog), ...full };
+}

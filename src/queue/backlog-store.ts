@@ -1,0 +1,21 @@
+/** Messages by the id of their destination. */
+export type MessageTotals = ReadonlyMap<string, number>;
+
+/** Stores how many messages wait for each destination, over all processes, beside the queue. */
+export interface BacklogStore {
+  /**
+   * Adds changes to the totals, and resolves to the new totals. A change of 0 only reads. A total may briefly
+   * be below 0, if the end of messages is counted before their beginning.
+   */
+  add(changes: MessageTotals): Promise<Map<string, number>>;
+  /** All totals that are not 0. */
+  all(): Promise<Map<string, number>>;
+  /** Sets totals to 0, if they still have the given values. */
+  clear(totals: MessageTotals): Promise<void>;
+  /**
+   * Whether this process may do a task now. Only one of all processes does it at a time.
+   *
+   * @param interval during which no process may do it again, in milliseconds
+   */
+  claim(task: string, interval: number): Promise<boolean>;
+}

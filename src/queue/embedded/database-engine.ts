@@ -1,0 +1,26 @@
+import type { PgQueryResult } from 'bullmq';
+import type { Durability } from '../../options/resolved-options.js';
+
+/** The only session of an embedded database. It runs its statements one after the other. */
+export interface DatabaseEngine {
+  /**
+   * Runs a statement after all that were given before; without parameters it may be several. Resolves once
+   * what it committed is as durable as it is meant to be.
+   *
+   * @throws EmbeddedQueueBrokenError if the database crashes, or has crashed before.
+   */
+  query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>>;
+  onNotification(listener: (channel: string, payload: string) => void): void;
+  /** Closes the database after the statements that were given before. */
+  close(): Promise<void>;
+}
+
+/** What is needed to open an embedded database. */
+export interface DatabaseFiles {
+  /** Folder of its files, or `memory://`. */
+  path: string;
+  /** Whether what was committed survives a power cut, or only a crash of the process. */
+  durability: Durability;
+  /** What a new database begins with. Without it, initdb makes one. */
+  template?: Blob | undefined;
+}

@@ -1,0 +1,99 @@
+import { Worker } from 'node:worker_threads';
+import type { PgQueryResult } from 'bullmq';
+import { EmbeddedQueueBrokenError, EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
+import type { DatabaseEngine, DatabaseFiles } from './database-engine.js';
+import { type ThreadMessage, type ThreadRequest, unpackError } from './thread-messages.js';
+
+type Request = ThreadRequest extends infer R ? (R extends unknown ? Omit<R, 'id'> : never) : never;
+
+interface Call {
+  resolve: (result: PgQueryResult<unknown> | undefined) => void;
+  reject: (error: Error) => void;
+}
+
+/**
+ * An embedded database in a thread of its own, so that its work does not hold up the application's requests.
+ * If the thread crashes, all that it did not answer fails.
+ */
+export class DatabaseThread implements DatabaseEngine {
+  private readonly calls = new Map<number, Call>();
+  private lastId = 0;
+  private broken: EmbeddedQueueBrokenError | undefined;
+  private listener: (channel: string, payload: string) => void = () => undefined;
+
+  private constructor(private readonly worker: Worker) {
+    worker.on('message', this.receive);
+    worker.on('error', this.crashed);
+    worker.on('messageerror', this.crashed);
+    worker.on('exit', (code) => {
+      this.crashed(new Error(`The thread of the embedded database ended with the code ${code}`));
+    });
+    worker.unref();
+  }
+
+  /**
+   * @param file path of the thread's own code
+   * @throws EmbeddedQueueOpenError when the database, or the thread, does not start.
+   */
+  static async open(file: string, files: DatabaseFiles): Promise<DatabaseThread> {
+    // Options such as `--import` are meant for the application: the thread has no need of what they load.
+    const worker = new Worker(file, { name: 'nestjs-analytics database', execArgv: [] });
+    const thread = new DatabaseThread(worker);
+    try {
+      await thread.ask({ kind: 'open', files });
+      return thread;
+    } catch (error) {
+      await worker.terminate();
+      if (!(error instanceof EmbeddedQueueBrokenError)) throw error;
+      const { cause } = error;
+      throw new EmbeddedQueueOpenError(files.path, cause instanceof Error ? cause.message : undefined, {
+        cause,
+      });
+    }
+  }
+
+  async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
+    const result = await this.ask({ kind: 'query', text, params });
+    // As with `pg`, only the caller knows the type of the rows.
+    return result as PgQueryResult<R>;
+  }
+
+  onNotification(listener: (channel: string, payload: string) => void): void {
+    this.listener = listener;
+  }
+
+  async close(): Promise<void> {
+    if (this.broken === undefined) await this.ask({ kind: 'close' });
+    await this.worker.terminate();
+  }
+
+  private ask(request: Request): Promise<PgQueryResult<unknown> | undefined> {
+    return new Promise((resolve, reject) => {
+      if (this.broken !== undefined) throw this.broken;
+      const id = ++this.lastId;
+      this.worker.postMessage({ ...request, id });
+      // An idle database keeps no process alive. Work does.
+      if (this.calls.size === 0) this.worker.ref();
+      this.calls.set(id, { resolve, reject });
+    });
+  }
+
+  private readonly receive = (message: ThreadMessage): void => {
+    if (message.kind === 'notification') {
+      this.listener(message.channel, message.payload);
+      return;
+    }
+    const call = this.calls.get(message.id);
+    this.calls.delete(message.id);
+    if (this.calls.size === 0) this.worker.unref();
+    if (message.kind === 'done') call?.resolve(message.result);
+    else call?.reject(unpackError(message.error));
+  };
+
+  private readonly crashed = (cause: Error): void => {
+    this.broken ??= new EmbeddedQueueBrokenError({ cause });
+    for (const { reject } of this.calls.values()) reject(this.broken);
+    this.calls.clear();
+    this.worker.unref();
+  };
+}

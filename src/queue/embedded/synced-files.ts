@@ -1,0 +1,115 @@
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import type { NodeFS } from '@electric-sql/pglite/nodefs';
+
+/** The parts of Emscripten's NODEFS that are used here. All file operations of PostgreSQL end in these functions. */
+interface FileOperations {
+  stream_ops: {
+    fsync?: (stream: Stream) => number;
+    write: (stream: Stream, ...rest: unknown[]) => unknown;
+    close: (stream: Stream) => unknown;
+    setattr: (...parts: unknown[]) => unknown;
+  };
+  node_ops: Record<NodeOperation, (node: FileNode, ...rest: unknown[]) => unknown>;
+  /** Turns an error of Node into the `errno` of PostgreSQL. */
+  tryFSOperation(operation: () => void): void;
+  realPath(node: FileNode): string;
+}
+
+type NodeOperation = 'mknod' | 'rename' | 'unlink' | 'rmdir' | 'symlink' | 'setattr';
+
+interface FileNode {
+  name: string;
+  parent: FileNode;
+}
+
+interface Stream {
+  /** Node's descriptor of the file. */
+  nfd: number;
+  node: FileNode;
+}
+
+const LOG_FOLDER = 'pg_wal';
+
+/** Windows has no sync for folders. */
+const SYNCS_FOLDERS = process.platform !== 'win32';
+
+/**
+ * Brings a database's commits to the disk. PGlite's own files have no `fsync`.
+ *
+ * PostgreSQL syncs its write-ahead log at every commit. That is put off until `sync()` is called, before the
+ * commits are acknowledged, so that one sync serves many. Nothing else may reach the disk before the log
+ * does: whatever changes another file makes up for it first.
+ */
+export class SyncedFiles {
+  /** Descriptors of the log's files whose sync was put off. */
+  private readonly putOff = new Set<number>();
+  /** Folders with new files. PostgreSQL syncs a table's file, but not its name. */
+  private readonly withNewFiles = new Set<string>();
+
+  /** @param files are watched from their `init` on */
+  constructor(files: NodeFS) {
+    const init = files.init.bind(files);
+    files.init = async (database, options) => {
+      const result = await init(database, options);
+      result.emscriptenOpts.preRun?.push(({ NODEFS }: { NODEFS: unknown }) => {
+        this.replaceOperations(NODEFS as FileOperations);
+      });
+      return result;
+    };
+  }
+
+  /** Makes all that was committed durable. */
+  readonly sync = (): void => {
+    for (const descriptor of this.putOff) fsyncSync(descriptor);
+    this.putOff.clear();
+  };
+
+  private replaceOperations(operations: FileOperations): void {
+    const { stream_ops: streamOps, node_ops: nodeOps } = operations;
+    const { write, close, setattr } = streamOps;
+    const syncFirst = (): void => {
+      if (this.putOff.size > 0) operations.tryFSOperation(this.sync);
+    };
+    streamOps.fsync = (stream) => {
+      if (isLog(stream.node)) this.putOff.add(stream.nfd);
+      else
+        operations.tryFSOperation(() => {
+          this.syncFile(stream.nfd, operations.realPath(stream.node.parent));
+        });
+      return 0;
+    };
+    streamOps.write = (stream, ...rest) => {
+      if (!isLog(stream.node)) syncFirst();
+      return write(stream, ...rest);
+    };
+    streamOps.close = (stream) => {
+      if (this.putOff.has(stream.nfd)) syncFirst();
+      return close(stream);
+    };
+    streamOps.setattr = (...parts) => {
+      syncFirst();
+      return setattr(...parts);
+    };
+    for (const name of ['mknod', 'rename', 'unlink', 'rmdir', 'symlink', 'setattr'] as const) {
+      const operation = nodeOps[name];
+      nodeOps[name] = (node, ...rest) => {
+        syncFirst();
+        if (name === 'mknod') this.withNewFiles.add(operations.realPath(node));
+        return operation(node, ...rest);
+      };
+    }
+  }
+
+  private syncFile(descriptor: number, folder: string): void {
+    this.sync();
+    fsyncSync(descriptor);
+    if (!this.withNewFiles.delete(folder) || !SYNCS_FOLDERS) return;
+    const opened = openSync(folder, 'r');
+    fsyncSync(opened);
+    closeSync(opened);
+  }
+}
+
+function isLog({ parent }: FileNode): boolean {
+  return parent.name === LOG_FOLDER;
+}

@@ -1,0 +1,129 @@
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { PgPool, PgPoolClient } from 'bullmq';
+import type pg from 'pg';
+import type { PoolClient, PoolConfig } from 'pg';
+import { MissingPackageError } from '../../errors/setup.errors.js';
+import { within } from '../../shared/within.js';
+import { SilentConnectionError } from '../queue-failure.js';
+import type { QueueHealth } from '../queue-health.js';
+import { PostgresSessions } from './session.js';
+import { SilenceWatch } from './silence-watch.js';
+
+/** How long a query may wait for a connection before the server counts as unreachable, in milliseconds. */
+const CONNECT_TIMEOUT = 10_000;
+/** How long the server has to close its connections, in milliseconds. */
+const END_TIMEOUT = 250;
+/** How long the server has to say what one of its processes is doing, in milliseconds. */
+const INQUIRY_TIMEOUT = 3_000;
+
+const AT_WORK = `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state <> 'idle'`;
+
+/** What the user configured: a URL, or a pool whose settings are copied. */
+export type PostgresSettings = string | PgPool;
+
+/** This module's own pool on a server. BullMQ needs a search path that a user's pool does not have. */
+export interface PostgresPool {
+  pool: PgPool;
+  /** Checks that each client keeps a session of its own. @throws UnsupportedQueueServerError */
+  checkSession(client: PgPoolClient): Promise<void>;
+  /** Ends it without waiting for a server that hangs. */
+  close(end: () => Promise<void>): Promise<void>;
+}
+
+/** The settings of a user's pool. Its password is not enumerable. */
+export function settingsOf(postgres: PostgresSettings): PoolConfig {
+  if (typeof postgres === 'string') return { connectionString: postgres };
+  if (!('options' in postgres) || typeof postgres.options !== 'object' || postgres.options === null)
+    return {};
+  const password = 'password' in postgres.options ? postgres.options.password : undefined;
+  return { ...postgres.options, ...(typeof password === 'string' ? { password } : {}) };
+}
+
+/** Loads `pg`, an optional peer dependency. A bundler takes an import in a `try` for an optional one. */
+export async function importPg(): Promise<typeof pg> {
+  try {
+    const module = await import('pg');
+    return module.default;
+  } catch (cause) {
+    throw MissingPackageError.explain('pg', cause);
+  }
+}
+
+export async function openPostgresPool(
+  postgres: PostgresSettings,
+  health: QueueHealth,
+): Promise<PostgresPool> {
+  const { Client, Pool } = await importPg();
+  const settings = settingsOf(postgres);
+  // A pool waits forever by default.
+  const { connectionTimeoutMillis: connectTimeout = 0 } = settings;
+  const sockets = new Set<Duplex>();
+  const sessions = new PostgresSessions();
+  const config = {
+    ...settings,
+    stream: () => {
+      const socket = settings.stream?.() ?? new Socket();
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+      return socket;
+    },
+    connectionTimeoutMillis: connectTimeout > 0 ? connectTimeout : CONNECT_TIMEOUT,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    // Runs before anybody has the client, in all versions of `pg`.
+    verify: (client: PoolClient, done: (error?: Error) => void) => {
+      sessions.open(client).then(() => {
+        done();
+      }, done);
+    },
+  } satisfies PoolConfig & { verify: unknown };
+  const pool = new Pool(config);
+  const watch = new SilenceWatch({
+    isAtWork: (client) =>
+      isAtWork(new Client({ ...config, connectionTimeoutMillis: INQUIRY_TIMEOUT }), sessions.pidOf(client)),
+    onSlow: (seconds) => {
+      health.report(
+        new Error(`a statement has run for ${seconds} s; \`pg_stat_activity\` tells what it waits for`),
+      );
+    },
+    onSilent: (seconds) => {
+      health.down(new SilentConnectionError(seconds));
+    },
+  });
+  pool.on('connect', (client) => {
+    // The pool itself only listens to idle clients. If a client in use lost its connection, the process would
+    // end; its user learns of the loss from the failing statement.
+    client.on('error', () => undefined);
+    watch.add(client);
+  });
+  pool.on('remove', (client) => {
+    watch.remove(client);
+  });
+  return {
+    pool,
+    checkSession: (client) => sessions.check(client, () => pool.connect()),
+    close: async (end) => {
+      watch.stop();
+      await within(END_TIMEOUT, end());
+      // The pool would wait forever for a server that hangs. Only the sockets can be closed without it.
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Asks on a separate connection whether the server is at work for another one. */
+async function isAtWork(client: pg.Client, pid: number | undefined): Promise<boolean> {
+  const asked = (async () => {
+    await client.connect();
+    const { rowCount } = await client.query(AT_WORK, [pid ?? 0]);
+    return rowCount === 1;
+  })();
+  client.on('error', () => undefined);
+  const answer = await within(
+    INQUIRY_TIMEOUT,
+    asked.catch(() => false),
+  );
+  void client.end().catch(() => undefined);
+  return answer ?? false;
+}

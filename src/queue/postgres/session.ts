@@ -1,0 +1,83 @@
+import { DEFAULT_SCHEMA, type PgPoolClient, quoteSchemaName } from 'bullmq';
+import type { PoolClient } from 'pg';
+import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
+
+/** BullMQ's statements name no schema. */
+const SEARCH_PATH = quoteSchemaName(DEFAULT_SCHEMA);
+
+/**
+ * Sets up a session that belongs to this client alone, and returns its process id. With a pooler in between,
+ * the client was given another id than that of the server's process. Then nothing is set before the session
+ * is known to stay with its client, since the next moment it may serve another one.
+ */
+const OPEN = `SELECT pg_backend_pid() AS pid,
+  CASE WHEN pg_backend_pid() = $1 OR $2 THEN set_config('search_path', '${SEARCH_PATH}', false) END`;
+
+/** How often two clients are compared. By chance, a pooler that shares sessions may not do so at once. */
+const ROUNDS = 3;
+
+/** Sets up the sessions of a pool, and knows whether a pooler in between keeps them apart. */
+export class PostgresSessions {
+  /** Whether sessions behind a pooler were found to stay with their client. */
+  private areKept = false;
+  private readonly pooled = new WeakSet<object>();
+  private readonly pids = new WeakMap<object, number>();
+
+  /** Prepares a new client, before anybody uses it. */
+  async open(client: PoolClient): Promise<void> {
+    const processID = 'processID' in client ? client.processID : undefined;
+    const { rows } = await client.query<{ pid: number }>(OPEN, [processID ?? 0, this.areKept]);
+    const pid = rows[0]?.pid;
+    if (pid === undefined) return;
+    this.pids.set(client, pid);
+    if (pid !== processID) this.pooled.add(client);
+  }
+
+  /** The server process that works for a client. */
+  pidOf(client: object): number | undefined {
+    return this.pids.get(client);
+  }
+
+  /**
+   * Checks that a session stays with its client, which LISTEN and the search path need.
+   *
+   * @throws UnsupportedQueueServerError when a pooler lends it to others in between.
+   */
+  async check(client: PgPoolClient, connect: () => Promise<PgPoolClient>): Promise<void> {
+    if (!this.pooled.has(client) || this.areKept) return;
+    const pids = new Set([this.pidOf(client)]);
+    for (let round = 0; round < ROUNDS; round++) {
+      pids.add(await pidOf(client));
+      const other = await connect();
+      try {
+        await other.query('BEGIN').catch((cause: unknown) => {
+          // A pooler may forbid transactions altogether.
+          throw String(cause).includes('pooling mode') ? sharedSessions(cause) : cause;
+        });
+        const isShared = pids.has(await pidOf(other));
+        pids.add(await pidOf(client));
+        await other.query('ROLLBACK');
+        if (isShared || pids.size > 1) throw sharedSessions();
+      } finally {
+        // This client was opened before its session was known to stay, so it is not set up yet.
+        other.release(true);
+      }
+    }
+    this.areKept = true;
+    await client.query(`SET search_path TO ${SEARCH_PATH}`);
+  }
+}
+
+async function pidOf(client: PgPoolClient): Promise<number | undefined> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return rows[0]?.pid;
+}
+
+function sharedSessions(cause?: unknown): UnsupportedQueueServerError {
+  return new UnsupportedQueueServerError(
+    'a pooler such as PgBouncer in transaction mode is in front of its PostgreSQL, and notifications do not ' +
+      'pass through it',
+    'Set `pool_mode = session` for this database, or connect to the server itself.',
+    { cause },
+  );
+}

@@ -1,0 +1,118 @@
+import { types } from 'node:util';
+import { ConnectionClosedError } from 'bullmq';
+
+/**
+ * Why the queue's server cannot be used: it is unreachable, its connections are silent, or it answers but
+ * stores nothing.
+ */
+export type FailureKind = 'unreachable' | 'silent' | 'refusing';
+
+export interface QueueFailure {
+  kind: FailureKind;
+  /** The reason in words with its code. Messages of drivers are left out, since they name hosts and users. */
+  reason: string;
+}
+
+/** A connection accepted what was written to it and answered nothing. */
+export class SilentConnectionError extends Error {
+  readonly code = 'QUEUE_CONNECTION_SILENT';
+
+  constructor(seconds: number) {
+    super(`no answer for ${seconds} s`);
+  }
+}
+
+/** Node's codes for a server that cannot be reached or went away. */
+const NETWORK_CODES: readonly string[] = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'ENOENT',
+];
+
+const CERTIFICATE_CODE = /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+/** Codes of PostgreSQL, longest first. Two characters stand for their whole class. */
+const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [
+  ['28P01', 'unreachable', 'the password is wrong'],
+  ['28000', 'unreachable', 'the server does not let this user in: check its `pg_hba.conf`'],
+  ['3D000', 'unreachable', 'there is no such database'],
+  ['42501', 'refusing', 'the user may not write to the schema `bullmq`, or create it'],
+  ['25006', 'refusing', 'it is read-only, as a standby is: connect to the primary'],
+  ['53100', 'refusing', 'its disk is full'],
+  ['53200', 'refusing', 'it is out of memory'],
+  ['53300', 'unreachable', 'it has too many connections: raise `max_connections`, or close some'],
+  ['57P01', 'unreachable', 'an administrator ended the connection'],
+  ['57P02', 'unreachable', 'it crashed'],
+  ['57P03', 'unreachable', 'it is starting or stopping'],
+  ['08', 'unreachable', 'the connection broke'],
+];
+
+/** How Redis errors begin that concern Redis itself, not the command. */
+const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words: string])[] = [
+  ['OOM', 'refusing', 'its memory is full: raise `maxmemory`'],
+  ['READONLY', 'refusing', 'it is a replica: connect to the master'],
+  ['UNBLOCKED', 'refusing', 'it became a replica'],
+  ['MISCONF', 'refusing', 'it cannot write to its disk'],
+  ['NOREPLICAS', 'refusing', 'too few of its replicas are there'],
+  ['MOVED', 'refusing', 'it is a node of a Redis Cluster'],
+  ['CLUSTERDOWN', 'refusing', 'its cluster is down'],
+  ['NOPERM', 'refusing', 'the user may not run the commands of the queue'],
+  ['WRONGPASS', 'unreachable', 'the user or the password is wrong'],
+  ['NOAUTH', 'unreachable', 'it asks for a password'],
+  ['LOADING', 'unreachable', 'it is loading its data'],
+  ['MASTERDOWN', 'unreachable', 'it is a replica that has lost its master'],
+  ['ERR max number of clients', 'unreachable', 'it has too many connections: raise `maxclients`'],
+  ['ERR DB index is out of range', 'unreachable', 'it has no database with this number'],
+];
+
+/** Messages of `pg` and `ioredis` for errors without a code. */
+const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string])[] = [
+  ['Connection terminated due to connection timeout', 'silent', 'it accepts no connection in time'],
+  ['timeout exceeded when trying to connect', 'silent', 'it gave no connection in time'],
+  ['timeout expired', 'silent', 'it accepts no connection in time'],
+  ['Socket timeout', 'silent', 'no answer to a command'],
+  ['Connection terminated', 'unreachable', 'the connection was closed'],
+  ['Client has encountered a connection error', 'unreachable', 'the connection broke'],
+  ['Connection is closed', 'unreachable', 'the connection was closed'],
+];
+
+/** What an error says about the queue's server; `undefined` if it is about something else. */
+export function failureOf(error: unknown): QueueFailure | undefined {
+  if (!types.isNativeError(error)) return undefined;
+  if (error instanceof SilentConnectionError) return { kind: 'silent', reason: error.message };
+  if (error instanceof ConnectionClosedError)
+    return failureOf(error.cause) ?? { kind: 'unreachable', reason: 'the connection was closed' };
+  if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code);
+  // A Redis transaction fails for the reason that one of its commands was refused.
+  if ('previousErrors' in error && Array.isArray(error.previousErrors))
+    return failureOf(error.previousErrors[0]);
+  if (error instanceof AggregateError) return error.errors.map(failureOf).find(Boolean);
+  return failureOfText(error.message);
+}
+
+/** Whether an error means that the server is unreachable, so that trying again later can help. */
+export function isConnectionFailure(error: unknown): boolean {
+  const failure = failureOf(error);
+  return failure !== undefined && failure.kind !== 'refusing';
+}
+
+function failureOfCode(code: string): QueueFailure | undefined {
+  if (NETWORK_CODES.includes(code)) return { kind: 'unreachable', reason: code };
+  if (CERTIFICATE_CODE.test(code))
+    return { kind: 'unreachable', reason: `its certificate is not accepted, ${code}` };
+  const state = SQLSTATES.find(([start]) => code.startsWith(start));
+  return state && { kind: state[1], reason: `${state[2]}, ${code}` };
+}
+
+function failureOfText(text: string): QueueFailure | undefined {
+  const reply = REDIS_REPLIES.find(([start]) => text.startsWith(start));
+  if (reply !== undefined) return { kind: reply[1], reason: `${reply[2]}, ${/^\w+/.exec(text)?.[0]}` };
+  const known = TEXTS.find(([start]) => text.startsWith(start));
+  return known && { kind: known[1], reason: known[2] };
+}

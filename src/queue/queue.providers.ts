@@ -1,0 +1,117 @@
+import { Logger, type Provider } from '@nestjs/common';
+import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
+import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import { DEFAULT_BACKLOG_LIMIT, DEFAULT_FAILED_RETENTION } from '../options/resolve-webhooks.js';
+import { hasCustomDestinations, type ResolvedOptions } from '../options/resolved-options.js';
+import { BacklogCounter } from './backlog-counter.js';
+import type { BacklogStore } from './backlog-store.js';
+import { BacklogUpkeep } from './backlog-upkeep.js';
+import { BatchQueue } from './batch-queue.js';
+import { BatchStore } from './batch-store.js';
+import { FailedRetention } from './failed-retention.js';
+import { createQueueBackend } from './create-queue-backend.js';
+import { PostgresBacklogStore } from './postgres/postgres-backlog-store.js';
+import {
+  ANALYTICS_QUEUE,
+  QUEUE_BACKEND,
+  type BatchJobQueue,
+  type QueueBackend,
+  type QueueStorage,
+} from './queue-backend.js';
+import { RedisBacklogStore } from './redis/redis-backlog-store.js';
+
+/**
+ * BullMQ's queue, under the token that `@InjectQueue(ANALYTICS_QUEUE)` of `@nestjs/bullmq` asks for. It is
+ * spelled out, since an application without queues of its own does not need that package.
+ */
+export const QUEUE = `BullQueue_${ANALYTICS_QUEUE}`;
+
+function openQueue(backend: QueueBackend): BatchJobQueue {
+  const queue = backend.createQueue(ANALYTICS_QUEUE, {});
+  // BullMQ prints errors that nobody listens to.
+  queue.on('error', (error) => {
+    backend.health.report(error);
+  });
+  return queue;
+}
+
+/** The store in the queue's own database. */
+export function createBacklogStore(storage: QueueStorage): BacklogStore {
+  return storage.kind === 'redis'
+    ? new RedisBacklogStore(storage.client)
+    : new PostgresBacklogStore(storage.pool);
+}
+
+function limitsOf(options: ResolvedOptions): (destination: string) => number {
+  const limits = new Map(options.webhooks.map(({ id, backlogLimit }) => [id, backlogLimit]));
+  const others = hasOthers(options) ? DEFAULT_BACKLOG_LIMIT : Infinity;
+  return (destination) => limits.get(destination) ?? others;
+}
+
+/** Whether there are destinations beside those that the options limit. */
+function hasOthers(options: ResolvedOptions): boolean {
+  return options.destinations !== undefined || hasCustomDestinations(options);
+}
+
+/** Only a process with a worker removes failed jobs. */
+function createFailedRetention(
+  options: ResolvedOptions,
+  queue: BatchJobQueue,
+  { health }: QueueBackend,
+): FailedRetention {
+  const { worker, webhooks, forwarding } = options;
+  const known = forwarding === undefined ? webhooks : [forwarding];
+  const ofOthers = hasOthers(options) ? DEFAULT_FAILED_RETENTION : Infinity;
+  const shortest = Math.min(ofOthers, ...known.map(({ failedRetention }) => failedRetention));
+  return new FailedRetention({ queue, health, shortest: worker ? shortest : Infinity });
+}
+
+/** The queue and the database under it. */
+export const QUEUE_PROVIDERS: Provider[] = [
+  {
+    provide: QUEUE_BACKEND,
+    inject: [RESOLVED_OPTIONS],
+    useFactory: ({ connection }: ResolvedOptions) => createQueueBackend(connection, new Logger('Analytics')),
+  },
+  { provide: QUEUE, inject: [QUEUE_BACKEND], useFactory: openQueue },
+  {
+    provide: BacklogCounter,
+    inject: [RESOLVED_OPTIONS, QUEUE_BACKEND],
+    useFactory: (options: ResolvedOptions, { storage }: QueueBackend) =>
+      new BacklogCounter(createBacklogStore(storage), limitsOf(options)),
+  },
+  {
+    provide: BacklogUpkeep,
+    inject: [RESOLVED_OPTIONS, QUEUE, QUEUE_BACKEND],
+    useFactory: (options: ResolvedOptions, queue: BatchJobQueue, { storage }: QueueBackend) =>
+      new BacklogUpkeep(queue, createBacklogStore(storage), limitsOf(options)),
+  },
+  {
+    provide: BatchQueue,
+    inject: [QUEUE, BacklogCounter, QUEUE_BACKEND, TELEMETRY],
+    useFactory: (
+      queue: BatchJobQueue,
+      counter: BacklogCounter,
+      { memory }: QueueBackend,
+      telemetry: Telemetry | undefined,
+    ) =>
+      new BatchQueue(
+        queue,
+        (destination, messages) => {
+          counter.taken(destination, messages);
+          telemetry?.queued(destination, messages);
+        },
+        memory,
+      ),
+  },
+  {
+    provide: FailedRetention,
+    inject: [RESOLVED_OPTIONS, QUEUE, QUEUE_BACKEND],
+    useFactory: createFailedRetention,
+  },
+  {
+    provide: BatchStore,
+    inject: [QUEUE, QUEUE_BACKEND],
+    useFactory: (queue: BatchJobQueue, { storage }: QueueBackend) => new BatchStore(queue, storage),
+  },
+];

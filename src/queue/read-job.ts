@@ -1,0 +1,143 @@
+import { InvalidJobError, UnknownJobFormatError } from '../errors/delivery.errors.js';
+import { BATCH_JOB_VERSION, type BatchJobData } from './batch-job.js';
+
+/** Why a job cannot be read. The failure reason stored with the job begins with the `code`. */
+export type JobProblem = InvalidJobError | UnknownJobFormatError;
+
+/** What is wrong with a part of the data. Paths are only built if something is wrong. */
+interface Fault {
+  path: string;
+  expected: string;
+}
+
+type Fields = Record<string, unknown>;
+
+/** The format in which the version before wrote jobs: no messages shared a body. */
+const PREVIOUS_VERSION = 2;
+
+/** The messageId becomes the value of a header. */
+const MESSAGE_ID = /^[\x20-\x7e]{1,100}$/;
+const OUTCOME_CLASSES = new Set<unknown>(['delivered', 'retry', 'permanent']);
+
+/**
+ * Reads the data of a job, which anyone with access to the queue may have written. All of it is checked, so
+ * that the code that handles batches can rely on their types. Returns it in the current format, with each body
+ * in its place. Unknown keys are kept.
+ */
+export function readJob(data: unknown): BatchJobData | JobProblem {
+  if (!isObject(data)) return problem({ path: '', expected: 'an object' });
+  const { v } = data;
+  if (typeof v !== 'number') return problem({ path: '.v', expected: 'a number' });
+  if (v === PREVIOUS_VERSION) return readJob(fromPreviousVersion(data));
+  if (v !== BATCH_JOB_VERSION) return new UnknownJobFormatError(v);
+  const { bodies, ...others } = data;
+  if (bodies !== undefined && !isTexts(bodies))
+    return problem({ path: '.bodies', expected: 'a list of strings' });
+  const read = bodies === undefined ? data : { ...others, batches: withBodies(data.batches, bodies) };
+  const fault = faultOfBatches(read.batches);
+  return fault === undefined ? (read as unknown as BatchJobData) : problem(fault);
+}
+
+function fromPreviousVersion(data: Fields): Fields {
+  return { ...data, v: BATCH_JOB_VERSION };
+}
+
+/** Puts bodies in the place of their indexes. What has another shape stays, and is found to be wrong. */
+function withBodies(batches: unknown, bodies: readonly string[]): unknown {
+  return mapped(batches, (batch) => ({
+    ...batch,
+    messages: mapped(batch.messages, (message) =>
+      typeof message.body === 'number' ? { ...message, body: bodies[message.body] } : message,
+    ),
+  }));
+}
+
+function mapped(items: unknown, map: (item: Fields) => Fields): unknown {
+  return Array.isArray(items) ? items.map((item: unknown) => (isObject(item) ? map(item) : item)) : items;
+}
+
+function problem({ path, expected }: Fault): InvalidJobError {
+  return new InvalidJobError(`data${path}`, expected);
+}
+
+function faultOfBatches(batches: unknown): Fault | undefined {
+  if (!Array.isArray(batches) || batches.length === 0) {
+    return { path: '.batches', expected: 'a list of at least one batch' };
+  }
+  return faultOfList('.batches', batches, faultOfBatch);
+}
+
+function faultOfBatch(batch: Fields): Fault | undefined {
+  const { destination, source, messages, firstAttemptAt, notBefore } = batch;
+  if (typeof destination !== 'string') return { path: '.destination', expected: 'a string' };
+  if (typeof source !== 'string') return { path: '.source', expected: 'a string' };
+  if (!isOptional(firstAttemptAt, isCount)) return { path: '.firstAttemptAt', expected: 'a time' };
+  if (!isOptional(notBefore, isCount)) return { path: '.notBefore', expected: 'a time' };
+  if (!Array.isArray(messages) || messages.length === 0) {
+    return { path: '.messages', expected: 'a list of at least one message' };
+  }
+  return faultOfList('.messages', messages, faultOfMessage);
+}
+
+function faultOfMessage({ id, body, outcomes, failedAt, call }: Fields): Fault | undefined {
+  if (typeof id !== 'string' || !MESSAGE_ID.test(id)) {
+    return { path: '.id', expected: '1 to 100 printable ASCII characters' };
+  }
+  if (typeof body !== 'string') return { path: '.body', expected: 'a string' };
+  if (!isOptional(failedAt, isCount)) return { path: '.failedAt', expected: 'a time' };
+  if (!isOptional(call, isCallTrace)) return { path: '.call', expected: '{ at, traceparent }' };
+  if (!Array.isArray(outcomes)) return { path: '.outcomes', expected: 'a list' };
+  return faultOfList('.outcomes', outcomes, faultOfOutcome);
+}
+
+function faultOfOutcome(outcome: Fields): Fault | undefined {
+  const { url, class: outcomeClass, status, error, excerpt, attempt, at, duration } = outcome;
+  if (typeof url !== 'string') return { path: '.url', expected: 'a string' };
+  if (!OUTCOME_CLASSES.has(outcomeClass)) {
+    return { path: '.class', expected: 'delivered, retry or permanent' };
+  }
+  if (!isOptional(status, isCount)) return { path: '.status', expected: 'a number' };
+  if (!isOptional(error, isString)) return { path: '.error', expected: 'a string' };
+  if (!isOptional(excerpt, isString)) return { path: '.excerpt', expected: 'a string' };
+  if (!isCount(attempt)) return { path: '.attempt', expected: 'a number' };
+  if (!isCount(at)) return { path: '.at', expected: 'a time' };
+  return isCount(duration) ? undefined : { path: '.duration', expected: 'a number' };
+}
+
+function faultOfList(
+  path: string,
+  items: readonly unknown[],
+  faultOfItem: (item: Fields) => Fault | undefined,
+): Fault | undefined {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index];
+    const fault = isObject(item) ? faultOfItem(item) : { path: '', expected: 'an object' };
+    if (fault !== undefined) return { ...fault, path: `${path}[${index}]${fault.path}` };
+  }
+  return undefined;
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isOptional(value: unknown, is: (value: unknown) => boolean): boolean {
+  return value === undefined || is(value);
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(isString);
+}
+
+function isCallTrace(value: unknown): boolean {
+  return isObject(value) && isCount(value.at) && isOptional(value.traceparent, isString);
+}
+
+function isString(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+/** A finite, non-negative number. A time is one, in milliseconds since the epoch. */
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}

@@ -1,0 +1,29 @@
+import { type BatchJobData, type QueuedBatch, UNSHARED_BODIES_VERSION } from './batch-job.js';
+
+/**
+ * The data of a job as they are stored. If messages share bodies, each body is stored once, in a list, and the
+ * messages name it by its index: a message to a hundred destinations would otherwise be stored a hundred times.
+ * `readJob` puts the bodies in their places again. Other jobs keep the format that the version before reads too.
+ */
+export function storedData(data: BatchJobData): BatchJobData {
+  const bodies = sharedBodies(data.batches);
+  if (bodies === undefined) return { ...data, v: UNSHARED_BODIES_VERSION };
+  const batches = data.batches.map((batch) => ({
+    ...batch,
+    messages: batch.messages.map((message) => ({ ...message, body: bodies.get(message.body) })),
+  }));
+  // BullMQ gives its jobs one type. Whoever reads one has to use `readJob`.
+  return { ...data, bodies: [...bodies.keys()], batches } as unknown as BatchJobData;
+}
+
+/** The index of each body; `undefined` if no two messages share one. */
+function sharedBodies(batches: readonly QueuedBatch[]): Map<string, number> | undefined {
+  if (batches.length < 2) return undefined;
+  const bodies = new Map<string, number>();
+  let messages = 0;
+  for (const batch of batches) {
+    messages += batch.messages.length;
+    for (const { body } of batch.messages) if (!bodies.has(body)) bodies.set(body, bodies.size);
+  }
+  return bodies.size < messages ? bodies : undefined;
+}

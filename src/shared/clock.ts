@@ -1,0 +1,33 @@
+/** A callback that is due later. */
+export interface Timer {
+  cancel(): void;
+}
+
+/** The passing of time. A test can provide its own clock. */
+export interface Clock {
+  /** Milliseconds since an arbitrary moment. They never go back. */
+  now(): number;
+  /** Calls back once after this many milliseconds. The process stays alive until then. */
+  after(milliseconds: number, callback: () => void): Timer;
+  /** The same, but does not keep the process alive. */
+  afterUnlessIdle(milliseconds: number, callback: () => void): Timer;
+  /** Calls back when the current task has ended. */
+  soon(callback: () => void): void;
+}
+
+export const SYSTEM_CLOCK: Clock = {
+  now: () => performance.now(),
+  after: (milliseconds, callback) => new SystemTimer(setTimeout(callback, milliseconds)),
+  afterUnlessIdle: (milliseconds, callback) => new SystemTimer(setTimeout(callback, milliseconds).unref()),
+  soon: (callback) => {
+    setImmediate(callback);
+  },
+};
+
+class SystemTimer implements Timer {
+  constructor(private readonly timeout: NodeJS.Timeout) {}
+
+  cancel(): void {
+    clearTimeout(this.timeout);
+  }
+}

@@ -1,0 +1,93 @@
+import { describeKind } from '../messages/value-kind.js';
+import type { RecordedAnalytics } from './recorded-analytics.js';
+
+/** What Jest and vitest both give a matcher as its `this`. */
+interface MatcherContext {
+  isNot?: boolean | undefined;
+  customTesters?: readonly unknown[];
+  equals(a: unknown, b: unknown, customTesters?: readonly unknown[]): boolean;
+  utils: {
+    iterableEquality: unknown;
+    subsetEquality: unknown;
+    matcherHint: (name: string, received?: string, expected?: string, options?: object) => string;
+    printExpected: (value: unknown) => string;
+    printReceived: (value: unknown) => string;
+  };
+}
+
+interface MatcherResult {
+  pass: boolean;
+  message: () => string;
+}
+
+/** Something that was recorded, as a matcher compares and prints it. */
+type Recorded = [name: string | undefined, fields: object];
+
+/** For `expect.extend`, where `expect` is not global and so was not found. */
+export const analyticsMatchers = {
+  toHaveTracked(this: MatcherContext, received: unknown, event: string, properties?: object): MatcherResult {
+    const tracked = recordedIn(received, 'toHaveTracked')
+      .messages.filter((message) => message.type === 'track')
+      .map(({ event: name, properties: fields }): Recorded => [name, fields]);
+    return compare(this, { matcher: 'toHaveTracked', recorded: tracked, name: event, fields: properties });
+  },
+
+  toHaveIdentified(this: MatcherContext, received: unknown, userId: string, traits?: object): MatcherResult {
+    const identified = recordedIn(received, 'toHaveIdentified')
+      .messages.filter((message) => message.type === 'identify')
+      .map((message): Recorded => [message.userId, message.traits]);
+    return compare(this, { matcher: 'toHaveIdentified', recorded: identified, name: userId, fields: traits });
+  },
+};
+
+function recordedIn(received: unknown, matcher: string): Pick<RecordedAnalytics, 'messages'> {
+  if (isRecorded(received)) return received;
+  throw new TypeError(`${matcher}: expected a \`RecordedAnalytics\`, got ${describeKind(received)}`);
+}
+
+/** By its shape: a test may load another copy of this package than the application does. */
+function isRecorded(value: unknown): value is Pick<RecordedAnalytics, 'messages'> {
+  return typeof value === 'object' && value !== null && 'messages' in value && Array.isArray(value.messages);
+}
+
+interface Comparison {
+  matcher: string;
+  recorded: readonly Recorded[];
+  name: string;
+  fields: object | undefined;
+}
+
+function compare(context: MatcherContext, { matcher, recorded, name, fields }: Comparison): MatcherResult {
+  const { utils, customTesters = [], isNot = false } = context;
+  const testers = [...customTesters, utils.iterableEquality, utils.subsetEquality];
+  const expected = asSent(fields);
+  const pass = recorded.some(
+    ([otherName, others]) =>
+      otherName === name && (expected === undefined || context.equals(others, expected, testers)),
+  );
+  const message = (): string => {
+    const lines = recorded.map(
+      ([otherName, others]) => `  ${printed(utils.printReceived, otherName, others)}`,
+    );
+    return [
+      utils.matcherHint(matcher, 'recorded', fields === undefined ? 'name' : 'name, fields', { isNot }),
+      '',
+      `Expected: ${isNot ? 'not ' : ''}${printed(utils.printExpected, name, fields)}`,
+      ...(lines.length === 0 ? ['Recorded: none'] : ['Recorded:', ...lines]),
+    ].join('\n');
+  };
+  return { pass, message };
+}
+
+function printed(print: (value: unknown) => string, name: unknown, fields: object | undefined): string {
+  return fields === undefined ? print(name) : `${print(name)} ${print(fields)}`;
+}
+
+/** An expectation in the form in which it is recorded: `Date` and the like as text. Matchers stay as they are. */
+function asSent(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || 'asymmetricMatch' in value) return value;
+  if ('toJSON' in value && typeof value.toJSON === 'function') return (value.toJSON as () => unknown)();
+  if (value instanceof Set || Array.isArray(value)) return Array.from(value, asSent);
+  const entries: Iterable<[unknown, unknown]> = value instanceof Map ? value : Object.entries(value);
+  return Object.fromEntries(Array.from(entries, ([key, one]) => [String(key), asSent(one)]));
+}

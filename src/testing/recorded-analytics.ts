@@ -1,0 +1,80 @@
+import type { EventName } from '../messages/analytics-events.types.js';
+import { Arrivals, type WaitOptions } from './arrivals.js';
+import type { RecordedEvent, RecordedIdentify, RecordedMessage } from './recorded-message.types.js';
+
+/** Names what was recorded, for errors. */
+export function describeMessage(message: RecordedMessage): string {
+  return message.type === 'track' ? JSON.stringify(message.event) : `\`${message.type}\``;
+}
+
+/** The messages of an application under test, while it has them. */
+export class RecordedMessages extends Arrivals<RecordedMessage> {
+  constructor() {
+    super(describeMessage);
+  }
+}
+
+/**
+ * What an application under test has recorded: each message that a real one would bring into its queue, as
+ * soon as the call returns. Inject it, or get it from the testing module.
+ *
+ * @example
+ * const recorded = moduleRef.get(RecordedAnalytics);
+ * expect(recorded.tracked('Order Completed')).toHaveLength(1);
+ */
+export class RecordedAnalytics {
+  constructor(private readonly recorded: RecordedMessages) {}
+
+  /** All messages, in the order of the calls. */
+  get messages(): RecordedMessage[] {
+    return this.recorded.all;
+  }
+
+  /** The `track` calls of an event. */
+  tracked<E extends EventName>(event: E): RecordedEvent<E>[] {
+    return this.messages.filter((message) => isEvent(message, event));
+  }
+
+  /** The `identify` calls about a user. */
+  identified(userId: string): RecordedIdentify[] {
+    return this.messages
+      .filter((message) => message.type === 'identify')
+      .filter((one) => one.userId === userId);
+  }
+
+  /** Forgets all messages. */
+  clear(): void {
+    this.recorded.clear();
+  }
+
+  /**
+   * Waits until an event was tracked, before this call or after it, and resolves to the first.
+   *
+   * @throws WaitTimeoutError
+   */
+  waitFor<E extends EventName>(event: E, options?: WaitOptions): Promise<RecordedEvent<E>>;
+  /** Waits until there are this many messages, and resolves to all. @throws WaitTimeoutError */
+  waitFor(count: number, options?: WaitOptions): Promise<RecordedMessage[]>;
+  /** Waits for a message that matches, and resolves to the first. @throws WaitTimeoutError */
+  waitFor(matches: (message: RecordedMessage) => boolean, options?: WaitOptions): Promise<RecordedMessage>;
+  waitFor(
+    what: EventName | number | ((message: RecordedMessage) => boolean),
+    options?: WaitOptions,
+  ): Promise<RecordedMessage | RecordedMessage[]> {
+    if (typeof what === 'number') {
+      return this.recorded.wait({
+        ...options,
+        find: (messages) => (messages.length < what ? undefined : [...messages]),
+        awaited: `${what} messages`,
+      });
+    }
+    const matches =
+      typeof what === 'function' ? what : (message: RecordedMessage): boolean => isEvent(message, what);
+    const awaited = typeof what === 'function' ? 'a message that matches' : JSON.stringify(what);
+    return this.recorded.wait({ ...options, find: (messages) => messages.find(matches), awaited });
+  }
+}
+
+function isEvent<E extends EventName>(message: RecordedMessage, event: E): message is RecordedEvent<E> {
+  return message.type === 'track' && message.event === event;
+}

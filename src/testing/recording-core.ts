@@ -1,0 +1,82 @@
+import type { MessageCore } from '../client/client-core.js';
+import type { ClientCoreOptions, ClientCoreParts, Losses } from '../client/client-core.types.js';
+import { OutgoingMessages } from '../client/outgoing-messages.js';
+import { AnalyticsClosedError } from '../errors/message.errors.js';
+import type { AnalyticsMessage } from '../messages/message.types.js';
+
+/** Called with each message that a destination takes. */
+export type RecordMessage = (message: AnalyticsMessage, source: string) => void;
+
+type CoreParts = Pick<ClientCoreParts, 'router'>;
+type CoreOptions = Pick<ClientCoreOptions, 'schemas' | 'body'>;
+
+/**
+ * Checks and routes messages as the core of the client does, and records them at once: without batches, a
+ * buffer, a queue or a timer.
+ */
+export class RecordingCore implements MessageCore {
+  readonly outgoing: OutgoingMessages;
+  readonly size = 0;
+  readonly bufferedBytes = 0;
+  readonly isHalfFull = false;
+  readonly losses: Losses = { messages: 0, unrouted: 0, byDestination: new Map(), unconfirmed: 0 };
+  private taken = 0;
+  private flushed = 0;
+  private isClosed = false;
+
+  constructor(
+    { router }: CoreParts,
+    options: CoreOptions,
+    private readonly record: RecordMessage,
+  ) {
+    this.outgoing = new OutgoingMessages(router, options);
+  }
+
+  assertOpen(): void {
+    if (this.isClosed) throw new AnalyticsClosedError();
+  }
+
+  get last(): number {
+    return this.taken;
+  }
+
+  isQueuedUpTo(): boolean {
+    return true;
+  }
+
+  take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): undefined {
+    this.assertOpen();
+    const { route } = this.outgoing.of(source, message, { tenant, maxBytes });
+    // A destination that has to be looked up first counts as one that takes it.
+    const known = 'connections' in route ? route : undefined;
+    this.outgoing.count(source, known);
+    if (known?.connections.length === 0) return;
+    this.taken++;
+    this.record(message, source);
+  }
+
+  takeWhenRoom(source: string, message: AnalyticsMessage, tenant?: string): Promise<void> {
+    this.take(source, message, tenant);
+    return Promise.resolve();
+  }
+
+  queued(): Promise<void> {
+    this.assertOpen();
+    return Promise.resolve();
+  }
+
+  flush(): Promise<{ queued: number; pending: number }> {
+    const queued = this.taken - this.flushed;
+    this.flushed = this.taken;
+    return Promise.resolve({ queued, pending: 0 });
+  }
+
+  drain(): void {
+    // Nothing waits.
+  }
+
+  close(): Promise<void> {
+    this.isClosed = true;
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,94 @@
+import type { UrlOutcome } from '../queue/batch-job.js';
+import type { RequestTracing } from '../shared/telemetry.js';
+import { EndpointBreaker } from './endpoint-breaker.js';
+import { isLocalError } from './outcome-class.js';
+
+/** How long a failed request proves that its URL is down, in milliseconds. */
+const NEWS_LASTS = 60_000;
+
+/** A URL of a destination, as the log and `endpoints$` name it. */
+export interface EndpointName {
+  /** The destination's id. */
+  destination: string;
+  /** A hash of the URL: URLs may carry secrets. The id of a destination that has no URL. */
+  url: string;
+  /** The name of a destination that has no URL. */
+  origin: string;
+}
+
+/** Learns what the URLs answer, and which of them go down and come up, in the order of the answers. */
+export interface EndpointObserver {
+  /** Traces requests. */
+  readonly tracing?: RequestTracing | undefined;
+  onOutcome(endpoint: EndpointName, outcome: UrlOutcome): void;
+  /** Called once for each request, with its outcome. */
+  onRequest?(endpoint: EndpointName, outcome: UrlOutcome): void;
+  /** @param failures how many requests have failed in a row */
+  onDown(endpoint: EndpointName, failures: number, latest: UrlOutcome): void;
+  onUp(endpoint: EndpointName, latest: UrlOutcome): void;
+}
+
+/** What its answers have shown of a URL, or of whatever else takes messages: whether it is down. */
+export class EndpointState {
+  readonly breaker: EndpointBreaker;
+  /** The latest request that failed since the URL last answered. */
+  private latestFailure: UrlOutcome | undefined;
+  private latest: UrlOutcome | undefined;
+
+  /** @param retryWindow milliseconds during which a message is retried */
+  constructor(
+    private readonly name: EndpointName,
+    retryWindow: number,
+    private readonly observer?: EndpointObserver,
+  ) {
+    this.breaker = new EndpointBreaker(retryWindow, {
+      onDown: (failures) => {
+        if (this.latest !== undefined) observer?.onDown(this.name, failures, this.latest);
+      },
+      onUp: () => {
+        if (this.latest !== undefined) observer?.onUp(this.name, this.latest);
+      },
+    });
+  }
+
+  /**
+   * Returns the request of another message that counts as the last attempt of a message whose window is over:
+   * it showed within the last minute, and after the message's own attempt, that the URL is down.
+   *
+   * @param own the message's latest outcome here
+   * @param firstAttemptAt when it was first tried or put off, in milliseconds since the epoch
+   */
+  lastOutcome(own: UrlOutcome | undefined, firstAttemptAt: number, now: number): UrlOutcome | undefined {
+    const failure = this.latestFailure;
+    if (!this.breaker.isOpen || failure === undefined) return undefined;
+    if (own?.class === 'delivered' || failure.at <= (own?.at ?? firstAttemptAt)) return undefined;
+    if (now - (failure.at + failure.duration) > NEWS_LASTS) return undefined;
+    return { ...failure, attempt: (own?.attempt ?? 0) + 1 };
+  }
+
+  /**
+   * Records the answer to a request that the breaker has admitted.
+   *
+   * @param startedAt when that was, in milliseconds since the epoch
+   * @param retryAfter the pause that the receiver asked for, in milliseconds
+   */
+  record(outcome: UrlOutcome, startedAt: number, retryAfter?: number): void {
+    this.latest = outcome;
+    this.observer?.onRequest?.(this.name, outcome);
+    this.observer?.onOutcome(this.name, outcome);
+    if (outcome.class !== 'retry') {
+      this.latestFailure = undefined;
+      this.breaker.recordAnswer(Date.now());
+    } else if (isLocalError(outcome.error)) {
+      this.breaker.recordNothing(startedAt);
+    } else {
+      this.latestFailure = outcome;
+      this.breaker.recordFailure(startedAt, Date.now(), retryAfter);
+    }
+  }
+
+  /** Reports the answer for one message of a request whose own answer was another. */
+  report(outcome: UrlOutcome): void {
+    this.observer?.onOutcome(this.name, outcome);
+  }
+}

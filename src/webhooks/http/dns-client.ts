@@ -1,0 +1,84 @@
+import type { LookupAddress } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { NameLookupError, type NameLookupReason } from '../../errors/delivery.errors.js';
+
+/**
+ * How long a server has for its first answer, in milliseconds. It is asked twice more, with twice the time
+ * each.
+ */
+const FIRST_WAIT = 1_000;
+const TRIES = 3;
+
+/** Longest look-up of a name, in milliseconds: a little less than the default timeout of a request. */
+export const LOOKUP_TIME = 4_500;
+
+/** How long to wait for IPv6 addresses once the IPv4 ones are there: some servers never answer for IPv6. */
+const IPV6_GRACE = 250;
+
+/** DNS records of a name. */
+export interface NameAnswer {
+  addresses: LookupAddress[];
+  /** Milliseconds for which the records are valid. */
+  ttl: number;
+}
+
+/**
+ * Asks the DNS servers with c-ares, on sockets. `dns.lookup` would block one of the process's few threads for
+ * as long as a server does not answer, and two such names would stop every look-up of the application.
+ *
+ * Each name gets a resolver of its own. A shared one learns how fast its servers usually answer, and soon
+ * gives up on every name that takes longer. A new one also reads which servers the system has now.
+ */
+export class DnsClient {
+  private readonly active = new Set<Resolver>();
+
+  /** @param servers addresses, with a port if it is not 53; by default those of the system */
+  constructor(private readonly servers: readonly string[] | undefined) {}
+
+  /** @throws {NameLookupError} if there is no address */
+  async resolve(name: string): Promise<NameAnswer> {
+    const resolver = new Resolver({ timeout: FIRST_WAIT, tries: TRIES });
+    if (this.servers !== undefined) resolver.setServers(this.servers);
+    const cancel = (): void => {
+      resolver.cancel();
+    };
+    let timer = setTimeout(cancel, LOOKUP_TIME);
+    this.active.add(resolver);
+    try {
+      const ipv4 = resolver.resolve4(name, { ttl: true }).then((records) => {
+        clearTimeout(timer);
+        timer = setTimeout(cancel, IPV6_GRACE);
+        return records;
+      });
+      const answers = await Promise.allSettled([ipv4, resolver.resolve6(name, { ttl: true })]);
+      const records = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+      if (records.length === 0) throw new NameLookupError(reasonOf(name, answers));
+      return {
+        addresses: records.map(({ address }) => ({ address, family: isIP(address) })),
+        ttl: Math.min(...records.map(({ ttl }) => ttl)) * 1_000,
+      };
+    } finally {
+      clearTimeout(timer);
+      this.active.delete(resolver);
+    }
+  }
+
+  /** Ends all running look-ups. */
+  close(): void {
+    for (const resolver of this.active) resolver.cancel();
+  }
+}
+
+function reasonOf(name: string, answers: readonly PromiseSettledResult<unknown>[]): NameLookupReason {
+  const codes = answers.map((answer) => (answer.status === 'rejected' ? codeOf(answer.reason) : ''));
+  if (codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA')) return 'unknown';
+  if (codes.includes('ECONNREFUSED')) return 'unreachable';
+  if (codes.includes('ETIMEOUT') || codes.includes('ECANCELLED')) return 'timeout';
+  // Public DNS servers refuse a name without a dot, which a private network may know.
+  return name.includes('.') ? 'failed' : 'unknown';
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+}

@@ -1,0 +1,120 @@
+import type { LookupAddress } from 'node:dns';
+import { lookup as systemLookup } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
+import { NameLookupError } from '../../errors/delivery.errors.js';
+import { within } from '../../shared/within.js';
+import { DnsClient, LOOKUP_TIME, type NameAnswer } from './dns-client.js';
+import { HostsFile, systemHostsFile } from './hosts-file.js';
+import { LookupSlots } from './lookup-slots.js';
+import { NameCache } from './name-cache.js';
+
+/**
+ * How many names are looked up in DNS at once. Each is a socket for as long as its server does not answer.
+ */
+const MAX_QUERIES = 256;
+
+/**
+ * How many names the system looks up for this module at once. By default it has two threads for that, and one
+ * of them belongs to the application.
+ */
+const MAX_SYSTEM_LOOKUPS = 1;
+
+/** How long a name waits for its turn, in milliseconds. */
+const PATIENCE = 2_000;
+
+/** How long an answer of the system is cached, in milliseconds. It comes without a TTL. */
+const SYSTEM_TTL = 10_000;
+
+export interface HostResolverOptions {
+  /** DNS servers, with a port if it is not 53. @default those of the system */
+  servers?: readonly string[];
+  /** @default the system's */
+  hostsFile?: string;
+  /** How the system itself resolves a name. @default `dns.lookup` */
+  systemLookup?: (name: string) => Promise<LookupAddress[]>;
+}
+
+/**
+ * Resolves the names of receivers: by the hosts file, then by DNS. For receivers in private networks, names
+ * that DNS does not know are resolved as the system does (search domains, names of containers, mDNS).
+ * Whatever the servers do, the application's own look-ups go on: see `DnsClient`.
+ */
+export class HostResolver {
+  private readonly hosts: HostsFile;
+  private readonly client: DnsClient;
+  private readonly systemLookup: (name: string) => Promise<LookupAddress[]>;
+  private readonly querySlots = new LookupSlots(MAX_QUERIES, PATIENCE);
+  private readonly systemSlots = new LookupSlots(MAX_SYSTEM_LOOKUPS, PATIENCE);
+  private readonly dnsNames: NameCache;
+  private readonly systemNames: NameCache;
+
+  constructor(options: HostResolverOptions = {}) {
+    this.hosts = new HostsFile(options.hostsFile ?? systemHostsFile());
+    this.client = new DnsClient(options.servers);
+    this.systemLookup =
+      options.systemLookup ?? ((name) => systemLookup(name, { all: true, order: 'ipv4first' }));
+    this.dnsNames = new NameCache((name) => this.querySlots.run(() => this.client.resolve(name)));
+    this.systemNames = new NameCache((name) => this.askSystem(name));
+  }
+
+  /**
+   * Looks names up for sockets. Names of public receivers are in DNS, so the system is not asked for them.
+   */
+  lookupFor({ allowPrivateNetwork }: { allowPrivateNetwork: boolean }): LookupFunction {
+    return (name, { family, all }, callback) => {
+      const isWanted = wantedFamily(family);
+      this.resolve(name, allowPrivateNetwork).then(
+        (found) => {
+          const addresses = found.filter(isWanted);
+          const [first] = addresses;
+          if (first === undefined) callback(new NameLookupError('unknown'), []);
+          else if (all === true) callback(null, addresses);
+          else callback(null, first.address, first.family);
+        },
+        (error: unknown) => {
+          callback(error instanceof Error ? error : new NameLookupError('failed'), []);
+        },
+      );
+    };
+  }
+
+  /** Ends all running look-ups. */
+  close(): void {
+    this.client.close();
+  }
+
+  private async resolve(name: string, usesSystem: boolean): Promise<readonly LookupAddress[]> {
+    const family = isIP(name);
+    if (family !== 0) return [{ address: name, family }];
+    const listed = this.hosts.find(name);
+    if (listed !== undefined) return listed;
+    try {
+      return await this.dnsNames.find(name);
+    } catch (error) {
+      const reason = error instanceof NameLookupError ? error.reason : undefined;
+      // If no DNS server can be reached, the system may have other ways.
+      if (reason === 'unreachable' || (reason === 'unknown' && usesSystem))
+        return this.systemNames.find(name);
+      throw error;
+    }
+  }
+
+  /**
+   * A look-up by the system cannot be cancelled. It keeps its slot to its end, even if nobody waits any more.
+   */
+  private async askSystem(name: string): Promise<NameAnswer> {
+    const found = this.systemSlots.run(() =>
+      this.systemLookup(name).catch(() => {
+        throw new NameLookupError('unknown');
+      }),
+    );
+    const addresses = await within(LOOKUP_TIME, found);
+    if (addresses === undefined) throw new NameLookupError('timeout');
+    return { addresses, ttl: SYSTEM_TTL };
+  }
+}
+
+function wantedFamily(family: number | 'IPv4' | 'IPv6' | undefined): (address: LookupAddress) => boolean {
+  const only = family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : (family ?? 0);
+  return (address) => only === 0 || address.family === only;
+}

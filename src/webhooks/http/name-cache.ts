@@ -1,0 +1,51 @@
+import type { LookupAddress } from 'node:dns';
+import { NameLookupBusyError } from '../../errors/delivery.errors.js';
+import type { NameAnswer } from './dns-client.js';
+
+/** Limits of how long an answer is cached, in milliseconds, whatever its server says. */
+const MIN_AGE = 1_000;
+const MAX_AGE = 60_000;
+
+/** How long a failure to resolve a name is cached, in milliseconds. */
+const FAILURE_AGE = 2_000;
+
+const MAX_NAMES = 10_000;
+
+interface KnownName {
+  addresses: Promise<LookupAddress[]>;
+  /** When to look it up again; never during a look-up. */
+  until: number;
+}
+
+/** Caches for a short while what a name resolves to. Concurrent requests for a name share one look-up. */
+export class NameCache {
+  private readonly names = new Map<string, KnownName>();
+
+  constructor(private readonly resolve: (name: string) => Promise<NameAnswer>) {}
+
+  find(name: string): Promise<LookupAddress[]> {
+    const known = this.names.get(name);
+    if (known !== undefined && known.until > performance.now()) return known.addresses;
+    return this.lookUp(name);
+  }
+
+  private lookUp(name: string): Promise<LookupAddress[]> {
+    const answer = this.resolve(name);
+    const known: KnownName = { addresses: answer.then(({ addresses }) => addresses), until: Infinity };
+    this.names.delete(name);
+    this.names.set(name, known);
+    const [oldest] = this.names.keys();
+    if (this.names.size > MAX_NAMES && oldest !== undefined) this.names.delete(oldest);
+    answer.then(
+      ({ ttl }) => {
+        known.until = performance.now() + Math.min(Math.max(ttl, MIN_AGE), MAX_AGE);
+      },
+      (error: unknown) => {
+        // A name that was not even looked up may be tried again at once.
+        const age = error instanceof NameLookupBusyError ? 0 : FAILURE_AGE;
+        known.until = performance.now() + age;
+      },
+    );
+    return known.addresses;
+  }
+}

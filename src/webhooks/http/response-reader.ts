@@ -1,0 +1,158 @@
+import type { Socket } from 'node:net';
+import { errors } from './undici.js';
+
+/** The largest response head that is accepted, in bytes. */
+export const MAX_HEAD_BYTES = 16 * 1024;
+
+/**
+ * What follows the head (body, chunk sizes, trailers) is read up to this many bytes, so that the socket can
+ * be reused.
+ */
+export const MAX_REST_BYTES = 16 * 1024;
+
+/** How many 1xx responses may come before the answer. */
+const MAX_ANNOUNCEMENTS = 20;
+
+const VERSION = Buffer.from('HTTP/1.');
+const ANNOUNCEMENT = /^HTTP\/1\.\d 1(?!01)\d\d$/;
+const HEAD_END = '\r\n\r\n';
+const NOTHING = Buffer.alloc(0);
+const [CR, LF, ONE] = Buffer.from('\r\n1');
+
+/** Where the first digit of the status is, and where the status ends. */
+const STATUS = 9;
+const STATUS_END = 12;
+
+/**
+ * Stands between a socket and the HTTP client: replaces the socket's `read()`, and so decides which of the
+ * received bytes the client gets to see. Three cases that the client (undici 7) handles badly are
+ * handled here instead:
+ *
+ * - It creates an error for every header past its limit, which takes 150 ms and more for a head of 64 KB.
+ *   Here a head is cut off at the limit. So is what follows it, since trailers are headers too.
+ * - It treats an unsolicited `100 Continue` as a failure, although the receiver has the message, and passes
+ *   any number of other 1xx responses. Here they are counted and removed, except `101`: no request asks to
+ *   switch protocols.
+ * - It accepts `HTTP/2.0 200` and `HTTP/0.9 200` as answers. Here they are refused.
+ *
+ * An ordinary response is passed on unchanged in one piece.
+ */
+export class ResponseReader {
+  private readonly readSocket: () => unknown;
+  /** Bytes that were received and not yet passed on. */
+  private received: Buffer = NOTHING;
+  private position: 'start' | 'head' | 'rest' = 'start';
+  /** How many bytes were passed on at this position. */
+  private passed = 0;
+  private announcements = 0;
+
+  /** @param onFirstByte called when the first bytes of a response have arrived */
+  constructor(
+    private readonly socket: Socket,
+    private readonly onFirstByte: () => void,
+  ) {
+    this.readSocket = socket.read.bind(socket);
+    socket.read = () => this.read();
+  }
+
+  /** A request is on its way. The next bytes are the head of its response. */
+  expectHead(): void {
+    this.enter('start');
+    this.announcements = 0;
+  }
+
+  /** The head of the response has ended. */
+  endHead(): void {
+    this.enter('rest');
+  }
+
+  /** The next bytes for the HTTP client; `null` if there are none for now. */
+  private read(): Buffer | null {
+    for (;;) {
+      if (this.socket.destroyed) return null;
+      const piece = this.isPassable() ? this.piece() : undefined;
+      if (piece !== undefined) return piece;
+      // The socket is read until it is empty. Only then does it announce the next bytes.
+      const chunk = this.readSocket();
+      if (!Buffer.isBuffer(chunk)) return null;
+      if (this.position === 'start') this.onFirstByte();
+      this.received = this.received.length === 0 ? chunk : Buffer.concat([this.received, chunk]);
+    }
+  }
+
+  private piece(): Buffer | undefined {
+    const { received } = this;
+    const room = (this.position === 'head' ? MAX_HEAD_BYTES : MAX_REST_BYTES) - this.passed;
+    if (room === 0) {
+      this.refuse(
+        this.position === 'head'
+          ? new errors.HeadersOverflowError()
+          : new errors.ResponseExceededMaxSizeError(),
+      );
+      return undefined;
+    }
+    const piece = received.length > room ? received.subarray(0, room) : received;
+    this.received = received.length > room ? received.subarray(room) : NOTHING;
+    this.passed += piece.length;
+    return piece;
+  }
+
+  /** Whether there are bytes for the HTTP client. 1xx responses before them are removed. */
+  private isPassable(): boolean {
+    while (this.position === 'start') {
+      this.skipBlankLines();
+      if (!this.isHttp1()) {
+        this.refuse(new errors.HTTPParserError('The response is not HTTP/1.x.'));
+        return false;
+      }
+      if (this.received.length <= STATUS) return false;
+      if (this.received[STATUS] !== ONE) {
+        this.enter('head');
+      } else if (this.received.length < STATUS_END) {
+        return false;
+      } else if (!ANNOUNCEMENT.test(this.received.toString('latin1', 0, STATUS_END))) {
+        this.enter('head');
+      } else if (!this.skipAnnouncement()) {
+        return false;
+      }
+    }
+    return this.received.length > 0;
+  }
+
+  /** Some receivers end a body with an extra line break. */
+  private skipBlankLines(): void {
+    let start = 0;
+    while (this.received[start] === CR || this.received[start] === LF) start++;
+    if (start > 0) this.received = this.received.subarray(start);
+  }
+
+  private isHttp1(): boolean {
+    const length = Math.min(this.received.length, VERSION.length);
+    return VERSION.compare(this.received, 0, length, 0, length) === 0;
+  }
+
+  /** Removes a 1xx response, if all of it has arrived. */
+  private skipAnnouncement(): boolean {
+    const end = this.received.indexOf(HEAD_END);
+    if (end === -1) {
+      if (this.received.length > MAX_HEAD_BYTES) this.refuse(new errors.HeadersOverflowError());
+      return false;
+    }
+    if (++this.announcements > MAX_ANNOUNCEMENTS) {
+      this.refuse(new errors.HTTPParserError('More than 20 1xx responses came before the answer.'));
+      return false;
+    }
+    this.received = this.received.subarray(end + HEAD_END.length);
+    return true;
+  }
+
+  private enter(position: 'start' | 'head' | 'rest'): void {
+    this.position = position;
+    this.passed = 0;
+  }
+
+  private refuse(error: Error): void {
+    this.received = NOTHING;
+    this.socket.destroy(error);
+  }
+}

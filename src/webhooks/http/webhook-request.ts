@@ -1,0 +1,47 @@
+/** The target of a request, in the parts that the HTTP client needs. Parsed once per URL, not per request. */
+export interface RequestTarget {
+  origin: string;
+  /** Path and query. */
+  path: string;
+}
+
+export function requestTarget({ origin, pathname, search }: URL): RequestTarget {
+  return { origin, path: pathname + search };
+}
+
+/**
+ * The headers of a request, as alternating names and values. A function if they contain the time of the
+ * request. It is called with the start of the request in milliseconds since the epoch: under load that is
+ * long after the request was handed over.
+ */
+export type RequestHeaders = string[] | ((at: number) => string[]);
+
+/** The headers of a request that begins at this moment. */
+export function headersAt(headers: RequestHeaders, at: number): string[] {
+  return typeof headers === 'function' ? headers(at) : headers;
+}
+
+/** The headers with a `traceparent` in place of one that the customer may have configured. */
+export function withTraceparent(headers: RequestHeaders, traceparent: string): RequestHeaders {
+  if (typeof headers === 'function') return (at) => traced(headers(at), traceparent);
+  return traced(headers, traceparent);
+}
+
+function traced(headers: readonly string[], traceparent: string): string[] {
+  const others = headers.filter((_, index) => headers[index - (index % 2)]?.toLowerCase() !== 'traceparent');
+  return [...others, 'traceparent', traceparent];
+}
+
+export interface WebhookRequest {
+  target: RequestTarget;
+  headers: RequestHeaders;
+  body: Buffer;
+  /**
+   * Milliseconds for DNS, connect, TLS, request and response together, from when a connection slot is free.
+   */
+  timeout: number;
+  /** Ends the request without a response. */
+  signal: AbortSignal;
+  /** Called at the first byte of a response. */
+  onFirstByte?: () => void;
+}

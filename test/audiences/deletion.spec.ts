@@ -1,0 +1,102 @@
+import { describe, expect, it } from '@jest/globals';
+import { AudiencesService } from '../../src/index.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { messageIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { membersOf } from './audiences-on.js';
+
+describeBackend('a deleted user', (backend) => {
+  const stage = new Stage();
+
+  it('is removed from audiences and computed traits of the sources concerned, without a call', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      sources: [
+        { name: 'web', writeKey: 'wk_1' },
+        { name: 'jobs', writeKey: 'wk_2' },
+      ],
+      writeKey: undefined,
+      webhooks: webhooksTo(receiver),
+    });
+    const audiences = app.context.get(AudiencesService);
+    await audiences.sync('Web', ['ann', 'bob']);
+    await audiences.syncTrait('Score', [['ann', 1], ['bob', 2]]); // prettier-ignore
+    await audiences.sync('Jobs', ['ann', 'bob'], { source: 'jobs' });
+    await receiver.received(6);
+
+    app.analytics.delete({ userId: 'ann', sources: ['web'] });
+    await until(async () => ((await membersOf({ audiences }, 'Score')).length === 1 ? true : undefined));
+    await until(async () => ((await membersOf({ audiences }, 'Web')).length === 1 ? true : undefined));
+    expect(await membersOf({ audiences }, 'Jobs')).toEqual(['ann', 'bob']);
+    expect(await audiences.sync('Web', ['bob'])).toEqual({ added: 0, removed: 0, unchanged: 1 });
+    expect(await audiences.syncTrait('Score', [['bob', 2]])).toMatchObject({ removed: 0, unchanged: 1 });
+    expect(await audiences.sync('Web', ['ann', 'bob'])).toEqual({ added: 1, removed: 0, unchanged: 1 });
+
+    await receiver.received(8);
+    const told = receiver.requests.map((request) => messageIn(request)).slice(6);
+    expect(told.map(({ type, traits }) => ({ type, traits }))).toEqual(
+      expect.arrayContaining([
+        { type: 'delete', traits: undefined },
+        { type: 'identify', traits: { web: true } },
+      ]),
+    );
+  });
+
+  it('is told of nothing while no destination is enabled, and of all once one is', async () => {
+    const receiver = await stage.receiver();
+    const { connection } = backend;
+    const disabled = await stage.app({ connection, webhooks: webhooksTo(receiver), enabled: false });
+    const before = disabled.context.get(AudiencesService);
+    const nothing = { added: 0, removed: 0, unchanged: 0 };
+    expect(await before.sync('All', ['ann'])).toEqual(nothing);
+    expect(await before.add('All', 'ann')).toBe(false);
+    expect(await before.list()).toEqual([]);
+    await disabled.close();
+
+    const enabled = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    const audiences = enabled.context.get(AudiencesService);
+    const none = { integrations: { All: false } };
+    expect(await audiences.sync('All', ['ann'], none)).toEqual(nothing);
+    expect(await audiences.sync('All', ['ann'])).toEqual({ added: 1, removed: 0, unchanged: 0 });
+    expect(await audiences.remove('All', 'ann', none)).toBe(false);
+    await audiences.delete('All', none);
+    expect(await membersOf({ audiences }, 'All')).toEqual(['ann']);
+  });
+});
+
+describe('the audiences service', () => {
+  const stage = new Stage();
+
+  it('refuses every call once the application has shut down', async () => {
+    const receiver = await stage.receiver();
+    const connection = { embedded: { dataDir: 'memory://' } };
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    const audiences = app.context.get(AudiencesService);
+    await app.close();
+    const closed = { code: 'ANALYTICS_CLOSED' };
+    await expect(audiences.sync('All', [])).rejects.toMatchObject(closed);
+    await expect(audiences.syncTrait('Score', [])).rejects.toMatchObject(closed);
+    await expect(audiences.add('All', 'ann')).rejects.toMatchObject(closed);
+    await expect(audiences.remove('All', 'ann')).rejects.toMatchObject(closed);
+    await expect(audiences.delete('All')).rejects.toMatchObject(closed);
+    await expect(audiences.list()).rejects.toMatchObject(closed);
+    await expect(membersOf({ audiences }, 'All')).rejects.toMatchObject(closed);
+  });
+
+  it.each([undefined, null, 7, {}, 'ann', () => ['ann']])('refuses %p as members', async (given) => {
+    const connection = { embedded: { dataDir: 'memory://' } };
+    const app = await stage.app({ connection, webhooks: { urls: ['https://hooks.example.com/'] } });
+    const audiences = app.context.get(AudiencesService);
+    const members: unknown = given;
+    await expect(audiences.sync('All', members as string[])).rejects.toMatchObject({
+      code: 'INVALID_MESSAGE',
+      field: 'members',
+    });
+    await expect(audiences.syncTrait('Score', members as [string, unknown][])).rejects.toMatchObject({
+      code: 'INVALID_MESSAGE',
+      field: 'entries',
+    });
+  });
+});

@@ -1,0 +1,103 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getQueueToken } from '@nestjs/bullmq';
+import { ANALYTICS_QUEUE, AnalyticsService } from 'nestjs-analytics';
+import { openApp } from './app.mjs';
+import { startTimedReceiver } from './timed-receiver.mjs';
+import { addWaiting } from './waiting-messages.mjs';
+import { startWorker } from './workers.mjs';
+
+const SHUTDOWN_TIMEOUT = 2_000;
+
+/**
+ * A receiver, destinations that lead to its paths, each named after its path and with a source of that name, and
+ * the processes that deliver to them: this one, which tracks as well, and others.
+ */
+export class DeliveryScene {
+  workers = [];
+
+  /**
+   * @param connection a URL, or `undefined` for an embedded database of its own
+   * @param processes how many deliver
+   * @param origins as the receiver takes them
+   */
+  static async open({ connection, processes, origins, onArrival }) {
+    const dataDir =
+      connection === undefined ? await mkdtemp(join(tmpdir(), 'analytics-fairness-')) : undefined;
+    const receiver = await startTimedReceiver(origins, onArrival);
+    const scene = new DeliveryScene(receiver, processes, dataDir, {
+      connection: connection ?? { embedded: { dataDir: join(dataDir, 'queue') } },
+      sources: Object.keys(receiver.urls).map((path) => ({ name: nameOf(path), writeKey: path })),
+      flushAt: 1,
+      shutdownTimeout: SHUTDOWN_TIMEOUT,
+      webhooks: Object.entries(receiver.urls).map(([path, url]) => ({
+        id: nameOf(path),
+        urls: [url],
+        sources: [nameOf(path)],
+        allowPrivateNetwork: true,
+      })),
+    });
+    await scene.clear();
+    return scene;
+  }
+
+  constructor(receiver, processes, dataDir, options) {
+    this.receiver = receiver;
+    this.processes = processes;
+    this.dataDir = dataDir;
+    this.options = options;
+  }
+
+  get queue() {
+    return this.app.get(getQueueToken(ANALYTICS_QUEUE));
+  }
+
+  /** Has messages wait, in a queue that nobody delivers from yet. */
+  async prepare(waiting) {
+    await this.withQueue(async (queue) => {
+      await queue.pause();
+      for (const [destination, count] of Object.entries(waiting)) await addWaiting(queue, destination, count);
+    });
+  }
+
+  /** Begins to deliver. */
+  async start() {
+    this.app = await openApp(this.options);
+    await this.queue.resume();
+    for (let count = 1; count < this.processes; count++) this.workers.push(await startWorker(this.options));
+  }
+
+  track(destination) {
+    return this.app.get(AnalyticsService).source(destination).track({ userId: 'u1', event: 'Fresh' });
+  }
+
+  /** Requests so far, by the name of the destination. */
+  async received() {
+    const counts = Object.entries(await this.receiver.received());
+    return Object.fromEntries(counts.map(([path, count]) => [nameOf(path), count]));
+  }
+
+  /** Leaves nothing behind, neither in the queue nor on disk. */
+  async close() {
+    await Promise.all([this.app?.close(), ...this.workers.map((worker) => worker.stop())]);
+    await this.clear();
+    this.receiver.stop();
+    if (this.dataDir !== undefined) await rm(this.dataDir, { recursive: true, force: true });
+  }
+
+  clear() {
+    return this.withQueue((queue) => queue.obliterate({ force: true }));
+  }
+
+  async withQueue(work) {
+    // An embedded queue has no producers: nobody else could deliver from it.
+    const app = await openApp({ ...this.options, worker: this.dataDir !== undefined });
+    await work(app.get(getQueueToken(ANALYTICS_QUEUE)));
+    await app.close();
+  }
+}
+
+function nameOf(path) {
+  return path.slice(1);
+}

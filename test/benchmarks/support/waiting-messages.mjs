@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import { BatchQueue } from '../../../dist/esm/queue/batch-queue.js';
+
+/** As the client merges them. */
+const MESSAGES_A_JOB = 200;
+/** Jobs that are added in one go. */
+const JOBS_AT_ONCE = 25;
+const FAILED_RETENTION = 60_000;
+
+/**
+ * Puts messages into a queue as a client would have, without the time that so many calls take. The source of a
+ * destination has its name.
+ *
+ * @param queue BullMQ's
+ */
+export async function addWaiting(queue, destination, count) {
+  const batches = new BatchQueue(queue);
+  for (let added = 0; added < count;) {
+    const jobs = [];
+    while (jobs.length < JOBS_AT_ONCE && added < count) {
+      const size = Math.min(MESSAGES_A_JOB, count - added);
+      jobs.push(jobOf(destination, size));
+      added += size;
+    }
+    await batches.add(jobs);
+  }
+}
+
+function jobOf(destination, size) {
+  const messages = Array.from({ length: size }, () => {
+    const id = randomUUID();
+    return { id, body: JSON.stringify({ version: 1, type: 'track', event: 'Waited', messageId: id }) };
+  });
+  const batches = [{ destination, source: destination, messages }];
+  return { jobId: randomUUID(), failedRetention: FAILED_RETENTION, batches };
+}

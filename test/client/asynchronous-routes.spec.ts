@@ -1,0 +1,128 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Route, Router } from '../../src/client/router.js';
+import type { AnalyticsMessage } from '../../src/messages/message.types.js';
+import type { FakeClock } from '../support/fake-clock.js';
+import { clientUnderTest, connectionTo, ids } from './client-under-test.js';
+
+const ONE = connectionTo('one');
+const TWO = connectionTo('two');
+const FAR = connectionTo('one', 'other');
+
+/** Looks every route up for as long as the messageId says: `20ms-…`. */
+class SlowRouter implements Router {
+  readonly forwards = false;
+
+  constructor(private readonly clock: FakeClock) {}
+
+  leads(): boolean {
+    return true;
+  }
+
+  route(source: string, { messageId }: AnalyticsMessage): Route | Promise<Route> {
+    const delay = /^(\d+)ms/.exec(messageId)?.[1];
+    const route = { connections: this.connectionsOf(source, messageId), isFiltered: messageId.includes('filtered') }; // prettier-ignore
+    if (delay === undefined) return route;
+    return new Promise((resolve, reject) => {
+      this.clock.afterUnlessIdle(Number(delay), () => {
+        if (messageId.includes('fails')) reject(new Error('the store is away'));
+        else resolve(route);
+      });
+    });
+  }
+
+  private connectionsOf(source: string, messageId: string): Route['connections'] {
+    if (messageId.includes('filtered')) return [];
+    if (source === 'other') return [FAR];
+    return messageId.includes('both') ? [ONE, TWO] : [ONE];
+  }
+}
+
+const router = (clock: FakeClock): Router => new SlowRouter(clock);
+
+describe('a route that has to be looked up', () => {
+  it('is not waited for by the call, and its message gets into the queue when it is there', async () => {
+    const { client, clock, queue, track } = clientUnderTest({ router });
+    track('20ms-both');
+    const flushed = client.flush();
+    await clock.pass(19);
+    expect(queue.asked).toHaveLength(0);
+    await clock.pass(1);
+    expect(await flushed).toEqual({ queued: 1, refused: 0, pending: 0 });
+    expect([queue.messagesFor('one'), queue.messagesFor('two')]).toEqual([['20ms-both'], ['20ms-both']]);
+  });
+
+  it('keeps the order of the calls of its source, and holds up no other source', async () => {
+    const { client, clock, queue, track } = clientUnderTest({ router });
+    track('30ms-a', '10ms-b', 'c', '20ms-d', 'e');
+    client.take('other', 'track', { userId: 'u1', event: 'E', messageId: 'elsewhere' });
+    const flushed = client.flush();
+    await clock.pass(15);
+    expect(queue.messagesFor('one')).toEqual(['elsewhere']);
+    await clock.pass(30);
+    expect(queue.messagesFor('one')).toEqual(['elsewhere', '30ms-a', '10ms-b', 'c', '20ms-d', 'e']);
+    expect(await flushed).toEqual({ queued: 6, refused: 0, pending: 0 });
+  });
+
+  it('is part of what a flush waits for, and of what it tells when its time is over', async () => {
+    const { client, clock, track } = clientUnderTest({ router });
+    track('10ms-a', '500ms-b', 'c');
+    const flushed = client.flush({ timeout: 100 });
+    await clock.pass(100);
+    expect(await flushed).toEqual({ queued: 1, refused: 0, pending: 2 });
+  });
+
+  it('counts in the bound of the buffer, and for each of its destinations once that is known', async () => {
+    const { client, clock, track, told } = clientUnderTest({ router, options: { maxBufferedBytes: 500 } });
+    track('20ms-both-1', '20ms-both-2', '20ms-both-3', '20ms-both-4');
+    expect(told.refused).toHaveLength(1);
+    await clock.pass(20);
+    track('5');
+    expect(told.refused).toHaveLength(2);
+    const flushed = client.flush();
+    await clock.pass(10);
+    expect(await flushed).toEqual({ queued: 3, refused: 2, pending: 0 });
+    track('6');
+    expect(told.refused).toHaveLength(2);
+  });
+
+  it('that cannot be looked up costs its message, which is counted, and its neighbours nothing', async () => {
+    const { client, clock, queue, track, told } = clientUnderTest({ router });
+    track('10ms-a', '20ms-fails', 'c');
+    const flushed = client.flush();
+    await clock.pass(50);
+    expect(await flushed).toEqual({ queued: 2, refused: 1, pending: 0 });
+    expect(queue.messagesFor('one')).toEqual(['10ms-a', 'c']);
+    expect(told.refused).toEqual([expect.stringMatching(/^its destinations could not be looked up \(Error/)]);
+  });
+
+  it('that leads nowhere because of the schema is counted as filtered', async () => {
+    const { client, clock, track } = clientUnderTest({ router });
+    track('10ms-filtered', '10ms-b');
+    const flushed = client.flush();
+    await clock.pass(50);
+    expect(await flushed).toEqual({ queued: 1, refused: 0, pending: 0 });
+    expect(client.usageOf('web')).toEqual({ received: 2, filtered: 1 });
+  });
+
+  it('is waited for by a shutdown, and its message counts as lost when it comes too late', async () => {
+    const { client, clock, queue, track } = clientUnderTest({ router });
+    track('900ms-a', '1100ms-b', 'c');
+    client.drain(1_000);
+    const closed = client.close(1_000);
+    await clock.pass(1_000);
+    await closed;
+    expect(queue.messagesFor('one')).toEqual(['900ms-a']);
+    expect(client.losses).toMatchObject({ messages: 2, unrouted: 2, byDestination: new Map() });
+    await clock.pass(200);
+    expect(queue.messagesFor('one')).toEqual(['900ms-a']);
+  });
+
+  it('of many messages takes time in proportion to them', async () => {
+    const { client, clock, queue, track } = clientUnderTest({ router });
+    track('100ms-first', ...ids(20_000));
+    const flushed = client.flush();
+    await clock.pass(2_000);
+    expect(await flushed).toEqual({ queued: 20_001, refused: 0, pending: 0 });
+    expect(queue.messagesFor('one')).toEqual(['100ms-first', ...ids(20_000)]);
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import { ClientLog } from '../../src/client/client-log.js';
+import { QueueHealth } from '../../src/queue/queue-health.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { MEMORY } from '../support/memory-connection.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+const MINUTE = 60_000;
+
+function logOf(clock: FakeClock): { log: ClientLog; lines: string[] } {
+  const lines: string[] = [];
+  const logger = { warn: (line: string) => lines.push(line), log: (line: string) => lines.push(line) };
+  return { lines, log: new ClientLog(new QueueHealth('Redis', logger), logger, clock) };
+}
+
+describe('a reason for refusing messages', () => {
+  it('is one line, then one a minute with the count while it lasts, and one line when it comes again', async () => {
+    const clock = new FakeClock();
+    const { log, lines } = logOf(clock);
+    for (let second = 0; second < 130; second++) {
+      for (let n = 0; n < 10; n++) log.onRefused('no room');
+      log.onRefused('another reason');
+      await clock.pass(1_000);
+    }
+    expect(lines).toEqual([
+      'Messages are refused: no room. `flush()` tells how many.',
+      'Messages are refused: another reason. `flush()` tells how many.',
+      'Messages are refused, 599 more of them since the last line: no room.',
+      'Messages are refused, 59 more of them since the last line: another reason.',
+      'Messages are refused, 600 more of them since the last line: no room.',
+      'Messages are refused, 60 more of them since the last line: another reason.',
+    ]);
+    await clock.pass(3 * MINUTE);
+    expect(clock.pending).toBe(0);
+    log.onRefused('no room');
+    expect(lines.at(-1)).toBe('Messages are refused: no room. `flush()` tells how many.');
+  });
+
+  it('has its last count told at the end, and keeps no process alive', async () => {
+    const clock = new FakeClock();
+    const { log, lines } = logOf(clock);
+    log.onRefused('no room');
+    log.onRefused('no room');
+    expect(clock.holding).toBe(0);
+    await clock.pass(10);
+    log.onClosed();
+    expect(lines.slice(1)).toEqual(['Messages are refused, 1 more of them since the last line: no room.']);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe('a key that no destination has', () => {
+  const stage = new Stage();
+
+  it('in `integrations` is told once, with the one that was probably meant', async () => {
+    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(await stage.receiver()) });
+    const send = (integrations: Record<string, boolean>): string =>
+      app.analytics.track({ userId: 'u1', event: 'A', integrations });
+    for (let n = 0; n < 3; n++) {
+      send({ all: false });
+      send({ webhooks: false, Mixpanel: true });
+      send({ All: true, Webhooks: true });
+    }
+    expect(await app.analytics.flush()).toEqual({ queued: 9, refused: 0, pending: 0 });
+    const line = (key: string, advice = ''): string =>
+      `warn: The key "${key}" in \`integrations\` changes nothing, as no destination has that name or id.${advice}`;
+    expect(app.log.analytics).toEqual([
+      line('all', ' Did you mean "All"?'),
+      line('webhooks', ' Did you mean "Webhooks"?'),
+      line('Mixpanel'),
+    ]);
+  });
+
+  it('never fills the log, however many there are and however long they are', () => {
+    const { log, lines } = logOf(new FakeClock());
+    for (let n = 0; n < 1_000; n++) log.unknownIntegration(`${n}\n${'x'.repeat(10_000)}`, undefined);
+    expect(lines).toHaveLength(50);
+    for (const line of lines) {
+      expect(line.length).toBeLessThan(200);
+      expect(line).not.toContain('\n');
+    }
+  });
+
+  it('in the schema of a source is told at start', async () => {
+    const app = await stage.app({
+      connection: MEMORY,
+      writeKey: undefined,
+      sources: [{ name: 'web', writeKey: 'wk', schema: { A: { webhooks: false }, B: { 'cust-1': false } } }],
+      webhooks: [webhooksTo(await stage.receiver(), { id: 'cust-1' })],
+    });
+    expect(app.log.analytics).toEqual([
+      'warn: The key "webhooks" in the `schema` of the source "web" changes nothing, as no destination has that ' +
+        'name or id. Did you mean "Webhooks"?',
+    ]);
+  });
+});

@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import { resolveOptions } from '../../src/options/resolve-options.js';
+import { authorize } from '../destinations-api/api-server.js';
+import { PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
+import type { AppOptions } from '../support/analytics-app.js';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { Visitor } from './visitor.js';
+
+const TIMEOUT = 120_000;
+const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
+
+const ATTEMPT = {
+  url: 'hash',
+  origin: 'https://acme.example',
+  attempt: 1,
+  at: 1_795_253_400_000,
+  duration: 12.5,
+};
+/** What is answered as the history of any destination. */
+const HISTORY: Pick<DeliveriesService, 'recent' | 'stats'> = {
+  recent: () =>
+    Promise.resolve([
+      {
+        messageId: 'm1',
+        type: 'track',
+        event: HOSTILE,
+        source: 'default',
+        state: 'retrying',
+        at: 1_795_253_460_000,
+        attempts: [
+          { ...ATTEMPT, class: 'retry', error: 'TIMEOUT' },
+          { ...ATTEMPT, class: 'retry', attempt: 2, status: 503, excerpt: HOSTILE },
+        ],
+      },
+    ]),
+  stats: () =>
+    Promise.resolve([
+      {
+        hour: 1_795_251_600_000,
+        delivered: 3,
+        retried: 0,
+        failed: 1,
+        durations: { p50: 8, p95: 12.5, p99: 20 },
+      },
+      { hour: 1_795_255_200_000, delivered: 4, retried: 2, failed: 0, durations: undefined },
+    ]),
+};
+
+describe.each(PLATFORMS)('the console on %s', (platform) => {
+  const stage = new Stage();
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  async function start(options: AppOptions = {}): Promise<TrackingServer> {
+    return stage.add(
+      TrackingServer.start({
+        platform,
+        analytics: {
+          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          trackingApi: false,
+          flushAt: 1,
+          destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
+          console: { authorize },
+          ...options,
+        },
+      }),
+    );
+  }
+
+  it('shows its page to whoever is known, and to nobody else, with nothing written into it', async () => {
+    const server = await start();
+    const stranger = await server.send('/analytics', {});
+    expect(stranger.status).toBe(401);
+    expect(stranger.body).not.toContain('data-api');
+    for (const [user, isOperator] of [
+      ['acme', false],
+      ['operator', true],
+    ]) {
+      const page = await server.send('/analytics', { headers: { cookie: `user=${String(user)}` } });
+      expect(page.status).toBe(200);
+      expect(page.headers.get('cache-control')).toBe('no-store');
+      expect(page.headers.get('connection')).toBe('keep-alive');
+      const policy = page.headers.get('content-security-policy');
+      expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(page.body).toContain('data-api="/analytics/destinations"');
+      expect(String(page.body).includes('data-operator')).toBe(isOperator);
+      expect(page.body).not.toMatch(/<script(?![^>]* src=)|style=/);
+    }
+    expect((await server.send('/analytics/page.js', {})).headers.get('content-type')).toMatch(
+      'text/javascript',
+    );
+    expect((await server.send('/analytics/page.css', {})).headers.get('content-type')).toMatch('text/css');
+    expect((await server.send('/analytics/other', {})).status).toBe(404);
+  });
+
+  it('speaks to the API that the application has, and asks it who may see what', async () => {
+    const api = { path: '/api/hooks', authorize };
+    const server = await start({
+      console: { path: '/admin', authorize },
+      destinations: { encryptionKey: false, api },
+    });
+    const page = await server.send('/admin/', { headers: { cookie: 'user=acme' } });
+    expect(page.body).toContain('data-api="/api/hooks"');
+    expect(page.body).toContain('src="/admin/page.js"');
+    expect((await server.send('/admin/destinations', { headers: { cookie: 'user=acme' } })).status).toBe(404);
+  });
+});
+
+describeWith('chromium', Browser.binary !== undefined, 'the console in a browser', () => {
+  const stage = new Stage();
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  it(
+    'takes a customer from an empty page to a destination that was tested, failed, replayed and disabled',
+    async () => {
+      let status = 200;
+      const receiver = await stage.receiver({ answer: () => ({ status, body: HOSTILE }) });
+      const server = await stage.add(
+        TrackingServer.start({
+          platform: 'Express',
+          analytics: {
+            connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+            trackingApi: false,
+            flushAt: 1,
+            destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
+            console: { authorize },
+          },
+        }),
+      );
+      const destinations = server.app.get(DestinationsService);
+      Object.assign(server.app.get(DeliveriesService), HISTORY);
+      await destinations.create({ tenant: 'other', name: 'Of another', urls: [receiver.url('/other')] });
+      const visitor = await stage.add(Visitor.open(`${server.url}/analytics`, 'acme'));
+
+      await visitor.sees('There are none yet');
+      await visitor.click('Add a destination');
+      await visitor.fill('URLs', 'acme.example');
+      await visitor.click('Add');
+      await visitor.sees('Expected an absolute URL');
+      await visitor.fill('URLs', receiver.url());
+      await visitor.fill('Name', HOSTILE);
+      await visitor.click('Add');
+      await visitor.sees('whsec_');
+      await visitor.click('Show it');
+      await visitor.sees('Enabled');
+      await visitor.click('Send a test event');
+      await visitor.sees('200 from');
+      await visitor.sees('7 delivered');
+      expect(await visitor.page.$$eval('svg rect', (bars) => bars.length)).toBe(4);
+      await visitor.page.locator('summary').click();
+      await visitor.sees('TIMEOUT');
+
+      status = 400;
+      server.analytics.tenant('acme').track({ userId: 'u1', event: HOSTILE });
+      await until(async () => {
+        await visitor.click('Refresh failed messages');
+        return (await visitor.text()).includes('400 track') ? true : undefined;
+      });
+      status = 200;
+      await visitor.click('Replay');
+      await visitor.sees('1 message is delivered again.');
+      await receiver.received(3);
+
+      await visitor.click('Rotate the secret');
+      await visitor.sees('whsec_');
+      await visitor.click('Disable');
+      await visitor.sees('Disabled');
+      await visitor.click('Enable');
+      await visitor.sees('Enabled');
+      await visitor.click('Edit');
+      await visitor.fill('Name', 'Renamed');
+      await visitor.click('Save');
+      await visitor.sees('Renamed');
+      await visitor.click('All destinations');
+      await visitor.sees('Changed');
+      expect(await visitor.text()).not.toContain('Of another');
+
+      expect(await visitor.page.title()).toBe('Destinations');
+      expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
+      const [{ id } = { id: '' }] = (await destinations.list({ tenant: 'acme' })).destinations;
+      await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
+      await visitor.click('Delete');
+      await visitor.sees('There are none yet');
+    },
+    TIMEOUT,
+  );
+});
+
+describe('the options of the console', () => {
+  it.each<[string, object, string]>([
+    ['no `authorize`', { destinations: {}, console: {} }, 'console.authorize'],
+    ['a console that is no object', { destinations: {}, console: true }, 'console'],
+    ['a console without destinations', { console: { authorize } }, 'destinations'],
+    ['a name that is unknown', { destinations: {}, console: { authorize, at: '/' } }, 'console.at'],
+    ['the root as its path', { destinations: {}, console: { authorize, path: '/' } }, 'console.path'],
+    [
+      "a path below the API's",
+      { destinations: { api: { authorize, path: '/hooks' } }, console: { authorize, path: '/hooks/page' } },
+      'console.path',
+    ],
+  ])('%s is reported', (_, options, path) => {
+    const resolve = (): unknown => resolveOptions({ writeKey: 'wk', ...options }, { worker: true });
+    expect(resolve).toThrow(expect.objectContaining({ problems: [expect.objectContaining({ path })] }));
+  });
+});

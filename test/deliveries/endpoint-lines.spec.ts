@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals';
+import { EndpointLines } from '../../src/deliveries/endpoint-lines.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+const MINUTE = 60_000;
+const ENDPOINT = { destination: 'crm', url: 'hash', origin: 'https://example.com' };
+const OTHER = { ...ENDPOINT, url: 'other' };
+
+class TimedLines {
+  readonly clock = new FakeClock();
+  readonly written: { at: number; text: string }[] = [];
+  private readonly lines = new EndpointLines(
+    { error: this.record, warn: this.record, log: this.record },
+    this.clock,
+  );
+
+  change(endpoint = ENDPOINT): void {
+    this.lines.write(endpoint, { level: 'warn', text: 'does not take events', failures: 2 });
+  }
+
+  /** The largest number of lines within a minute, wherever it begins. */
+  get mostInAMinute(): number {
+    const times = this.written.map(({ at }) => at);
+    return Math.max(...times.map((begin) => times.filter((at) => at >= begin && at < begin + MINUTE).length));
+  }
+
+  private get record(): (text: string) => void {
+    return (text) => this.written.push({ at: this.clock.now(), text });
+  }
+}
+
+describe('the lines about a URL', () => {
+  it.each([
+    ['that keeps changing', Array.from({ length: 400 }, () => 997)],
+    ['that changes again after a minute', [0, 59_000, 100, 100, 1_300, ...Array<number>(20).fill(100)]],
+    ['that changes often around the end of each minute', [0, 57_000, ...Array<number>(300).fill(500)]],
+    ['that changes four times a minute, and more often now and then', [0, ...Array<number>(60).fill(14_000)]],
+    [
+      'that is quiet for a minute at times',
+      Array.from({ length: 60 }, (_, n) => (n % 10 < 9 ? 100 : 61_000)),
+    ],
+  ])('are five at most in any minute, of one %s', async (_, pauses) => {
+    const lines = new TimedLines();
+    for (const pause of pauses) {
+      await lines.clock.pass(pause);
+      lines.change();
+    }
+    await lines.clock.pass(2 * MINUTE);
+    expect(lines.mostInAMinute).toBeGreaterThanOrEqual(4);
+    expect(lines.mostInAMinute).toBeLessThanOrEqual(5);
+  });
+
+  it('tell in a summary of the changes and failures that had no line, and hold back no other URL', async () => {
+    const lines = new TimedLines();
+    for (let n = 0; n < 10; n++) lines.change();
+    lines.change(OTHER);
+    expect(lines.written).toHaveLength(5);
+    await lines.clock.pass(MINUTE);
+    expect(lines.written).toHaveLength(6);
+    expect(lines.written[5]?.text).toMatch(/it changed 6 times in the last minute, with 12 failed requests/);
+  });
+
+  it('leave nothing behind when a URL has been quiet for a minute', async () => {
+    const lines = new TimedLines();
+    for (let n = 0; n < 10; n++) lines.change();
+    await lines.clock.pass(2 * MINUTE);
+    expect(lines.clock.pending).toBe(0);
+    lines.change();
+    expect(lines.written.at(-1)?.text).toMatch(/does not take events$/);
+  });
+});

@@ -1,0 +1,239 @@
+import { expect, it } from '@jest/globals';
+import { DeliveriesService } from '../../src/index.js';
+import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
+import { userKey } from '../../src/deliveries/message-body.js';
+import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
+import { BatchStore } from '../../src/queue/batch-store.js';
+import { createBacklogStore } from '../../src/queue/queue.providers.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { queuedMessages } from '../support/queued-messages.js';
+import { messageIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+/** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
+const SLOW = 4 * 60 * 60 * 1_000;
+
+describeBackend('the deletion of a user', (backend) => {
+  const stage = new Stage();
+
+  const storageOf = (app: AnalyticsApp) => app.context.get<QueueBackend>(QUEUE_BACKEND).storage;
+
+  /** Who the messages are about that the queue holds, but for deletions. */
+  async function usersIn(app: AnalyticsApp): Promise<string[]> {
+    const jobs = await app.queue.getJobs(['delayed', 'failed', 'waiting', 'active']);
+    return queuedMessages(...jobs)
+      .map(({ body }) => /"type":"track","userId":"(\w+)"/.exec(body)?.[1] ?? '')
+      .filter((user) => user !== '')
+      .sort();
+  }
+
+  it('removes the messages from batches that are put back, and leaves those of others', async () => {
+    const receiver = await stage.receiver({ answer: [503] });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { retryWindow: SLOW }),
+    });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Retried' });
+    await app.analytics.flush();
+    await until(async () => ((await app.queue.getDelayedCount()) === 1 ? true : undefined));
+    app.analytics.delete({ userId: 'gone' });
+    await until(async () => ((await usersIn(app)).join() === 'stays' ? true : undefined));
+  });
+
+  it('reaches what was tracked right before it, once that has been tried', async () => {
+    const receiver = await stage.receiver({ answer: [503] });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { retryWindow: SLOW }),
+    });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Retried' });
+    app.analytics.delete({ userId: 'gone' });
+    await app.analytics.flush();
+    await receiver.received(3);
+    await until(async () => ((await app.queue.getDelayedCount()) > 0 ? true : undefined));
+    await until(async () => ((await usersIn(app)).join() === 'stays' ? true : undefined));
+  });
+
+  it('is carried out by the next start where the process ended before', async () => {
+    const { connection } = backend;
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
+    await app.analytics.flush();
+    await app.failedJobs();
+    const task = JSON.stringify({ userId: 'gone', sources: ['default'] });
+    await createDeletionStore(storageOf(app)).add([{ key: userKey('gone'), at: Date.now(), task }]);
+    await app.close();
+
+    const next = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    await until(async () => ((await usersIn(next)).join() === 'stays' ? true : undefined));
+    const store = createDeletionStore(storageOf(next));
+    await until(async () => ((await store.pending(1)).length === 0 ? true : undefined));
+    expect([...(await store.find([userKey('gone'), userKey('stays')])).keys()]).toEqual([userKey('gone')]);
+  });
+
+  it('leaves alone what comes later of a user of the same id', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    app.analytics.delete({ userId: 'again' });
+    await app.analytics.flush();
+    await receiver.received(1);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    app.analytics.track({ userId: 'again', event: 'Refused' });
+    await app.analytics.flush();
+    await receiver.received(2);
+    await app.settled();
+    expect(await usersIn(app)).toEqual(['again']);
+  });
+
+  it('brings nothing back when another part of the same job is removed at the same time', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    for (let n = 0; n < 20; n++) app.analytics.track({ userId: `user${n}`, event: 'Refused' });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    const messages = queuedMessages(job);
+    const removals = messages
+      .slice(1)
+      .map((message) => new BatchStore(app.queue, storageOf(app)).remove(job?.id ?? '', [message]));
+    await Promise.all(removals);
+    const [left] = await app.failedJobs();
+    expect(queuedMessages(left).map(({ id }) => id)).toEqual([messages[0]?.id]);
+  });
+
+  it('brings nothing back when failed messages are replayed at the same time', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    const deliveries = app.context.get(DeliveriesService);
+    for (let n = 0; n < 10; n++) {
+      for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: `Event${n}` });
+      await app.analytics.flush();
+    }
+    await app.settled();
+    const replayed = deliveries.replay();
+    app.analytics.delete({ userId: 'gone' });
+    await replayed;
+    await deliveries.replay({ type: 'track' });
+    await until(async () => ((await usersIn(app)).includes('gone') ? undefined : true));
+    await app.settled();
+    expect(await usersIn(app)).toEqual(new Array(10).fill('stays'));
+    const sent = receiver.requests.length;
+    expect(await deliveries.replay({ type: 'track' })).toBe(10);
+    await receiver.received(sent + 10);
+    const again = receiver.requests.slice(sent).map((request) => messageIn(request).userId);
+    expect(again).not.toContain('gone');
+  });
+
+  it('counts off what waited of the user, in batches that are put back or being delivered', async () => {
+    let answer: (status: number) => void = () => undefined;
+    const answered = new Promise<number>((resolve) => (answer = resolve));
+    const receiver = await stage.receiver({ answer: () => answered });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: [
+        webhooksTo(await stage.receiver({ answer: [503] }), { id: 'put-back', retryWindow: SLOW }),
+        webhooksTo(receiver, { id: 'underway', retryWindow: SLOW }),
+      ],
+    });
+    const totals = createBacklogStore(storageOf(app));
+    const total = (destination: string, wanted: number): Promise<boolean> =>
+      until(async () => (await totals.all()).get(destination) === wanted || undefined);
+    for (const userId of ['gone', 'stays', 'gone']) app.analytics.track({ userId, event: 'Retried' });
+    await app.analytics.flush();
+    await receiver.received(3);
+    await Promise.all([total('put-back', 3), total('underway', 3)]);
+
+    // The deletion itself is a message, too.
+    app.analytics.delete({ userId: 'gone' });
+    await app.analytics.flush();
+    const deletions = createDeletionStore(storageOf(app));
+    await until(async () => (await deletions.find([userKey('gone')])).size === 1 || undefined);
+    answer(503);
+    await until(async () => (await usersIn(app)).join() === 'stays,stays' || undefined);
+    await Promise.all([total('put-back', 2), total('underway', 2)]);
+  });
+
+  it('does not read again the kept jobs that are about others', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    for (const userId of ['one', 'two', 'three', 'four']) {
+      app.analytics.track({ userId, event: 'Refused' });
+      await app.analytics.flush();
+    }
+    await app.settled();
+    app.analytics.delete({ userId: 'one' });
+    await until(async () => ((await usersIn(app)).includes('one') ? undefined : true));
+    await app.settled();
+
+    const getJob = app.queue.getJob.bind(app.queue);
+    const read: string[] = [];
+    app.queue.getJob = (id: string) => {
+      read.push(id);
+      return getJob(id);
+    };
+    const ids = await app.queue.getRanges(['failed'], 0, -1);
+    app.analytics.delete({ userId: 'two' });
+    const store = createDeletionStore(storageOf(app));
+    await until(async () => ((await store.find([userKey('two')])).size === 1 ? true : undefined));
+    await until(async () => ((await store.pending(1)).length === 0 ? true : undefined));
+    // The job of the deletion itself was not there before.
+    const known = read.filter((id) => ids.includes(id));
+    expect(known.length).toBeLessThanOrEqual(2);
+    app.queue.getJob = getJob;
+    expect(await usersIn(app)).toEqual(['four', 'three']);
+  });
+});
+
+describeBackend('a job that another program wrote', (backend) => {
+  const stage = new Stage();
+
+  it('is counted and listed as what it is, and is neither replayed nor erased', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      unknownJobTimeout: 0,
+    });
+    const deliveries = app.context.get(DeliveriesService);
+    const written: unknown[] = [
+      null,
+      'text',
+      { v: BATCH_JOB_VERSION },
+      {
+        v: BATCH_JOB_VERSION,
+        batches: [{ destination: 'webhooks', source: 'default', messages: [{ id: 'm1' }] }],
+      },
+      { v: 99, batches: 'other' },
+    ];
+    const add = app.queue.add.bind(app.queue) as (name: string, data: unknown) => Promise<unknown>;
+    for (const data of written) await add('batch', data);
+    app.analytics.track({ userId: 'gone', event: 'Refused' });
+    await app.analytics.flush();
+    await app.settled();
+
+    expect(await deliveries.counts()).toMatchObject({ failed: 6 });
+    const failed = await deliveries.failed({ error: 'INVALID_JOB' });
+    expect(failed.map(({ body }): unknown => JSON.parse(body)).reverse()).toEqual(
+      // PostgreSQL keeps null as an empty object.
+      expect.arrayContaining(written.slice(1, 4)),
+    );
+    expect(failed).toHaveLength(4);
+    expect(await deliveries.failed({ error: 'UNKNOWN_JOB_FORMAT' })).toMatchObject([{ type: undefined }]);
+    const [first, ...others] = (await app.failedJobs()).map(({ failedReason }) => failedReason).sort();
+    expect(first).toMatch(/^DELIVERY_FAILED/);
+    expect(others.every((reason) => /^(INVALID_JOB|UNKNOWN_JOB_FORMAT): /.test(reason))).toBe(true);
+
+    expect(await deliveries.replay()).toBe(1);
+    await receiver.received(2);
+    await app.settled();
+    app.analytics.delete({ userId: 'gone' });
+    await until(async () => ((await deliveries.failed({ type: 'track' })).length === 0 ? true : undefined));
+    await app.analytics.flush();
+    await receiver.received(3);
+    await app.settled();
+    expect(await deliveries.counts()).toMatchObject({ failed: 6 });
+  });
+});

@@ -1,0 +1,305 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { HistoryLog } from '../../../src/deliveries/history/history-log.js';
+import { HistoryRecorder } from '../../../src/deliveries/history/history-recorder.js';
+import type { HistoryStore, StoredHistory } from '../../../src/deliveries/history/history-store.js';
+import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../../src/queue/batch-job.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { LogLines } from '../../support/log-lines.js';
+
+/** How often it writes. */
+const INTERVAL = 2_000;
+const NOW = 490_000 * 3_600_000;
+const DELIVERED = { state: 'delivered', error: undefined } as const;
+
+/** Keeps what it is given, as long as it takes it. */
+class TestStore implements Pick<HistoryStore, 'write'> {
+  readonly writes: (readonly StoredHistory[])[] = [];
+  failure: Error | undefined;
+  /** While it is there, it answers nothing. */
+  silence: Promise<void> | undefined;
+
+  async write(histories: readonly StoredHistory[]): Promise<void> {
+    await this.silence;
+    if (this.failure !== undefined) throw this.failure;
+    this.writes.push(histories);
+  }
+
+  /** The ids of all entries of a destination, in the order in which they were written. */
+  idsOf(destination: string): string[] {
+    return this.writes
+      .flat()
+      .filter((history) => history.destination === destination)
+      .flatMap(({ entries }) => entries.map(({ messageId }) => messageId));
+  }
+}
+
+function outcome(given: Partial<UrlOutcome> = {}): UrlOutcome {
+  return { url: 'hash', class: 'delivered', status: 200, attempt: 1, at: NOW, duration: 10, ...given };
+}
+
+function message(id: string, outcomes = [outcome()], fields: object = {}): BatchMessage {
+  const body = JSON.stringify({ version: 1, type: 'track', userId: 'u1', event: 'Paid', ...fields });
+  return { id, body, outcomes };
+}
+
+/** A batch before its attempt. */
+function batch(messages: readonly BatchMessage[], destination = 'crm'): QueuedBatch {
+  return { destination, source: 'web', messages: messages.map((one) => ({ ...one, outcomes: [] })) };
+}
+
+describe('the recorder of the history', () => {
+  let store: TestStore;
+  let clock: FakeClock;
+  let lines: LogLines;
+  let recorder: HistoryRecorder;
+  let isQueueUp: boolean;
+
+  beforeEach(() => {
+    store = new TestStore();
+    clock = new FakeClock();
+    lines = new LogLines();
+    isQueueUp = true;
+    recorder = new HistoryRecorder({
+      store,
+      clock,
+      log: new HistoryLog(
+        {
+          warn: (text) => {
+            lines.warn(text, 'Analytics');
+          },
+          log: (text) => {
+            lines.log(text, 'Analytics');
+          },
+        },
+        () => clock.now(),
+      ),
+      isQueueUp: () => isQueueUp,
+      now: () => NOW + clock.now(),
+    });
+  });
+
+  function delivered(messages: readonly BatchMessage[], destination = 'crm'): void {
+    recorder.record(batch(messages, destination), messages, DELIVERED);
+  }
+
+  const many = (count: number, first = 0): BatchMessage[] =>
+    Array.from({ length: count }, (_, index) => message(`m${first + index}`));
+
+  /** Lets time pass until it is so: a long write gives way to others now and then. */
+  async function eventually(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await clock.pass(INTERVAL);
+  }
+
+  it('writes every two seconds, however many batches there are, and nothing while nothing happens', async () => {
+    delivered([message('a')]);
+    delivered([message('b')]);
+    delivered([message('c')], 'other');
+    expect(store.writes).toEqual([]);
+    await eventually(() => store.writes.length > 0);
+    expect(store.writes).toHaveLength(1);
+    expect(store.idsOf('crm')).toEqual(['a', 'b']);
+    expect(store.idsOf('other')).toEqual(['c']);
+    expect(clock.pending).toBe(0);
+    delivered([message('d')]);
+    await eventually(() => store.writes.length > 1);
+    expect(store.idsOf('crm')).toEqual(['a', 'b', 'd']);
+  });
+
+  it('holds no process back from its end, and writes the rest when it is closed', async () => {
+    delivered([message('a')]);
+    expect(clock.holding).toBe(0);
+    await recorder.close();
+    expect(store.idsOf('crm')).toEqual(['a']);
+    delivered([message('late')]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('keeps of a message nothing but its type and the name of its event', async () => {
+    const properties = { card: '4111 1111', event: 'not this one' };
+    const secret = message('a', [outcome()], { properties, context: { ip: '203.0.113.7' } });
+    recorder.record(batch([secret]), [secret], { state: 'failed', error: 'DESTINATION_DISABLED' });
+    await recorder.close();
+    const [entry] = store.writes[0]?.[0]?.entries ?? [];
+    const head = {
+      type: 'track',
+      event: 'Paid',
+      source: 'web',
+      state: 'failed',
+      error: 'DESTINATION_DISABLED',
+    };
+    expect(JSON.parse(entry?.head ?? '')).toEqual(head);
+    expect(JSON.stringify(store.writes)).not.toMatch(/u1|4111|203\.0/);
+  });
+
+  it.each([
+    ['has no event', { type: 'identify', event: undefined }, { type: 'identify' }],
+    ['was not made by this package', { type: 'other' }, {}],
+    [
+      'has an event with a very long name',
+      { event: 'E'.repeat(1_000) },
+      { type: 'track', event: 'E'.repeat(256) },
+    ],
+  ])('knows what there is to know of a message that %s', async (_, fields, known) => {
+    delivered([message('a', [outcome()], fields)]);
+    await recorder.close();
+    const [entry] = store.writes[0]?.[0]?.entries ?? [];
+    expect(JSON.parse(entry?.head ?? '')).toEqual({ ...known, source: 'web', state: 'delivered' });
+  });
+
+  it('records each attempt once, although a message carries the answers of those before', async () => {
+    const [first, second, other] = [
+      outcome({ class: 'retry', status: 503 }),
+      outcome({ attempt: 2 }),
+      outcome({ url: 'other', class: 'permanent', status: 404 }),
+    ];
+    const fresh = message('a', []);
+    recorder.record(batch([fresh]), [{ ...fresh, outcomes: [first, other] }], {
+      state: 'retrying',
+      error: undefined,
+    });
+    await eventually(() => store.writes.length > 0);
+    const tried: QueuedBatch = { ...batch([]), messages: [{ ...fresh, outcomes: [first, other] }] };
+    recorder.record(tried, [{ ...fresh, outcomes: [second, other] }], DELIVERED);
+    await recorder.close();
+    const attempts = store.writes.flat().flatMap(({ entries }) => entries.map((entry) => entry.attempts));
+    expect(attempts.map((texts) => texts.map((text) => JSON.parse(text) as unknown))).toEqual([
+      [first, other],
+      [second],
+    ]);
+  });
+
+  it('cuts long answers', async () => {
+    delivered([message('a', [outcome({ excerpt: 'x'.repeat(1_000) })])]);
+    await recorder.close();
+    const text = store.writes[0]?.[0]?.entries[0]?.attempts[0] ?? '';
+    expect((JSON.parse(text) as UrlOutcome).excerpt).toBe('x'.repeat(256));
+  });
+
+  it('merges what happens to a message between two writes', async () => {
+    recorder.record(batch([message('a')]), [message('a')], { state: 'retrying', error: undefined });
+    delivered([message('b')]);
+    recorder.record(batch([message('a')]), [message('a')], DELIVERED);
+    await recorder.close();
+    const [history] = store.writes[0] ?? [];
+    expect(history?.entries.map(({ messageId, attempts }) => [messageId, attempts.length])).toEqual([
+      ['b', 1],
+      ['a', 2],
+    ]);
+    const [[, counts] = []] = history?.hours ?? [];
+    expect(counts).toMatchObject({ delivered: 2, retried: 1 });
+  });
+
+  it('counts every message, and holds the last 100 of a destination', async () => {
+    for (let first = 0; first < 1_000; first += 50) delivered(many(50, first));
+    await recorder.close();
+    expect(store.idsOf('crm')).toEqual(many(100, 900).map(({ id }) => id));
+    const [[hour, counts] = []] = store.writes[0]?.[0]?.hours ?? [];
+    expect(hour).toBe(490_000);
+    expect(counts).toEqual({ delivered: 1_000, '14': 1_000 });
+  });
+
+  it('counts what happens in the hour in which it happens', async () => {
+    delivered([message('a')]);
+    await clock.pass(500);
+    await clock.pass(3_600_000);
+    delivered([message('b')]);
+    delivered([message('c')]);
+    await recorder.close();
+    const hours = store.writes.flat().flatMap((history) => history.hours);
+    expect(hours.map(([hour, { delivered: count }]) => [hour, count])).toEqual([
+      [490_000, 1],
+      [490_001, 2],
+    ]);
+  });
+
+  it('divides much into several writes, and loses nothing of it', async () => {
+    for (let n = 0; n < 500; n++) delivered(many(3, 3 * n), `d${n}`);
+    await recorder.close();
+    const sizes = store.writes.map((histories) => histories.flatMap(({ entries }) => entries).length);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(200);
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(1_500);
+  });
+
+  it('writes again what the store did not take, together with what has happened since, and tells nobody', async () => {
+    store.failure = new Error('away');
+    delivered([message('a')]);
+    await clock.pass(5 * INTERVAL);
+    delivered([message('b')]);
+    await clock.pass(5 * INTERVAL);
+    expect(store.writes).toEqual([]);
+    store.failure = undefined;
+    await eventually(() => store.writes.length > 0);
+    expect(store.idsOf('crm')).toEqual(['a', 'b']);
+    expect(store.writes[0]?.[0]?.hours[0]?.[1]).toMatchObject({ delivered: 2 });
+    expect(lines.all).toEqual([]);
+  });
+
+  it('keeps what happens during a write that fails, after what that was to write', async () => {
+    let fail: (error: Error) => void = () => undefined;
+    store.silence = new Promise((_, reject) => {
+      fail = reject;
+    });
+    delivered([message('a'), message('b')]);
+    await clock.pass(INTERVAL);
+    delivered([message('a'), message('c')]);
+    delivered([message('d')], 'other');
+    store.silence = undefined;
+    fail(new Error('away'));
+    await eventually(() => store.writes.length > 0);
+    expect(store.idsOf('crm')).toEqual(['b', 'a', 'c']);
+    expect(store.idsOf('other')).toEqual(['d']);
+    expect(store.writes[0]?.[0]?.hours[0]?.[1]).toMatchObject({ delivered: 4 });
+  });
+
+  it.each([
+    ['refuses them', { failure: new RangeError('secret') }],
+    ['does not answer', { silence: new Promise<void>(() => undefined) }],
+  ])('holds a bounded number of entries while the store %s, and says so once', async (_, away) => {
+    Object.assign(store, away);
+    delivered([message('a')]);
+    await clock.pass(INTERVAL);
+    for (let n = 0; n < 300; n++) {
+      delivered(many(100), `d${n}`);
+      if (n % 50 === 0) await clock.pass(INTERVAL);
+    }
+    expect(lines.analytics).toEqual([
+      expect.stringMatching(/^warn: The history of deliveries cannot be written/),
+    ]);
+    expect(lines.analytics[0]).not.toContain('secret');
+    await clock.pass(100 * INTERVAL);
+    expect(lines.analytics).toHaveLength(1);
+    if (store.failure === undefined) return;
+    store.failure = undefined;
+    await eventually(() => lines.analytics.length > 1);
+    const written = store.writes.flat().flatMap(({ entries }) => entries).length;
+    expect(written).toBeLessThanOrEqual(10_100);
+    expect(lines.analytics[1]).toBe(
+      `log: The history of deliveries is written again; ${30_001 - written} deliveries are missing in it.`,
+    );
+    // There is room again.
+    delivered([message('z')], 'new');
+    await eventually(() => store.idsOf('new').length > 0);
+  });
+
+  it('says after a minute that the store fails, unless the whole queue is known to be away', async () => {
+    store.failure = new Error('no table');
+    isQueueUp = false;
+    delivered([message('a')]);
+    await clock.pass(60 * INTERVAL);
+    expect(lines.all).toEqual([]);
+    isQueueUp = true;
+    await clock.pass(60 * INTERVAL);
+    expect(lines.analytics).toEqual([
+      expect.stringMatching(/^warn: The history of deliveries cannot be written/),
+    ]);
+  });
+
+  it('forgets what is not written yet of a destination that was deleted', async () => {
+    delivered([message('a')]);
+    delivered([message('b')], 'other');
+    recorder.discard('crm');
+    await recorder.close();
+    expect(store.idsOf('crm')).toEqual([]);
+    expect(store.idsOf('other')).toEqual(['b']);
+  });
+});

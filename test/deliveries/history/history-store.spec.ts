@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import {
+  type HistoryStore,
+  ordinalOf,
+  type StoredEntry,
+  type StoredHistory,
+} from '../../../src/deliveries/history/history-store.js';
+import { createHistoryStore } from '../../../src/deliveries/history/stores/create-history-store.js';
+import type { QueueBackend } from '../../../src/queue/queue-backend.js';
+import { describeBackend } from '../../support/describe-backend.js';
+import { openBackend } from '../../support/open-backend.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const THIS_HOUR = 490_000;
+const NOW = THIS_HOUR * HOUR + 60_000;
+
+function entry(messageId: string, given: Partial<StoredEntry> = {}): StoredEntry {
+  return {
+    messageId,
+    ordinal: ordinalOf(NOW),
+    head: `{"of":"${messageId}"}`,
+    attempts: ['{"a":1}'],
+    ...given,
+  };
+}
+
+function history(given: Partial<StoredHistory>): StoredHistory {
+  return { destination: 'crm', entries: [], hours: [[THIS_HOUR, { delivered: 1 }]], ...given };
+}
+
+describeBackend('the store of the history', (backend) => {
+  let opened: QueueBackend;
+  let store: HistoryStore;
+
+  beforeEach(async () => {
+    opened = await openBackend(backend.connection);
+    store = createHistoryStore(opened.storage);
+  });
+  afterEach(() => opened.close());
+
+  const idsOf = async (destination: string, limit = 100, now = NOW): Promise<string[]> =>
+    (await store.recent(destination, limit, now)).map(({ messageId }) => messageId);
+
+  /** How many entries are stored, whatever would be told of them. */
+  async function storedEntries(): Promise<number> {
+    const { storage } = opened;
+    if (storage.kind === 'redis') {
+      const key = '{nestjs-analytics:history}:entries:crm';
+      return Number(await storage.client.eval("return redis.call('HLEN', KEYS[1])", 1, key));
+    }
+    const text = 'SELECT count(*)::integer AS count FROM nestjs_analytics.delivery_entry';
+    return (await storage.pool.query<{ count: number }>(text)).rows[0]?.count ?? NaN;
+  }
+
+  it('has nothing of a destination that nobody has delivered to', async () => {
+    expect(await store.recent('crm', 100, NOW)).toEqual([]);
+    expect(await store.hours('crm', 0, THIS_HOUR)).toEqual([]);
+    await store.forget('crm');
+  });
+
+  it('tells entries as they were written, the latest first, and each destination its own', async () => {
+    const first = entry('a', { ordinal: ordinalOf(NOW) + 1, attempts: ['{"a":1}', '{"a":2}'] });
+    const second = entry('b', { ordinal: ordinalOf(NOW) + 2, attempts: [], head: '{"event":"Ü\\n\\u0000"}' });
+    const other = history({ destination: 'other', entries: [entry('c')] });
+    await store.write([history({ entries: [first, second] }), other], NOW);
+    expect(await store.recent('crm', 100, NOW)).toEqual([second, first]);
+    expect(await idsOf('crm', 1)).toEqual(['b']);
+    expect(await idsOf('other')).toEqual(['c']);
+  });
+
+  it('adds attempts to the entry of their message, which comes first again', async () => {
+    await store.write([history({ entries: [entry('a'), entry('b', { ordinal: ordinalOf(NOW) + 1 })] })], NOW);
+    const later = entry('a', { ordinal: ordinalOf(NOW) + 2, head: '{"later":1}', attempts: ['{"a":2}'] });
+    await store.write([history({ entries: [later] })], NOW);
+    expect(await idsOf('crm')).toEqual(['a', 'b']);
+    expect((await store.recent('crm', 1, NOW))[0]).toEqual({ ...later, attempts: ['{"a":1}', '{"a":2}'] });
+  });
+
+  it('knows the latest state of a message, also when an earlier one is written after it', async () => {
+    const later = entry('a', {
+      ordinal: ordinalOf(NOW) + 5,
+      head: '{"state":"delivered"}',
+      attempts: ['{"a":2}'],
+    });
+    await store.write([history({ entries: [later] })], NOW);
+    await store.write([history({ entries: [entry('a', { head: '{"state":"retrying"}' })] })], NOW);
+    const [found] = await store.recent('crm', 100, NOW);
+    expect(found).toMatchObject({ ordinal: later.ordinal, head: later.head });
+    expect(found?.attempts.sort()).toEqual(['{"a":1}', '{"a":2}']);
+  });
+
+  it('keeps the latest 20 attempts of a message', async () => {
+    for (let n = 0; n < 5; n++) {
+      const attempts = Array.from({ length: 9 }, (_, index) => String(n * 9 + index));
+      await store.write([history({ entries: [entry('a', { ordinal: ordinalOf(NOW) + n, attempts })] })], NOW);
+    }
+    const [found] = await store.recent('crm', 100, NOW);
+    expect(found?.attempts).toEqual(Array.from({ length: 20 }, (_, index) => String(25 + index)));
+  });
+
+  it('keeps the latest 100 entries of a destination, and no more of them in the database', async () => {
+    for (let n = 0; n < 5; n++) {
+      const entries = Array.from({ length: 50 }, (_, index) => {
+        const number = n * 50 + index;
+        return entry(`m${number}`, { ordinal: ordinalOf(NOW) + number });
+      });
+      await store.write([history({ entries })], NOW);
+    }
+    expect(await idsOf('crm', 1_000)).toEqual(Array.from({ length: 100 }, (_, index) => `m${249 - index}`));
+    expect(await storedEntries()).toBe(100);
+  });
+
+  it('adds up the counts that processes write for the same hour', async () => {
+    const counts = { delivered: 2, '17': 1, '20': 3 };
+    const write = (given: Record<string, number>): Promise<void> =>
+      store.write([history({ hours: [[THIS_HOUR, given]] })], NOW);
+    await Promise.all(Array.from({ length: 20 }, () => write(counts)));
+    await write({ failed: 1, '17': 4 });
+    await write({});
+    const [[hour, found] = []] = await store.hours('crm', THIS_HOUR, THIS_HOUR);
+    expect(hour).toBe(THIS_HOUR);
+    expect(found).toEqual({ delivered: 40, failed: 1, '17': 24, '20': 60 });
+  });
+
+  it('tells the hours that are asked for', async () => {
+    const hours = [5, 4, 3, 2, 1, 0].map((ago): StoredHistory['hours'][number] => [
+      THIS_HOUR - ago,
+      { delivered: ago + 1 },
+    ]);
+    await store.write([history({ hours })], NOW);
+    const found = await store.hours('crm', THIS_HOUR - 3, THIS_HOUR - 2);
+    expect(new Map(found)).toEqual(
+      new Map([
+        [THIS_HOUR - 3, { delivered: 4 }],
+        [THIS_HOUR - 2, { delivered: 3 }],
+      ]),
+    );
+  });
+
+  it('forgets after seven days what happened, also at a destination that nobody uses any more', async () => {
+    await store.write([history({ entries: [entry('old')] })], NOW);
+    const later = NOW + 7 * DAY;
+    expect(await idsOf('crm', 100, later - HOUR)).toEqual(['old']);
+    expect(await idsOf('crm', 100, later)).toEqual([]);
+    const other = entry('new', { ordinal: ordinalOf(later) });
+    const hours: StoredHistory['hours'] = [[THIS_HOUR + 7 * 24, { delivered: 1 }]];
+    await createHistoryStore(opened.storage).write(
+      [{ destination: 'other', entries: [other], hours }],
+      later,
+    );
+    // Redis forgets by a clock of its own, so there it is told.
+    if (opened.storage.kind === 'redis') {
+      for (const kind of ['entries', 'order', 'hours']) {
+        const key = `{nestjs-analytics:history}:${kind}:crm`;
+        const left = await opened.storage.client.eval("return redis.call('PTTL', KEYS[1])", 1, key);
+        expect(Number(left)).toBeGreaterThan(6 * DAY);
+        expect(Number(left)).toBeLessThanOrEqual(7 * DAY);
+      }
+    } else expect(await storedEntries()).toBe(1);
+  });
+
+  it('removes what is older than seven days of a destination that is in use', async () => {
+    await store.write([history({ entries: [entry('old')] })], NOW);
+    const later = NOW + 7 * DAY;
+    const hours = Array.from({ length: 168 }, (_, index): StoredHistory['hours'][number] => [
+      THIS_HOUR + 1 + index,
+      { delivered: 1 },
+    ]);
+    const next = createHistoryStore(opened.storage);
+    await next.write([history({ entries: [entry('new', { ordinal: ordinalOf(later) })], hours })], later);
+    expect(await storedEntries()).toBe(1);
+    expect(await store.hours('crm', THIS_HOUR, THIS_HOUR)).toEqual([]);
+    expect(await store.hours('crm', 0, THIS_HOUR + 168)).toHaveLength(168);
+  });
+
+  it('forgets a destination at once when it is told to, and no other one', async () => {
+    const both = ['crm', 'other'].map((destination) => history({ destination, entries: [entry('a')] }));
+    await store.write(both, NOW);
+    await store.forget('crm');
+    expect(await idsOf('crm')).toEqual([]);
+    expect(await store.hours('crm', 0, THIS_HOUR)).toEqual([]);
+    expect(await idsOf('other')).toEqual(['a']);
+    expect(await store.hours('other', 0, THIS_HOUR)).toHaveLength(1);
+  });
+
+  it('stays right while several processes write to the same destinations', async () => {
+    const destinations = Array.from({ length: 20 }, (_, n) => `d${n}`);
+    const writes = Array.from({ length: 10 }, (_, writer) =>
+      store.write(
+        destinations.map((destination) => {
+          const entries = Array.from({ length: 20 }, (_, n) => {
+            const number = writer * 20 + n;
+            return entry(`m${number % 150}`, {
+              ordinal: ordinalOf(NOW) + number,
+              attempts: [String(number)],
+            });
+          });
+          return history({ destination, entries });
+        }),
+        NOW,
+      ),
+    );
+    await Promise.all(writes);
+    const latest = [
+      ...Array.from({ length: 50 }, (_, n) => `m${49 - n}`),
+      ...Array.from({ length: 50 }, (_, n) => `m${149 - n}`),
+    ];
+    for (const destination of destinations) {
+      expect(await idsOf(destination)).toEqual(latest);
+      expect(await store.hours(destination, THIS_HOUR, THIS_HOUR)).toEqual([[THIS_HOUR, { delivered: 10 }]]);
+    }
+  });
+});

@@ -1,0 +1,346 @@
+import { expect, it } from '@jest/globals';
+import {
+  DeliveriesService,
+  DestinationsService,
+  type HourStats,
+  type RecentDelivery,
+  type RecentQuery,
+} from '../../../src/index.js';
+import { QUEUE_BACKEND, type QueueBackend, type QueueStorage } from '../../../src/queue/queue-backend.js';
+import type { AnalyticsApp } from '../../support/analytics-app.js';
+import { describeBackend, describeServers } from '../../support/describe-backend.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
+
+const DESTINATIONS = { allowPrivateNetwork: true, encryptionKey: Buffer.alloc(32, 1).toString('hex') };
+const WEBHOOKS = { destination: 'webhooks' };
+
+const deliveriesOf = (app: AnalyticsApp): DeliveriesService => app.context.get(DeliveriesService);
+const storageOf = (app: AnalyticsApp): QueueStorage => app.context.get<QueueBackend>(QUEUE_BACKEND).storage;
+
+/** The deliveries of a destination, as soon as they are as wanted. */
+function recentOf(
+  app: AnalyticsApp,
+  isWanted: (deliveries: RecentDelivery[]) => boolean,
+  query: RecentQuery = WEBHOOKS,
+): Promise<RecentDelivery[]> {
+  return until(async () => {
+    const deliveries = await deliveriesOf(app).recent(query);
+    return isWanted(deliveries) ? deliveries : undefined;
+  });
+}
+
+function totalsOf(hours: readonly HourStats[]): Pick<HourStats, 'delivered' | 'retried' | 'failed'> {
+  const total = (count: (hour: HourStats) => number): number =>
+    hours.reduce((sum, hour) => sum + count(hour), 0);
+  return {
+    delivered: total(({ delivered }) => delivered),
+    retried: total(({ retried }) => retried),
+    failed: total(({ failed }) => failed),
+  };
+}
+
+/** All that is stored of the history, as one text. */
+async function storedText(storage: QueueStorage): Promise<string> {
+  if (storage.kind === 'redis') {
+    const script = `
+      local found = {}
+      for _, key in ipairs(redis.call('KEYS', '*history*')) do
+        found[#found + 1] = key
+        local kind = redis.call('TYPE', key).ok
+        local values = kind == 'hash' and redis.call('HGETALL', key) or redis.call('ZRANGE', key, 0, -1)
+        for _, value in ipairs(values) do found[#found + 1] = value end
+      end
+      return found`;
+    return JSON.stringify(await storage.client.eval(script, 0));
+  }
+  const rows: unknown[] = [];
+  for (const table of ['delivery_entry', 'delivery_hour']) {
+    const { rows: found } = await storage.pool.query<{ name: string | null }>(
+      `SELECT to_regclass('nestjs_analytics.${table}')::text AS name`,
+    );
+    if (typeof found[0]?.name !== 'string') continue;
+    rows.push(
+      ...(await storage.pool.query<object>(`SELECT t::text FROM nestjs_analytics.${table} AS t`)).rows,
+    );
+  }
+  return rows.length === 0 ? '[]' : JSON.stringify(rows);
+}
+
+describeBackend('the history of a destination', (backend) => {
+  const stage = new Stage();
+
+  it('tells of a message what it was, how each attempt went, and how it ended', async () => {
+    const receiver = await stage.receiver({ answer: [{ status: 503, body: 'come back' }, 200] });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { retryWindow: 20_000 }),
+    });
+    const messageId = app.analytics.track({ userId: 'u1', event: 'Order Completed' });
+    await app.analytics.flush();
+    const [delivery] = await recentOf(app, ([latest]) => latest?.state === 'delivered');
+    const origin = new URL(receiver.url()).origin;
+    expect(delivery).toEqual({
+      messageId,
+      type: 'track',
+      event: 'Order Completed',
+      source: 'default',
+      state: 'delivered',
+      at: expect.any(Number),
+      attempts: [
+        {
+          url: expect.any(String),
+          origin,
+          class: 'retry',
+          status: 503,
+          excerpt: 'come back',
+          attempt: 1,
+          at: expect.any(Number),
+          duration: expect.any(Number),
+        },
+        expect.objectContaining({ origin, class: 'delivered', status: 200, attempt: 2 }),
+      ],
+    });
+    const hours = await deliveriesOf(app).stats(WEBHOOKS);
+    expect(hours).toHaveLength(168);
+    expect(totalsOf(hours)).toEqual({ delivered: 1, retried: 1, failed: 0 });
+    expect(hours.filter(({ durations }) => durations !== undefined).length).toBeGreaterThan(0);
+    expect(hours.map(({ hour }) => hour)).toEqual(
+      hours.map((_, index) => (hours[0]?.hour ?? 0) + index * 3_600_000),
+    );
+  });
+
+  it('says that a message is retried while it is, and what failed for good, with the answer', async () => {
+    const [refusing, busy] = [
+      await stage.receiver({ answer: [{ status: 410, body: 'gone' }] }),
+      await stage.receiver({ answer: [503] }),
+    ];
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: [webhooksTo(refusing, { id: 'refusing' }), webhooksTo(busy, { id: 'busy' })],
+    });
+    app.analytics.identify({ userId: 'u1' });
+    await app.analytics.flush();
+    const [failed] = await recentOf(app, ({ length }) => length > 0, { destination: 'refusing' });
+    expect(failed).toMatchObject({
+      type: 'identify',
+      state: 'failed',
+      attempts: [{ status: 410, class: 'permanent', excerpt: 'gone' }],
+    });
+    expect(failed).not.toHaveProperty('event');
+    const [retried] = await recentOf(app, ({ length }) => length > 0, { destination: 'busy' });
+    expect(retried).toMatchObject({ state: 'retrying', attempts: [{ status: 503 }] });
+    expect(totalsOf(await deliveriesOf(app).stats({ destination: 'refusing' }))).toMatchObject({ failed: 1 });
+  });
+
+  it('has the last 100 messages of any number, the latest first, and counts all of them', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      concurrency: 1,
+      flushAt: 1_000,
+    });
+    for (let n = 0; n < 250; n++) app.analytics.track({ userId: 'u1', event: 'E', messageId: `m${n}` });
+    await app.analytics.flush();
+    await receiver.received(250);
+    await app.settled();
+    const deliveries = deliveriesOf(app);
+    await until(async () =>
+      totalsOf(await deliveries.stats(WEBHOOKS)).delivered === 250 ? true : undefined,
+    );
+    const recent = await deliveries.recent(WEBHOOKS);
+    expect(new Set(recent.map(({ messageId }) => messageId)).size).toBe(100);
+    const times = recent.map(({ at }) => at);
+    expect(times).toEqual([...times].sort((one, other) => other - one));
+    expect(await deliveries.recent({ ...WEBHOOKS, limit: 3 })).toEqual(recent.slice(0, 3));
+  });
+
+  it('holds nothing that the message says of its user, and no header', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { headers: { 'X-Secret': 'swordfish' }, sharedSecret: 'opensesame' }),
+    });
+    app.analytics.track({
+      userId: 'ada',
+      event: 'E',
+      properties: { card: '4111' },
+      context: { ip: '203.0.113.7' },
+    });
+    await app.analytics.flush();
+    await recentOf(app, ({ length }) => length > 0);
+    const text = await storedText(storageOf(app));
+    expect(text).toContain('webhooks');
+    expect(text).not.toMatch(/ada|4111|203\.0|swordfish|opensesame/);
+  });
+
+  it('survives a restart, which writes what is in memory', async () => {
+    const receiver = await stage.receiver();
+    const options = { connection: backend.connection, webhooks: webhooksTo(receiver), flushAt: 1 };
+    const first = await stage.app(options);
+    first.analytics.track({ userId: 'u1', event: 'before' });
+    await receiver.received(1);
+    await first.settled();
+    await first.close();
+
+    const next = await stage.app(options);
+    expect(await deliveriesOf(next).recent(WEBHOOKS)).toMatchObject([
+      { event: 'before', state: 'delivered' },
+    ]);
+    next.analytics.track({ userId: 'u1', event: 'after' });
+    const recent = await recentOf(next, ({ length }) => length > 1);
+    expect(recent.map(({ event }) => event)).toEqual(['after', 'before']);
+    expect(totalsOf(await deliveriesOf(next).stats(WEBHOOKS)).delivered).toBe(2);
+  });
+
+  it('tells the hours that are asked for', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      flushAt: 1,
+    });
+    app.analytics.track({ userId: 'u1', event: 'E' });
+    await recentOf(app, ({ length }) => length > 0);
+    const deliveries = deliveriesOf(app);
+    const hours = await deliveries.stats({
+      ...WEBHOOKS,
+      from: new Date(Date.now() - 2 * 3_600_000),
+      to: Date.now(),
+    });
+    expect(hours).toHaveLength(3);
+    expect(totalsOf(hours).delivered).toBe(1);
+    expect(await deliveries.stats({ ...WEBHOOKS, from: 0, to: 1 })).toEqual([]);
+    expect(await deliveries.stats({ ...WEBHOOKS, from: 0, to: Infinity })).toHaveLength(168);
+  });
+
+  it('is told to a tenant only of its own destinations, and goes with the destination', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { id: 'own' }),
+      destinations: DESTINATIONS,
+      flushAt: 1,
+    });
+    const destinations = app.context.get(DestinationsService);
+    const deliveries = deliveriesOf(app);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [receiver.url('/hook?key=secret')] });
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+    const query = { destination: id, tenant: 'acme' };
+    const [delivery] = await recentOf(app, ({ length }) => length > 0, query);
+    expect(delivery?.attempts[0]?.origin).toBe(new URL(receiver.url()).origin);
+    expect(totalsOf(await deliveries.stats(query)).delivered).toBe(1);
+
+    const notFound = { code: 'DESTINATION_NOT_FOUND' };
+    for (const other of [
+      { ...query, tenant: 'other' },
+      { ...query, destination: 'own' },
+      { destination: 'none' },
+    ]) {
+      await expect(deliveries.recent(other)).rejects.toMatchObject(notFound);
+      await expect(deliveries.stats(other)).rejects.toMatchObject(notFound);
+    }
+    expect(await storedText(storageOf(app))).toContain(id);
+    await destinations.delete(id);
+    await expect(deliveries.recent(query)).rejects.toMatchObject(notFound);
+    expect(await storedText(storageOf(app))).not.toContain(id);
+  });
+
+  it('can be turned off, and then leaves no trace', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      flushAt: 1,
+      history: false,
+    });
+    app.analytics.track({ userId: 'u1', event: 'E' });
+    await receiver.received(1);
+    await app.settled();
+    const off = { code: 'HISTORY_DISABLED', message: expect.stringContaining('history: false') };
+    await expect(deliveriesOf(app).recent(WEBHOOKS)).rejects.toMatchObject(off);
+    await expect(deliveriesOf(app).stats(WEBHOOKS)).rejects.toMatchObject(off);
+    expect(await storedText(storageOf(app))).toMatch(/^(\[\]|\{\})$/);
+  });
+
+  it('harms no delivery when it cannot be written, and is complete once it can', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      flushAt: 1,
+    });
+    const repair = await obstruct(storageOf(app));
+    for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: `E${n}` });
+    await receiver.received(5);
+    await app.settled();
+    expect(app.log.analytics).toEqual([]);
+    await repair();
+    const recent = await recentOf(app, ({ length }) => length === 5);
+    expect(recent.every(({ state }) => state === 'delivered')).toBe(true);
+    expect(totalsOf(await deliveriesOf(app).stats(WEBHOOKS)).delivered).toBe(5);
+  });
+});
+
+/** Makes the writes of the history fail, and no others. */
+async function obstruct(storage: QueueStorage): Promise<() => Promise<unknown>> {
+  if (storage.kind === 'redis') {
+    const { client } = storage;
+    const key = '{nestjs-analytics:history}:entries:webhooks';
+    await client.eval("return redis.call('SET', KEYS[1], 'not a hash')", 1, key);
+    return () => client.eval("return redis.call('DEL', KEYS[1])", 1, key);
+  }
+  const { pool } = storage;
+  // Under the lock of the migrations, one of which may be under way.
+  await pool.query('SELECT pg_advisory_xact_lock(4712366095); CREATE SCHEMA IF NOT EXISTS nestjs_analytics');
+  await pool.query('CREATE TABLE nestjs_analytics.delivery_entry (other text)');
+  return () => pool.query('DROP TABLE nestjs_analytics.delivery_entry');
+}
+
+describeServers('the history of a destination with several processes', (backend) => {
+  const stage = new Stage();
+
+  it('is that of all of them', async () => {
+    const receiver = await stage.receiver();
+    const options = {
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      flushAt: 1,
+      concurrency: 1,
+    };
+    const [one, other] = [await stage.app(options), await stage.app(options)];
+    const producer = await stage.app({ ...options, worker: false });
+    for (let n = 0; n < 100; n++) producer.analytics.track({ userId: 'u1', event: 'E', messageId: `m${n}` });
+    await producer.analytics.flush();
+    await receiver.received(100);
+    await producer.settled();
+    await Promise.all([one.close(), other.close()]);
+    const recent = await deliveriesOf(producer).recent(WEBHOOKS);
+    expect(new Set(recent.map(({ messageId }) => messageId)).size).toBe(100);
+    expect(totalsOf(await deliveriesOf(producer).stats(WEBHOOKS))).toEqual({
+      delivered: 100,
+      retried: 0,
+      failed: 0,
+    });
+  });
+
+  it('goes on after the queue was away, without a line of its own', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver),
+      flushAt: 1,
+    });
+    app.analytics.track({ userId: 'u1', event: 'before' });
+    await receiver.received(1);
+    await app.settled();
+    await backend.server.stop();
+    app.analytics.track({ userId: 'u1', event: 'meanwhile' });
+    await app.log.line(/The queue on/);
+    await backend.server.start();
+    await receiver.received(2);
+    await recentOf(app, ([latest]) => latest?.event === 'meanwhile');
+    expect(app.log.analytics.filter((line) => line.includes('history'))).toEqual([]);
+  });
+});

@@ -1,0 +1,328 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
+import { LocalRateLimitStore } from '../../src/delivery/rate-limits/local-rate-limit-store.js';
+import type { DeliveryResult, Destination, SettleMessages } from '../../src/destinations/destination.js';
+import type { OutcomeClass, QueuedMessage } from '../../src/queue/batch-job.js';
+import { firstAttempt } from '../support/deliver-one.js';
+import { until } from '../support/until.js';
+
+const OPTIONS = { requests: 64, connections: 64, batches: 4, jobs: 64 };
+
+/** A request that a destination has been handed. */
+interface Request {
+  messages: readonly QueuedMessage[];
+  settle: SettleMessages;
+}
+
+/** A destination whose requests the test answers. */
+class TestDestination implements Destination {
+  readonly name = 'Webhooks';
+  readonly retryWindow = 60_000;
+  readonly origins: readonly string[];
+  /** On their way. */
+  readonly requests: Request[] = [];
+  wait = 0;
+
+  constructor(
+    readonly id: string,
+    {
+      origins = [`https://${id}.example.com`],
+      requestSize = 1,
+    }: { origins?: string[]; requestSize?: number } = {},
+    private readonly answersAtOnce?: DeliveryResult['class'],
+  ) {
+    this.origins = origins;
+    this.requestSize = requestSize;
+  }
+
+  readonly requestSize: number;
+
+  origin(): string {
+    return this.origins[0] ?? '';
+  }
+
+  heldBack(): number {
+    return this.wait;
+  }
+
+  lastResult(): undefined {
+    return undefined;
+  }
+
+  deliver(messages: readonly QueuedMessage[], _terms: unknown, settle: SettleMessages): void {
+    if (this.answersAtOnce === undefined) this.requests.push({ messages, settle });
+    else settle(messages.map(() => ({ class: this.answersAtOnce ?? 'delivered', outcomes: [] })));
+  }
+
+  /** Answers the oldest requests that are on their way. */
+  answer(count = this.requests.length, outcome: OutcomeClass = 'delivered'): void {
+    for (const { messages, settle } of this.requests.splice(0, count)) {
+      settle(messages.map(() => ({ class: outcome, outcomes: [] })));
+    }
+  }
+}
+
+function messagesOf(count: number): QueuedMessage[] {
+  return Array.from({ length: count }, (_, n) => ({ id: `m-${n}`, body: '{}', outcomes: [] }));
+}
+
+describe('the delivery scheduler', () => {
+  let promoted: string[];
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+  beforeEach(() => {
+    promoted = [];
+  });
+
+  function schedule(options: Partial<typeof OPTIONS> = {}): DeliveryScheduler {
+    return new DeliveryScheduler({
+      ...OPTIONS,
+      ...options,
+      rateLimits: new LocalRateLimitStore(),
+      promote: (id) => {
+        promoted.push(id);
+        return Promise.resolve();
+      },
+    });
+  }
+
+  const send = (
+    scheduler: DeliveryScheduler,
+    to: Destination,
+    count: number,
+  ): Promise<readonly (DeliveryResult | undefined)[]> =>
+    scheduler.deliver(to, messagesOf(count), firstAttempt());
+
+  describe('the window of a destination', () => {
+    it('lets four requests out at first, and one more with each that is taken', () => {
+      const crm = new TestDestination('crm');
+      void send(schedule(), crm, 100);
+      const rounds = Array.from({ length: 5 }, () => {
+        const { length } = crm.requests;
+        crm.answer();
+        return length;
+      });
+      expect(rounds).toEqual([4, 8, 16, 32, 40]);
+    });
+
+    it('never opens wider than there are connections', () => {
+      const crm = new TestDestination('crm');
+      void send(schedule({ connections: 6 }), crm, 100);
+      crm.answer();
+      crm.answer();
+      expect(crm.requests).toHaveLength(6);
+    });
+
+    it('halves when requests fail, once for all that were on their way', () => {
+      const crm = new TestDestination('crm');
+      void send(schedule(), crm, 100);
+      crm.answer();
+      crm.answer();
+      expect(crm.requests).toHaveLength(16);
+      crm.answer(10, 'retry');
+      expect(crm.requests).toHaveLength(8);
+      crm.answer(8, 'retry');
+      crm.answer(4, 'retry');
+      expect(crm.requests.length).toBeLessThanOrEqual(4);
+    });
+
+    it('begins anew when nothing is left to do', async () => {
+      const scheduler = schedule();
+      const crm = new TestDestination('crm');
+      const first = send(scheduler, crm, 12);
+      crm.answer();
+      crm.answer();
+      await first;
+      void send(scheduler, crm, 12);
+      expect(crm.requests).toHaveLength(4);
+    });
+
+    it('counts requests, where a request carries several messages', async () => {
+      const scheduler = schedule();
+      const bulk = new TestDestination('bulk', { requestSize: 10 });
+      const batch = send(scheduler, bulk, 25);
+      expect(bulk.requests.map(({ messages }) => messages.length)).toEqual([10, 10, 5]);
+      bulk.answer();
+      expect(await batch).toHaveLength(25);
+    });
+  });
+
+  it('resolves to what each message came to, in their order', async () => {
+    const crm = new TestDestination('crm');
+    const results = send(schedule(), crm, 4);
+    const [a, b, c, d] = crm.requests;
+    d?.settle([{ class: 'permanent', outcomes: [] }]);
+    b?.settle([{ class: 'retry', outcomes: [] }]);
+    a?.settle([{ class: 'delivered', outcomes: [] }]);
+    c?.settle([undefined]);
+    expect((await results).map((result) => result?.class)).toEqual([
+      'delivered',
+      'retry',
+      undefined,
+      'permanent',
+    ]);
+  });
+
+  it('goes through any number of messages that are settled at once', async () => {
+    const results = await send(schedule(), new TestDestination('down', {}, 'deferred'), 100_000);
+    expect(results.every((result) => result?.class === 'deferred')).toBe(true);
+  });
+
+  describe('the requests of the process', () => {
+    it('go out in turn when there are more than it makes at once', () => {
+      const scheduler = schedule({ requests: 8 });
+      const [busy, other] = [new TestDestination('busy'), new TestDestination('other')];
+      void send(scheduler, busy, 1_000);
+      busy.answer();
+      busy.answer();
+      expect(busy.requests).toHaveLength(8);
+      void send(scheduler, other, 1_000);
+      for (let round = 0; round < 50; round++) {
+        busy.answer(1);
+        other.answer(1);
+      }
+      expect(busy.requests.length + other.requests.length).toBeLessThanOrEqual(9);
+      expect(Math.abs(busy.requests.length - other.requests.length)).toBeLessThanOrEqual(2);
+    });
+
+    it('leave one to a destination that has none, however many others have', () => {
+      const scheduler = schedule({ requests: 4 });
+      const [busy, idle] = [new TestDestination('busy'), new TestDestination('idle')];
+      void send(scheduler, busy, 100);
+      expect(busy.requests).toHaveLength(4);
+      void send(scheduler, idle, 1);
+      expect(idle.requests).toHaveLength(1);
+    });
+  });
+
+  describe('the sockets of an origin', () => {
+    const origins = ['https://shared.example.com'];
+
+    it('are never more than there may be, whichever destinations use them', () => {
+      const scheduler = schedule({ connections: 8 });
+      const paths = ['/a', '/b', '/c'].map((path) => new TestDestination(path, { origins }));
+      for (const path of paths) void send(scheduler, path, 100);
+      for (let round = 0; round < 10; round++) {
+        expect(paths.reduce((sum, { requests }) => sum + requests.length, 0)).toBeLessThanOrEqual(8);
+        for (const path of paths) path.answer(1);
+      }
+    });
+
+    it('are left in part to a destination below its share, while another one hangs', () => {
+      const scheduler = schedule({ connections: 16 });
+      const [slow, fast] = ['/slow', '/fast'].map((path) => new TestDestination(path, { origins }));
+      if (slow === undefined || fast === undefined) throw new Error('unreachable');
+      void send(scheduler, fast, 1);
+      fast.answer();
+      void send(scheduler, slow, 1_000);
+      for (let round = 0; round < 4; round++) slow.answer();
+      // From now on the slow one answers nothing.
+      void send(scheduler, fast, 1);
+      expect(fast.requests).toHaveLength(1);
+    });
+
+    it('are counted for each URL of a destination', () => {
+      const scheduler = schedule({ connections: 8 });
+      const twice = new TestDestination('twice', { origins: [...origins, ...origins] });
+      void send(scheduler, twice, 100);
+      twice.answer();
+      expect(twice.requests).toHaveLength(4);
+    });
+
+    it('do not stop a request that needs more of them than there are', () => {
+      const wide = new TestDestination('wide', { origins: [...origins, ...origins, ...origins] });
+      void send(schedule({ connections: 2 }), wide, 2);
+      expect(wide.requests).toHaveLength(1);
+      wide.answer();
+      expect(wide.requests).toHaveLength(1);
+    });
+  });
+
+  describe('the jobs in hand', () => {
+    it('are taken while their destination has none', () => {
+      expect(schedule().delayOf(new TestDestination('idle'), 200)).toBe(0);
+    });
+
+    it('are put back beyond the share of their destination, and those of another are taken', () => {
+      const scheduler = schedule();
+      const slow = new TestDestination('slow');
+      void send(scheduler, slow, 200);
+      void send(scheduler, slow, 200);
+      expect(scheduler.delayOf(slow, 200)).toBeGreaterThan(0);
+      expect(scheduler.delayOf(new TestDestination('idle'), 200)).toBe(0);
+    });
+
+    it('are promoted when what is in hand is nearly drained', () => {
+      const scheduler = schedule();
+      const slow = new TestDestination('slow');
+      void send(scheduler, slow, 4);
+      for (const id of ['a', 'b', 'c']) {
+        scheduler.putBack(slow, { id, messages: 6, dueAt: Date.now() + 60_000 });
+      }
+      expect(promoted).toEqual([]);
+      slow.answer();
+      // Two windows of four messages, and a reserve of none, are two jobs of six.
+      expect(promoted).toEqual(['a', 'b']);
+    });
+
+    it('are promoted again and again where another process takes them', async () => {
+      const scheduler = schedule();
+      const slow = new TestDestination('slow');
+      for (const id of ['a', 'b', 'c']) {
+        scheduler.putBack(slow, { id, messages: 8, dueAt: Date.now() + 60_000 });
+      }
+      scheduler.start();
+      await until(() => Promise.resolve(promoted.length === 3 ? true : undefined));
+      scheduler.stop();
+      expect(promoted).toEqual(['a', 'b', 'c']);
+    });
+
+    it('are not promoted for a destination that is held back', () => {
+      const scheduler = schedule();
+      const down = new TestDestination('down');
+      void send(scheduler, down, 4);
+      scheduler.putBack(down, { id: 'a', messages: 1, dueAt: Date.now() + 60_000 });
+      down.wait = 1_000;
+      down.answer(4, 'retry');
+      expect(promoted).toEqual([]);
+    });
+
+    it('are forgotten when they are due, also while their destination is held back', () => {
+      jest.useFakeTimers();
+      const scheduler = schedule();
+      const down = new TestDestination('down');
+      down.wait = 60_000;
+      scheduler.start();
+      for (const [id, due] of Object.entries({ a: 50, b: 50, c: 60_000 })) {
+        scheduler.putBack(down, { id, messages: 1, dueAt: Date.now() + due });
+      }
+      // Another batch looks again after those that wait before it.
+      const ofThree = scheduler.lookAgainAfter(down, 0);
+      jest.advanceTimersByTime(2_000);
+      expect(scheduler.lookAgainAfter(down, 0)).toBe(ofThree / 3);
+      scheduler.stop();
+    });
+  });
+
+  describe('a destination that changes', () => {
+    it('gets what waits for it where it is now, and takes sockets there', async () => {
+      const scheduler = schedule({ connections: 4 });
+      const before = new TestDestination('crm', { origins: ['https://old.example.com'] });
+      const first = send(scheduler, before, 6);
+      expect(before.requests).toHaveLength(4);
+      const now = new TestDestination('crm', { origins: ['https://new.example.com'] });
+      const second = send(scheduler, now, 2);
+      before.answer();
+      now.answer();
+      now.answer();
+      expect((await first).map((result) => result?.class)).toEqual(Array(6).fill('delivered'));
+      expect(await second).toHaveLength(2);
+      // The sockets of the origin before were given back.
+      const neighbour = new TestDestination('neighbour', { origins: ['https://old.example.com'] });
+      void send(scheduler, neighbour, 4);
+      expect(neighbour.requests).toHaveLength(4);
+    });
+  });
+});

@@ -1,0 +1,141 @@
+import { expect, it } from '@jest/globals';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { type Backend, describeBackend } from '../support/describe-backend.js';
+import { percentile } from '../support/percentile.js';
+import type { ReceivedRequest, ReceiverOptions } from '../support/receiver.js';
+import { until } from '../support/until.js';
+import { Stage } from '../support/stage.js';
+
+/** In milliseconds. */
+const ANSWER_TIME = 100;
+const WAITING = 5_000;
+/** For each of several, which together are worked on for seconds. */
+const EACH = 2_000;
+/** Requests that each of these has got before their shares are measured, and that all get while they are. */
+const BEGUN = 50;
+const MEASURED = 1_500;
+const FRESH = 20;
+/** Between two fresh messages, in milliseconds. */
+const INTERVAL = 100;
+/**
+ * Requests to the slow destination that may overtake a fresh message: a fifth of the line. Behind the line, a
+ * message would be overtaken by all of it. Counting requests makes a busy machine no reason to fail.
+ */
+const OVERTAKEN = WAITING / 5;
+
+const SLOW: ReceiverOptions = { answer: () => after(ANSWER_TIME) };
+
+describeBackend('messages that wait for one destination', (backend) => {
+  const stage = new Stage();
+
+  it('do not delay those of another one: each of them is sent at once', async () => {
+    const slow = await stage.receiver(SLOW);
+    const fresh = new FreshMessages(() => slow.requests.length);
+    const idle = await stage.receiver({ answer: fresh.answer });
+    const app = await appFor(stage, backend, { slow: slow.url(), idle: idle.url() });
+    await fill(app, 'slow');
+    await slow.received(1);
+    expect(percentile(await fresh.sendTo(app, 'idle'), 0.9)).toBeLessThan(OVERTAKEN);
+  });
+
+  it('leave sockets to another destination of the same origin', async () => {
+    const slow: unknown[] = [];
+    const fresh = new FreshMessages(() => slow.length);
+    const receiver = await stage.receiver({
+      answer: (request) => {
+        if (request.url !== '/slow') return fresh.answer(request);
+        slow.push(request);
+        return after(ANSWER_TIME);
+      },
+    });
+    const urls = { slow: receiver.url('/slow'), idle: receiver.url('/idle') };
+    const app = await appFor(stage, backend, urls);
+    await fill(app, 'slow');
+    await receiver.received(1);
+    expect(percentile(await fresh.sendTo(app, 'idle'), 0.9)).toBeLessThan(OVERTAKEN);
+  });
+
+  it('are not in the way of others when their receiver hangs', async () => {
+    const hanging = await stage.receiver({ answer: () => () => undefined });
+    const fresh = new FreshMessages(() => hanging.requests.length);
+    const idle = await stage.receiver({ answer: fresh.answer });
+    const app = await appFor(stage, backend, { hanging: hanging.url(), idle: idle.url() });
+    await fill(app, 'hanging');
+    await hanging.received(1);
+    expect(percentile(await fresh.sendTo(app, 'idle'), 0.9)).toBeLessThan(OVERTAKEN);
+  });
+
+  it('share the work fairly with those of other slow destinations', async () => {
+    const receivers = await Promise.all(Array.from({ length: 5 }, () => stage.receiver(SLOW)));
+    const urls = receivers.map((receiver, index): [string, string] => [`slow-${index}`, receiver.url()]);
+    const app = await appFor(stage, backend, Object.fromEntries(urls));
+    // One after the other, so that whoever works from the front serves the first alone.
+    for (const [name] of urls) await fill(app, name, EACH);
+    const served = (): number[] => receivers.map(({ requests }) => requests.length);
+    await until(() => (Math.min(...served()) >= BEGUN ? true : undefined));
+    const before = served();
+    await until(() => (sum(served()) - sum(before) >= MEASURED ? true : undefined));
+    const counts = served().map((count, index) => count - (before[index] ?? 0));
+    expect(Math.min(...counts)).toBeGreaterThan(0.5 * Math.max(...counts));
+  });
+});
+
+/** Each destination has a source of its name. */
+function appFor(stage: Stage, backend: Backend, urls: Record<string, string>): Promise<AnalyticsApp> {
+  return stage.app({
+    writeKey: undefined,
+    sources: Object.keys(urls).map((name) => ({ name, writeKey: name })),
+    connection: backend.connection,
+    shutdownTimeout: 1_000,
+    flushAfter: 10,
+    webhooks: Object.entries(urls).map(([id, url]) => ({
+      id,
+      urls: [url],
+      sources: [id],
+      allowPrivateNetwork: true,
+      timeout: 60_000,
+    })),
+  });
+}
+
+async function fill(app: AnalyticsApp, source: string, count = WAITING): Promise<void> {
+  for (let n = 0; n < count; n++) app.analytics.source(source).track({ userId: 'u1', event: 'Waited' });
+  await app.analytics.flush();
+}
+
+/** Messages to an idle destination, and how many requests to another one overtook each of them. */
+class FreshMessages {
+  private readonly begun = new Map<string, number>();
+  private readonly overtaken: number[] = [];
+  private allArrived: () => void = () => undefined;
+
+  /** @param others requests that the other destination has got so far */
+  constructor(private readonly others: () => number) {}
+
+  readonly answer = ({ headers }: ReceivedRequest): number => {
+    const before = this.begun.get(String(headers['webhook-id']));
+    if (before !== undefined) this.overtaken.push(this.others() - before);
+    if (this.overtaken.length === FRESH) this.allArrived();
+    return 200;
+  };
+
+  /** Sends them now and then, and resolves when all have arrived. */
+  async sendTo(app: AnalyticsApp, source: string): Promise<number[]> {
+    const arrived = new Promise<void>((resolve) => (this.allArrived = resolve));
+    for (let n = 0; n < FRESH; n++) {
+      const id = app.analytics.source(source).track({ userId: 'u1', event: 'Fresh' });
+      this.begun.set(id, this.others());
+      await after(INTERVAL);
+    }
+    await arrived;
+    return this.overtaken;
+  }
+}
+
+function after(milliseconds: number): Promise<number> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds, 200));
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

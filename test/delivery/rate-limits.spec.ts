@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import { createRateLimitStore } from '../../src/delivery/rate-limits/create-rate-limit-store.js';
+import type { RateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
+import type { QueueBackend } from '../../src/queue/queue-backend.js';
+import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import { describeBackend, type TestConnection } from '../support/describe-backend.js';
+import { messageIds, receivedIds } from '../support/message-ids.js';
+import { openBackend } from '../support/open-backend.js';
+import { Receiver } from '../support/receiver.js';
+import { webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const isEmbedded = (connection: TestConnection): boolean => typeof connection !== 'string';
+
+/** A receiver that notes when requests come. */
+async function clockedReceiver(): Promise<{ receiver: Receiver; times: number[] }> {
+  const times: number[] = [];
+  const receiver = await Receiver.start({
+    answer: () => {
+      times.push(performance.now());
+      return 200;
+    },
+  });
+  return { receiver, times };
+}
+
+/** The largest number of requests within any time of this length, in milliseconds. */
+function mostWithin(times: readonly number[], length: number): number {
+  return Math.max(...times.map((start) => times.filter((at) => at >= start && at < start + length).length));
+}
+
+describeBackend('the `rateLimit` of a destination', (backend) => {
+  let apps: AnalyticsApp[];
+  let receivers: Receiver[];
+
+  beforeEach(() => {
+    apps = [];
+    receivers = [];
+  });
+  afterEach(async () => {
+    await Promise.all(apps.map((app) => app.close()));
+    await Promise.all(receivers.map((receiver) => receiver.close()));
+  });
+
+  async function start(options: AppOptions): Promise<AnalyticsApp> {
+    const app = await AnalyticsApp.start({ connection: backend.connection, ...options });
+    apps.push(app);
+    return app;
+  }
+
+  async function receive(): Promise<{ receiver: Receiver; times: number[] }> {
+    const clocked = await clockedReceiver();
+    receivers.push(clocked.receiver);
+    return clocked;
+  }
+
+  async function track(app: AnalyticsApp, ids: readonly string[], integrations = {}): Promise<void> {
+    for (const messageId of ids) {
+      app.analytics.track({ userId: 'u1', event: 'Limited', messageId, integrations });
+    }
+    await app.analytics.flush();
+  }
+
+  it('holds over all processes, and each message still comes once', async () => {
+    const { receiver, times } = await receive();
+    const options: AppOptions = { webhooks: webhooksTo(receiver, { rateLimit: 20 }) };
+    const app = await start(options);
+    // Nobody else can open the embedded database.
+    if (!isEmbedded(backend.connection)) await start(options);
+    await track(app, messageIds('limited', 100));
+    await receiver.received(100);
+    await app.settled();
+    expect(receivedIds(receiver)).toEqual(messageIds('limited', 100).sort());
+    expect(receiver.requests).toHaveLength(100);
+    expect(mostWithin(times, 2_000)).toBeLessThanOrEqual(2 * 20 * 1.2);
+  }, 60_000);
+
+  it('counts each URL', async () => {
+    const first = await receive();
+    const second = await receive();
+    const urls = webhooksTo([first.receiver, second.receiver], { rateLimit: 20 });
+    const app = await start({ webhooks: urls });
+    await track(app, messageIds('both', 40));
+    await Promise.all([first.receiver.received(40), second.receiver.received(40)]);
+    const times = [...first.times, ...second.times];
+    expect(mostWithin(times, 2_000)).toBeLessThanOrEqual(2 * 20 * 1.2);
+  }, 60_000);
+
+  it('holds back nobody else, however many destinations wait for theirs', async () => {
+    const limited = await receive();
+    const other = await receive();
+    const slow = messageIds('slow', 40).map((id) => webhooksTo(limited.receiver, { id, rateLimit: 0.1 }));
+    const app = await start({
+      // 32 jobs in hand, fewer than there are destinations that wait.
+      concurrency: 1,
+      webhooks: [...slow, webhooksTo(other.receiver, { id: 'other' })],
+    });
+    for (let round = 0; round < 5; round++)
+      await track(app, messageIds(`limited-${round}`, 5), { other: false });
+    await track(app, messageIds('other', 100), { All: false, other: true });
+    await other.receiver.received(100);
+    expect(receivedIds(other.receiver)).toHaveLength(100);
+    expect(limited.receiver.requests.length).toBeLessThan(40 * 25);
+  }, 60_000);
+
+  it('loses nothing when the application shuts down while messages wait for it', async () => {
+    const { receiver } = await receive();
+    const ids = messageIds('kept', 60);
+    const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 5 }), shutdownTimeout: 1_000 });
+    await track(app, ids);
+    await receiver.received(2);
+    await app.close();
+    expect(receivedIds(receiver).length).toBeLessThan(60);
+    const next = await start({ webhooks: webhooksTo(receiver) });
+    await until(() => (receivedIds(receiver).length === 60 ? true : undefined));
+    await next.settled();
+    expect(receivedIds(receiver)).toEqual([...ids].sort());
+    expect(receiver.requests).toHaveLength(60);
+  }, 60_000);
+
+  it('is a field of destinations at run time, and a change of it holds for what waits', async () => {
+    const { receiver } = await receive();
+    const app = await start({ destinations: { allowPrivateNetwork: true, encryptionKey: false } });
+    const destinations = app.context.get(DestinationsService);
+    const { id, rateLimit } = await destinations.create({
+      tenant: 'acme',
+      urls: [receiver.url()],
+      rateLimit: 0.5,
+    });
+    expect(rateLimit).toBe(0.5);
+    for (const messageId of messageIds('waiting', 200)) {
+      app.analytics.tenant('acme').track({ userId: 'u1', event: 'E', messageId });
+    }
+    await app.analytics.flush();
+    await receiver.received(1);
+    expect((await destinations.update(id, { rateLimit: null })).rateLimit).toBeUndefined();
+    await receiver.received(200);
+    expect(receivedIds(receiver)).toEqual(messageIds('waiting', 200).sort());
+    await expect(destinations.update(id, { rateLimit: 0 })).rejects.toMatchObject({
+      code: 'INVALID_DESTINATION',
+      problems: [{ path: 'rateLimit' }],
+    });
+  }, 60_000);
+});
+
+describeBackend('the store of rate limits', (backend) => {
+  let opened: QueueBackend;
+  let store: RateLimitStore;
+
+  beforeEach(async () => {
+    opened = await openBackend(backend.connection);
+    store = createRateLimitStore(opened.storage, isEmbedded(backend.connection));
+  });
+  afterEach(() => opened.close());
+
+  it('gives the same time to nobody twice', async () => {
+    const length = 100_000;
+    const waits = await Promise.all(Array.from({ length: 20 }, () => store.reserve('one', length)));
+    const inOrder = waits.sort((a, b) => a - b);
+    const first = inOrder[0] ?? 0;
+    expect(first).toBeLessThanOrEqual(0);
+    expect(inOrder.map((wait) => Math.round((wait - first) / length))).toEqual([...inOrder.keys()]);
+  });
+
+  it('has a time for each destination', async () => {
+    await store.reserve('one', 100_000);
+    expect(await store.reserve('other', 100_000)).toBeLessThanOrEqual(0);
+  });
+});

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, Server } from 'node:http';
+import { expect } from '@jest/globals';
+import type { DestinationsAccess, DestinationsOptions } from '../../src/index.js';
+import type { AppOptions } from '../support/analytics-app.js';
+import { type ApiAnswer, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
+import { type OpenApi, OpenApiCheck } from './openapi-check.js';
+
+const DEFAULT_PATH = '/analytics/destinations';
+
+/** A tenant by the cookie that it has after it signed in. */
+export async function authorize({ headers }: IncomingMessage): Promise<DestinationsAccess | undefined> {
+  const user = /(?:^|; )user=([^;]*)/.exec(headers.cookie ?? '')?.[1];
+  await Promise.resolve();
+  if (user === undefined) return undefined;
+  return user === 'operator' ? { operator: true } : { tenant: user };
+}
+
+/** Somebody who is signed in. Each answer is held against the document of the API. */
+export class ApiClient {
+  private static readonly checks = new WeakMap<TrackingServer, Promise<OpenApiCheck>>();
+
+  constructor(
+    private readonly server: TrackingServer,
+    private readonly cookie: string,
+    private readonly path: string,
+  ) {}
+
+  get(path = ''): Promise<ApiAnswer> {
+    return this.send('GET', path);
+  }
+
+  post(path = '', body: unknown = {}): Promise<ApiAnswer> {
+    return this.send('POST', path, body);
+  }
+
+  patch(path: string, body: unknown): Promise<ApiAnswer> {
+    return this.send('PATCH', path, body);
+  }
+
+  delete(path: string): Promise<ApiAnswer> {
+    return this.send('DELETE', path);
+  }
+
+  /** The body of an answer with this status. */
+  async ok(answer: Promise<ApiAnswer>, status = 200): Promise<Record<string, unknown>> {
+    const { status: actual, body } = await answer;
+    expect({ status: actual, body }).toMatchObject({ status });
+    return body as Record<string, unknown>;
+  }
+
+  private async send(method: string, path: string, body?: unknown): Promise<ApiAnswer> {
+    const answer = await this.server.send(this.path + path, {
+      method,
+      headers: {
+        cookie: `theme=dark; ${this.cookie}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    if (method === 'GET') expect(answer.headers.get('connection')).toBe('keep-alive');
+    const check = await this.check();
+    const [bare = ''] = path.split('?');
+    expect(check.problems(method, this.path + bare, answer.status, answer.body)).toEqual([]);
+    return answer;
+  }
+
+  private check(): Promise<OpenApiCheck> {
+    let check = ApiClient.checks.get(this.server);
+    if (check === undefined) {
+      check = this.server
+        .send(`${this.path}/openapi.json`, { headers: { cookie: 'user=operator' } })
+        .then(({ body }) => new OpenApiCheck(body as OpenApi));
+      ApiClient.checks.set(this.server, check);
+    }
+    return check;
+  }
+}
+
+/** A Nest application that serves the API. */
+export class ApiServer {
+  readonly acme: ApiClient;
+  readonly other: ApiClient;
+  readonly operator: ApiClient;
+
+  private constructor(
+    readonly server: TrackingServer,
+    readonly path: string,
+  ) {
+    this.acme = this.as('acme');
+    this.other = this.as('other');
+    this.operator = this.as('operator');
+  }
+
+  static async start(
+    options: Omit<ServerOptions, 'analytics'> & Pick<AppOptions, 'connection' | 'trackingApi'>,
+    destinations: DestinationsOptions = {},
+  ): Promise<ApiServer> {
+    const { connection, trackingApi = false, ...host } = options;
+    const { api = { authorize }, ...others } = destinations;
+    const encryptionKey = randomBytes(32).toString('hex');
+    const server = await TrackingServer.start({
+      ...host,
+      analytics: {
+        ...(connection !== undefined && { connection }),
+        trackingApi,
+        flushAt: 1,
+        destinations: { encryptionKey, allowPrivateNetwork: true, api, ...others },
+      },
+    });
+    return new ApiServer(server, (api.path ?? DEFAULT_PATH).replace(/\/$/, ''));
+  }
+
+  as(user: string): ApiClient {
+    return new ApiClient(this.server, `user=${user}`, this.path);
+  }
+
+  get http(): Server {
+    return this.server.app.getHttpServer();
+  }
+
+  close(): Promise<void> {
+    return this.server.close();
+  }
+}

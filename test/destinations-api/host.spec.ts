@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { Controller, Get, Post } from '@nestjs/common';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import type { DestinationsOptions } from '../../src/index.js';
+import { PLATFORMS, type ServerOptions } from '../ingest/http/tracking-server.js';
+import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { ApiServer, authorize } from './api-server.js';
+
+const PATH = '/analytics/destinations';
+const URLS = ['https://hooks.example.com/events'];
+const COOKIE = { cookie: 'user=acme' };
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+@Controller('analytics')
+class OwnController {
+  @Get('destinations/:id/report')
+  report(): string {
+    return 'own';
+  }
+
+  @Post('orders')
+  orders(): string {
+    return 'own';
+  }
+}
+
+describe.each(PLATFORMS)('a request to a host with the API of the destinations on %s', (platform) => {
+  const stage = new Stage();
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  async function start(
+    destinations?: DestinationsOptions,
+    host: Partial<ServerOptions> & { trackingApi?: boolean } = {},
+  ): Promise<ApiServer> {
+    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    return stage.add(ApiServer.start({ platform, connection, ...host }, destinations));
+  }
+
+  it('belongs to the API below its path alone, and the host is told of routes that are not reached', async () => {
+    const { server, path } = await start(undefined, {
+      host: { controllers: [OwnController] },
+      trackingApi: true,
+      configure: (app) => {
+        app.enableCors({ origin: true, credentials: true });
+      },
+    });
+    const hidden = server.log.analytics.filter((line) => line.includes('is not reached'));
+    expect(hidden).toHaveLength(1);
+    expect(hidden[0]).toMatch(
+      /The destinations API answers \/analytics\/destinations, .* own route GET .*\/report is not/,
+    );
+    expect(hidden[0]).toContain('give the destinations API a path of its own');
+    expect(await server.post('/analytics/orders', {})).toMatchObject({ status: 201, body: 'own' });
+    expect(await server.send(`${path}/dst_1/report`, {})).toMatchObject({ status: 401 });
+    expect(await server.post('/v1/track', {})).toMatchObject({
+      status: 401,
+      body: { code: 'UNKNOWN_WRITE_KEY' },
+    });
+  });
+
+  it('is answered at another path where one is given', async () => {
+    const { server, acme } = await start({ api: { path: '/api/webhooks/', authorize } });
+    const created = await acme.post('', { urls: URLS });
+    expect(created.headers.get('location')).toMatch(/^\/api\/webhooks\/dst_/);
+    expect(await server.send(PATH, { headers: COOKIE })).toMatchObject({ status: 404 });
+  });
+
+  it('that is on its way when the application closes is answered, and its connection ends', async () => {
+    const { server, path, http } = await start();
+    const body = JSON.stringify({ urls: URLS });
+    const headers = { ...COOKIE, ...JSON_TYPE, 'content-length': body.length };
+    const sending = request(new URL(path, server.url), {
+      method: 'POST',
+      agent: new Agent({ keepAlive: true }),
+      headers,
+    });
+    const answered = once(sending, 'response');
+    const arrived = once(http, 'request');
+    sending.write(body.slice(0, 5));
+    await arrived;
+    const closed = server.close();
+    await until(() => (http.listening ? undefined : true));
+    sending.end(body.slice(5));
+    expect(await answered).toMatchObject([{ statusCode: 201, headers: { connection: 'close' } }]);
+    await closed;
+  });
+});

@@ -1,0 +1,243 @@
+import { EventEmitter, once } from 'node:events';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { DeliveriesService, type DestinationsOptions, HistoryDisabledError } from '../../src/index.js';
+import { MemoryDestinationStore } from '../destinations/memory-destination-store.js';
+import { type ApiAnswer, PLATFORMS, type ServerOptions } from '../ingest/http/tracking-server.js';
+import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { Stage } from '../support/stage.js';
+import { ApiServer, authorize } from './api-server.js';
+
+const PATH = '/analytics/destinations';
+const URLS = ['https://hooks.example.com/events'];
+const COOKIE = { cookie: 'user=acme' };
+
+const WRONG_FIELDS: readonly ['GET' | 'POST' | 'PATCH', string, string][] = [
+  ['GET', '?limit=0', 'limit'],
+  ['GET', '?limit=many', 'limit'],
+  ['GET', '?limit=1&limit=2', 'limit'],
+  ['GET', '?tenant=other', 'tenant'],
+  ['GET', '?cursor=%00', 'cursor'],
+  ['GET', '?order=name', 'order'],
+  ['GET', '/ID/failed?type=click', 'type'],
+  ['GET', '/ID/failed?class=delivered', 'class'],
+  ['GET', '/ID/failed?status=99', 'status'],
+  ['GET', '/ID/failed?from=yesterday', 'from'],
+  ['GET', '/ID/failed?limit=101', 'limit'],
+  ['GET', '/ID/recent?limit=101', 'limit'],
+  ['GET', '/ID/stats?from=-1', 'from'],
+  ['POST', '/ID/replay {"destination":"all"}', 'destination'],
+  ['POST', '/ID/replay {"error":5}', 'error'],
+  ['POST', '/ID/disable {"reason":{}}', 'reason'],
+  ['POST', '/ID/rotate-secret {"overlap":-1}', 'overlap'],
+  ['POST', '/ID/enable {"force":true}', 'force'],
+  ['POST', '/ID/test {"url":"https://example.com"}', 'url'],
+  ['POST', ' {"urls":["https://example.com"],"tenant":"other"}', 'tenant'],
+  ['PATCH', '/ID {"version":"1"}', 'version'],
+  ['PATCH', '/ID {"tenant":"other"}', 'tenant'],
+  ['PATCH', '/ID {"enabled":false}', 'enabled'],
+];
+
+class BrokenStore extends MemoryDestinationStore {
+  constructor(private readonly error: Error) {
+    super();
+  }
+
+  override list(): Promise<never> {
+    return Promise.reject(this.error);
+  }
+}
+
+describe.each(PLATFORMS)('a request to the API of the destinations on %s', (platform) => {
+  const stage = new Stage();
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  async function start(
+    destinations?: DestinationsOptions,
+    host: Partial<ServerOptions> & { trackingApi?: boolean } = {},
+  ): Promise<ApiServer> {
+    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    return stage.add(ApiServer.start({ platform, connection, ...host }, destinations));
+  }
+
+  it('with a wrong path or method is told so', async () => {
+    const { server } = await start();
+    const unknown = await server.send(`${PATH}/dst_1/nothing`, { headers: COOKIE });
+    expect(unknown).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+    const wrong = await server.send(`${PATH}/dst_1`, { method: 'PUT', headers: COOKIE });
+    expect(wrong).toMatchObject({ status: 405, body: { error: { code: 'METHOD_NOT_ALLOWED' } } });
+    expect(wrong.headers.get('allow')).toBe('GET, PATCH, DELETE');
+    expect(await server.send(`${PATH}s`, { headers: COOKIE })).not.toMatchObject({ status: 401 });
+  });
+
+  it('with a wrong body is refused with what is wrong', async () => {
+    const { acme } = await start();
+    for (const body of ['{', '[]', '"text"', '\xff']) {
+      expect(await acme.post('', body)).toMatchObject({
+        status: 400,
+        body: { error: { code: 'INVALID_BODY' } },
+      });
+    }
+    const large = JSON.stringify({ urls: URLS, description: 'x'.repeat(70_000) });
+    expect(await acme.post('', large)).toMatchObject({
+      status: 413,
+      body: { error: { code: 'BODY_TOO_LARGE' } },
+    });
+    const wrong = await acme.post('', { urls: ['ftp://example.com'], nme: 'Ours', sharedSecret: 5 });
+    expect(wrong).toMatchObject({ status: 422, body: { error: { code: 'INVALID_DESTINATION' } } });
+    const { problems } = (wrong.body as { error: { problems: { path: string }[] } }).error;
+    expect(problems.map(({ path }) => path).sort()).toEqual(['nme', 'sharedSecret', 'urls[0]']);
+  });
+
+  it('with a wrong field is refused with its name', async () => {
+    const { acme } = await start();
+    const { id } = await acme.ok(acme.post('', { urls: URLS }), 201);
+    for (const [method, target, field] of WRONG_FIELDS) {
+      const [path = '', body = '{}'] = target.replace('ID', String(id)).split(' ');
+      const sent = {
+        GET: () => acme.get(path),
+        POST: () => acme.post(path, body),
+        PATCH: () => acme.patch(path, body),
+      };
+      const answer = await sent[method]();
+      const problems = { error: { problems: [{ path: field }] } };
+      expect({ target, ...answer }).toMatchObject({ target, status: 422, body: problems });
+    }
+    expect(await acme.ok(acme.get(`/${String(id)}`))).toMatchObject({ version: 1 });
+  });
+
+  it('for the history of a destination names the tenant that asks, and is answered 501 where there is none', async () => {
+    const { server, acme, operator } = await start();
+    const asked: unknown[] = [];
+    const attempt = {
+      url: 'hash',
+      origin: undefined,
+      class: 'permanent',
+      status: 400,
+      attempt: 1,
+      at: 1,
+      duration: 2.5,
+    };
+    const delivery = {
+      messageId: 'm1',
+      type: 'track',
+      event: 'E',
+      source: 'default',
+      state: 'failed',
+      at: 3,
+      attempts: [attempt],
+    };
+    const hour = {
+      hour: 0,
+      delivered: 0,
+      retried: 0,
+      failed: 1,
+      durations: { p50: 2.5, p95: 2.5, p99: 2.5 },
+    };
+    const quiet = { hour: 3_600_000, delivered: 0, retried: 0, failed: 0, durations: undefined };
+    const deliveries = server.app.get(DeliveriesService);
+    const answerWith = (result: unknown[]) => (query: unknown) => {
+      asked.push(query);
+      return Promise.resolve(result);
+    };
+    Object.assign(deliveries, { recent: answerWith([delivery]), stats: answerWith([hour, quiet]) });
+    expect(await acme.ok(acme.get('/dst_1/recent?limit=5'))).toMatchObject({
+      deliveries: [{ messageId: 'm1' }],
+    });
+    expect(await operator.ok(operator.get('/dst_1/stats?from=1&to=2'))).toMatchObject({
+      hours: [hour, { failed: 0 }],
+    });
+    expect(asked).toEqual([
+      { destination: 'dst_1', tenant: 'acme', limit: 5 },
+      { destination: 'dst_1', tenant: undefined, from: 1, to: 2 },
+    ]);
+    Object.assign(deliveries, { recent: () => Promise.reject(new HistoryDisabledError()) });
+    expect(await acme.get('/dst_1/recent')).toMatchObject({
+      status: 501,
+      body: { error: { code: 'HISTORY_DISABLED' } },
+    });
+  });
+
+  it('for more destinations than a tenant may have is refused', async () => {
+    const { acme, other } = await start({ limitPerTenant: 1, api: { authorize } });
+    await acme.ok(acme.post('', { urls: URLS }), 201);
+    expect(await acme.post('', { urls: URLS })).toMatchObject({
+      status: 409,
+      body: { error: { code: 'DESTINATION_LIMIT' } },
+    });
+    await other.ok(other.post('', { urls: URLS, tenant: 'other' }), 201);
+  });
+
+  it('is answered 503 while the store is away, and 500 without details if it has another error', async () => {
+    const away = await start({
+      store: new BrokenStore(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })),
+    });
+    const unavailable = await away.acme.get();
+    expect(unavailable).toMatchObject({ status: 503, body: { error: { code: 'QUEUE_UNAVAILABLE' } } });
+    expect(unavailable.headers.get('retry-after')).toBe('5');
+
+    const broken = await start({ store: new BrokenStore(new Error('teehee')) });
+    expect((await broken.acme.get()).body).toEqual({
+      error: { code: 'INTERNAL_ERROR', message: 'The request failed. Send it again later.' },
+    });
+    const lines = broken.server.log.analytics.filter((line) => line.includes('destinations API failed'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toContain('teehee');
+  });
+
+  it('is answered 503 if the secrets cannot be decrypted, and 501 if the store can only be read', async () => {
+    const store = new MemoryDestinationStore();
+    const before = await start({ store });
+    const { id } = await before.acme.ok(before.acme.post('', { urls: URLS }), 201);
+    const { acme } = await start({ store });
+    expect(await acme.ok(acme.get(`/${String(id)}`))).not.toHaveProperty('signatures');
+    expect(await acme.post(`/${String(id)}/rotate-secret`)).toMatchObject({
+      status: 503,
+      body: { error: { code: 'DESTINATION_KEY' } },
+    });
+
+    const readOnly = await start({
+      store: { findByTenant: () => Promise.resolve([]), findById: (one) => store.findById(one) },
+    });
+    const refused = { status: 501, body: { error: { code: 'DESTINATIONS_READ_ONLY' } } };
+    expect(await readOnly.acme.get()).toMatchObject(refused);
+    expect(await readOnly.acme.delete(`/${String(id)}`)).toMatchObject(refused);
+  });
+
+  it('that sends a test event is refused while four others of its tenant do', async () => {
+    const release = new EventEmitter();
+    const receiver = await stage.receiver({
+      answer: async (_, index) => {
+        if (index < 4) await once(release, 'now');
+        return 200;
+      },
+    });
+    const { acme, other } = await start();
+    const sendTest = async (client: typeof acme): Promise<ApiAnswer> => {
+      const { id } = await client.ok(client.post('', { urls: [receiver.url()] }), 201);
+      return client.post(`/${String(id)}/test`);
+    };
+    const running = [1, 2, 3, 4].map(() => sendTest(acme));
+    await receiver.received(4);
+    const refused = await sendTest(acme);
+    expect(refused).toMatchObject({ status: 429, body: { error: { code: 'TOO_MANY_REQUESTS' } } });
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(await sendTest(other)).toMatchObject({ status: 200 });
+    release.emit('now');
+    for (const answer of await Promise.all(running)) expect(answer.status).toBe(200);
+    expect(await sendTest(acme)).toMatchObject({ status: 200 });
+  });
+
+  it('with an id that no destination can have is answered 404', async () => {
+    const { server, acme } = await start();
+    for (const id of ['dst_1', '%00', '%2e%2e%2f', 'x'.repeat(201), 'constructor', '__proto__']) {
+      expect(await acme.get(`/${id}`)).toMatchObject({
+        status: 404,
+        body: { error: { code: 'DESTINATION_NOT_FOUND' } },
+      });
+    }
+    // Fastify refuses such a path itself.
+    const { status } = await server.send(`${PATH}/%`, { headers: COOKIE });
+    expect(status).toBe(platform === 'Express' ? 404 : 400);
+  });
+});

@@ -1,0 +1,347 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Injectable, Module } from '@nestjs/common';
+import {
+  AnalyticsModule,
+  AnalyticsService,
+  type CustomDestination,
+  type DeliveredMessage,
+  DeliveriesService,
+  type DeliveryContext,
+  type EndpointEvent,
+  type MessageOutcome,
+  type MessageResult,
+  PermanentDeliveryError,
+} from '../../src/index.js';
+import { AnalyticsApp, type AppOptions, moduleOptions } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { until } from '../support/until.js';
+
+interface Call {
+  messages: readonly DeliveredMessage[];
+  context: DeliveryContext;
+}
+
+/** A destination that keeps its calls, and answers them one after the other. */
+class Warehouse implements CustomDestination {
+  readonly id: string = 'warehouse';
+  readonly retryWindow = 3_000;
+  readonly calls: Call[] = [];
+
+  constructor(private readonly answer: (call: number, call_: Call) => unknown = () => undefined) {}
+
+  async deliver(
+    messages: readonly DeliveredMessage[],
+    context: DeliveryContext,
+  ): Promise<readonly MessageResult[] | undefined> {
+    const call = { messages, context };
+    this.calls.push(call);
+    return (await this.answer(this.calls.length, call)) as readonly MessageResult[] | undefined;
+  }
+
+  get events(): string[] {
+    return this.calls.flatMap(({ messages }) => messages.map(eventOf));
+  }
+
+  called(times: number): Promise<Call[]> {
+    return until(() => (this.calls.length >= times ? this.calls : undefined));
+  }
+}
+
+const eventOf = (message: DeliveredMessage): string =>
+  message.type === 'track' ? message.event : message.type;
+
+describeBackend('a custom destination', (backend) => {
+  let apps: AnalyticsApp[];
+
+  beforeEach(() => {
+    apps = [];
+  });
+  afterEach(async () => {
+    await Promise.all(apps.map((app) => app.close()));
+  });
+
+  async function start(
+    customDestinations: AppOptions['customDestinations'],
+    options: AppOptions = {},
+  ): Promise<AnalyticsApp> {
+    const app = await AnalyticsApp.start({ connection: backend.connection, customDestinations, ...options });
+    apps.push(app);
+    return app;
+  }
+
+  async function track(app: AnalyticsApp, ...events: string[]): Promise<void> {
+    for (const event of events) app.analytics.track({ userId: 'u1', event, messageId: `id-${event}` });
+    await app.analytics.flush();
+  }
+
+  it('gets messages in batches, as they were tracked', async () => {
+    const warehouse = new Warehouse();
+    const app = await start([warehouse]);
+    const { analytics } = app;
+    analytics.track({ userId: 'u1', event: 'E', properties: { total: 5 }, messageId: 'm1' });
+    analytics.alias({ userId: 'u1', previousId: 'u0' });
+    analytics.delete({ userId: 'u2' });
+    await analytics.flush();
+    await app.settled();
+    const [call, ...others] = warehouse.calls;
+    expect(others).toHaveLength(0);
+    expect(call?.context).toEqual({ attempt: 1, signal: expect.any(AbortSignal) });
+    expect(call?.messages).toEqual([
+      {
+        messageId: 'm1',
+        type: 'track',
+        userId: 'u1',
+        event: 'E',
+        properties: { total: 5 },
+        context: expect.any(Object),
+        timestamp: expect.any(String),
+      },
+      expect.objectContaining({ type: 'alias', userId: 'u1', previousId: 'u0' }),
+      expect.objectContaining({ type: 'delete', userId: 'u2', context: {} }),
+    ]);
+  });
+
+  it('gets no more messages in a call than its `batchSize`', async () => {
+    const warehouse = Object.assign(new Warehouse(), { batchSize: 2 });
+    const app = await start([warehouse]);
+    await track(app, 'one', 'two', 'three');
+    await app.settled();
+    expect(warehouse.calls.map(({ messages }) => messages.length).sort()).toEqual([1, 2]);
+    expect(warehouse.events.sort()).toEqual(['one', 'three', 'two']);
+  });
+
+  it('gets messages again while its code throws, and is told the attempt', async () => {
+    const warehouse = new Warehouse((call) => {
+      if (call < 3) throw Object.assign(new Error('no room'), { code: 'WAREHOUSE_FULL' });
+    });
+    const app = await start([warehouse]);
+    const outcomes: MessageOutcome[] = [];
+    app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
+    await track(app, 'E');
+    await app.settled();
+    expect(warehouse.calls.map(({ context }) => context.attempt)).toEqual([1, 2, 3]);
+    const last = await until(() => outcomes.find((outcome) => outcome.class === 'delivered'));
+    expect(last.outcomes).toMatchObject([{ url: 'warehouse', class: 'delivered', attempt: 3 }]);
+    expect(outcomes[0]).toMatchObject({
+      class: 'retry',
+      destination: 'warehouse',
+      outcomes: [{ error: 'WAREHOUSE_FULL', excerpt: 'no room', attempt: 1 }],
+    });
+  });
+
+  it('settles each message by its own result, and gets failed ones again when they are replayed', async () => {
+    const warehouse = new Warehouse((call) =>
+      call > 1
+        ? []
+        : [
+            { messageId: 'id-retried', error: new Error('busy') },
+            { messageId: 'id-refused', error: new PermanentDeliveryError('no such table') },
+            { messageId: 'id-wrong', error: 'not a number', permanent: true },
+            { messageId: 'id-told' },
+          ],
+    );
+    const app = await start([warehouse]);
+    await track(app, 'retried', 'refused', 'wrong', 'told', 'untold');
+    await warehouse.called(2);
+    expect(warehouse.calls[1]?.messages.map(eventOf)).toEqual(['retried']);
+    const deliveries = app.context.get(DeliveriesService);
+    const failed = await until(async () => {
+      const found = await deliveries.failed({ destination: 'warehouse' });
+      return found.length === 2 ? found : undefined;
+    });
+    const outcomes = failed.map(({ messageId, outcomes: [outcome] }) => [
+      messageId,
+      outcome?.error,
+      outcome?.excerpt,
+    ]);
+    expect(outcomes.sort()).toEqual([
+      ['id-refused', 'PERMANENT_DELIVERY', 'no such table'],
+      ['id-wrong', 'DELIVERY_ERROR', 'not a number'],
+    ]);
+    await app.settled();
+    expect(await deliveries.replay({ error: 'PERMANENT_DELIVERY' })).toBe(1);
+    await warehouse.called(3);
+    expect(warehouse.calls[2]?.messages.map(eventOf)).toEqual(['refused']);
+    await app.settled();
+    expect(await deliveries.failed()).toHaveLength(1);
+  });
+
+  it('keeps all messages of a call as failed that throws a `PermanentDeliveryError`', async () => {
+    const warehouse = new Warehouse(() => {
+      throw new PermanentDeliveryError('the table is gone');
+    });
+    const app = await start([warehouse]);
+    await track(app, 'one', 'two');
+    const [job] = await app.failedJobs();
+    expect(job?.failedReason).toMatch(/^DELIVERY_FAILED/);
+    const failed = await app.context.get(DeliveriesService).failed({ error: 'PERMANENT_DELIVERY' });
+    expect(failed).toHaveLength(2);
+    expect(warehouse.calls).toHaveLength(1);
+    expect(await app.log.line(/"warehouse" does not take events: PERMANENT_DELIVERY/)).not.toContain('URL');
+  });
+
+  it('is chosen by its name and by its sources, and takes nothing when it is off', async () => {
+    const sources = ['web', 'server'].map((name) => ({ name, writeKey: name }));
+    const named = Object.assign(new Warehouse(), { name: 'Warehouse' });
+    const ofServer = Object.assign(new Warehouse(), { id: 'of-server', sources: ['server'] });
+    const off = Object.assign(new Warehouse(), { id: 'off', enabled: false });
+    const app = await start([named, ofServer, off], { sources });
+    const from = (name: string): AnalyticsService => app.analytics.source(name);
+    from('web').track({ userId: 'u1', event: 'all' });
+    from('server').track({ userId: 'u1', event: 'no name', integrations: { Warehouse: false } });
+    from('server').track({ userId: 'u1', event: 'by name', integrations: { All: false, Warehouse: true } });
+    from('server').track({ userId: 'u1', event: 'by id', integrations: { All: false, 'of-server': true } });
+    await app.analytics.flush();
+    await app.settled();
+    expect(named.events.sort()).toEqual(['all', 'by name']);
+    expect(ofServer.events.sort()).toEqual(['by id', 'no name']);
+    expect(off.calls).toHaveLength(0);
+  });
+
+  it('is told when the application shuts down, and gets its messages after the restart', async () => {
+    const aborted: unknown[] = [];
+    const hanging = new Warehouse((_, { context }) => {
+      context.signal.addEventListener('abort', () => aborted.push(context.signal.reason));
+      return new Promise(() => undefined);
+    });
+    const app = await start([hanging], { shutdownTimeout: 500 });
+    await track(app, 'E');
+    await hanging.called(1);
+    await app.close();
+    expect(aborted).toEqual([expect.objectContaining({ code: 'ANALYTICS_CLOSED' })]);
+    const warehouse = new Warehouse();
+    await start([warehouse]);
+    await warehouse.called(1);
+    expect(warehouse.events).toEqual(['E']);
+  });
+
+  it('may be a class, with whatever Nest injects, also what tracks itself', async () => {
+    @Injectable()
+    class Tables {
+      readonly rows: string[] = [];
+      constructor(readonly analytics: AnalyticsService) {
+        analytics.track({ userId: 'u1', event: 'before the start' });
+      }
+    }
+    @Module({ providers: [Tables], exports: [Tables] })
+    class TablesModule {}
+    @Injectable()
+    class Made implements CustomDestination {
+      readonly id = 'made';
+      constructor(private readonly tables: Tables) {}
+      deliver(messages: readonly DeliveredMessage[]): void {
+        this.tables.rows.push(...messages.map((message) => `made ${eventOf(message)}`));
+      }
+    }
+    @Injectable()
+    class Provided implements CustomDestination {
+      readonly id = 'provided';
+      constructor(private readonly tables: Tables) {}
+      async deliver(messages: readonly DeliveredMessage[]): Promise<void> {
+        await Promise.resolve();
+        this.tables.rows.push(...messages.map((message) => `provided ${eventOf(message)}`));
+      }
+    }
+    @Module({ imports: [TablesModule], providers: [Provided] })
+    class WarehouseModule {}
+    const analytics = AnalyticsModule.forRootAsync({
+      imports: [TablesModule],
+      useFactory: () =>
+        moduleOptions({ connection: backend.connection, customDestinations: [Made, Provided] }),
+    });
+    const app = await AnalyticsApp.startWith([analytics, WarehouseModule]);
+    apps.push(app);
+    await track(app, 'E');
+    await app.settled();
+    expect(app.context.get(Tables).rows.sort()).toEqual([
+      'made E',
+      'made before the start',
+      'provided E',
+      'provided before the start',
+    ]);
+  });
+
+  it.each<[what: string, code: string, answer: () => unknown]>([
+    ['never settles', 'TIMEOUT', () => new Promise(() => undefined)],
+    ['returns a text', 'INVALID_DELIVERY_RESULT', () => 'done'],
+    ['returns ids', 'INVALID_DELIVERY_RESULT', () => ['id-E']],
+    ['returns the result of another message', 'INVALID_DELIVERY_RESULT', () => [{ messageId: 'another' }]],
+    [
+      'returns what throws when it is read',
+      'INVALID_DELIVERY_RESULT',
+      () => [
+        Object.defineProperty({}, 'messageId', {
+          get: () => {
+            throw new Error('unreadable');
+          },
+        }),
+      ],
+    ],
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- that is what is tested
+    ['rejects with nothing', 'DELIVERY_ERROR', () => Promise.reject(undefined)],
+    [
+      'throws a text',
+      'DELIVERY_ERROR',
+      () => {
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- that is what is tested
+        throw 'no';
+      },
+    ],
+  ])('that %s has its messages retried with a code, and harms nobody else', async (_, code, answer) => {
+    const wrong = { id: 'wrong', retryWindow: 60_000, timeout: 100, deliver: answer as () => undefined };
+    const warehouse = new Warehouse((_call, { messages }) => {
+      for (const message of messages) Object.assign(message, { messageId: 'changed', type: 'page' });
+    });
+    const app = await start([warehouse, wrong, Object.assign(new Warehouse(), { id: 'second' })]);
+    const outcomes: MessageOutcome[] = [];
+    app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
+    await track(app, 'E');
+    const of = (id: string): Promise<MessageOutcome> =>
+      until(() => outcomes.find(({ destination }) => destination === id));
+    expect(await of('wrong')).toMatchObject({
+      class: 'retry',
+      messageId: 'id-E',
+      outcomes: [{ error: code }],
+    });
+    expect(await of('warehouse')).toMatchObject({ class: 'delivered', messageId: 'id-E' });
+    expect(await of('second')).toMatchObject({ class: 'delivered', messageId: 'id-E', type: 'track' });
+    expect(await app.log.line(/"wrong" does not take events/)).toContain(code);
+  });
+
+  it('is down after five failures in a row, and has no requests to explain or test', async () => {
+    const warehouse = new Warehouse((call) => {
+      if (call < 6) throw new Error('away');
+    });
+    const app = await start([warehouse]);
+    const deliveries = app.context.get(DeliveriesService);
+    const events: EndpointEvent[] = [];
+    deliveries.endpoints$.subscribe((event) => events.push(event));
+    await track(app, 'E');
+    await app.settled();
+    expect(events.map(({ type, destination }) => `${destination} ${type}`)).toEqual([
+      'warehouse down',
+      'warehouse up',
+    ]);
+    const message = { destination: 'warehouse', messageId: 'm', body: '{}' };
+    await expect(deliveries.sendTest('warehouse')).rejects.toMatchObject({ code: 'NOT_A_WEBHOOK' });
+    await expect(deliveries.explain(message)).rejects.toMatchObject({ code: 'NOT_A_WEBHOOK' });
+  });
+
+  it('keeps what another program queued for it, without a call', async () => {
+    const warehouse = new Warehouse();
+    const app = await start([warehouse]);
+    const messages = ['text', '[]', '{"type":"unknown"}'].map((body, n) => ({
+      id: `m${n}`,
+      body,
+      outcomes: [],
+    }));
+    await app.queue.add('batch', {
+      v: 2,
+      batches: [{ destination: 'warehouse', source: 'default', messages }],
+    });
+    await app.failedJobs();
+    const failed = await app.context.get(DeliveriesService).failed({ error: 'INVALID_MESSAGE' });
+    expect(failed).toHaveLength(3);
+    expect(warehouse.calls).toHaveLength(0);
+  });
+});

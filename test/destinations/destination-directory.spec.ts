@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { DestinationChange, DestinationChanges } from '../../src/destinations/destination-feed.js';
+import { DestinationDirectory } from '../../src/destinations/destination-directory.js';
+import type { StoredDestination } from '../../src/options/destination-store.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { MemoryDestinationStore } from './memory-destination-store.js';
+
+/** A store and its feed, which another process changes, and which may be away. */
+class FarStore extends MemoryDestinationStore {
+  readonly told: DestinationChange[] = [];
+  /** What was asked for. */
+  readonly asked: string[] = [];
+  isAway = false;
+  /** Changes that the feed has forgotten. */
+  forgotten = 0;
+  /** Look-ups wait for it. */
+  held: Promise<void> = Promise.resolve();
+
+  override async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
+    this.asked.push(`tenant ${String(tenant)}`);
+    this.answer();
+    const found = await super.findByTenant(tenant);
+    await this.held;
+    return found;
+  }
+
+  override findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
+    this.asked.push(`id ${id}`);
+    return super.findById(id);
+  }
+
+  changesSince(since: number | undefined): Promise<DestinationChanges> {
+    this.asked.push('changes');
+    try {
+      this.answer();
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+    const changes = since === undefined || since < this.forgotten ? undefined : this.told.slice(since);
+    return Promise.resolve({ revision: this.told.length, changes });
+  }
+
+  publish(change: DestinationChange): Promise<void> {
+    this.told.push(change);
+    return Promise.resolve();
+  }
+
+  /** Another process adds a destination. */
+  async add(id: string, tenant: string): Promise<void> {
+    await this.insert({ id, tenant, urls: [], createdAt: 0, updatedAt: 0, version: 1 }, Infinity);
+    await this.publish({ id, tenant });
+  }
+
+  private answer(): void {
+    if (this.isAway) throw new Error('the store is away');
+  }
+}
+
+describe('a directory of destinations', () => {
+  let clock: FakeClock;
+  let store: FarStore;
+  let directory: DestinationDirectory;
+  let told: string[];
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    store = new FarStore();
+    told = [];
+    directory = new DestinationDirectory({
+      store,
+      feed: store,
+      clock,
+      onAway: (error) => told.push(`away: ${String(error)}`),
+      onBack: () => told.push('back'),
+    });
+  });
+  afterEach(() => {
+    directory.close();
+  });
+
+  const idsOf = async (tenant: string): Promise<string[]> =>
+    (await directory.ofTenant(tenant)).map(({ id }) => id);
+
+  it('asks once for a tenant, also for one that has none, and then answers at once', async () => {
+    await store.add('a', 'acme');
+    expect(await idsOf('acme')).toEqual(['a']);
+    expect(await idsOf('nobody')).toEqual([]);
+    expect(store.asked).toEqual(['changes', 'tenant acme', 'tenant nobody']);
+    expect(directory.ofTenant('acme')).not.toBeInstanceOf(Promise);
+    expect(directory.ofTenant('nobody')).toEqual([]);
+    expect(store.asked).toHaveLength(3);
+  });
+
+  it('shares one look-up between all who ask at the same time', async () => {
+    await Promise.all(Array.from({ length: 100 }, async () => directory.ofTenant('acme')));
+    expect(store.asked).toEqual(['changes', 'tenant acme']);
+  });
+
+  it('asks nobody for a tenant that cannot exist', async () => {
+    await idsOf('acme');
+    expect(directory.ofTenant('a\u0000')).toEqual([]);
+    expect(directory.ofTenant('x'.repeat(201))).toEqual([]);
+    expect(store.asked).toEqual(['changes', 'tenant acme']);
+  });
+
+  it('hears within two seconds what another process has changed, and of nothing else', async () => {
+    await idsOf('acme');
+    await idsOf('other');
+    await directory.find('a');
+    await store.add('a', 'acme');
+    await clock.pass(1_000);
+    expect(directory.ofTenant('other')).toEqual([]);
+    expect(await idsOf('acme')).toEqual(['a']);
+    expect(await directory.find('a')).toMatchObject({ tenant: 'acme' });
+    expect(store.asked.filter((what) => what === 'tenant other')).toHaveLength(1);
+  });
+
+  it('forgets at once what this process has changed, also a look-up that is on its way', async () => {
+    let release = (): void => undefined;
+    store.held = new Promise((resolve) => (release = resolve));
+    await directory.find('warm-up');
+    const early = idsOf('acme');
+    await store.add('a', 'acme');
+    directory.forget({ id: 'a', tenant: 'acme' });
+    release();
+    expect(await early).toEqual(['a']);
+  });
+
+  it('forgets everything when the feed no longer has all changes', async () => {
+    await idsOf('acme');
+    await store.add('a', 'acme');
+    store.forgotten = 5;
+    await clock.pass(1_000);
+    expect(await idsOf('acme')).toEqual(['a']);
+  });
+
+  it('uses nothing that it remembers while the feed is away, and waits for it', async () => {
+    await store.add('a', 'acme');
+    await idsOf('acme');
+    store.isAway = true;
+    await clock.pass(1_900);
+    expect(await idsOf('acme')).toEqual(['a']);
+    await clock.pass(200);
+    const waiting = directory.ofTenant('acme');
+    expect(waiting).toBeInstanceOf(Promise);
+    await clock.pass(5_000);
+    expect(clock.holding).toBeGreaterThan(0);
+    await expect(directory.find('a')).rejects.toThrow('the store is away');
+    await store.add('b', 'acme');
+    store.isAway = false;
+    await clock.pass(500);
+    expect((await waiting).map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(told).toEqual(['away: Error: the store is away', 'back']);
+    expect(clock.holding).toBe(0);
+  });
+
+  it('asks for nothing while nobody tracks or delivers, and begins again when somebody does', async () => {
+    await idsOf('acme');
+    await clock.pass(60_000);
+    const { length } = store.asked;
+    expect(length).toBeLessThan(40);
+    await clock.pass(600_000);
+    expect(store.asked).toHaveLength(length);
+    await store.add('a', 'acme');
+    expect(await idsOf('acme')).toEqual(['a']);
+  });
+
+  it('remembers only so many tenants, and those that are in use longest', async () => {
+    await idsOf('busy');
+    for (let n = 0; n < 30_000; n++) {
+      await directory.ofTenant(`tenant-${n}`);
+      if (n % 1_000 === 0) await directory.ofTenant('busy');
+    }
+    const count = (what: string): number => store.asked.filter((one) => one === what).length;
+    expect(count('tenant busy')).toBe(1);
+    await directory.ofTenant('tenant-0');
+    expect(count('tenant tenant-0')).toBe(2);
+  });
+
+  it('ends what waits when the application closes', async () => {
+    store.isAway = true;
+    const waiting = expect(directory.ofTenant('acme')).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
+    await clock.pass(100);
+    directory.close();
+    await clock.pass(500);
+    await waiting;
+    expect(clock.pending).toBe(0);
+  });
+});

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { type AnalyticsModuleOptions, type DestinationEvent, DestinationsService } from '../../src/index.js';
+import { AnalyticsApp } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { Receiver } from '../support/receiver.js';
+import { MemoryDestinationStore } from './memory-destination-store.js';
+
+const URL = 'https://hooks.example.com/acme';
+const MEMORY = { embedded: { dataDir: 'memory://' } };
+
+async function starting(destinations: AnalyticsModuleOptions['destinations']): Promise<AnalyticsApp> {
+  return AnalyticsApp.start({ connection: MEMORY, ...(destinations !== undefined && { destinations }) });
+}
+
+/** The texts of what is wrong. */
+async function problemsOf(work: Promise<unknown>): Promise<string[]> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toMatchObject({ code: 'INVALID_DESTINATION' });
+  const text = error instanceof Error ? error.message : '';
+  return text
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim());
+}
+
+describe('the destinations service', () => {
+  let app: AnalyticsApp;
+  let destinations: DestinationsService;
+
+  beforeAll(async () => {
+    app = await starting({ limitPerTenant: 3 });
+    destinations = app.context.get(DestinationsService);
+  });
+  afterAll(() => app.close());
+
+  const wrong = (fields: object): Promise<string[]> =>
+    problemsOf(destinations.create({ tenant: 'wrong', urls: [URL], ...fields }));
+
+  it('says everything that is wrong with a destination, in the words of the options', async () => {
+    const fields = {
+      urls: ['ftp://x', 'http://10.0.0.1/'],
+      headers: { Host: 'x' },
+      sharedSecret: '',
+      timeout: 0,
+    };
+    expect(await wrong({ ...fields, evnets: [] })).toEqual([
+      expect.stringMatching(/^- `evnets`: expected one of .*, got an unknown name; did you mean `events`\?$/),
+      '- `urls[0]`: expected a URL with the scheme http: or https:, got another scheme',
+      '- `urls[1]`: expected a public address, unless `allowPrivateNetwork` is true, got a private or reserved address',
+      '- `headers["Host"]`: expected a header of your own, got a name that is set by the request itself',
+      '- `sharedSecret`: expected a non-empty string (leave it out to send unsigned), got an empty string',
+      '- `timeout`: expected an integer from 1 to 2147483647, got 0 (number)',
+    ]);
+  });
+
+  it.each([
+    [{ tenant: '' }, '`tenant`'],
+    [{ tenant: 'a\u0000b' }, '`tenant`'],
+    [{ tenant: '\ud800' }, '`tenant`'],
+    [{ tenant: 7 }, '`tenant`'],
+    [{ urls: [] }, '`urls`'],
+    [{ urls: ['http://localhost/'] }, '`urls[0]`'],
+    [{ name: 'x'.repeat(201) }, '`name`'],
+    [{ events: [] }, '`events`'],
+    [{ events: ['a*b'] }, '`events[0]`'],
+    [{ events: ['ok', 7] }, '`events[1]`'],
+    [{ types: [] }, '`types`'],
+    [{ types: ['Track'] }, '`types[0]`'],
+    [{ sources: ['nowhere'] }, '`sources`'],
+    [{ timeout: 60_001 }, '`timeout`'],
+    [{ retryWindow: 8 * 86_400_000 }, '`retryWindow`'],
+    [{ standardWebhooks: { secret: 'whsec_short' } }, '`standardWebhooks.secret`'],
+    [{ metadata: [] }, '`metadata`'],
+    [{ metadata: { n: 1n } }, '`metadata`'],
+    [{ metadata: { text: 'x'.repeat(20_000) } }, '`metadata`'],
+    [{ enabled: 'yes' }, '`enabled`'],
+    [{ allowPrivateNetwork: true }, '`allowPrivateNetwork`'],
+    [{ id: 'mine' }, '`id`'],
+  ])('refuses %j', async (fields, path) => {
+    expect(await wrong(fields)).toEqual([expect.stringContaining(`- ${path}: `)]);
+  });
+
+  it('has a limit for each tenant, and none for the application itself', async () => {
+    for (let n = 0; n < 3; n++) await destinations.create({ tenant: 'full', urls: [URL] });
+    await expect(destinations.create({ tenant: 'full', urls: [URL] })).rejects.toMatchObject({
+      code: 'DESTINATION_LIMIT',
+      limit: 3,
+    });
+    for (let n = 0; n < 4; n++) await destinations.create({ urls: [URL] });
+  });
+
+  it('tells a secret that it made once, and none that was given', async () => {
+    const made = await destinations.create({ tenant: 'secrets', urls: [URL] });
+    expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const given = await destinations.create({ tenant: 'secrets', urls: [URL], sharedSecret: 'teehee' });
+    expect(given).toMatchObject({ secret: undefined, signatures: ['X-Signature'] });
+    expect(await destinations.get(made.id)).not.toHaveProperty('secret');
+  });
+
+  it('does not find the destinations of another tenant', async () => {
+    const { id } = await destinations.create({ tenant: 'mine', urls: [URL] });
+    const scope = { tenant: 'yours' };
+    const calls = [
+      destinations.get(id, scope),
+      destinations.update(id, { name: 'taken' }, scope),
+      destinations.delete(id, scope),
+      destinations.enable(id, scope),
+      destinations.disable(id, scope),
+      destinations.rotateSecret(id, scope),
+      destinations.sendTest(id, scope),
+      destinations.get('unknown', scope),
+    ];
+    for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
+    expect(await destinations.list(scope)).toEqual({ destinations: [], cursor: undefined });
+    expect(await destinations.get(id, { tenant: 'mine' })).toMatchObject({ enabled: true, name: undefined });
+  });
+
+  it('lists in pages, in the order of creation', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n++) ids.push((await destinations.create({ tenant: 'pages', urls: [URL] })).id);
+    const first = await destinations.list({ tenant: 'pages', limit: 2 });
+    const { cursor } = first;
+    const second = await destinations.list({ tenant: 'pages', limit: 2, cursor });
+    expect([...first.destinations, ...second.destinations].map(({ id }) => id).sort()).toEqual(ids.sort());
+    expect(second).toMatchObject({ cursor: undefined });
+    expect((await destinations.list()).destinations.length).toBeGreaterThan(3);
+    await problemsOf(destinations.list({ limit: 0 }));
+  });
+
+  it('changes what it is told to, and nothing else', async () => {
+    const { id } = await destinations.create({
+      tenant: 'changes',
+      urls: [URL],
+      name: 'one',
+      events: ['E'],
+      headers: { 'X-Team': 'one' },
+      sharedSecret: 'teehee',
+    });
+    const changed = await destinations.update(id, { name: 'two', events: null, timeout: undefined });
+    expect(changed).toMatchObject({
+      name: 'two',
+      events: undefined,
+      headers: ['X-Team'],
+      signatures: ['X-Signature'],
+      tenant: 'changes',
+      version: 2,
+    });
+    expect(await destinations.get(id)).toEqual(changed);
+    const resigned = await destinations.update(id, { sharedSecret: null, headers: null });
+    expect(resigned).toMatchObject({ headers: [], signatures: [] });
+    expect(await problemsOf(destinations.update(id, { urls: [] }))).toEqual([
+      '- `urls`: expected 1 to 5 URLs, got 0',
+    ]);
+    const foreign: object = { tenant: 'other' };
+    expect(await problemsOf(destinations.update(id, foreign))).toEqual([
+      expect.stringContaining('`tenant`: expected one of'),
+    ]);
+  });
+
+  it('refuses an update of an old version', async () => {
+    const { id, version } = await destinations.create({ tenant: 'versions', urls: [URL] });
+    await destinations.update(id, { name: 'first' }, { version });
+    await expect(destinations.update(id, { name: 'second' }, { version })).rejects.toMatchObject({
+      code: 'DESTINATION_CHANGED',
+    });
+    expect(await destinations.get(id)).toMatchObject({ name: 'first', version: 2 });
+  });
+
+  it('loses none of several updates at the same time', async () => {
+    const { id } = await destinations.create({ tenant: 'races', urls: [URL] });
+    const updates = [{ name: 'n' }, { description: 'd' }, { events: ['e'] }, { timeout: 7 }];
+    await Promise.all(updates.map((update) => destinations.update(id, update)));
+    expect(await destinations.get(id)).toMatchObject({
+      name: 'n',
+      description: 'd',
+      events: ['e'],
+      timeout: 7,
+      version: 5,
+    });
+  });
+
+  it('rotates no more secrets than a header has room for, and only those of Standard Webhooks', async () => {
+    const { id } = await destinations.create({ tenant: 'rotate', urls: [URL] });
+    for (let n = 0; n < 4; n++) await destinations.rotateSecret(id);
+    expect(await problemsOf(destinations.rotateSecret(id))).toEqual([
+      '- `standardWebhooks`: expected at most 5 secrets that sign, got 6',
+    ]);
+    await problemsOf(destinations.rotateSecret(id, { overlap: -1 }));
+    const shared = await destinations.create({ tenant: 'rotate', urls: [URL], sharedSecret: 'teehee' });
+    expect(await problemsOf(destinations.rotateSecret(shared.id))).toEqual([
+      expect.stringContaining('so update `sharedSecret`'),
+    ]);
+  });
+
+  it('tells what this process changed', async () => {
+    const events: DestinationEvent[] = [];
+    const subscription = destinations.changes$.subscribe((event) => events.push(event));
+    const { id } = await destinations.create({ tenant: 'told', urls: [URL] });
+    await destinations.update(id, { name: 'one' });
+    await destinations.disable(id);
+    await destinations.enable(id);
+    await destinations.rotateSecret(id);
+    await destinations.delete(id);
+    subscription.unsubscribe();
+    const types = ['created', 'updated', 'disabled', 'enabled', 'secret rotated', 'deleted'];
+    expect(events).toEqual(types.map((type) => ({ type, id, tenant: 'told' })));
+    await expect(destinations.get(id)).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
+  });
+});
+
+describeBackend('a test event of a destination at run time', (backend) => {
+  it('goes to each of its URLs, also while it is disabled', async () => {
+    const receiver = await Receiver.start();
+    const app = await AnalyticsApp.start({
+      connection: backend.connection,
+      destinations: { allowPrivateNetwork: true },
+    });
+    const destinations = app.context.get(DestinationsService);
+    const urls = [receiver.url('/one'), receiver.url('/two')];
+    const { id } = await destinations.create({ tenant: 'acme', urls, enabled: false });
+    expect(await destinations.sendTest(id, { tenant: 'acme' })).toMatchObject([
+      { class: 'delivered', status: 200 },
+      { class: 'delivered', status: 200 },
+    ]);
+    expect(receiver.requests.map(({ url }) => url).sort()).toEqual(['/one', '/two']);
+    await app.close();
+    await receiver.close();
+  });
+});
+
+describe('the option `destinations`', () => {
+  it.each([
+    [
+      { encryptionKey: 'short' },
+      '`destinations.encryptionKey`: expected 32 bytes as base64 or hex, got another string',
+    ],
+    [{ encryptionKey: [] }, '`destinations.encryptionKey`: expected at least one key'],
+    [{ encryptionKey: [randomBytes(32).toString('hex'), 7] }, '`destinations.encryptionKey[1]`'],
+    [{ limitPerTenant: -1 }, '`destinations.limitPerTenant`'],
+    [{ tenant: 'acme' }, '`destinations.tenant`: expected a function'],
+    [
+      { store: { findById: () => undefined } },
+      'expected an object with at least the methods findByTenant and findById',
+    ],
+    [{ limit: 3 }, '`destinations.limit`: expected one of'],
+    ['yes', '`destinations`: expected'],
+  ])('is refused as %j', async (destinations, text) => {
+    await expect(starting(destinations as AnalyticsModuleOptions['destinations'])).rejects.toThrow(text);
+  });
+
+  it('warns once that secrets are not encrypted, and not where that is intended', async () => {
+    const warned = await starting({});
+    expect(warned.log.analytics.filter((line) => line.includes('encryptionKey'))).toHaveLength(1);
+    await warned.close();
+    for (const intended of [
+      { encryptionKey: false } as const,
+      { encryptionKey: randomBytes(32).toString('hex') },
+    ]) {
+      const quiet = await starting(intended);
+      expect(quiet.log.analytics.join()).not.toContain('encryptionKey');
+      await quiet.close();
+    }
+  });
+
+  it('requires a key in production, unless told', async () => {
+    const before = process.env.NODE_ENV;
+    process.env.NODE_ENV = 'production';
+    try {
+      await expect(starting({})).rejects.toThrow('`destinations.encryptionKey`: expected 32 bytes');
+      await (await starting({ encryptionKey: false })).close();
+      const memory = new MemoryDestinationStore();
+      const store = {
+        findByTenant: (tenant: string | undefined) => memory.findByTenant(tenant),
+        findById: (id: string) => memory.findById(id),
+      };
+      await (await starting({ store })).close();
+    } finally {
+      process.env.NODE_ENV = before;
+    }
+  });
+
+  it('is missed by its service where it is not given', async () => {
+    const app = await starting(undefined);
+    const destinations = app.context.get(DestinationsService);
+    await expect(destinations.create({ urls: [URL] })).rejects.toMatchObject({
+      code: 'DESTINATIONS_DISABLED',
+    });
+    await expect(destinations.list()).rejects.toMatchObject({ code: 'DESTINATIONS_DISABLED' });
+    await app.close();
+  });
+});

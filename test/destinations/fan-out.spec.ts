@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import { AnalyticsApp } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { Receiver } from '../support/receiver.js';
+import { until } from '../support/until.js';
+
+const DESTINATIONS = 100;
+const MARK = 'a body that is stored';
+
+describeBackend('a message to a hundred destinations of one tenant', (backend) => {
+  let release: () => void;
+  let receiver: Receiver;
+  let app: AnalyticsApp;
+
+  beforeEach(async () => {
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    receiver = await Receiver.start({
+      answer: async (_, index) => {
+        await released;
+        return index % 2 === 0 ? 200 : 503;
+      },
+    });
+    app = await AnalyticsApp.start({
+      connection: backend.connection,
+      destinations: { allowPrivateNetwork: true, encryptionKey: false, limitPerTenant: DESTINATIONS },
+    });
+  });
+  afterEach(async () => {
+    release();
+    await app.close();
+    await receiver.close();
+  });
+
+  it('is stored once a job, and each of them gets it', async () => {
+    const destinations = app.context.get(DestinationsService);
+    for (let n = 0; n < DESTINATIONS; n++) {
+      await destinations.create({ tenant: 'acme', urls: [receiver.url(`/${n}`)], timeout: 60_000 });
+    }
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'E', properties: { text: MARK } });
+    await app.analytics.flush();
+    const jobs = await until(async () => {
+      const found = await app.queue.getJobs(['wait', 'active', 'delayed']);
+      return found.length > 0 ? found : undefined;
+    });
+    const stored = jobs.map(({ data }) => JSON.stringify(data).split(MARK).length - 1);
+    expect(stored).toEqual([1]);
+    release();
+    await until(() => (gotIt(receiver).size === DESTINATIONS ? true : undefined));
+    const bodies = new Set(receiver.requests.map(({ body }) => body.toString()));
+    expect([...bodies]).toEqual([expect.stringContaining(MARK)]);
+  });
+});
+
+/** The paths that were asked for. */
+function gotIt({ requests }: Receiver): Set<string> {
+  return new Set(requests.map(({ url }) => url));
+}

@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import { describeBackend, describeServers } from '../support/describe-backend.js';
+import { eventsIn } from '../support/received-message.js';
+import { Receiver } from '../support/receiver.js';
+import { until } from '../support/until.js';
+import { MemoryDestinationStore } from './memory-destination-store.js';
+
+const DESTINATIONS = { allowPrivateNetwork: true, encryptionKey: Buffer.alloc(32, 1).toString('hex') };
+
+let apps: AnalyticsApp[];
+let receiver: Receiver;
+
+beforeEach(async () => {
+  apps = [];
+  receiver = await Receiver.start();
+});
+afterEach(async () => {
+  await Promise.all(apps.map((app) => app.close()));
+  await receiver.close();
+});
+
+async function start(options: AppOptions): Promise<AnalyticsApp> {
+  const app = await AnalyticsApp.start({ destinations: DESTINATIONS, flushAt: 1, ...options });
+  apps.push(app);
+  return app;
+}
+
+const destinationsOf = (app: AnalyticsApp): DestinationsService => app.context.get(DestinationsService);
+
+function track(app: AnalyticsApp, event: string): void {
+  app.analytics.tenant('acme').track({ userId: 'u1', event });
+}
+
+describeServers('destinations that another process changes', (backend) => {
+  it('are routed to and delivered to as they are now', async () => {
+    const { connection } = backend;
+    const mine = await start({ connection, worker: false });
+    const other = await start({ connection });
+    const { id } = await destinationsOf(mine).create({ tenant: 'acme', urls: [receiver.url('/one')] });
+    track(other, 'first');
+    await receiver.received(1);
+
+    const isRouted = async (event: string): Promise<boolean> => {
+      const before = receiver.requests.length;
+      track(other, event);
+      await other.analytics.flush();
+      await other.settled();
+      return receiver.requests.length > before;
+    };
+    await destinationsOf(mine).update(id, { urls: [receiver.url('/two')] });
+    await until(async () =>
+      (await isRouted('E')) && receiver.requests.at(-1)?.url === '/two' ? true : undefined,
+    );
+    await destinationsOf(mine).disable(id);
+    await until(async () => ((await isRouted('E')) ? undefined : true));
+    await destinationsOf(mine).enable(id);
+    await until(async () => ((await isRouted('E')) ? true : undefined));
+    await destinationsOf(mine).delete(id);
+    await until(async () => ((await isRouted('E')) ? undefined : true));
+  });
+
+  it('keep all changes that several processes make at the same time', async () => {
+    const { connection } = backend;
+    const both = [await start({ connection }), await start({ connection })].map(destinationsOf);
+    const created = await both[0]?.create({ tenant: 'acme', urls: [receiver.url()] });
+    const id = created?.id ?? '';
+    await Promise.all([
+      ...both.map((destinations) => destinations.update(id, { name: 'n' })),
+      ...both.map((destinations) => destinations.update(id, { description: 'd' })),
+      ...both.map((destinations) => destinations.rotateSecret(id, { overlap: 0 })),
+    ]);
+    for (const destinations of both) {
+      expect(await destinations.get(id)).toMatchObject({ name: 'n', description: 'd', version: 7 });
+    }
+  });
+
+  it('wait with their messages while the store is away', async () => {
+    const { connection, server } = backend;
+    const app = await start({ connection });
+    await destinationsOf(app).create({ tenant: 'acme', urls: [receiver.url()] });
+    track(app, 'before');
+    await receiver.received(1);
+    await server.stop();
+    // For so long that nothing that is remembered may be used any more.
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    track(app, 'while it is away');
+    app.analytics.tenant('unknown').track({ userId: 'u1', event: 'of somebody unknown' });
+    expect(await app.analytics.flush({ timeout: 200 })).toMatchObject({ pending: 2 });
+    await server.start();
+    await receiver.received(2);
+    expect(eventsIn(receiver.requests)).toEqual(['before', 'while it is away']);
+    // The message of a tenant without destinations has left as well.
+    expect(await app.analytics.flush()).toMatchObject({ pending: 0, refused: 0 });
+  });
+
+  it('are found in a store of the application, whose changes are told to all', async () => {
+    const { connection } = backend;
+    const memory = new MemoryDestinationStore();
+    const store = {
+      findByTenant: (tenant: string | undefined) => memory.findByTenant(tenant),
+      findById: (id: string) => memory.findById(id),
+    };
+    const mine = await start({ connection, worker: false, destinations: { ...DESTINATIONS, store } });
+    const other = await start({ connection, destinations: { ...DESTINATIONS, store } });
+    track(other, 'nobody listens');
+    await other.analytics.flush();
+    const times = { createdAt: 1, updatedAt: 1, version: 1 };
+    await memory.insert({ id: 'hook', tenant: 'acme', urls: [receiver.url()], ...times }, 1);
+    await destinationsOf(mine).changed('acme');
+    await until(async () => {
+      track(other, 'E');
+      await other.analytics.flush();
+      await other.settled();
+      return receiver.requests.length > 0 ? true : undefined;
+    });
+    const urls = [receiver.url()];
+    await expect(destinationsOf(mine).create({ tenant: 'acme', urls })).rejects.toMatchObject({
+      code: 'DESTINATIONS_READ_ONLY',
+    });
+    expect(await destinationsOf(mine).get('hook')).toMatchObject({ tenant: 'acme', enabled: true });
+  });
+});
+
+describeBackend('an application without destinations at run time', (backend) => {
+  it('leaves no trace of them in the database', async () => {
+    const webhooks = { urls: [receiver.url()], allowPrivateNetwork: true };
+    const app = await AnalyticsApp.start({ connection: backend.connection, webhooks, flushAt: 1 });
+    apps.push(app);
+    app.analytics.track({ userId: 'u1', event: 'E', context: { groupId: 'acme' } });
+    await receiver.received(1);
+    await expect(destinationsOf(app).list()).rejects.toMatchObject({ code: 'DESTINATIONS_DISABLED' });
+    const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    if (storage.kind === 'redis') {
+      const keys = await storage.client.eval("return redis.call('KEYS', '*destinations*')", 0);
+      expect(keys).toEqual([]);
+    } else {
+      const text = "SELECT to_regclass('nestjs_analytics.destination') AS name";
+      expect((await storage.pool.query(text)).rows).toEqual([{ name: null }]);
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { DestinationChange, DestinationFeed } from '../../../src/destinations/destination-feed.js';
+import { destinationStoreChecks } from '../../../src/destinations/stores/check-destination-store.js';
+import { createDestinationStore } from '../../../src/destinations/stores/create-destination-store.js';
+import type { WritableDestinationStore } from '../../../src/options/destination-store.js';
+import type { QueueBackend } from '../../../src/queue/queue-backend.js';
+import { describeBackend } from '../../support/describe-backend.js';
+import { openBackend } from '../../support/open-backend.js';
+import { MemoryDestinationStore } from '../memory-destination-store.js';
+
+const TIMES = { createdAt: 1, updatedAt: 1 };
+const ONE = { ...TIMES, id: 'a', tenant: 'acme', urls: ['https://hooks.example.com/a'], version: 1 };
+
+describe('a destination store of the application itself', () => {
+  it.each(destinationStoreChecks())('$name', async ({ run }) => {
+    await run(new MemoryDestinationStore());
+  });
+});
+
+describeBackend('a destination store', (backend) => {
+  let opened: QueueBackend;
+  let store: WritableDestinationStore & DestinationFeed;
+
+  beforeEach(async () => {
+    opened = await openBackend(backend.connection);
+    store = createDestinationStore(opened.storage);
+  });
+  afterEach(() => opened.close());
+
+  it.each(destinationStoreChecks())('$name', async ({ run }) => {
+    await run(store);
+  });
+
+  it('tells each change once, in its order, to those who know the revision before', async () => {
+    const { revision, changes } = await store.changesSince(undefined);
+    expect(changes).toBeUndefined();
+    await store.insert(ONE, 10);
+    await store.replace({ ...ONE, version: 2 });
+    await store.publish({ tenant: 'other', id: undefined });
+    await store.publish({ tenant: undefined, id: 'b' });
+    await store.remove('a');
+    const a: DestinationChange = { tenant: 'acme', id: 'a' };
+    const news = await store.changesSince(revision);
+    expect(news.changes).toEqual([
+      a,
+      a,
+      { tenant: 'other', id: undefined },
+      { tenant: undefined, id: 'b' },
+      a,
+    ]);
+    expect(await store.changesSince(news.revision)).toEqual({ revision: news.revision, changes: [] });
+    expect((await store.changesSince(news.revision - 1)).changes).toEqual([a]);
+  });
+
+  it('tells nothing of what was refused', async () => {
+    const { revision } = await store.changesSince(undefined);
+    await store.insert(ONE, 0);
+    await store.replace({ ...ONE, version: 2 });
+    await store.remove('a');
+    expect(await store.changesSince(revision)).toEqual({ revision, changes: [] });
+  });
+
+  it('misses none of many changes that are made at the same time', async () => {
+    let { revision } = await store.changesSince(undefined);
+    const told: (string | undefined)[] = [];
+    const ids = Array.from({ length: 200 }, (_, n) => `d${n}`);
+    const done = new AbortController();
+    const made = Promise.all(ids.map((id) => store.insert({ ...ONE, id }, 1_000))).then(() => {
+      done.abort();
+    });
+    for (let isLast = false; !isLast;) {
+      isLast = done.signal.aborted;
+      const news = await store.changesSince(revision);
+      told.push(...(news.changes ?? []).map(({ id }) => id));
+      ({ revision } = news);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await made;
+    expect(told.sort()).toEqual(ids.sort());
+  });
+
+  it('says so when it no longer has all changes, or has none of them any more', async () => {
+    const { revision } = await store.changesSince(undefined);
+    await store.insert(ONE, 10);
+    expect((await store.changesSince(revision + 100)).changes).toBeUndefined();
+    expect((await store.changesSince(revision - 6_000)).changes).toBeUndefined();
+  });
+});

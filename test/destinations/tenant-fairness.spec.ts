@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import { AnalyticsApp } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { Receiver } from '../support/receiver.js';
+
+const WAITING = 20_000;
+/** How long the busy tenant's receiver takes to answer, in milliseconds. */
+const SLOW = 50;
+
+describeBackend('a tenant with 20,000 waiting messages', (backend) => {
+  let busy: Receiver;
+  let other: Receiver;
+  let app: AnalyticsApp;
+
+  beforeEach(async () => {
+    busy = await Receiver.start({
+      answer: () => new Promise((resolve) => setTimeout(resolve, SLOW, 200)),
+    });
+    other = await Receiver.start();
+    app = await AnalyticsApp.start({
+      connection: backend.connection,
+      destinations: { allowPrivateNetwork: true, encryptionKey: false },
+      shutdownTimeout: 1_000,
+    });
+  });
+  afterEach(async () => {
+    await app.close();
+    await Promise.all([busy.close(), other.close()]);
+  });
+
+  it('does not keep the messages of another tenant waiting behind them', async () => {
+    const destinations = app.context.get(DestinationsService);
+    await destinations.create({ tenant: 'busy', urls: [busy.url()] });
+    await destinations.create({ tenant: 'other', urls: [other.url()] });
+    for (let n = 0; n < WAITING; n++) app.analytics.tenant('busy').track({ userId: 'u1', event: 'Busy' });
+    await app.analytics.flush();
+    for (let n = 0; n < 5; n++) {
+      app.analytics.tenant('other').track({ userId: 'u1', event: 'Other' });
+      await app.analytics.flush();
+      await other.received(n + 1);
+    }
+    // In the order of the queue, the first of them would have come after all the others.
+    expect(busy.requests.length).toBeLessThan(WAITING / 2);
+  }, 60_000);
+});

@@ -1,0 +1,335 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import {
+  DeliveriesService,
+  DestinationsService,
+  type MessageOutcome,
+  type NewDestination,
+  verifyStandardWebhook,
+} from '../../src/index.js';
+import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { Receiver, type ReceiverOptions } from '../support/receiver.js';
+import { until } from '../support/until.js';
+
+const ENCRYPTION_KEY = randomBytes(32).toString('base64');
+
+describeBackend('destinations of tenants', (backend) => {
+  let apps: AnalyticsApp[];
+  let receivers: Receiver[];
+
+  beforeEach(() => {
+    apps = [];
+    receivers = [];
+  });
+  afterEach(async () => {
+    await Promise.all(apps.map((app) => app.close()));
+    await Promise.all(receivers.map((receiver) => receiver.close()));
+  });
+
+  async function start(options: AppOptions = {}): Promise<AnalyticsApp> {
+    const app = await AnalyticsApp.start({
+      connection: backend.connection,
+      destinations: { encryptionKey: ENCRYPTION_KEY, allowPrivateNetwork: true },
+      flushAt: 1,
+      ...options,
+    });
+    apps.push(app);
+    return app;
+  }
+
+  async function receive(options?: ReceiverOptions): Promise<Receiver> {
+    const receiver = await Receiver.start(options);
+    receivers.push(receiver);
+    return receiver;
+  }
+
+  const service = (app: AnalyticsApp): DestinationsService => app.context.get(DestinationsService);
+
+  /** A receiver and its destination. */
+  async function register(
+    app: AnalyticsApp,
+    fields: Partial<NewDestination>,
+    options?: ReceiverOptions,
+  ): Promise<{ receiver: Receiver; id: string; secret: string }> {
+    const receiver = await receive(options);
+    const { id, secret = '' } = await service(app).create({ urls: [receiver.url()], ...fields });
+    return { receiver, id, secret };
+  }
+
+  const eventsOf = ({ requests }: Receiver): string[] =>
+    requests.map(({ body }) => String((JSON.parse(body.toString()) as { event?: string }).event)).sort();
+
+  const track = (app: AnalyticsApp, tenant: string | undefined, ...events: string[]): void => {
+    const analytics = tenant === undefined ? app.analytics : app.analytics.tenant(tenant);
+    for (const event of events) analytics.track({ userId: 'u1', event });
+  };
+
+  /** Resolves once everything that was tracked is in the queue and has left it. */
+  async function delivered(app: AnalyticsApp): Promise<void> {
+    await app.analytics.flush();
+    await app.settled();
+  }
+
+  it('get the events of their own tenant, and the application its own gets all', async () => {
+    const fixed = await receive();
+    const webhooks = { urls: [fixed.url()], allowPrivateNetwork: true };
+    const app = await start({ webhooks });
+    const acme = await register(app, { tenant: 'acme' });
+    const other = await register(app, { tenant: 'other' });
+    const shared = await register(app, {});
+    track(app, 'acme', 'of acme');
+    app.analytics.track({ userId: 'u1', event: 'by context', context: { groupId: 'acme' } });
+    track(app, 'other', 'of other');
+    track(app, 'nobody', 'of nobody');
+    track(app, undefined, 'of no tenant');
+    await delivered(app);
+    expect(eventsOf(acme.receiver)).toEqual(['by context', 'of acme']);
+    expect(eventsOf(other.receiver)).toEqual(['of other']);
+    const all = ['by context', 'of acme', 'of no tenant', 'of nobody', 'of other'];
+    expect(eventsOf(shared.receiver)).toEqual(all);
+    expect(eventsOf(fixed)).toEqual(all);
+  });
+
+  it('are told their tenant, and are signed with the secret that was made', async () => {
+    const app = await start();
+    const { receiver, secret } = await register(app, { tenant: 'acme' });
+    track(app, 'acme', 'E');
+    const [request] = await receiver.received(1);
+    expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({ context: { groupId: 'acme' } });
+    expect(secret).toMatch(/^whsec_/);
+    expect(() => {
+      verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, secret);
+    }).not.toThrow();
+  });
+
+  it('get only the events, types and sources that they want', async () => {
+    const sources = ['web', 'server'].map((name) => ({ name, writeKey: name }));
+    const app = await start({ sources });
+    const events = await register(app, { tenant: 'acme', events: ['Order Completed', 'Invoice *'] });
+    const types = await register(app, { tenant: 'acme', types: ['identify', 'track'], events: ['Order*'] });
+    const server = await register(app, { tenant: 'acme', sources: ['server'] });
+    track(app, 'acme', 'Order Completed', 'Order Refused', 'Invoice Paid', 'invoice paid');
+    app.analytics.tenant('acme').identify({ userId: 'u1' });
+    app.analytics.source('server').tenant('acme').page({ userId: 'u1' });
+    await delivered(app);
+    expect(eventsOf(events.receiver)).toEqual(['Invoice Paid', 'Order Completed']);
+    expect(eventsOf(types.receiver)).toEqual(['Order Completed', 'Order Refused', 'undefined']);
+    expect(eventsOf(server.receiver)).toEqual(['undefined']);
+  });
+
+  it('are chosen by `integrations` and kept from by a schema, as others are', async () => {
+    const app = await start({ sources: [{ name: 'web', writeKey: 'w', schema: { Debug: false } }] });
+    const one = await register(app, { tenant: 'acme' });
+    const two = await register(app, { tenant: 'acme' });
+    const analytics = app.analytics.tenant('acme');
+    analytics.track({ userId: 'u1', event: 'one', integrations: { [two.id]: false } });
+    analytics.track({ userId: 'u1', event: 'two', integrations: { All: false, [two.id]: true } });
+    analytics.track({ userId: 'u1', event: 'Debug' });
+    await delivered(app);
+    expect([eventsOf(one.receiver), eventsOf(two.receiver)]).toEqual([['one'], ['two']]);
+    expect(app.analytics.usage()).toEqual({ received: 3, filtered: 1 });
+  });
+
+  it('belong to whom the application says, and a bound source or call wins', async () => {
+    const app = await start({
+      sources: [
+        { name: 'web', writeKey: 'w' },
+        { name: 'acme-key', writeKey: 'k', tenant: 'acme' },
+      ],
+      destinations: {
+        allowPrivateNetwork: true,
+        tenant: ({ type, ...message }) => ('userId' in message ? message.userId?.split('@')[1] : type),
+      },
+    });
+    const acme = await register(app, { tenant: 'acme' });
+    const other = await register(app, { tenant: 'other' });
+    app.analytics.track({ userId: 'ann@acme', event: 'by function' });
+    app.analytics
+      .source('acme-key')
+      .track({ userId: 'bob@other', event: 'by source', context: { groupId: 'x' } });
+    app.analytics.tenant('acme').track({ userId: 'bob@other', event: 'by call' });
+    app.analytics.track({ userId: 'bob@other', event: 'of other' });
+    await delivered(app);
+    expect(eventsOf(acme.receiver)).toEqual(['by call', 'by function', 'by source']);
+    expect(eventsOf(other.receiver)).toEqual(['of other']);
+    const bySource = acme.receiver.requests.find(({ body }) => body.includes('by source'));
+    expect(JSON.parse(bySource?.body.toString() ?? '')).toMatchObject({ context: { groupId: 'acme' } });
+  });
+
+  it('get a deletion that is theirs', async () => {
+    const app = await start();
+    const acme = await register(app, { tenant: 'acme' });
+    const other = await register(app, { tenant: 'other' });
+    app.analytics.tenant('acme').delete({ userId: 'u1' });
+    await delivered(app);
+    expect(JSON.parse(acme.receiver.requests[0]?.body.toString() ?? '')).toMatchObject({ type: 'delete' });
+    expect(other.receiver.requests).toHaveLength(0);
+  });
+
+  it('are routed to at once as they are, when a change was awaited', async () => {
+    const app = await start();
+    const { receiver, id } = await register(app, { tenant: 'acme' });
+    track(app, 'acme', 'first');
+    await delivered(app);
+    await service(app).update(id, { events: ['wanted'] });
+    track(app, 'acme', 'not wanted', 'wanted');
+    await delivered(app);
+    await service(app).disable(id);
+    track(app, 'acme', 'wanted');
+    await delivered(app);
+    await service(app).enable(id);
+    track(app, 'acme', 'wanted');
+    await delivered(app);
+    await service(app).delete(id);
+    track(app, 'acme', 'wanted');
+    await delivered(app);
+    expect(eventsOf(receiver)).toEqual(['first', 'wanted', 'wanted']);
+  });
+
+  it('get what waits for them at their new URL, with their new secret', async () => {
+    const app = await start();
+    const { receiver, id } = await register(app, { tenant: 'acme', retryWindow: 60_000 }, { answer: [503] });
+    track(app, 'acme', 'E');
+    await receiver.received(1);
+    const next = await receive();
+    const secret = `whsec_${randomBytes(32).toString('base64')}`;
+    await service(app).update(id, { urls: [next.url()], standardWebhooks: { secret } });
+    const [request] = await next.received(1);
+    expect(() => {
+      verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, secret);
+    }).not.toThrow();
+  });
+
+  it('keep what waits while they are disabled, and get it when they are enabled', async () => {
+    const app = await start();
+    const { receiver, id } = await register(
+      app,
+      { tenant: 'acme', retryWindow: 60_000 },
+      { answer: [503, 200] },
+    );
+    const deliveries = app.context.get(DeliveriesService);
+    track(app, 'acme', 'E');
+    await receiver.received(1);
+    await service(app).disable(id, { reason: 'asked for' });
+    const [kept] = await until(async () => {
+      const failed = await deliveries.failed({ destination: id });
+      return failed.length > 0 ? failed : undefined;
+    });
+    expect(kept).toMatchObject({ error: 'DESTINATION_DISABLED', destination: id });
+    expect(await service(app).get(id)).toMatchObject({ enabled: false, disabledReason: 'asked for' });
+    expect(await service(app).enable(id)).toMatchObject({ enabled: true, disabledReason: undefined });
+    await receiver.received(2);
+    await delivered(app);
+    expect(await deliveries.counts()).toMatchObject({ failed: 0, waiting: 0, delayed: 0 });
+  });
+
+  it('take what waits for them along when they are deleted, which is counted', async () => {
+    const app = await start();
+    const { receiver, id } = await register(app, { tenant: 'acme', retryWindow: 60_000 }, { answer: [503] });
+    const deliveries = app.context.get(DeliveriesService);
+    const outcomes: MessageOutcome[] = [];
+    deliveries.outcomes$.subscribe((outcome) => outcomes.push(outcome));
+    track(app, 'acme', 'E');
+    await receiver.received(1);
+    await service(app).delete(id);
+    await app.settled();
+    expect(await until(() => outcomes.find((outcome) => outcome.class === 'dropped'))).toMatchObject({
+      destination: id,
+      type: 'track',
+    });
+    expect(receiver.requests).toHaveLength(1);
+    expect(await deliveries.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+    expect(await app.log.line(/was deleted/)).toContain(id);
+  });
+
+  it('share a job with others, and each has its own end', async () => {
+    const app = await start({ flushAt: 3 });
+    const kept = await register(app, { tenant: 'acme' });
+    const dropped = await register(app, { tenant: 'acme' });
+    const open = await register(app, { tenant: 'acme' });
+    // So that the tenant's destinations are known, and messages are routed when they are tracked.
+    track(app, 'acme', 'zero');
+    await delivered(app);
+    track(app, 'acme', 'one', 'two');
+    await service(app).disable(kept.id);
+    await service(app).delete(dropped.id);
+    await delivered(app);
+    expect(eventsOf(open.receiver)).toEqual(['one', 'two', 'zero']);
+    expect([eventsOf(kept.receiver), eventsOf(dropped.receiver)]).toEqual([['zero'], ['zero']]);
+    const deliveries = app.context.get(DeliveriesService);
+    expect(await deliveries.failed({ destination: kept.id })).toHaveLength(2);
+    expect(await deliveries.failed({ destination: dropped.id })).toHaveLength(0);
+  });
+
+  it('are there after a restart, with their secrets, and wait for a key that is missing', async () => {
+    const app = await start();
+    const { receiver, secret, id } = await register(app, { tenant: 'acme', headers: { 'X-Team': 'one' } });
+    await app.close();
+    const wrong = { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true };
+    const locked = await start({ destinations: wrong });
+    track(locked, 'acme', 'E');
+    await locked.analytics.flush();
+    await locked.log.line(/cannot be decrypted/);
+    expect(await locked.context.get(DeliveriesService).counts()).toMatchObject({ failed: 0 });
+    expect(await service(locked).get(id)).toMatchObject({ headers: undefined, tenant: 'acme' });
+    await expect(service(locked).rotateSecret(id)).rejects.toMatchObject({ code: 'DESTINATION_KEY' });
+    await locked.close();
+    const again = await start({
+      destinations: { encryptionKey: [wrong.encryptionKey, ENCRYPTION_KEY], allowPrivateNetwork: true },
+    });
+    const [request] = await receiver.received(1);
+    expect(request?.headers).toMatchObject({ 'x-team': 'one' });
+    expect(() => {
+      verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, secret);
+    }).not.toThrow();
+    await delivered(again);
+  });
+
+  it('are signed with both secrets while one is rotated', async () => {
+    const app = await start();
+    const { receiver, id, secret: old } = await register(app, { tenant: 'acme' });
+    const { secret } = await service(app).rotateSecret(id, { overlap: 60_000 });
+    track(app, 'acme', 'both');
+    const [both] = await receiver.received(1);
+    await service(app).rotateSecret(id, { overlap: 0 });
+    track(app, 'acme', 'new');
+    const [, next] = await receiver.received(2);
+    const isSignedWith = (request: typeof both, key: string): boolean => {
+      try {
+        verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, key);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    expect([isSignedWith(both, old), isSignedWith(both, secret)]).toEqual([true, true]);
+    expect([isSignedWith(next, old), isSignedWith(next, secret)]).toEqual([true, false]);
+  });
+
+  it('have no secret in a job, a list or the log', async () => {
+    const app = await start({ worker: true });
+    const secrets = { sharedSecret: 'a-shared-secret', headers: { Authorization: 'Bearer token-of-acme' } };
+    const standard = `whsec_${randomBytes(32).toString('base64')}`;
+    const { id } = await register(
+      app,
+      { tenant: 'acme', ...secrets, standardWebhooks: { secret: standard } },
+      { answer: [400] },
+    );
+    track(app, 'acme', 'E');
+    const jobs = await app.failedJobs();
+    const told = [
+      jobs.map(({ data }) => data),
+      await service(app).list(),
+      await service(app).get(id),
+      app.log.all,
+    ];
+    for (const secret of ['a-shared-secret', 'token-of-acme', standard]) {
+      expect(JSON.stringify(told)).not.toContain(secret);
+    }
+    expect(await service(app).get(id)).toMatchObject({
+      headers: ['Authorization'],
+      signatures: ['X-Signature', 'webhook-signature'],
+    });
+  });
+});

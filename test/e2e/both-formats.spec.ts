@@ -1,0 +1,25 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it } from '@jest/globals';
+
+const CHILD = fileURLToPath(new URL('./children/both-formats.mjs', import.meta.url));
+const run = promisify(execFile);
+
+describe('An application that loads ES modules and CommonJS of the package', () => {
+  it('has one of each service, and decorators of either format reach it', async () => {
+    const { stdout, stderr } = await run(process.execPath, [CHILD, 'before'], { timeout: 25_000 });
+    expect(stdout.trim().split('\n')).toEqual([
+      'AnalyticsService true',
+      'DeliveriesService true',
+      'AudiencesService true',
+      '{"queued":1,"refused":0,"pending":0}',
+    ]);
+    expect(stderr).toBe('');
+  });
+
+  it('is told when the second one comes too late for that', async () => {
+    const { stderr } = await run(process.execPath, [CHILD, 'after'], { timeout: 25_000 });
+    expect(stderr).toMatch(/\[NESTJS_ANALYTICS_LOADED_TWICE\] .*loaded a second time/);
+  });
+});

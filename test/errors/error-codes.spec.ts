@@ -1,0 +1,73 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, expect, it } from '@jest/globals';
+
+const SRC = new URL('../../src/', import.meta.url);
+const PAGE = new URL('../../docs/errors.md', import.meta.url);
+const PARTS = ['- **What happened**: ', '- **Why**: ', '- **What to do**: '];
+
+async function sources(folder: string, name: RegExp): Promise<string[]> {
+  const files = (await readdir(new URL(folder, SRC))).filter((file) => name.test(file));
+  return Promise.all(files.map((file) => readFile(new URL(folder + file, SRC), 'utf8')));
+}
+
+function codesIn(texts: string[], pattern: RegExp): string[] {
+  return texts.flatMap((text) => Array.from(text.matchAll(pattern), ([, code = '']) => code));
+}
+
+/** The code of each class of error. That the union has them all is a matter of the types. */
+async function codesOfErrors(): Promise<string[]> {
+  return codesIn(await sources('errors/', /\.errors\.ts$/), /readonly code = '([A-Z_]+)'/g);
+}
+
+/** The codes of requests that have no response. */
+async function codesOfRequests(): Promise<string[]> {
+  return codesIn(await sources('webhooks/http/', /^webhook-error-code\.ts$/), /\| '([A-Z_]+)'/g);
+}
+
+/** The codes with which the HTTP APIs refuse a request. */
+async function codesOfAnswers(): Promise<string[]> {
+  const folders = await Promise.all(
+    ['http/', 'ingest/http/', 'destinations-api/'].map((folder) => sources(folder, /\.ts$/)),
+  );
+  return codesIn(folders.flat(), /(?:RequestRefusal\(\s*\d+,\s*|super\(\s*\d+,\s*|code: )'([A-Z_]+)'/g);
+}
+
+/** What the page says under the heading of each code. */
+async function entries(): Promise<Map<string, string>> {
+  const sections = (await readFile(PAGE, 'utf8')).split(/^### /m).slice(1);
+  return new Map(sections.map((section) => [section.slice(0, section.indexOf('\n')), section]));
+}
+
+describe('the codes of errors', () => {
+  it('are each the code of one class', async () => {
+    const all = await codesOfErrors();
+    expect(all.length).toBeGreaterThan(20);
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  it.each([
+    ['of errors', codesOfErrors],
+    ['of requests', codesOfRequests],
+    ['of the HTTP APIs', codesOfAnswers],
+  ])('%s have an entry each, with what happened, why, and what to do', async (_, codesOf) => {
+    const codes = new Set(await codesOf());
+    expect(codes.size).toBeGreaterThan(5);
+    const page = await entries();
+    const missing = Array.from(codes).filter(
+      (code) => !PARTS.every((part) => page.get(code)?.includes(part) === true),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('are all that the page has entries for', async () => {
+    const codes = new Set([
+      ...(await codesOfErrors()),
+      ...(await codesOfRequests()),
+      ...(await codesOfAnswers()),
+      // Says in the queue that all messages of a job failed.
+      'DELIVERY_FAILED',
+    ]);
+    const others = Array.from((await entries()).keys()).filter((code) => !codes.has(code));
+    expect(others).toEqual([]);
+  });
+});

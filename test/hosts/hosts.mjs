@@ -1,0 +1,96 @@
+/** `npm run <script>`, as the person who made the application would type it. */
+const npmRun = (...scripts) => scripts.map((script) => ['npm', 'run', '--silent', script]);
+
+/**
+ * The applications that this package has to be at home in. Each is the shared application in `app/`
+ * with the files of its `basis` and then its own files from `kinds/` over it.
+ */
+export const HOSTS = [
+  {
+    name: 'nest-11-express',
+    title: 'Nest 11, CommonJS, Express, as `nest new` makes it; Jest with ts-jest',
+    isQuick: true,
+    start: ['dist/main'],
+    test: npmRun('test', 'test:e2e'),
+    nodes: ['20.19', '22', '24'],
+    typescripts: ['5.7', '5.8', '5.9', '6.0', '7.0'],
+  },
+  {
+    name: 'nest-11-fastify',
+    title: 'Nest 11, CommonJS, Fastify, built by SWC; Jest with @swc/jest',
+    basis: 'nest-11-express',
+    start: ['dist/main'],
+    test: npmRun('test', 'test:e2e'),
+  },
+  {
+    name: 'nest-11-esm',
+    title: 'Nest 11, ES modules (nodenext); vitest',
+    basis: 'nest-12-express',
+    isEsm: true,
+    start: ['dist/main.js'],
+    test: npmRun('test', 'test:e2e'),
+  },
+  {
+    name: 'nest-12-express',
+    title: 'Nest 12, ES modules, Express, as `nest new` makes it; vitest',
+    isQuick: true,
+    isEsm: true,
+    start: ['dist/main.js'],
+    test: npmRun('test', 'test:e2e'),
+    nodes: ['20.19', '22', '24'],
+    typescripts: ['5.7', '5.8', '5.9', '6.0', '7.0'],
+  },
+  {
+    name: 'nest-12-commonjs',
+    title: 'Nest 12, CommonJS output; vitest',
+    start: ['dist/main'],
+    test: npmRun('test', 'test:e2e'),
+  },
+  {
+    name: 'nest-11-webpack',
+    title: 'Nest 11, webpack, everything in one file, on Redis',
+    basis: 'nest-11-express',
+    queue: 'redis',
+    isOneFile: true,
+    start: ['dist/main.js'],
+  },
+  {
+    name: 'nest-12-rspack',
+    title: 'Nest 12, rspack, everything in one file, on Redis',
+    basis: 'nest-12-express',
+    isEsm: true,
+    queue: 'redis',
+    isOneFile: true,
+    start: ['dist/main.js'],
+  },
+  {
+    name: 'esbuild',
+    title: 'Nest 11, esbuild, everything in one file, on Redis',
+    basis: 'nest-11-express',
+    queue: 'redis',
+    isOneFile: true,
+    start: ['bundle/main.js'],
+  },
+  {
+    name: 'standalone',
+    title: 'Nest 11, a script with an application context',
+    basis: 'nest-11-express',
+    start: ['dist/main'],
+    endsItself: true,
+  },
+  {
+    name: 'hybrid-tcp',
+    title: 'Nest 11, HTTP and a TCP microservice',
+    basis: 'nest-11-express',
+    start: ['dist/main'],
+  },
+  {
+    name: 'nest-11-bullmq-5',
+    title: 'Nest 11 with queues of its own on BullMQ 5, a dashboard, and one Redis for all',
+    basis: 'nest-11-express',
+    queue: 'redis',
+    hasIoredis: true,
+    start: ['dist/main'],
+    prints: [/"name":"mails"/, /"name":"analytics"/],
+  },
+];

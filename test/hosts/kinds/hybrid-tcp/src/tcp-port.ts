@@ -1,0 +1,2 @@
+/** Where the shop's own microservice listens. */
+export const TCP_PORT = 41_231;

@@ -1,0 +1,26 @@
+import { BullModule } from '@nestjs/bullmq';
+import { Module } from '@nestjs/common';
+import { AnalyticsModule } from 'nestjs-analytics';
+import { MailsProcessor } from './mails.processor.js';
+import { OrdersController } from './orders.controller.js';
+import { OrdersService } from './orders.service.js';
+
+/** The queue of the analytics is on the Redis of the application's own queues, without being told. */
+@Module({
+  imports: [
+    BullModule.forRoot({ connection: { url: process.env.QUEUE_URL } }),
+    BullModule.registerQueue({ name: 'mails' }),
+    AnalyticsModule.forRoot({
+      writeKey: 'wk_shop',
+      flushAt: 1,
+      webhooks: {
+        urls: [process.env.RECEIVER_URL ?? ''],
+        sharedSecret: 'teehee',
+        allowPrivateNetwork: true,
+      },
+    }),
+  ],
+  controllers: [OrdersController],
+  providers: [OrdersService, MailsProcessor],
+})
+export class AppModule {}

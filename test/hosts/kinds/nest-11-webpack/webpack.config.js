@@ -1,0 +1,2 @@
+// Everything goes into the one file.
+module.exports = (options) => ({ ...options, externals: [] });

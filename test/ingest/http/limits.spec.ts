@@ -1,0 +1,297 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
+import { Receiver } from '../../support/receiver.js';
+import { webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
+import { basic, PLATFORMS, TrackingServer } from './tracking-server.js';
+
+const KEY = 'wk_web';
+const HEADERS = basic(KEY);
+const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
+const KILOBYTE = 1_024;
+const TIMERS_OF_OTHERS = [
+  'Date',
+  'hrtime',
+  'nextTick',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'clearImmediate',
+  'setInterval',
+  'clearInterval',
+] as const;
+
+describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
+  const folders = new EmbeddedFolders();
+  const sockets: Socket[] = [];
+  let receiver: Receiver;
+  let server: TrackingServer;
+
+  beforeAll(async () => {
+    receiver = await Receiver.start();
+    server = await TrackingServer.start({
+      platform,
+      analytics: {
+        writeKey: KEY,
+        webhooks: webhooksTo(receiver),
+        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        context: { app: { name: 'Shop' } },
+      },
+    });
+  });
+  beforeEach(() => {
+    receiver.requests.length = 0;
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+    for (const socket of sockets.splice(0)) socket.destroy();
+  });
+  afterAll(async () => {
+    await server.close();
+    await receiver.close();
+    await folders.dispose();
+  });
+
+  /** Sends the beginning of a request, and keeps what is answered. */
+  async function begin(
+    path: string,
+    length: number,
+    body: string,
+  ): Promise<{ text: string; socket: Socket }> {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    sockets.push(socket);
+    const begun = { text: '', socket };
+    socket.on('data', (chunk) => (begun.text += chunk.toString())).on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${HEADERS.authorization}\r\nContent-Length: ${length}\r\n\r\n`,
+    );
+    socket.write(body);
+    return begun;
+  }
+
+  async function delivered(messageId: string): Promise<ReceivedMessage> {
+    return until(() => receiver.requests.map(messageIn).find((message) => message.messageId === messageId));
+  }
+
+  it('answers 413 to a small request that is large once its context is merged, and takes nothing of it', async () => {
+    const batch = Array.from({ length: 2_500 }, () => TRACK);
+    const context = { filler: 'x'.repeat(20 * KILOBYTE) };
+    const body = gzipSync(JSON.stringify({ batch, context }));
+    expect(body.length).toBeLessThan(2 * KILOBYTE);
+    const answer = await server.post('/v1/batch', body, HEADERS);
+    expect(answer).toMatchObject({ status: 413, body: { code: 'BODY_TOO_LARGE' } });
+    expect(answer.body).toHaveProperty('message', expect.stringContaining('merged into each message'));
+    expect(await server.analytics.flush()).toEqual({ queued: 0, refused: 0, pending: 0 });
+    const integrations = Object.fromEntries(
+      Array.from({ length: 100 }, (_, n) => [`Destination number ${n}`, true]),
+    );
+    expect(await server.post('/v1/batch', { batch, integrations }, HEADERS)).toMatchObject({ status: 413 });
+    expect(server.analytics.usage()).toMatchObject({ received: 0 });
+  });
+
+  it('takes a batch whose shared context is replaced in each message, and so adds nothing', async () => {
+    const filler = 'x'.repeat(10 * KILOBYTE);
+    const own = (n: number): object => ({ ...TRACK, messageId: `own-${n}`, context: { filler: 'short' } });
+    const batch = Array.from({ length: 60 }, (_, n) => own(n));
+    expect(await server.post('/v1/batch', { batch, context: { filler } }, HEADERS)).toMatchObject({
+      status: 200,
+      body: { success: true },
+    });
+    await delivered('own-59');
+  });
+
+  it('lists a sample of the refused messages, and their number', async () => {
+    const batch = Array.from({ length: 2_500 }, () => ({ type: 'track', userId: 'u1' }));
+    const answer = await server.post('/v1/batch', { batch }, HEADERS);
+    expect(answer).toMatchObject({ status: 200, body: { success: true, refusedCount: 2_500 } });
+    const refused: unknown[] = Array.from({ length: 20 }, (_, index): unknown =>
+      expect.objectContaining({ index, code: 'INVALID_MESSAGE' }),
+    );
+    expect(answer.body).toMatchObject({ refused });
+    expect(JSON.stringify(answer.body).length).toBeLessThan(8 * KILOBYTE);
+  });
+
+  it('measures a message without what the server adds to it', async () => {
+    const library = { name: 'test', version: '1' };
+    const padded = (messageId: string, length: number): object => ({
+      ...TRACK,
+      messageId,
+      timestamp: '2020-05-05T10:00:00.000Z',
+      context: { library },
+      properties: { text: 'x'.repeat(length) },
+    });
+    await server.post('/v1/track', padded('message-1', 0), HEADERS);
+    const { context } = await delivered('message-1');
+    expect(context).toMatchObject({ ip: expect.any(String), app: { name: 'Shop' } });
+    const [request] = receiver.requests;
+    const added = JSON.stringify({ ip: context.ip }).length + JSON.stringify({ app: context.app }).length - 2;
+    const free = 32_768 - (Number(request?.body.length) - added);
+
+    const full = await server.post('/v1/track', padded('message-2', free), HEADERS);
+    expect(full).toMatchObject({ status: 200 });
+    expect(await delivered('message-2')).toMatchObject({ properties: { text: 'x'.repeat(free) } });
+    const over = await server.post('/v1/track', padded('message-3', free + 1), HEADERS);
+    expect(over).toMatchObject({ status: 400, body: { code: 'MESSAGE_TOO_LARGE' } });
+  });
+
+  it('counts the address of a sender on no hop, and any other text in its place', async () => {
+    const message = (ip: string, length: number): object => ({
+      ...TRACK,
+      context: { ip },
+      properties: { text: 'x'.repeat(length) },
+    });
+    const refuse = async (body: object): Promise<boolean> =>
+      (await server.post('/v1/track', body, HEADERS)).status === 400;
+    let length = 32_500;
+    while (!(await refuse(message('::1', length)))) length++;
+    expect(await refuse(message('2001:db8:1234:5678:9abc:def0:1234:5678', length - 1))).toBe(false);
+    expect(await refuse(message('not an address', length - 1))).toBe(true);
+  });
+
+  it('closes the connection after a 413', async () => {
+    const declared = await begin('/v1/batch', 10_000_000, '{"batch":[');
+    await once(declared.socket, 'close');
+    expect(declared.text).toMatch(/^HTTP\/1\.1 413 [^]*connection: close/i);
+    const inflated = gzipSync(Buffer.alloc(1_000_000, ' '));
+    const answer = await server.post('/v1/batch', inflated, HEADERS);
+    expect([answer.status, answer.headers.get('connection')]).toEqual([413, 'close']);
+    const good = await server.post('/v1/batch', { batch: [] }, HEADERS);
+    expect([good.status, good.headers.get('connection')]).toEqual([200, 'keep-alive']);
+  });
+
+  it('lets a sender read the 413 that is still sending', async () => {
+    const sending = request(new URL('/v1/batch', server.url), { method: 'POST', headers: HEADERS });
+    const answered = once(sending, 'response');
+    for (let n = 0; n < 50; n++) sending.write('x'.repeat(100 * KILOBYTE));
+    sending.end();
+    expect(await answered).toMatchObject([{ statusCode: 413, headers: { connection: 'close' } }]);
+    sending.destroy();
+  });
+
+  it('keeps the connection of a request with a wrong key whose body it has', async () => {
+    const answer = await server.post('/v1/track', TRACK, basic('wk_wrong'));
+    expect([answer.status, answer.headers.get('connection')]).toEqual([401, 'keep-alive']);
+  });
+
+  it('gives up a body that is not there after 30 seconds', async () => {
+    jest.useFakeTimers({ doNotFake: [...TIMERS_OF_OTHERS] });
+    const arrived = once(server.app.getHttpServer(), 'request');
+    const slow = await begin('/v1/track', 100, '{"userId":');
+    await arrived;
+    await new Promise(setImmediate);
+    await jest.advanceTimersByTimeAsync(29_900);
+    expect(slow.text).toBe('');
+    const closed = once(slow.socket, 'close');
+    await jest.advanceTimersByTimeAsync(200);
+    await until(() => (slow.text.includes('BODY_TOO_LATE') ? true : undefined));
+    await jest.advanceTimersByTimeAsync(2_000);
+    await closed;
+    expect(slow.text).toMatch(/^HTTP\/1\.1 408 [^]*connection: close/i);
+  });
+
+  it('bounds the memory of all bodies that are being read, and takes small ones again at once', async () => {
+    const part = 'x'.repeat(500_000);
+    const begun = await Promise.all(Array.from({ length: 75 }, () => begin('/v1/batch', 510_000, part)));
+    const refused = await until(() => {
+      const answered = begun.filter(({ text }) => text.includes('TOO_MANY_BODIES'));
+      return answered.length > 0 ? answered : undefined;
+    });
+    for (const { text } of refused) expect(text).toMatch(/^HTTP\/1\.1 503 [^]*retry-after: \d+/i);
+    expect(refused.length).toBeLessThan(15);
+    for (const { socket } of begun) socket.destroy();
+    await until(async () => {
+      const { status } = await server.post('/v1/track', TRACK, HEADERS);
+      return status === 200 ? true : undefined;
+    });
+  });
+
+  it('keeps the digits of ids that are numbers beyond 2^53', async () => {
+    const ids = ['9007199254740993', '9007199254740992', '-12345678901234567890'];
+    const batch = ids.map(
+      (id, n) =>
+        `{"type":"group","userId":${id},"anonymousId" : ${id}\n,"groupId":${id},"messageId":"id-${n}",` +
+        `"traits":{"userId":"\\"userId\\":1234567890123456789,","groupId":123456789012345680000}}`,
+    );
+    const answer = await server.post('/v1/batch', `{"batch":[${batch.join(',')}]}`, HEADERS);
+    expect(answer.body).toEqual({ success: true });
+    for (const [n, id] of ids.entries()) {
+      expect(await delivered(`id-${n}`)).toMatchObject({
+        userId: id,
+        anonymousId: id,
+        groupId: id,
+        traits: { userId: '"userId":1234567890123456789,', groupId: 123456789012345680000 },
+      });
+    }
+  });
+
+  it('refuses a number as an id whose digits cannot be kept, and says why', async () => {
+    const answer = await server.post('/v1/track', '{"userId":1e21,"event":"Opened"}', HEADERS);
+    expect(answer).toMatchObject({ status: 400, body: { code: 'INVALID_MESSAGE' } });
+    expect(answer.body).toHaveProperty('message', expect.stringContaining('`userId` to be a string'));
+  });
+
+  it('tells requests with an unknown key in one line, with its last characters', async () => {
+    for (let n = 0; n < 5; n++) await server.post('/v1/track', TRACK, basic('wk_wrong'));
+    const lines = server.log.analytics.filter((line) => line.includes('401'));
+    expect(lines).toEqual([expect.stringMatching(/^warn: 1 request was answered 401 .* ends in "rong"/)]);
+  });
+});
+
+describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (platform) => {
+  const folders = new EmbeddedFolders();
+  let receiver: Receiver;
+  let server: TrackingServer;
+
+  beforeAll(async () => {
+    receiver = await Receiver.start();
+    server = await TrackingServer.start({
+      platform,
+      analytics: {
+        sources: ['large', 'clock', 'buffer'].map((name) => ({ name, writeKey: `wk_${name}` })),
+        webhooks: webhooksTo(receiver),
+        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        trackingApi: { rateLimit: 10 },
+        maxBufferedBytes: 100 * KILOBYTE,
+        flushAt: 10_000,
+        flushAfter: 60_000,
+      },
+    });
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+  afterAll(async () => {
+    await server.close();
+    await receiver.close();
+    await folders.dispose();
+  });
+
+  it('is limited by bytes as well as by messages', async () => {
+    const large = { ...TRACK, properties: { text: 'x'.repeat(20 * KILOBYTE) } };
+    expect(await server.post('/v1/track', large, basic('wk_large'))).toMatchObject({ status: 200 });
+    const limited = await server.post('/v1/track', TRACK, basic('wk_large'));
+    expect(limited).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+  });
+
+  it('does not depend on the wall clock', async () => {
+    expect(await server.post('/v1/track', TRACK, basic('wk_clock'))).toMatchObject({ status: 200 });
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000);
+    expect(await server.post('/v1/track', TRACK, basic('wk_clock'))).toMatchObject({ status: 200 });
+  });
+
+  it("leaves half of the buffer to the host's own calls", async () => {
+    await server.analytics.flush();
+    const properties = { text: 'x'.repeat(1_000) };
+    const flood = { batch: Array.from({ length: 200 }, () => ({ ...TRACK, properties })) };
+    expect(await server.post('/v1/batch', flood, basic('wk_buffer'))).toMatchObject({ status: 503 });
+    for (let n = 0; n < 30; n++) server.analytics.track({ ...TRACK, properties });
+    expect(await server.analytics.flush()).toMatchObject({ refused: 0 });
+  });
+});

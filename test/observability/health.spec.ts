@@ -1,0 +1,144 @@
+import { describe, expect, it } from '@jest/globals';
+import { AnalyticsHealthIndicator, DeliveriesService } from '../../src/index.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { describeServers } from '../support/describe-backend.js';
+import { MEMORY } from '../support/memory-connection.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const REFUSING = { urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true };
+
+function refuse(): never {
+  throw new Error('No.');
+}
+
+function healthOf(app: AnalyticsApp): AnalyticsHealthIndicator {
+  return app.context.get(AnalyticsHealthIndicator);
+}
+
+describeServers('the health indicator of a process without a worker', (backend) => {
+  const stage = new Stage();
+
+  it('is up while the queue answers, and shows what waits', async () => {
+    const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
+    app.analytics.track({ userId: 'u1', event: 'Waiting' });
+    await app.analytics.flush();
+    const health = await until(async () => {
+      const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 10_000 });
+      return analytics.waiting === 1 ? analytics : undefined;
+    });
+    expect(health).toEqual({
+      status: 'up',
+      queue: 'up',
+      buffered: { messages: 0, bytes: 0 },
+      refused: 0,
+      worker: 'none',
+      endpointsDown: [],
+      waiting: 1,
+      oldest: expect.any(Number),
+    });
+  });
+
+  it('is down when more waits than it may, for longer than it may, or without a worker', async () => {
+    const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
+    for (let n = 0; n < 3; n++) app.analytics.track({ userId: 'u1', event: 'Waiting' });
+    await app.analytics.flush();
+    const limits = { timeout: 10_000, maxWaiting: 2, oldest: 0, requireWorker: true };
+    const health = await until(async () => {
+      const { analytics } = await healthOf(app).isHealthy('analytics', limits);
+      return analytics.waiting === 3 ? analytics : undefined;
+    });
+    expect(health.status).toBe('down');
+    expect(health.reasons).toEqual([
+      '3 messages wait for delivery, more than 2.',
+      expect.stringMatching(/^A job has waited for a worker for \d+ ms, more than 0 ms\.$/),
+      'This process has no worker.',
+    ]);
+  });
+});
+
+describeServers('the health indicator', (backend) => {
+  const stage = new Stage();
+
+  it('answers within its timeout while the server is frozen, and is down', async () => {
+    const app = await stage.app({ connection: backend.connection, webhooks: REFUSING, shutdownTimeout: 500 });
+    backend.server.pause();
+    try {
+      const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 50 });
+      expect(analytics).toMatchObject({
+        status: 'down',
+        reasons: ['The queue did not answer within 50 ms.'],
+        worker: 'running',
+      });
+      expect(analytics).not.toHaveProperty('waiting');
+    } finally {
+      backend.server.resume();
+    }
+  });
+
+  it('is down while the server is away, and up when it is back', async () => {
+    const app = await stage.app({ connection: backend.connection, webhooks: REFUSING, shutdownTimeout: 500 });
+    await backend.server.stop();
+    await until(() => (app.analytics.status().queue === 'down' ? true : undefined));
+    app.analytics.track({ userId: 'u1', event: 'Kept' });
+    expect(app.analytics.status().buffered.messages).toBe(1);
+    expect((await healthOf(app).isHealthy('analytics', { timeout: 50 })).analytics.reasons).toEqual([
+      'The queue cannot be reached or does not answer.',
+    ]);
+    await backend.server.start();
+    await until(async () => {
+      const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 5_000 });
+      return analytics.status === 'up' ? true : undefined;
+    });
+  });
+});
+
+describe('the status', () => {
+  const stage = new Stage();
+
+  it('names the URLs that are down until they take messages again', async () => {
+    let isDown = true;
+    const receiver = await stage.receiver({ answer: () => (isDown ? 503 : 200) });
+    const app = await stage.app({
+      connection: MEMORY,
+      webhooks: webhooksTo(receiver, { id: 'crm', retryWindow: 20_000 }),
+    });
+    const events: string[] = [];
+    app.context.get(DeliveriesService).endpoints$.subscribe(({ type }) => events.push(type));
+    for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: 'Paid' });
+    await until(() => (events.includes('down') ? true : undefined));
+    expect(app.analytics.status().endpointsDown).toEqual([
+      {
+        destination: 'crm',
+        url: expect.any(String),
+        origin: new URL(receiver.url()).origin,
+        since: expect.any(Number),
+      },
+    ]);
+    const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 10_000 });
+    expect(analytics.status).toBe('up');
+    isDown = false;
+    await until(() => (events.includes('up') ? true : undefined));
+    expect(app.analytics.status().endpointsDown).toEqual([]);
+  });
+
+  it('counts refused messages from the start, also after a flush has returned them', async () => {
+    const app = await stage.app({
+      connection: MEMORY,
+      beforeSend: refuse,
+      webhooks: REFUSING,
+    });
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    expect((await app.analytics.flush()).refused).toBe(1);
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    expect(app.analytics.status().refused).toBe(2);
+  });
+
+  it('says that the worker has stopped once the application shuts down', async () => {
+    const app = await stage.app({ connection: MEMORY, webhooks: REFUSING });
+    expect(app.analytics.status().worker).toBe('running');
+    const { analytics } = app;
+    await app.close();
+    expect(analytics.status().worker).toBe('stopped');
+  });
+});

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { metrics } from '@opentelemetry/api';
+import {
+  AggregationTemporality,
+  DataPointType,
+  InMemoryMetricExporter,
+  MeterProvider,
+  type MetricData,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import { DestinationsService } from '../../src/index.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const KEY = Buffer.alloc(32, 7).toString('base64');
+
+let reader: PeriodicExportingMetricReader;
+
+/** What is measured now, by the name of the metric without its prefix: attributes and value of each point. */
+async function collected(): Promise<Map<string, [attributes: object, value: unknown][]>> {
+  const { resourceMetrics, errors } = await reader.collect();
+  expect(errors).toEqual([]);
+  const all = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+  return new Map(
+    all.map((metric) => [metric.descriptor.name.replace('nestjs_analytics.', ''), pointsOf(metric)]),
+  );
+}
+
+function pointsOf({ dataPointType, dataPoints }: MetricData): [object, unknown][] {
+  if (dataPointType === DataPointType.HISTOGRAM)
+    return dataPoints.map(({ attributes, value }) => [attributes, value.count]);
+  return dataPoints.map(({ attributes, value }) => [attributes, value]);
+}
+
+beforeAll(() => {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+});
+
+afterAll(() => {
+  metrics.disable();
+});
+
+describeBackend('the metrics', (backend) => {
+  const stage = new Stage();
+  const names = { id: `shop-${backend.name}`, source: `web-${backend.name}` };
+
+  /** The points that have this attribute: the other backends share the meter. */
+  async function valueOf(metric: string, attributes: object): Promise<unknown> {
+    const points = (await collected()).get(metric) ?? [];
+    return points.find(([own]) => JSON.stringify(own) === JSON.stringify(attributes))?.[1];
+  }
+
+  it('count what is taken, queued, tried and delivered, and time requests and whole ways in seconds', async () => {
+    const { connection } = backend;
+    const receiver = await stage.receiver({ answer: [503, 200] });
+    const app = await stage.app({
+      connection,
+      sources: [{ name: names.source, writeKey: 'wk' }],
+      webhooks: webhooksTo(receiver, { id: names.id, retryWindow: 4_000 }),
+    });
+    app.analytics.track({ userId: 'u1', event: 'Paid' });
+    await app.analytics.flush();
+    await receiver.received(2);
+    const destination = names.id;
+    await until(async () => await valueOf('delivery.latency', { destination }));
+    const found = await collected();
+    const own = (metric: string): [object, unknown][] =>
+      (found.get(metric) ?? []).filter(([attributes]) => Object.values(attributes).includes(destination));
+    expect(await valueOf('messages.taken', { source: names.source })).toBe(1);
+    expect(own('messages.queued')).toEqual([[{ destination }, 1]]);
+    const attempts = [
+      [{ destination, class: 'retry' }, 1],
+      [{ destination, class: 'delivered' }, 1],
+    ];
+    expect(own('delivery.attempts')).toEqual(attempts);
+    expect(own('delivery.duration')).toEqual(attempts);
+    expect(own('delivery.latency')).toEqual([[{ destination }, 1]]);
+  });
+
+  it('show the queue, the buffer and the URLs that are down', async () => {
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: { id: names.id, urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true },
+    });
+    for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: 'Paid' });
+    const { buffered } = app.analytics.status();
+    expect(await valueOf('buffer.messages', {})).toBe(5);
+    expect(await valueOf('buffer.usage', {})).toBe(buffered.bytes);
+    expect(await valueOf('endpoints.down', { destination: names.id })).toBe(0);
+    await app.analytics.flush();
+    const isDown = async (): Promise<true | undefined> =>
+      (await valueOf('endpoints.down', { destination: names.id })) === 1 ? true : undefined;
+    await until(isDown);
+    const jobs = await until(async () => {
+      const points = (await collected()).get('queue.jobs');
+      return points?.some(([, value]) => value === 1) === true ? points : undefined;
+    });
+    expect(jobs.map(([attributes]) => attributes)).toEqual([
+      { state: 'waiting' },
+      { state: 'active' },
+      { state: 'delayed' },
+      { state: 'failed' },
+    ]);
+    expect(jobs.reduce((sum, [, value]) => sum + Number(value), 0)).toBe(1);
+    expect(await until(() => valueOf('queue.oldest', {}))).toEqual(expect.any(Number));
+  });
+
+  it('count refused messages by a fixed set of reasons', async () => {
+    const before = Number((await valueOf('messages.refused', { reason: 'before_send' })) ?? 0);
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: { urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true },
+      maxBufferedBytes: 0,
+      beforeSend: (message) => {
+        if (message.userId === 'u2') throw new Error('Not u2.');
+        return message;
+      },
+    });
+    app.analytics.track({ userId: 'u1', event: 'Paid' });
+    app.analytics.track({ userId: 'u2', event: 'Paid' });
+    expect(await valueOf('messages.refused', { reason: 'before_send' })).toBe(before + 1);
+    expect(await valueOf('messages.refused', { reason: 'buffer_full' })).toBe(before + 1);
+  });
+
+  it('name destinations at run time and tenants only when asked to', async () => {
+    const receiver = await stage.receiver();
+    const url = receiver.url();
+    const deliver = async (metricsOptions: object): Promise<string> => {
+      const app = await stage.app({
+        connection: backend.connection,
+        sources: [{ name: names.source, writeKey: 'wk' }],
+        destinations: { encryptionKey: KEY, allowPrivateNetwork: true },
+        metrics: metricsOptions,
+      });
+      const { id } = await app.context
+        .get(DestinationsService)
+        .create({ tenant: `acme-${backend.name}`, urls: [url] });
+      app.analytics.tenant(`acme-${backend.name}`).track({ userId: 'u1', event: 'Paid' });
+      await app.analytics.flush();
+      await app.settled();
+      await app.close();
+      return id;
+    };
+    const unnamed = await deliver({});
+    const attempts = { class: 'delivered' };
+    await until(() => valueOf('delivery.attempts', { destination: 'run-time', ...attempts }));
+    expect(await valueOf('delivery.attempts', { destination: unnamed, ...attempts })).toBeUndefined();
+    const tenant = `acme-${backend.name}`;
+    expect(await valueOf('messages.taken', { source: names.source, tenant })).toBeUndefined();
+    const named = await deliver({ eachDestination: true, tenants: true });
+    await until(() => valueOf('delivery.attempts', { destination: named, ...attempts }));
+    expect(await valueOf('messages.taken', { source: names.source, tenant })).toBe(1);
+  });
+});

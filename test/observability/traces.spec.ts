@@ -1,0 +1,127 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { GuardedChild } from '../support/child-process.js';
+import { describeServers } from '../support/describe-backend.js';
+import { MEMORY } from '../support/memory-connection.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const PRODUCER = new URL('./children/traced-producer.ts', import.meta.url);
+
+const exporter = new InMemorySpanExporter();
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  trace.setGlobalTracerProvider(
+    new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }),
+  );
+});
+
+afterEach(() => {
+  exporter.reset();
+});
+
+afterAll(() => {
+  trace.disable();
+  context.disable();
+});
+
+function spansOf(count: number): Promise<ReadableSpan[]> {
+  return until(() => {
+    const spans = exporter.getFinishedSpans();
+    return spans.length >= count ? spans : undefined;
+  });
+}
+
+/** The ids of the span in which these calls were made. */
+function inSpan(calls: () => void): { traceId: string; spanId: string } {
+  return trace.getTracer('shop').startActiveSpan('POST /orders', (span) => {
+    calls();
+    return span.spanContext();
+  });
+}
+
+describeServers('a trace', (backend) => {
+  const stage = new Stage();
+
+  it('reaches from a request in one process over the queue and another process to the receiver', async () => {
+    const receiver = await stage.receiver();
+    const { connection } = backend;
+    const webhooks = webhooksTo(receiver, { id: 'crm' });
+    const argument = JSON.stringify({ connection, webhooks });
+    const child = await GuardedChild.startScript(PRODUCER, [argument]);
+    const port = (await child.waitFor(/^port/)).replace('port ', '');
+    const response = await fetch(`http://127.0.0.1:${port}/orders`, { method: 'POST' });
+    const { traceId, spanId } = (await response.json()) as { traceId: string; spanId: string };
+    await child.stop('SIGTERM');
+
+    await stage.app({ connection, webhooks, tracing: { propagate: true } });
+    const [request] = await receiver.received(1);
+    const [span] = await spansOf(1);
+    expect(span?.spanContext().traceId).toBe(traceId);
+    expect(span?.parentSpanContext?.spanId).toBe(spanId);
+    expect(span?.links.map((link) => link.context.spanId)).toEqual([spanId]);
+    expect(request?.headers.traceparent).toBe(`00-${traceId}-${span?.spanContext().spanId ?? ''}-01`);
+    expect(request?.body.toString()).not.toContain(traceId);
+  });
+});
+
+describe('the span of a delivery', () => {
+  const stage = new Stage();
+
+  it('is made for every attempt, and says how it ended', async () => {
+    const receiver = await stage.receiver({ answer: [503, 200] });
+    const app = await stage.app({
+      connection: MEMORY,
+      webhooks: webhooksTo(receiver, { id: 'crm', retryWindow: 4_000 }),
+    });
+    const { traceId } = inSpan(() => app.analytics.track({ userId: 'u1', event: 'Paid' }));
+    await app.analytics.flush();
+    const [first, second] = await spansOf(2);
+    const common = { 'http.request.method': 'POST', 'server.port': receiver.port };
+    expect(first).toMatchObject({
+      name: 'deliver crm',
+      kind: SpanKind.CLIENT,
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { ...common, 'http.response.status_code': 503, 'error.type': '503' },
+    });
+    expect(second).toMatchObject({
+      status: { code: SpanStatusCode.UNSET },
+      attributes: { ...common, 'http.response.status_code': 200, 'http.request.resend_count': 1 },
+    });
+    expect([first, second].map((span) => span?.spanContext().traceId)).toEqual([traceId, traceId]);
+    for (const { headers } of receiver.requests) expect(headers).not.toHaveProperty('traceparent');
+  });
+
+  it('takes the place of a traceparent among the static headers', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: MEMORY,
+      webhooks: webhooksTo(receiver, { headers: { Traceparent: 'mine', 'X-Shop': 'traceparent' } }),
+      tracing: { propagate: true },
+    });
+    const { traceId } = inSpan(() => app.analytics.track({ userId: 'u1', event: 'Paid' }));
+    await app.analytics.flush();
+    const [request] = await receiver.received(1);
+    expect(request?.headers.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
+    expect(request?.headers['x-shop']).toBe('traceparent');
+  });
+
+  it('links to the calls of all of its messages when they share a request', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: MEMORY, endpoint: receiver.url() });
+    const calls = [1, 2].map(() => inSpan(() => app.analytics.track({ userId: 'u1', event: 'Paid' })));
+    await app.analytics.flush();
+    const [span] = await spansOf(1);
+    expect(span?.parentSpanContext).toBeUndefined();
+    expect(span?.links.map((link) => link.context.traceId)).toEqual(calls.map(({ traceId }) => traceId));
+    expect(span?.attributes['messaging.batch.message_count']).toBe(2);
+  });
+});

@@ -1,0 +1,22 @@
+import { describe, expect, it } from '@jest/globals';
+import { MEMORY } from '../support/memory-connection.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+describe('without an OpenTelemetry SDK', () => {
+  const stage = new Stage();
+
+  it('a queued message carries nothing of its call, and requests have no traceparent', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({
+      connection: MEMORY,
+      webhooks: webhooksTo(receiver),
+      tracing: { propagate: true },
+    });
+    app.analytics.track({ userId: 'u1', event: 'Paid' });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    const [message] = job?.data.batches[0]?.messages ?? [];
+    expect(Object.keys(message ?? {}).sort()).toEqual(['body', 'failedAt', 'id', 'outcomes']);
+    expect(receiver.requests[0]?.headers).not.toHaveProperty('traceparent');
+  });
+});

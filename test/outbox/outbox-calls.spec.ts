@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { AnalyticsMessage } from '../../src/index.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { describeWith } from '../support/describe-backend.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { messageIn } from '../support/received-message.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { Shop } from './outbox-stage.js';
+
+const ROWS = 'SELECT source, message, problem FROM nestjs_analytics.outbox ORDER BY id';
+
+describeWith('postgres', PostgresServer.installed, 'a call in a transaction', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+  let shop: Shop;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  beforeEach(async () => {
+    shop = await stage.add(Shop.open(await server.createDatabase()));
+    receiver = await stage.receiver();
+  });
+  afterAll(() => server.dispose());
+
+  function start(options: Partial<AppOptions> = {}): Promise<AnalyticsApp> {
+    return stage.app({
+      connection: shop.url,
+      webhooks: webhooksTo(receiver),
+      outbox: { connection: shop.url, migrate: true },
+      ...options,
+    });
+  }
+
+  it('may be of any type, and of any source', async () => {
+    const app = await start({
+      sources: [
+        { name: 'web', writeKey: 'a' },
+        { name: 'app', writeKey: 'b' },
+      ],
+    });
+    const analytics = app.analytics.source('app').within(shop.pool);
+    await analytics.identify({ userId: 'u1', traits: { plan: 'pro' } });
+    await analytics.page({ userId: 'u1', name: 'Home' });
+    await analytics.screen({ userId: 'u1', name: 'Home' });
+    await analytics.group({ userId: 'u1', groupId: 'g1' });
+    await analytics.alias({ userId: 'u1', previousId: 'a1' });
+    await app.analytics.within(shop.pool).delete({ userId: 'u1' });
+    await receiver.received(7);
+    const types = receiver.requests.map((request) => messageIn(request).type).sort();
+    expect(types).toEqual(['alias', 'delete', 'delete', 'group', 'identify', 'page', 'screen']);
+    expect(app.analytics.source('app').usage()).toEqual({ received: 6, filtered: 0 });
+  });
+
+  it('is checked before it is written', async () => {
+    const app = await start();
+    const analytics = app.analytics.within(shop.pool);
+    await expect(analytics.track({ userId: 'u1', event: '' })).rejects.toMatchObject({
+      code: 'INVALID_MESSAGE',
+    });
+    const properties = { text: 'x'.repeat(33_000) };
+    await expect(analytics.track({ userId: 'u1', event: 'E', properties })).rejects.toMatchObject({
+      code: 'MESSAGE_TOO_LARGE',
+    });
+    expect(await shop.rows(ROWS)).toEqual([]);
+  });
+
+  it('is seen by `beforeSend`, gets the context, and is a snapshot', async () => {
+    const app = await start({
+      context: { app: { name: 'shop' } },
+      beforeSend: (message: AnalyticsMessage) =>
+        message.type === 'track' && message.event === 'Secret' ? null : message,
+    });
+    const analytics = app.analytics.within(shop.pool);
+    const properties = { total: 1 };
+    const tracked = analytics.track({ userId: 'u1', event: 'Paid', properties });
+    properties.total = 2;
+    await tracked;
+    await analytics.track({ userId: 'u1', event: 'Secret' });
+    await receiver.received(1);
+    await app.settled();
+    expect(receiver.requests.map((request) => messageIn(request))).toMatchObject([
+      { event: 'Paid', properties: { total: 1 }, context: { app: { name: 'shop' } } },
+    ]);
+  });
+
+  it('writes nothing if no destination takes it', async () => {
+    const app = await start({
+      sources: [{ name: 'web', writeKey: 'a', schema: { Debug: false } }],
+      worker: false,
+      connection: shop.url,
+    });
+    await app.analytics.within(shop.pool).track({ userId: 'u1', event: 'Debug' });
+    await app.analytics
+      .within(shop.pool)
+      .track({ userId: 'u1', event: 'E', integrations: { Webhooks: false } });
+    expect(await shop.rows(ROWS)).toEqual([]);
+    expect(app.analytics.usage()).toEqual({ received: 2, filtered: 1 });
+  });
+
+  it('rejects with the error of its transaction', async () => {
+    const app = await start();
+    const client = await shop.pool.connect();
+    await client.query('BEGIN');
+    await expect(client.query('SELECT 1 / 0')).rejects.toThrow('division by zero');
+    const tracked = app.analytics.within(client).track({ userId: 'u1', event: 'E' });
+    // In a transaction that has failed, PostgreSQL refuses every statement.
+    await expect(tracked).rejects.toMatchObject({ code: '25P02' });
+    await client.query('ROLLBACK');
+    client.release();
+  });
+
+  it('says so if the database of its transaction has no outbox', async () => {
+    const app = await start();
+    const other = await stage.add(Shop.open(await server.createDatabase()));
+    await expect(app.analytics.within(other.pool).track({ userId: 'u1', event: 'E' })).rejects.toMatchObject({
+      code: 'OUTBOX_TABLE',
+    });
+  });
+
+  it.each([{}, undefined, { $executeRawUnsafe: () => 1 }])(
+    'is refused with something that is no executor (%p)',
+    async (executor) => {
+      const app = await start();
+      expect(() => app.analytics.within(executor as never)).toThrow(
+        expect.objectContaining({ code: 'INVALID_EXECUTOR' }),
+      );
+    },
+  );
+
+  it.each([
+    ['text that is no JSON', '{"type":'],
+    ['something that is no message', '{"type":"track"}'],
+  ])('leaves the others alone if a row holds %s, which is set aside', async (_, text) => {
+    const app = await start();
+    await shop.pool.query(
+      `INSERT INTO nestjs_analytics.outbox (version, source, message) VALUES (1, 'default', $1)`,
+      [text],
+    );
+    await app.analytics.within(shop.pool).track({ userId: 'u1', event: 'Good' });
+    await receiver.received(1);
+    await app.log.line(/The row 1 of nestjs_analytics\.outbox cannot be moved .* is set aside/);
+    expect(await shop.rows(ROWS)).toEqual([
+      { source: 'default', message: text, problem: expect.stringMatching(/./) },
+    ]);
+  });
+
+  it('waits for a process that knows its source, and is set aside after a time', async () => {
+    const app = await start({ unknownJobTimeout: 0 });
+    await shop.pool.query(
+      `INSERT INTO nestjs_analytics.outbox (version, source, message) VALUES (1, 'other', '{}')`,
+    );
+    await app.log.line(/is set aside: its source is unknown/);
+  });
+});

@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeServers, describeWith } from '../support/describe-backend.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { Stage } from '../support/stage.js';
+import { killShops } from './outbox-kills.js';
+
+const KILLS = 3;
+
+describeWith('postgres', PostgresServer.installed, 'an application with an outbox', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  afterAll(() => server.dispose());
+
+  describeServers('that is killed, with a queue', (backend) => {
+    const stage = new Stage();
+
+    it('delivers what was committed and nothing else', async () => {
+      const report = await killShops(backend, stage, await server.createDatabase(), KILLS);
+      expect(report.committed).toBeGreaterThan(0);
+      expect(report).toMatchObject({ lost: [], untrue: [] });
+    }, 120_000);
+  });
+});

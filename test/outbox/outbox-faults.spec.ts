@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { AnalyticsHealthIndicator, DestinationsService } from '../../src/index.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { describeMissing, describeWith } from '../support/describe-backend.js';
+import { receivedIds } from '../support/message-ids.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import type { Receiver } from '../support/receiver.js';
+import { RedisServer } from '../support/redis-server.js';
+import { messageIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { Shop } from './outbox-stage.js';
+
+const IN_TRANSACTION = `SELECT pid FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'`;
+const WAITING = 'SELECT id FROM nestjs_analytics.outbox';
+
+describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () => {
+  if (!RedisServer.installed) {
+    describeMissing('an outbox beside Redis', 'redis-server');
+    return;
+  }
+  const stage = new Stage();
+  let server: PostgresServer;
+  let redis: RedisServer;
+  let shop: Shop;
+  let receiver: Receiver;
+  let database = 0;
+
+  beforeAll(async () => {
+    [server, redis] = await Promise.all([PostgresServer.create(), RedisServer.create({ appendOnly: true })]);
+  });
+  beforeEach(async () => {
+    await Promise.all([server.start(), redis.start()]);
+    shop = await stage.add(Shop.open(await server.createDatabase()));
+    receiver = await stage.receiver();
+    database++;
+  });
+  afterAll(async () => {
+    await server.dispose();
+    await redis.dispose();
+  });
+
+  function start(backlogLimit?: number): Promise<AnalyticsApp> {
+    return stage.app({
+      connection: redis.url(database),
+      webhooks: webhooksTo(receiver, { ...(backlogLimit !== undefined && { backlogLimit }) }),
+      outbox: { connection: shop.url, migrate: true },
+    });
+  }
+
+  async function emptied(): Promise<void> {
+    await until(async () => ((await shop.rows(WAITING)).length === 0 ? true : undefined));
+  }
+
+  it('keeps its rows while the queue is away, with no transaction open', async () => {
+    const app = await start();
+    await redis.stop();
+    await app.log.line(/The queue on Redis cannot be reached/);
+    const ids = [await shop.pay(app), await shop.pay(app)];
+    for (let look = 0; look < 20; look++) {
+      expect(await shop.rows(IN_TRANSACTION)).toEqual([]);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(await shop.rows(WAITING)).toHaveLength(2);
+    await redis.start();
+    await receiver.received(2);
+    await emptied();
+    expect(receivedIds(receiver)).toEqual(ids.sort());
+  });
+
+  it('is in the health check, also while its database does not answer', async () => {
+    const app = await start();
+    await redis.stop();
+    await app.log.line(/The queue on Redis cannot be reached/);
+    await shop.pay(app);
+    const indicator = app.context.get(AnalyticsHealthIndicator);
+    const { late } = await until(async () => {
+      const found = await indicator.isHealthy('late', { timeout: 5_000, oldestInOutbox: 0 });
+      return (found.late.outbox?.oldestAge ?? 0) > 0 ? found : undefined;
+    });
+    expect(late.outbox).toMatchObject({ waiting: 1, setAside: 0 });
+    expect(late.reasons).toContainEqual(expect.stringMatching(/^A row has waited in the outbox for \d+ ms/));
+    server.pause();
+    const { silent } = await indicator.isHealthy('silent', { timeout: 300, oldestInOutbox: 60_000 });
+    server.resume();
+    expect(silent).not.toHaveProperty('outbox');
+    expect(silent.reasons).toContain('The outbox did not answer within 300 ms.');
+    await redis.start();
+    await receiver.received(1);
+  });
+
+  it('keeps the tenant that a call has named', async () => {
+    const acme = await stage.receiver();
+    const app = await stage.app({
+      connection: redis.url(database),
+      webhooks: webhooksTo(receiver),
+      destinations: { encryptionKey: '0'.repeat(64), allowPrivateNetwork: true },
+      outbox: { connection: shop.url, migrate: true },
+    });
+    const destinations = app.context.get(DestinationsService);
+    await destinations.create({ tenant: 'acme', urls: [acme.url()] });
+    await destinations.create({ tenant: 'globex', urls: [receiver.url('/globex')] });
+    const messageId = await shop.pay(app, { tenant: 'acme' });
+    await Promise.all([acme.received(1), receiver.received(1)]);
+    await app.settled();
+    expect([receivedIds(acme), receivedIds(receiver)]).toEqual([[messageId], [messageId]]);
+    expect(receiver.requests.map(({ url }) => url)).toEqual(['/']);
+    expect(acme.requests.map((request) => messageIn(request))).toMatchObject([
+      { context: { groupId: 'acme' } },
+    ]);
+  });
+
+  it('moves what was committed before and after its database is started again', async () => {
+    const app = await start();
+    const before = await shop.pay(app);
+    await receiver.received(1);
+    await server.stop();
+    await app.log.line(/The outbox cannot be read/);
+    await server.start();
+    const after = await shop.pay(app);
+    await receiver.received(2);
+    await app.log.line(/The outbox can be read again/);
+    await emptied();
+    expect(receivedIds(receiver)).toEqual([before, after].sort());
+  });
+
+  it('is moved once by several relays at once', async () => {
+    const apps = await Promise.all(Array.from({ length: 10 }, () => start()));
+    const ids: string[] = [];
+    for (let round = 0; round < 20; round++) {
+      ids.push(...(await Promise.all(apps.map((app) => shop.pay(app)))));
+    }
+    await receiver.received(ids.length);
+    await emptied();
+    await Promise.all(apps.map((app) => app.settled()));
+    expect(receivedIds(receiver)).toEqual(ids.sort());
+    expect(receiver.requests).toHaveLength(ids.length);
+  });
+
+  it('keeps messages for a destination whose backlog is full until there is room', async () => {
+    let isOpen = false;
+    const slow = await stage.receiver({ answer: () => (isOpen ? 200 : 503) });
+    const app = await stage.app({
+      connection: redis.url(database),
+      webhooks: [webhooksTo(receiver, { id: 'quick' }), webhooksTo(slow, { id: 'slow', backlogLimit: 1 })],
+      outbox: { connection: shop.url, migrate: true },
+    });
+    const first = await shop.pay(app);
+    await slow.received(1);
+    const second = await shop.pay(app);
+    await receiver.received(2);
+    const left = await until(async () => {
+      const rows = await shop.rows<{ destinations: string[] | null }>(
+        'SELECT destinations FROM nestjs_analytics.outbox',
+      );
+      return rows[0]?.destinations == null ? undefined : rows;
+    });
+    expect(left).toEqual([{ destinations: ['slow'] }]);
+    isOpen = true;
+    await until(() => (receivedIds(slow).includes(second) ? true : undefined));
+    await emptied();
+    await app.settled();
+    expect(receivedIds(slow)).toEqual([first, second].sort());
+    expect(receiver.requests).toHaveLength(2);
+  }, 60_000);
+
+  it('leaves to the table what the queue has not taken when the application closes', async () => {
+    const app = await start();
+    await redis.stop();
+    await app.log.line(/The queue on Redis cannot be reached/);
+    const messageId = await shop.pay(app);
+    await app.close();
+    expect(await shop.rows(WAITING)).toHaveLength(1);
+    await redis.start();
+    await start();
+    await receiver.received(1);
+    expect(receivedIds(receiver)).toEqual([messageId]);
+  });
+});

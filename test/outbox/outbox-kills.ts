@@ -1,0 +1,59 @@
+import type { Backend } from '../support/describe-backend.js';
+import { GuardedChild } from '../support/child-process.js';
+import { receivedIds } from '../support/message-ids.js';
+import { type Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { Shop } from './outbox-stage.js';
+
+const CHILD = new URL('./children/pay.ts', import.meta.url);
+/** The latest kill after a start, in milliseconds. */
+const LONGEST_LIFE = 300;
+
+/** What is left to complain about after all kills. */
+export interface OutboxKillReport {
+  committed: number;
+  /** Committed orders whose event never arrived. */
+  lost: string[];
+  /** Events that arrived and whose order was never committed. */
+  untrue: string[];
+  /** Events that arrived more than once, always under the same id. */
+  repeated: number;
+}
+
+/** Kills a shop so often, at moments between an insert, a commit, the relay and the queue. */
+export async function killShops(
+  backend: Backend,
+  stage: Stage,
+  database: string,
+  kills: number,
+): Promise<OutboxKillReport> {
+  const shop = await stage.add(Shop.open(database));
+  const receiver = await stage.receiver();
+  const options = {
+    writeKey: 'wk_test',
+    connection: backend.connection,
+    // A short deadline makes short locks, so that what a killed process held is soon taken up again.
+    webhooks: webhooksTo(receiver, { timeout: 1_000, retryWindow: 600_000 }),
+    outbox: { connection: database, migrate: true },
+  };
+  for (let round = 0; round < kills; round++) {
+    const child = await GuardedChild.startScript(CHILD, [JSON.stringify({ shop: database, ...options })]);
+    await child.waitFor(/^started$/);
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_LIFE));
+    await child.stop('SIGKILL');
+  }
+  const survivor = await stage.app(options);
+  await until(async () =>
+    (await shop.rows('SELECT id FROM nestjs_analytics.outbox LIMIT 1')).length === 0 ? true : undefined,
+  );
+  await survivor.settled();
+  const committed = (await shop.rows<{ id: string }>('SELECT id FROM orders')).map(({ id }) => id);
+  const orders = new Set(committed);
+  const received = new Set(receivedIds(receiver));
+  return {
+    committed: committed.length,
+    lost: committed.filter((id) => !received.has(id)),
+    untrue: [...received].filter((id) => !orders.has(id)),
+    repeated: receiver.requests.length - received.size,
+  };
+}

@@ -1,0 +1,183 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { BacklogCounter, type FullBacklog } from '../../src/queue/backlog-counter.js';
+import type { BacklogStore } from '../../src/queue/backlog-store.js';
+import { createBacklogStore } from '../../src/queue/queue.providers.js';
+import { BacklogUpkeep } from '../../src/queue/backlog-upkeep.js';
+import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { ANALYTICS_QUEUE, type BatchJobQueue } from '../../src/queue/queue-backend.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { ifServer } from '../support/if-server.js';
+import { openBackend } from '../support/open-backend.js';
+import { until } from '../support/until.js';
+
+const LIMIT = 100;
+const CRM = { destination: 'crm' };
+
+describeBackend('the counter of what waits', (backend) => {
+  const closings: (() => unknown)[] = [];
+
+  afterEach(async () => {
+    for (const close of closings.splice(0).reverse()) await close();
+  });
+
+  async function open(): Promise<{ queue: BatchJobQueue; store: BacklogStore }> {
+    const database = await openBackend(backend.connection);
+    const queue = database.createQueue(ANALYTICS_QUEUE, {});
+    closings.push(async () => {
+      await queue.close();
+      await database.close();
+    });
+    return { queue, store: createBacklogStore(database.storage) };
+  }
+
+  async function counterOn(store: BacklogStore): Promise<BacklogCounter> {
+    const counter = new BacklogCounter(store, () => LIMIT);
+    await counter.start();
+    closings.push(() => counter.close());
+    return counter;
+  }
+
+  it('refuses what is above the limit, and no other destination’s messages', async () => {
+    const { store } = await open();
+    const counter = await counterOn(store);
+    counter.taken('crm', LIMIT - 1);
+    expect(counter.refusal(CRM)).toBeUndefined();
+    counter.admitted(CRM);
+    expect(counter.refusal(CRM)).toMatch(/^100 messages wait for the destination "crm" .*`backlogLimit`/);
+    expect(counter.refusal({ destination: 'other' })).toBeUndefined();
+    // It is in the queue now, and counts once.
+    counter.taken('crm', 1);
+    counter.ended('crm', 1);
+    expect(counter.refusal(CRM)).toBeUndefined();
+  });
+
+  it('is shared by processes and survives them', async () => {
+    const { store } = await open();
+    const producer = await counterOn(store);
+    const worker = await counterOn(store);
+    producer.taken('crm', LIMIT);
+    expect(producer.refusal(CRM)).toBeDefined();
+    worker.ended('crm', 40);
+    await until(() => (producer.refusal(CRM) === undefined ? true : undefined));
+    producer.taken('crm', 20);
+    await Promise.all([producer.close(), worker.close()]);
+    expect(await store.all()).toEqual(new Map([['crm', 80]]));
+
+    const next = await counterOn(store);
+    next.taken('crm', 19);
+    expect(next.refusal(CRM)).toBeUndefined();
+    next.taken('crm', 1);
+    expect(next.refusal(CRM)).toBeDefined();
+  });
+
+  it('is right when the end of messages is written before their beginning', async () => {
+    const { store } = await open();
+    await store.add(new Map([['crm', -30]]));
+    expect(await store.add(new Map([['crm', 50]]))).toEqual(new Map([['crm', 20]]));
+    expect(await store.add(new Map([['crm', -20]]))).toEqual(new Map([['crm', 0]]));
+    expect(await store.all()).toEqual(new Map());
+  });
+
+  it('adds up what many processes write at the same time', async () => {
+    const { store } = await open();
+    const changes = new Map(Array.from({ length: 50 }, (_, n) => [`d${n}`, 2]));
+    await Promise.all(Array.from({ length: 20 }, () => store.add(changes)));
+    expect([...new Set((await store.all()).values())]).toEqual([40]);
+  });
+
+  // Only one process at a time uses an embedded database.
+  ifServer(backend, () => {
+    it('stops processes that fill a queue together within 5 % of a limit of 20,000', async () => {
+      const { queue, store } = await open();
+      const limit = 20_000;
+      const batch = 25;
+      const counters = Array.from({ length: 4 }, () => new BacklogCounter(store, () => limit));
+      for (const counter of counters) closings.push(() => counter.close());
+      const added = { messages: 0, jobs: 0 };
+
+      /** Adds batches until one is refused. */
+      async function fill(counter: BacklogCounter): Promise<void> {
+        const batches = new BatchQueue(queue, (destination, messages) => {
+          counter.taken(destination, messages);
+          added.messages += messages;
+        });
+        while (counter.refusal(CRM) === undefined) {
+          for (let n = 0; n < batch; n++) counter.admitted(CRM);
+          await batches.add([{ ...jobOf('crm', batch), jobId: `job-${added.jobs++}` }]);
+        }
+      }
+
+      await Promise.all(counters.map((counter) => counter.start()));
+      await Promise.all(counters.map(fill));
+      expect(Math.abs(added.messages - limit)).toBeLessThanOrEqual(0.05 * limit);
+
+      const [worker] = counters;
+      worker?.ended('crm', limit / 2);
+      await until(() => counters.every((counter) => counter.refusal(CRM) === undefined) || undefined);
+      await Promise.all(counters.map(fill));
+      expect(Math.abs(added.messages - 1.5 * limit)).toBeLessThanOrEqual(0.05 * limit);
+    });
+  });
+
+  it('tells once that a destination is full, and once that it is drained, with the messages refused', async () => {
+    const { store } = await open();
+    const counter = await counterOn(store);
+    const told: (FullBacklog & { type: string })[] = [];
+    counter.observe({
+      onFull: (full) => told.push({ type: 'full', ...full }),
+      onDrained: (full) => told.push({ type: 'drained', ...full }),
+    });
+    counter.taken('crm', LIMIT);
+    for (let n = 0; n < 3; n++) counter.refusal(CRM);
+    counter.ended('crm', 50);
+    await until(() => (told.length > 1 ? true : undefined));
+    const since = told[0]?.since;
+    expect(told).toEqual([
+      { type: 'full', ...CRM, limit: LIMIT, waiting: 100, since, refused: 1 },
+      { type: 'drained', ...CRM, limit: LIMIT, waiting: 50, since, refused: 3 },
+    ]);
+  });
+
+  it('forgets what a killed process left behind as soon as the queue is empty', async () => {
+    const { queue, store } = await open();
+    await store.add(new Map([['crm', 70]]));
+    const upkeep = new BacklogUpkeep(queue, store, () => LIMIT, { interval: 2, quietTime: 50 });
+    await upkeep.run();
+    expect(await store.all()).toEqual(new Map());
+  });
+
+  it('forgets nothing of a queue that is in use meanwhile', async () => {
+    const { queue, store } = await open();
+    await store.add(new Map([['crm', 70]]));
+    const upkeep = new BacklogUpkeep(queue, store, () => LIMIT, { interval: 2, quietTime: 200 });
+    const run = upkeep.run();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await store.add(new Map([['crm', 5]]));
+    await run;
+    expect(await store.all()).toEqual(new Map([['crm', 75]]));
+  });
+
+  it('counts the messages themselves where a total that is off comes near its limit', async () => {
+    const { queue, store } = await open();
+    await new BatchQueue(queue).add([jobOf('crm', 30), jobOf('crm', 10), jobOf('mail', 20)]);
+    await store.add(new Map(Object.entries({ crm: 90, mail: 21 })));
+    const upkeep = new BacklogUpkeep(queue, store, () => LIMIT, { interval: 2, recountInterval: 60_000 });
+    await upkeep.run();
+    // What is nearly right stays as it is.
+    expect(await store.all()).toEqual(new Map(Object.entries({ crm: 40, mail: 21 })));
+  });
+
+  it('has a task done by one process, and not again within its interval', async () => {
+    const { store } = await open();
+    const claims = await Promise.all(Array.from({ length: 5 }, () => store.claim('task', 60_000)));
+    expect(claims.filter(Boolean)).toHaveLength(1);
+    expect(await store.claim('other', 1)).toBe(true);
+    await until(async () => ((await store.claim('other', 1)) ? true : undefined));
+  });
+});
+
+function jobOf(destination: string, count: number): Parameters<BatchQueue['add']>[0][number] {
+  const messages = Array.from({ length: count }, (_, n) => ({ id: `m-${n}`, body: '{}' }));
+  const jobId = `${destination}-${count}`;
+  return { jobId, failedRetention: 60_000, batches: [{ destination, source: 'default', messages }] };
+}

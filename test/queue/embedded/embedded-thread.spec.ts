@@ -1,0 +1,86 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { createPostgresBackend, withBackend } from 'bullmq';
+import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
+import { GuardedChild } from '../../support/child-process.js';
+import { DatabaseThreads } from '../../support/database-threads.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+
+const { Queue } = withBackend(createPostgresBackend);
+const BROKEN = { code: 'EMBEDDED_QUEUE_BROKEN' };
+const WITHOUT_THREAD = new URL('./children/without-thread.ts', import.meta.url);
+
+const folders = new EmbeddedFolders();
+afterAll(() => folders.dispose());
+
+describe('the thread of the embedded database', () => {
+  const stage = new Stage();
+  let threads: DatabaseThreads;
+  beforeEach(() => {
+    threads = new DatabaseThreads();
+  });
+  afterEach(() => {
+    threads.dispose();
+  });
+
+  it('fails what it did not answer when it crashes, and has all that it acknowledged', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const pool = await openEmbeddedDatabase({ dataDir });
+    const queue = new Queue('jobs', { connection: pool });
+    const acknowledged: string[] = [];
+    const adding = (async () => {
+      for (let n = 0; ; n++) acknowledged.push((await queue.add('job', {}, { jobId: `job-${n}` })).id ?? '');
+    })();
+    while (acknowledged.length < 20) await pool.query('SELECT 1');
+    const unanswered = pool.query('SELECT count(*) FROM generate_series(1, 10000000)');
+    await Promise.all([
+      expect(unanswered).rejects.toMatchObject(BROKEN),
+      expect(adding).rejects.toMatchObject(BROKEN),
+      threads.crash(),
+    ]);
+    await expect(pool.query('SELECT 1')).rejects.toMatchObject(BROKEN);
+    await pool.end();
+
+    const again = await openEmbeddedDatabase({ dataDir });
+    const waiting = await new Queue('jobs', { connection: again }).getWaiting(0, -1);
+    const kept = new Set(waiting.map(({ id }) => id));
+    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
+    await again.end();
+  });
+
+  it('does not end the application when it crashes: that says so, and what was acknowledged waits for the next one', async () => {
+    const receiver = await stage.receiver({ answer: [503] });
+    const options = {
+      connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+      shutdownTimeout: 1_000,
+      webhooks: webhooksTo(receiver, { retryWindow: 1_000_000 }),
+    };
+    const first = await stage.app(options);
+    first.analytics.track({ userId: 'u1', event: 'Acknowledged' });
+    await first.analytics.flush();
+    await first.log.line(/does not take events/);
+    await threads.crash();
+    first.analytics.track({ userId: 'u1', event: 'Too late' });
+    expect(await first.analytics.flush({ timeout: 300 })).toMatchObject({ queued: 0, pending: 1 });
+    await first.log.line(/embedded.*crashed/);
+    await first.close();
+    expect(first.log.errors).toEqual([expect.stringContaining('1 message was lost')]);
+
+    const second = await stage.app(options);
+    const {
+      wait = 0,
+      active = 0,
+      delayed = 0,
+    } = await second.queue.getJobCounts('wait', 'active', 'delayed');
+    expect(wait + active + delayed).toBe(1);
+  });
+
+  it('is done without, with a warning, where its code is missing, as in a bundle', async () => {
+    const child = await GuardedChild.startScript(WITHOUT_THREAD, []);
+    expect(await child.waitFor(/^warned/)).toMatch(
+      /EMBEDDED_QUEUE_MAIN_THREAD .*\/nowhere\/database-thread\.worker\.js is not there.*bundle/,
+    );
+    await child.waitFor(/^has 1$/);
+    await child.exited;
+  });
+});

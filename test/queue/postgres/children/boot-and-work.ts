@@ -1,0 +1,31 @@
+/** Opens a queue on PostgreSQL with a worker, again and again or once, and adds jobs until it is told to end. */
+import { createQueueBackend } from '../../../../src/queue/create-queue-backend.js';
+
+const [url = '', mode = 'boot'] = process.argv.slice(2);
+const silent = { warn: () => undefined, log: () => undefined };
+
+let isTold = mode === 'boot';
+
+/** From now on it is at work. */
+function told(): void {
+  if (!isTold) console.log('begun');
+  isTold = true;
+}
+
+async function round(until: () => boolean): Promise<void> {
+  const backend = await createQueueBackend({ kind: 'postgres', postgres: url }, silent);
+  const queue = backend.createQueue('analytics', {});
+  queue.on('error', () => undefined);
+  const worker = backend.createWorker('analytics', () => Promise.resolve(), {});
+  worker.on('error', () => undefined);
+  do {
+    const adding = queue.add('batch', { v: 0, batches: [] }).then(told, () => undefined);
+    await Promise.race([adding, new Promise((resolve) => setTimeout(resolve, 200))]);
+  } while (!until());
+  void worker.close(true).catch(() => undefined);
+  void queue.close().catch(() => undefined);
+  await backend.close();
+}
+
+if (mode === 'boot') console.log('begun');
+for (;;) await round(() => mode === 'boot');

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { describeWith } from '../../support/describe-backend.js';
+import { PgBouncer } from '../../support/pgbouncer.js';
+import { PostgresServer } from '../../support/postgres-server.js';
+import { eventsIn } from '../../support/received-message.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { terminateSessions } from '../../support/terminations.js';
+
+const NOWHERE = { urls: ['https://hooks.example.com/events'] };
+
+describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue is put on', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+  let admin: pg.Client;
+  let url: string;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+    admin = new pg.Client({ connectionString: server.url() });
+    await admin.connect();
+    await admin.query(`CREATE ROLE alice LOGIN PASSWORD 'right'; CREATE ROLE bob LOGIN CONNECTION LIMIT 0`);
+  });
+  beforeEach(async () => {
+    url = await server.createDatabase();
+  });
+  afterAll(async () => {
+    await admin.end();
+    await server.dispose();
+  });
+
+  async function run(statement: string): Promise<void> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(statement);
+    await client.end();
+  }
+
+  async function firstLineWith(connection: string): Promise<string> {
+    const app = await stage.app({ connection, webhooks: NOWHERE, shutdownTimeout: 500 });
+    return app.log.line(/The queue on PostgreSQL/);
+  }
+
+  it.each(['boot', 'steady'] as const)(
+    'does not end the host when it ends its sessions (%s)',
+    async (mode) => {
+      expect(await terminateSessions(url, mode, 40)).toMatchObject({ survived: true });
+    },
+    60_000,
+  );
+
+  it('says that the password is wrong', async () => {
+    const { rows } = await admin.query<{ hba_file: string }>('SHOW hba_file');
+    const hosts = ['host all alice 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 trust'];
+    const lines = hosts.map((host) => `SELECT '${host}'`).join(' UNION ALL ');
+    await admin.query(`COPY (${lines}) TO '${rows[0]?.hba_file}'`);
+    await admin.query('SELECT pg_reload_conf()');
+    const line = await firstLineWith(url.replace('postgres@', 'alice:wrong@'));
+    expect(line).toMatch(/cannot be reached \(the password is wrong, 28P01\)/);
+    expect(line).not.toMatch(/alice/);
+  });
+
+  it('says that there is no such database', async () => {
+    expect(await firstLineWith(server.url('missing'))).toMatch(/\(there is no such database, 3D000\)/);
+  });
+
+  it('says that it has too many connections', async () => {
+    expect(await firstLineWith(url.replace('postgres@', 'bob@'))).toMatch(
+      /\(it has too many connections.*53300\)/,
+    );
+  });
+
+  it('says that it is read-only', async () => {
+    await admin.query(
+      `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`,
+    );
+    expect(await firstLineWith(url)).toMatch(/takes no more jobs \(it is read-only.*25006\)/);
+  });
+
+  it('tells each time that its disk is full, and each time that it has room again', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await receiver.received(1);
+    // What PostgreSQL says when a table cannot grow.
+    await run(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$`);
+    for (const received of [2, 3]) {
+      await run('CREATE TRIGGER full_disk BEFORE INSERT ON bullmq.job EXECUTE FUNCTION full_disk()');
+      app.analytics.track({ userId: 'u1', event: 'Refused' });
+      expect((await app.analytics.flush({ timeout: 300 })).pending).toBe(1);
+      await run('DROP TRIGGER full_disk ON bullmq.job');
+      await receiver.received(received);
+      await app.analytics.flush();
+    }
+    const outage = [
+      expect.stringMatching(
+        /takes no more jobs \(its disk is full, 53100\)\. Calls are kept in memory, \d+ so far/,
+      ),
+      expect.stringMatching(/is back after/),
+    ];
+    expect(app.log.analytics).toEqual([...outage, ...outage]);
+  });
+
+  describeWith('pgbouncer', PgBouncer.installed, 'behind a PgBouncer', () => {
+    it('carries the queue in session mode', async () => {
+      const bouncer = await stage.add(PgBouncer.start(server, 'session'));
+      const receiver = await stage.receiver();
+      const app = await stage.app({ connection: bouncer.through(url), webhooks: webhooksTo(receiver) });
+      app.analytics.track({ userId: 'u1', event: 'One' });
+      await receiver.received(1);
+      await app.settled();
+      // An idle worker is woken up by a notification.
+      app.analytics.track({ userId: 'u1', event: 'Two' });
+      await receiver.received(2);
+      await app.settled();
+      expect(eventsIn(receiver.requests)).toEqual(['One', 'Two']);
+      expect(app.log.analytics).toEqual([]);
+      await app.close();
+    });
+
+    it.each(['transaction', 'statement'] as const)(
+      'is refused at the start in %s mode, with a sentence that says what to set',
+      async (mode) => {
+        const bouncer = await stage.add(PgBouncer.start(server, mode));
+        await expect(
+          stage.app({ connection: bouncer.through(url), webhooks: NOWHERE }),
+        ).rejects.toMatchObject({
+          code: 'UNSUPPORTED_QUEUE_SERVER',
+          message: expect.stringMatching(/PgBouncer.*`pool_mode = session`/),
+        });
+      },
+    );
+  });
+});

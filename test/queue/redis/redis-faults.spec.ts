@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { AnalyticsApp } from '../../support/analytics-app.js';
+import { describeRedis } from '../../support/describe-backend.js';
+import { eventsIn } from '../../support/received-message.js';
+import { NO_SNAPSHOTS, OUT_OF_MEMORY, type RedisRefusal } from '../../support/redis-refusals.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { until } from '../../support/until.js';
+
+describeRedis('a Redis that answers and stores nothing', () => {
+  const stage = new Stage();
+  let server: RedisServer;
+  let admin: Redis;
+
+  beforeEach(async () => {
+    server = await RedisServer.create({ appendOnly: true });
+    admin = new Redis(server.url());
+  });
+  afterEach(async () => {
+    admin.disconnect();
+    await server.dispose();
+  });
+
+  /** Starts an application, has it refused and served again, twice, and resolves to what it logged. */
+  async function logOf(refusal: RedisRefusal): Promise<string[]> {
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: server.url(), webhooks: webhooksTo(receiver) });
+    for (const times of [1, 2]) {
+      await refusal.begin(admin, server);
+      app.analytics.track({ userId: 'u1', event: `Refused ${times}` });
+      app.analytics.track({ userId: 'u2', event: `Refused ${times}` });
+      await linesOf(app, /takes no more jobs/, times);
+      await refusal.end(admin, server);
+      await linesOf(app, /is back after/, times);
+    }
+    await receiver.received(4);
+    await app.settled();
+    return app.log.analytics;
+  }
+
+  it.each([
+    ['its memory is full', OUT_OF_MEMORY],
+    ['it cannot write to its disk', NO_SNAPSHOTS],
+  ])('is told each time, and so is its end: %s', async (words, refusal) => {
+    const begin = new RegExp(
+      `^warn: .* on Redis takes no more jobs \\(${words}.*${refusal.code}\\)\\. Calls are kept in memory, \\d+ so far`,
+    );
+    const outage = [
+      expect.stringMatching(begin),
+      expect.stringMatching(/^log: The queue on Redis is back after/),
+    ];
+    expect(await logOf(refusal)).toEqual([...outage, ...outage]);
+  });
+
+  it('is left for the new master when it was demoted', async () => {
+    const master = await RedisServer.create({ appendOnly: true });
+    const proxy = await stage.add(TcpProxy.start(server));
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: proxy.through(server.url()), webhooks: webhooksTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await receiver.received(1);
+    await app.settled();
+
+    proxy.turnTo(master);
+    await admin.replicaof('127.0.0.1', master.port);
+    app.analytics.track({ userId: 'u1', event: 'After' });
+    await receiver.received(2);
+    await app.log.line(/is back/);
+    expect(eventsIn(receiver.requests)).toEqual(['After', 'Before']);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/takes no more jobs \(it (is|became) a replica/),
+      expect.stringMatching(/is back after/),
+    ]);
+    await app.close();
+    await master.dispose();
+  });
+
+  it('is told at most five times a minute when it resets its connections every 200 ms', async () => {
+    const proxy = await stage.add(TcpProxy.start(server));
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: proxy.through(server.url()), webhooks: webhooksTo(receiver) });
+    const resets = setInterval(() => {
+      proxy.reset();
+    }, 200);
+    for (let n = 0; n < 25; n++) {
+      app.analytics.track({ userId: 'u1', event: 'Under resets' });
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    clearInterval(resets);
+    await app.analytics.flush();
+    await app.settled();
+    expect(proxy.accepted).toBeGreaterThan(15);
+    expect(app.log.analytics.length).toBeGreaterThan(0);
+    expect(app.log.analytics.length).toBeLessThanOrEqual(5);
+  });
+});
+
+async function linesOf(app: AnalyticsApp, pattern: RegExp, count: number): Promise<void> {
+  await until(() => app.log.analytics.filter((line) => pattern.test(line)).length >= count || undefined);
+}

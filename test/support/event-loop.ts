@@ -1,0 +1,15 @@
+/**
+ * Runs work and resolves to how often a timer fired meanwhile, in turns a second. A pause of the machine costs
+ * a few turns; work that blocks the event loop leaves none.
+ */
+export async function turnsPerSecond(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  const start = performance.now();
+  const timer = setInterval(() => turns++, 1);
+  try {
+    await work();
+  } finally {
+    clearInterval(timer);
+  }
+  return (turns * 1_000) / (performance.now() - start);
+}

@@ -1,0 +1,90 @@
+import { DeliveriesService, type EndpointEvent } from '../../src/index.js';
+import type { TestConnection } from './describe-backend.js';
+import { type Stage, webhooksTo } from './stage.js';
+
+/** Times in milliseconds. */
+export interface HangingPlan {
+  eventsPerSecond: number;
+  /** How long they are sent. */
+  duration: number;
+  /** Of a request to the receiver that hangs. */
+  timeout: number;
+  retryWindow: number;
+  /** After the end of the last message's window: until then all have to have ended. */
+  patience: number;
+}
+
+export interface HangingResult {
+  tracked: number;
+  /** Messages to the receiver that hangs that have failed for good in time. */
+  ended: number;
+  /** Those that have not, as the queue counts them. */
+  waiting: number;
+  /** Requests that the neighbours got. */
+  delivered: number[];
+  /** From the call to the arrival at a neighbour, in milliseconds. */
+  latencies: number[];
+  /** Destinations that were said to be down. */
+  down: string[];
+}
+
+/** Sends the same events to a receiver that accepts and never answers, and to two that live. */
+export async function runHanging(
+  stage: Stage,
+  connection: TestConnection,
+  { eventsPerSecond, duration, timeout, retryWindow, patience }: HangingPlan,
+): Promise<HangingResult> {
+  const calledAt = new Map<string, number>();
+  const latencies: number[] = [];
+  const neighbours = await Promise.all(
+    [0, 1].map(() =>
+      stage.receiver({
+        answer: ({ headers }) => {
+          const at = calledAt.get(String(headers['webhook-id']));
+          if (at !== undefined) latencies.push(performance.now() - at);
+          return 200;
+        },
+      }),
+    ),
+  );
+  const hanging = await stage.receiver({ answer: () => () => undefined });
+  const app = await stage.app({
+    connection,
+    shutdownTimeout: 1_000,
+    flushAfter: 100,
+    webhooks: [
+      webhooksTo(hanging, { id: 'hanging', timeout, retryWindow }),
+      ...neighbours.map((receiver, index) => webhooksTo(receiver, { id: `neighbour-${index}` })),
+    ],
+  });
+  const deliveries = app.context.get(DeliveriesService);
+  const ended = new Set<string>();
+  const events: EndpointEvent[] = [];
+  deliveries.outcomes$.subscribe((outcome) => {
+    if (outcome.class === 'failed') ended.add(outcome.messageId);
+  });
+  deliveries.endpoints$.subscribe((event) => events.push(event));
+
+  const tracked = (duration / 1_000) * eventsPerSecond;
+  const start = performance.now();
+  for (let n = 0; n < tracked; n++) {
+    await until(start + (n * 1_000) / eventsPerSecond);
+    calledAt.set(app.analytics.track({ userId: 'u1', event: 'Paced' }), performance.now());
+  }
+  const deadline = performance.now() + retryWindow + patience;
+  while (ended.size < tracked && performance.now() < deadline) await until(performance.now() + 50);
+  const { waiting, active, delayed } = await deliveries.counts();
+  return {
+    tracked,
+    ended: ended.size,
+    waiting: waiting + active + delayed,
+    delivered: neighbours.map(({ requests }) => requests.length),
+    latencies,
+    down: [...new Set(events.filter(({ type }) => type === 'down').map(({ destination }) => destination))],
+  };
+}
+
+async function until(time: number): Promise<void> {
+  const wait = time - performance.now();
+  if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+}

@@ -1,0 +1,46 @@
+/**
+ * Turns the sources that a child process runs into a build whose jobs have the next format: its number is one
+ * higher, its batches are under another key, and it reads the present format as the previous one. Imported
+ * after the hooks for TypeScript.
+ */
+import { readFile } from 'node:fs/promises';
+import { register } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { isMainThread } from 'node:worker_threads';
+import { transform } from '@swc/core';
+
+const SOURCES = new URL('../../src/', import.meta.url).href;
+
+/** By file: what is found, and what takes its place. */
+const CHANGES = {
+  'queue/batch-job.ts': [[/BATCH_JOB_VERSION = (\d+)/, (_, v) => `BATCH_JOB_VERSION = ${Number(v) + 1}`]],
+  'queue/shared-bodies.ts': [[/v: UNSHARED_BODIES_VERSION/, () => 'v: data.v']],
+  'queue/read-job.ts': [
+    // What shares no body is written in the format before that one.
+    [/v === PREVIOUS_VERSION/, () => '(v === PREVIOUS_VERSION || v === PREVIOUS_VERSION - 1)'],
+    [/PREVIOUS_VERSION = (\d+)/, (_, v) => `PREVIOUS_VERSION = ${Number(v) + 1}`],
+    [
+      /function fromPreviousVersion\([^]*?\n}/,
+      () =>
+        'function fromPreviousVersion({ bodies, batches }) ' +
+        '{ return { v: BATCH_JOB_VERSION, bodies, parcels: batches }; }',
+    ],
+  ],
+};
+
+if (isMainThread) register(import.meta.url);
+
+export async function load(url, context, next) {
+  if (!url.startsWith(SOURCES) || !url.endsWith('.ts')) return next(url, context);
+  const text = await readFile(new URL(url), 'utf8');
+  // The key first: the reader of the previous format still needs the old one.
+  const renamed = text.replaceAll(/\bbatches\b(?!\.js)/g, 'parcels');
+  const changed = (CHANGES[url.slice(SOURCES.length)] ?? []).reduce(replace, renamed);
+  const { code } = await transform(changed, { filename: fileURLToPath(url) });
+  return { format: 'module', source: code, shortCircuit: true };
+}
+
+function replace(text, [pattern, replacement]) {
+  if (!pattern.test(text)) throw new Error(`The sources have nothing like ${pattern}`);
+  return text.replace(pattern, replacement);
+}

@@ -1,0 +1,46 @@
+/**
+ * Puts the thread of an embedded database on a disk that forgets. At random moments it writes what a power cut
+ * would leave at that moment into a folder beside the database's, with the time, for the test to open.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import { parentPort } from 'node:worker_threads';
+import { ForgetfulDisk } from './forgetful-disk.mjs';
+
+/** Cuts fall between two changes of files, at most so many changes after one another. */
+const MOST_CHANGES = 600;
+/** What the test has not looked at yet. */
+const MOST_WAITING = 2;
+
+const { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } = { ...fs };
+let disk;
+let cuts = '';
+let count = 0;
+let changesLeft = Infinity;
+
+const nextCut = () => {
+  changesLeft = Math.ceil(Math.random() * MOST_CHANGES);
+};
+
+function beforeChange() {
+  if (--changesLeft > 0) return;
+  nextCut();
+  if (existsSync(cuts) && readdirSync(cuts).length >= MOST_WAITING) return;
+  const unfinished = `${cuts}-unfinished`;
+  mkdirSync(unfinished, { recursive: true });
+  const at = process.hrtime.bigint();
+  disk.writeLeftovers(path.join(unfinished, 'postgres'));
+  writeFileSync(path.join(unfinished, 'time'), String(at));
+  mkdirSync(cuts, { recursive: true });
+  renameSync(unfinished, path.join(cuts, String(count++)));
+}
+
+parentPort.on('message', (request) => {
+  if (request.kind === 'open') {
+    cuts = path.resolve(request.files.path, '../../cuts');
+    disk = new ForgetfulDisk(request.files.path, beforeChange);
+  } else if (disk !== undefined && changesLeft === Infinity) {
+    // The database is open, so from now on all that it acknowledges counts.
+    nextCut();
+  }
+});

@@ -1,0 +1,112 @@
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createPostgresBackend, type PgPool, withBackend } from 'bullmq';
+import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
+import type { Durability } from '../../src/options/resolved-options.js';
+
+const { Queue, Worker } = withBackend(createPostgresBackend);
+const THREAD = fileURLToPath(new URL('./power-cut-thread.mjs', import.meta.url));
+
+/** The ids of the jobs that a power cut should have left, and those that it did leave. */
+export interface PowerCut {
+  acknowledged: number;
+  lost: string[];
+}
+
+/**
+ * Works with a new embedded queue in `dataDir`, and cuts the power at random moments: opens what the disk may
+ * hold at such a moment, as another queue. The work goes on meanwhile, for the next cuts.
+ */
+export async function runPowerCuts(
+  dataDir: string,
+  count: number,
+  durability: Durability = 'disk',
+): Promise<PowerCut[]> {
+  const pool = await openEmbeddedDatabase({ dataDir, durability, threadFile: THREAD });
+  const work = new QueueWork(pool);
+  const cuts: PowerCut[] = [];
+  while (cuts.length < count) {
+    const cut = await nextCut(dataDir);
+    cuts.push(await compare(cut, work.acknowledgedAt));
+    await rm(cut, { recursive: true });
+  }
+  await work.end();
+  await pool.end();
+  return cuts;
+}
+
+/** The folder of the next cut. */
+async function nextCut(dataDir: string): Promise<string> {
+  const folder = join(dirname(dataDir), 'cuts');
+  for (;;) {
+    const [name] = await readdir(folder).catch(() => []);
+    if (name !== undefined) return join(folder, name);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function compare(cut: string, acknowledgedAt: Map<string, bigint>): Promise<PowerCut> {
+  const time = BigInt(await readFile(join(cut, 'time'), 'utf8'));
+  const expected = [...acknowledgedAt].filter(([, at]) => at < time).map(([id]) => id);
+  const pool = await openEmbeddedDatabase({ dataDir: cut });
+  const kept = new Set(await idsOf(pool));
+  // It must work as well: a torn index would show here.
+  await new Queue('kept', { connection: pool }).addBulk([{ name: 'job', data: {} }]);
+  await pool.end();
+  return { acknowledged: expected.length, lost: expected.filter((id) => !kept.has(id)) };
+}
+
+async function idsOf(pool: PgPool): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string; data: unknown }>(
+    `SELECT id, data FROM job WHERE queue = $1`,
+    ['kept'],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Adds jobs that stay, one by one and many at once, beside a queue whose jobs come and go. */
+class QueueWork {
+  /** By the id of the job, on the clock that all threads share. */
+  readonly acknowledgedAt = new Map<string, bigint>();
+  private readonly kept;
+  private readonly passing;
+  private readonly worker;
+  private readonly loops: Promise<void>[];
+  private isEnding = false;
+
+  constructor(pool: PgPool) {
+    this.kept = new Queue('kept', { connection: pool });
+    this.passing = new Queue('passing', { connection: pool, defaultJobOptions: { removeOnComplete: true } });
+    this.worker = new Worker('passing', () => Promise.resolve(), { connection: pool, concurrency: 8 });
+    this.loops = [this.keep('one', 1), this.keep('many', 20), this.pass()];
+  }
+
+  async end(): Promise<void> {
+    this.isEnding = true;
+    await Promise.all(this.loops);
+    await this.worker.close();
+    await this.passing.close();
+    await this.kept.close();
+  }
+
+  private async keep(name: string, size: number): Promise<void> {
+    for (let n = 0; !this.isEnding; n++) {
+      const ids = Array.from({ length: size }, (_, index) => `${name}-${n}-${index}`);
+      await this.kept.addBulk(
+        ids.map((jobId) => ({ name: 'job', data: { body: 'x'.repeat(300) }, opts: { jobId } })),
+      );
+      const now = process.hrtime.bigint();
+      for (const id of ids) this.acknowledgedAt.set(id, now);
+      await new Promise((resolve) => setTimeout(resolve, 5 * size));
+    }
+  }
+
+  private async pass(): Promise<void> {
+    while (!this.isEnding) {
+      await this.passing.addBulk(
+        Array.from({ length: 20 }, () => ({ name: 'job', data: { body: 'x'.repeat(1_000) } })),
+      );
+    }
+  }
+}

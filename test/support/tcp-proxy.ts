@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** What a server gives for a proxy to stand in front of it. */
+interface Target {
+  readonly port: number;
+}
+
+/** Stands between an application and its server, as a load balancer does, and misbehaves on request. */
+export class TcpProxy {
+  private readonly connections = new Set<[near: Socket, far: Socket]>();
+  private isSwallowing = false;
+  /** Connections that were accepted so far. */
+  accepted = 0;
+
+  private constructor(
+    private readonly server: Server,
+    private target: Target,
+  ) {
+    server.on('connection', (near) => {
+      this.accept(near);
+    });
+  }
+
+  static async start(target: Target): Promise<TcpProxy> {
+    const server = createServer();
+    const proxy = new TcpProxy(server, target);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return proxy;
+  }
+
+  get port(): number {
+    // A server that listens on a port has an address.
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** The URL of the server, as one that leads through the proxy. */
+  through(url: string): string {
+    const proxied = new URL(url);
+    proxied.port = String(this.port);
+    return proxied.href;
+  }
+
+  /** Reads from all connections that are open now, and passes nothing on; new ones work. */
+  swallowOpen(): void {
+    for (const [near, far] of this.connections) {
+      near.unpipe(far).resume();
+      far.unpipe(near).resume();
+    }
+  }
+
+  /** The same, and for new connections, too, until it is taken back. */
+  swallow(isSwallowing: boolean): void {
+    this.isSwallowing = isSwallowing;
+    if (isSwallowing) this.swallowOpen();
+    else this.reset();
+  }
+
+  /** Resets all connections. */
+  reset(): void {
+    for (const [near] of this.connections) near.resetAndDestroy();
+  }
+
+  /** New connections lead to another server. */
+  turnTo(target: Target): void {
+    this.target = target;
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.server, 'close');
+    this.server.close();
+    this.reset();
+    await closed;
+  }
+
+  private accept(near: Socket): void {
+    this.accepted++;
+    const far = connect(this.target.port, '127.0.0.1');
+    const pair: [Socket, Socket] = [near, far];
+    this.connections.add(pair);
+    for (const socket of pair) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        this.connections.delete(pair);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    if (this.isSwallowing) {
+      near.resume();
+      far.resume();
+    } else {
+      near.pipe(far);
+      far.pipe(near);
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+
+const SOURCE = new URL('../../src/', import.meta.url);
+/** What is left of an import when types are compiled away. */
+const IMPORT = /^(?:import|export) (?!type\b)[^;]*?'(\.[^']+)\.js';/gm;
+
+/** The files that an entry of the package loads, as paths in `src`. */
+async function loadedBy(entry: string): Promise<string[]> {
+  const files = [new URL(entry, SOURCE).href];
+  for (const file of files) {
+    const text = await readFile(new URL(file), 'utf8');
+    for (const [, path = ''] of text.matchAll(IMPORT)) {
+      const loaded = new URL(`${path}.ts`, file).href;
+      if (!files.includes(loaded)) files.push(loaded);
+    }
+  }
+  return files.map((file) => file.slice(SOURCE.href.length));
+}
+
+describe('the package', () => {
+  it('loads nothing that is for tests alone, unless a test imports it', async () => {
+    const main = await loadedBy('index.ts');
+    expect(main).toContain('client/client-core.ts');
+    expect(main.filter((file) => file.includes('testing'))).toEqual([]);
+    expect(await loadedBy('testing/index.ts')).toContain('testing/recording-core.ts');
+  });
+});

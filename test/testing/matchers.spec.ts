@@ -1,0 +1,110 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { RecordedAnalytics } from '../../src/testing/index.js';
+import { RecordedMessages } from '../../src/testing/recorded-analytics.js';
+import type { RecordedMessage } from '../../src/testing/recorded-message.types.js';
+
+const STAMPS = { messageId: 'm', timestamp: '2026-11-21T09:30:00.000Z', context: {}, integrations: {} };
+
+let messages: RecordedMessages;
+let recorded: RecordedAnalytics;
+
+beforeEach(() => {
+  messages = new RecordedMessages();
+  recorded = new RecordedAnalytics(messages);
+  const all: RecordedMessage[] = [
+    {
+      ...STAMPS,
+      type: 'track',
+      userId: 'u1',
+      event: 'Order Completed',
+      properties: {
+        total: 9,
+        items: [{ sku: 'a', price: 4 }],
+        at: '1970-01-01T00:00:00.000Z',
+        tags: ['new'],
+      },
+      source: 'default',
+    },
+    { ...STAMPS, type: 'identify', userId: 'u1', traits: { plan: 'pro', seats: 3 }, source: 'default' },
+  ];
+  for (const message of all) messages.add(message);
+});
+
+/** What the test runner would print. */
+function failureOf(check: () => void): string {
+  try {
+    check();
+  } catch (error) {
+    // Without the colours of a terminal.
+    // eslint-disable-next-line no-control-regex -- they begin with a control character
+    return String(error).replace(/\u001b\[\d+m/g, '');
+  }
+  throw new Error('The expectation holds');
+}
+
+describe('toHaveTracked', () => {
+  it('passes for an event with some of its properties, compared in depth', () => {
+    expect(recorded).toHaveTracked('Order Completed');
+    expect(recorded).toHaveTracked('Order Completed', { total: 9 });
+    expect(recorded).toHaveTracked('Order Completed', { total: expect.any(Number), items: [{ sku: 'a' }] });
+    expect(recorded).not.toHaveTracked('Order Completed', { total: 8 });
+    expect(recorded).not.toHaveTracked('Order Completed', { items: [{ sku: 'b' }] });
+    expect(recorded).not.toHaveTracked('Order Completed', { coupon: 'X' });
+    expect(recorded).not.toHaveTracked('Order Cancelled');
+  });
+
+  it('takes properties as the call was given them', () => {
+    expect(recorded).toHaveTracked('Order Completed', { at: new Date(0), tags: new Set(['new']) });
+    expect(recorded).not.toHaveTracked('Order Completed', { at: new Date(1) });
+  });
+
+  it('shows what was tracked instead', () => {
+    expect(
+      failureOf(() => {
+        expect(recorded).toHaveTracked('Order Completed', { total: 8 });
+      }),
+    ).toBe(
+      [
+        'Error: expect(recorded).toHaveTracked(name, fields)',
+        '',
+        'Expected: "Order Completed" {"total": 8}',
+        'Recorded:',
+        '  "Order Completed" {"at": "1970-01-01T00:00:00.000Z", "items": [{"price": 4, "sku": "a"}], "tags": ["new"], "total": 9}',
+      ].join('\n'),
+    );
+    messages.clear();
+    expect(
+      failureOf(() => {
+        expect(recorded).toHaveTracked('Order Completed');
+      }),
+    ).toMatch(/Recorded: none$/);
+  });
+
+  it('says that an event should not have been tracked', () => {
+    expect(
+      failureOf(() => {
+        expect(recorded).not.toHaveTracked('Order Completed');
+      }),
+    ).toMatch(/\.not\.toHaveTracked\(name\)\n\nExpected: not "Order Completed"\nRecorded:\n/);
+  });
+
+  it('refuses what records nothing', () => {
+    expect(() => {
+      expect({}).not.toHaveTracked('A');
+    }).toThrow(/expected a `RecordedAnalytics`, got an object/);
+  });
+});
+
+describe('toHaveIdentified', () => {
+  it('passes for a user with some of the traits', () => {
+    expect(recorded).toHaveIdentified('u1');
+    expect(recorded).toHaveIdentified('u1', { plan: 'pro' });
+    expect(recorded).not.toHaveIdentified('u1', { plan: 'free' });
+    expect(recorded).not.toHaveIdentified('u2');
+    expect(
+      failureOf(() => {
+        expect(recorded).toHaveIdentified('u2');
+      }),
+    ).toContain('"u1" {"plan": "pro", "seats": 3}');
+  });
+});

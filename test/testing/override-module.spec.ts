@@ -1,0 +1,166 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  Body,
+  Controller,
+  type DynamicModule,
+  type INestApplication,
+  Injectable,
+  Module,
+  Post,
+} from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test, type TestingModuleBuilder } from '@nestjs/testing';
+import { existsSync } from 'node:fs';
+import { AnalyticsModule, type AnalyticsModuleOptions, AnalyticsService, Track } from '../../src/index.js';
+import { AnalyticsTestingModule, RecordedAnalytics } from '../../src/testing/index.js';
+import { LogLines } from '../support/log-lines.js';
+
+interface Order {
+  id: string;
+  total: number;
+}
+
+@Controller('orders')
+class OrdersController {
+  @Post()
+  @Track('Order Completed', { properties: ({ result }: { result: Order }) => ({ ...result }) })
+  create(@Body() { total }: Order): Order {
+    return { id: 'o1', total };
+  }
+}
+
+@Injectable()
+class Mails {
+  constructor(readonly analytics: AnalyticsService) {}
+}
+
+@Module({ providers: [Mails] })
+class MailsModule {}
+
+/** Nothing listens there, and a connection to it would be logged. */
+const OPTIONS: AnalyticsModuleOptions = {
+  writeKey: 'wk_shop',
+  webhooks: { urls: ['https://hooks.example.com/events'] },
+  connection: 'redis://127.0.0.1:1',
+  identity: ({ request }) => ({ userId: String(request?.headers['x-user']) }),
+  context: { app: { name: 'shop' } },
+};
+
+const apps: INestApplication[] = [];
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+});
+
+const log = new LogLines();
+
+function building(analytics: DynamicModule): TestingModuleBuilder {
+  @Module({ imports: [analytics, MailsModule], controllers: [OrdersController] })
+  class AppModule {}
+  return Test.createTestingModule({ imports: [AppModule] }).setLogger(log);
+}
+
+async function start(
+  analytics: DynamicModule,
+  adapter: ExpressAdapter | FastifyAdapter = new ExpressAdapter(),
+): Promise<INestApplication> {
+  const module = await building(analytics)
+    .overrideModule(AnalyticsModule)
+    .useModule(AnalyticsTestingModule)
+    .compile();
+  const app = module.createNestApplication(adapter);
+  apps.push(app);
+  await app.listen(0, '127.0.0.1');
+  return app;
+}
+
+async function order(app: INestApplication, total: number): Promise<void> {
+  await fetch(`${await app.getUrl()}/orders`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-user': 'u1' },
+    body: JSON.stringify({ total }),
+  });
+}
+
+describe('an application whose AnalyticsModule a test overrides', () => {
+  it.each([
+    ['forRoot on Express', () => AnalyticsModule.forRoot(OPTIONS), () => new ExpressAdapter()],
+    ['forRoot on Fastify', () => AnalyticsModule.forRoot(OPTIONS), () => new FastifyAdapter()],
+    [
+      'forRootAsync',
+      () => AnalyticsModule.forRootAsync({ useFactory: () => Promise.resolve(OPTIONS) }),
+      () => new ExpressAdapter(),
+    ],
+  ])('records with its own options what it would deliver: %s', async (_, analytics, adapter) => {
+    const app = await start(analytics(), adapter());
+    await order(app, 9);
+    const recorded = app.get(RecordedAnalytics);
+    expect(recorded.messages).toEqual([
+      expect.objectContaining({
+        event: 'Order Completed',
+        userId: 'u1',
+        properties: { id: 'o1', total: 9 },
+        context: expect.objectContaining({ app: { name: 'shop' }, ip: expect.any(String) }),
+      }),
+    ]);
+    app.get(Mails).analytics.track({ userId: 'u1', event: 'Mail Sent' });
+    expect(recorded.tracked('Mail Sent')).toHaveLength(1);
+    expect(app.get(AnalyticsService)).toBe(app.get(Mails).analytics);
+  });
+
+  it('opens neither its queue nor anything else', async () => {
+    const app = await start(AnalyticsModule.forRoot({ ...OPTIONS, flushAt: 1 }));
+    await order(app, 9);
+    await app.get(AnalyticsService).flush();
+    const embedded = await start(
+      AnalyticsModule.forRoot({ ...OPTIONS, connection: { embedded: { dataDir: 'never-made' } } }),
+    );
+    await order(embedded, 9);
+    expect(existsSync('never-made')).toBe(false);
+    expect(log.analytics).toEqual([]);
+  });
+
+  it('serves its tracking API, whose messages are recorded', async () => {
+    const app = await start(AnalyticsModule.forRoot({ ...OPTIONS, trackingApi: true }));
+    const response = await fetch(`${await app.getUrl()}/v1/track`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('wk_shop:').toString('base64')}` },
+      body: JSON.stringify({ userId: 'u1', event: 'Sent In' }),
+    });
+    expect(response.status).toBe(200);
+    expect(app.get(RecordedAnalytics).tracked('Sent In')).toHaveLength(1);
+  });
+
+  it('gives the service with `isGlobal: false` to those that import it', async () => {
+    const analytics = AnalyticsModule.forRoot({ ...OPTIONS, isGlobal: false });
+    const feature = {
+      module: MailsModule,
+      imports: [analytics],
+      providers: [Mails],
+      exports: [AnalyticsModule],
+    };
+    const module = await Test.createTestingModule({ imports: [feature] })
+      .overrideModule(AnalyticsModule)
+      .useModule(AnalyticsTestingModule)
+      .compile();
+    module.get(Mails, { strict: false }).analytics.track({ userId: 'u1', event: 'Mail Sent' });
+    expect(module.get(RecordedAnalytics).tracked('Mail Sent')).toHaveLength(1);
+    await module.close();
+  });
+
+  it('still refuses wrong options', async () => {
+    const wrong = AnalyticsModule.forRoot({ ...OPTIONS, flushAt: 0 });
+    await expect(start(wrong)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });
+  });
+
+  it('is told to leave out `forRoot`, which would give it a second module', async () => {
+    const compiling = building(AnalyticsModule.forRoot(OPTIONS))
+      .overrideModule(AnalyticsModule)
+      .useModule(AnalyticsTestingModule.forRoot())
+      .compile();
+    await expect(compiling).rejects.toMatchObject({
+      code: 'INVALID_IMPORT',
+      message: expect.stringContaining('`overrideModule(AnalyticsModule).useModule(AnalyticsTestingModule)`'),
+    });
+  });
+});

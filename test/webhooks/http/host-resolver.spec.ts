@@ -1,0 +1,258 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { lookup as systemLookup, type LookupAddress } from 'node:dns';
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HostResolver, type HostResolverOptions } from '../../../src/webhooks/http/host-resolver.js';
+import { HostsFile } from '../../../src/webhooks/http/hosts-file.js';
+import { LookupSlots } from '../../../src/webhooks/http/lookup-slots.js';
+import { type DnsAnswer, type DnsQuestion, DnsServer } from '../../support/dns-server.js';
+
+const ADDRESS = '192.0.2.7';
+const IPV6_ADDRESS = '2001:db8:0:0:0:0:0:7';
+
+describe('resolving the name of a receiver', () => {
+  let folder: string;
+  let hostsFile: string;
+  let askedSystem: string[];
+  const closing: (() => unknown)[] = [];
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'host-resolver-'));
+    hostsFile = join(folder, 'hosts');
+    writeFileSync(
+      hostsFile,
+      '# ours\n127.0.0.1 localhost\n192.0.2.1  db.internal DB # main\n2001:db8::1 db.internal\n',
+    );
+    askedSystem = [];
+  });
+
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function setUp(
+    answer: (question: DnsQuestion) => DnsAnswer,
+    options: HostResolverOptions = {},
+  ): Promise<{ server: DnsServer; resolver: HostResolver }> {
+    const server = await DnsServer.start(answer);
+    const resolver = new HostResolver({
+      servers: [server.address],
+      hostsFile,
+      systemLookup: (name) => {
+        askedSystem.push(name);
+        return Promise.resolve([{ address: '192.0.2.9', family: 4 }]);
+      },
+      ...options,
+    });
+    closing.push(
+      () => server.close(),
+      () => {
+        resolver.close();
+      },
+    );
+    return { server, resolver };
+  }
+
+  /** The addresses of a name, or the code of the error. */
+  function find(
+    resolver: HostResolver,
+    name: string,
+    allowPrivateNetwork = true,
+  ): Promise<string[] | string> {
+    return new Promise((resolve) => {
+      resolver.lookupFor({ allowPrivateNetwork })(name, { all: true }, (error, found) => {
+        if (error !== null) resolve(error.code ?? error.message);
+        else resolve(Array.isArray(found) ? found.map(({ address }) => address) : [found]);
+      });
+    });
+  }
+
+  it('answers with IPv4 and IPv6 addresses', async () => {
+    const { resolver } = await setUp(() => [IPV6_ADDRESS, ADDRESS]);
+    expect(await find(resolver, 'hooks.test')).toEqual([ADDRESS, '2001:db8::7']);
+  });
+
+  it('answers with one address, and with those of one family, where that is asked for', async () => {
+    const { resolver } = await setUp(() => [ADDRESS, IPV6_ADDRESS]);
+    const lookup = resolver.lookupFor({ allowPrivateNetwork: false });
+    const one = await new Promise((resolve) => {
+      lookup('hooks.test', { family: 6 }, (error, address, family) => {
+        resolve([error, address, family]);
+      });
+    });
+    expect(one).toEqual([null, '2001:db8::7', 6]);
+  });
+
+  it('asks no server for IP literals, localhost and the names of the hosts file', async () => {
+    const { server, resolver } = await setUp(() => 'silent');
+    expect(await find(resolver, '192.0.2.3')).toEqual(['192.0.2.3']);
+    expect(await find(resolver, 'localhost')).toEqual(['127.0.0.1']);
+    expect(await find(resolver, 'app.localhost.')).toEqual(['127.0.0.1', '::1']);
+    expect(await find(resolver, 'db.internal')).toEqual(['192.0.2.1', '2001:db8::1']);
+    expect(await find(resolver, 'DB')).toEqual(['192.0.2.1']);
+    expect([server.questions, askedSystem]).toEqual([[], []]);
+  });
+
+  it('works where there is no hosts file', async () => {
+    const { resolver } = await setUp(() => [ADDRESS], { hostsFile: join(folder, 'none') });
+    expect(await find(resolver, 'localhost')).toEqual(['127.0.0.1', '::1']);
+    expect(await find(resolver, 'hooks.test')).toEqual([ADDRESS]);
+  });
+
+  it('reads the hosts file again when it has changed', () => {
+    const hosts = new HostsFile(hostsFile, 0);
+    expect(hosts.find('new.internal')).toBeUndefined();
+    writeFileSync(hostsFile, '192.0.2.2 new.internal\n');
+    utimesSync(hostsFile, 1, 1);
+    expect(hosts.find('new.internal')).toEqual([{ address: '192.0.2.2', family: 4 }]);
+    expect(hosts.find('db.internal')).toBeUndefined();
+  });
+
+  it('looks a name up once for all who ask at the same time, and remembers it as long as its TTL says', async () => {
+    const { server, resolver } = await setUp(({ name }) => ({
+      addresses: [ADDRESS],
+      after: 50,
+      ttl: name === 'brief.test' ? 0 : 60,
+    }));
+    const names = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? 'brief.test' : 'hooks.test'));
+    await Promise.all(names.map((name) => find(resolver, name)));
+    await find(resolver, 'brief.test');
+    expect([server.asked('brief.test'), server.asked('hooks.test')]).toEqual([2, 2]);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await Promise.all([find(resolver, 'brief.test'), find(resolver, 'hooks.test')]);
+    expect([server.asked('brief.test'), server.asked('hooks.test')]).toEqual([4, 2]);
+  });
+
+  it('remembers for a moment that a name does not resolve', async () => {
+    const { server, resolver } = await setUp(() => 'SERVFAIL');
+    for (let n = 0; n < 3; n++) expect(await find(resolver, 'hooks.test')).toBe('DNS_FAILED');
+    expect(server.asked('hooks.test')).toBeLessThanOrEqual(6);
+    const before = server.asked('hooks.test');
+    await find(resolver, 'hooks.test');
+    expect(server.asked('hooks.test')).toBe(before);
+  });
+
+  it('waits long enough for an answer that takes a while, also after many quick ones', async () => {
+    const { resolver } = await setUp(({ name }) => ({
+      addresses: [ADDRESS],
+      ...(name === 'slow.test' && { after: 900 }),
+    }));
+    for (let n = 0; n < 20; n++) await find(resolver, `quick-${n}.test`);
+    expect(await find(resolver, 'slow.test')).toEqual([ADDRESS]);
+  });
+
+  it('does not wait for IPv6 addresses that are never told', async () => {
+    const { server, resolver } = await setUp(({ type }) => (type === 'A' ? [ADDRESS] : 'silent'));
+    expect(await find(resolver, 'hooks.test')).toEqual([ADDRESS]);
+    // Whoever waits asks again after a second.
+    expect(server.asked('hooks.test')).toBe(2);
+  });
+
+  it('gives up on a server that does not answer', async () => {
+    const { resolver } = await setUp(() => 'silent');
+    expect(await find(resolver, 'hooks.test')).toBe('DNS_FAILED');
+    expect(askedSystem).toEqual([]);
+  });
+
+  it('ends what is being looked up when it is closed', async () => {
+    const { server, resolver } = await setUp(() => 'silent');
+    const found = find(resolver, 'hooks.test');
+    await new Promise(setImmediate);
+    resolver.close();
+    expect(await found).toBe('DNS_FAILED');
+    // It would ask again after a second, and give up later.
+    expect(server.asked('hooks.test')).toBeLessThanOrEqual(2);
+  });
+
+  describe('that DNS does not know', () => {
+    it.each<[string, string, DnsAnswer]>([
+      ['a name of a search domain', 'hooks.apps', 'NXDOMAIN'],
+      ['a name without addresses', 'hooks.apps', []],
+      ['the name of a container', 'receiver', 'NXDOMAIN'],
+      ['the name of a container, which the server refuses', 'receiver', 'REFUSED'],
+    ])('asks the system for a private receiver: %s', async (_, name, answer) => {
+      const { resolver } = await setUp(() => answer);
+      expect(await find(resolver, name)).toEqual(['192.0.2.9']);
+      expect(askedSystem).toEqual([name]);
+    });
+
+    it('does not ask the system for a public receiver, nor for one whose server fails', async () => {
+      const { resolver } = await setUp(({ name }) => (name === 'hooks.test' ? 'SERVFAIL' : 'NXDOMAIN'));
+      expect(await find(resolver, 'nowhere.test', false)).toBe('DNS_FAILED');
+      expect(await find(resolver, 'hooks.test', true)).toBe('DNS_FAILED');
+      expect(askedSystem).toEqual([]);
+    });
+
+    it('asks the system for any receiver where no DNS server can be reached', async () => {
+      const { server, resolver } = await setUp(() => []);
+      await server.close();
+      closing.shift();
+      expect(await find(resolver, 'hooks.test', false)).toEqual(['192.0.2.9']);
+    });
+
+    it('asks the system for one name at a time, and says so when a turn does not come', async () => {
+      const asked: string[] = [];
+      let answer: (addresses: LookupAddress[]) => void = () => undefined;
+      const { resolver } = await setUp(() => 'NXDOMAIN', {
+        systemLookup: (name) => {
+          asked.push(name);
+          return new Promise((resolve) => (answer = resolve));
+        },
+      });
+      const first = find(resolver, 'one.apps');
+      const second = find(resolver, 'two.apps');
+      expect(await second).toBe('DNS_BUSY');
+      expect(asked).toEqual(['one.apps']);
+      answer([{ address: ADDRESS, family: 4 }]);
+      expect(await first).toEqual([ADDRESS]);
+      const third = find(resolver, 'two.apps');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      answer([{ address: ADDRESS, family: 4 }]);
+      expect(await third).toEqual([ADDRESS]);
+    });
+  });
+
+  it('leaves the threads of the process to the application, however many names hang', async () => {
+    const { resolver } = await setUp(({ name }) => (name.startsWith('silent') ? 'silent' : [ADDRESS]));
+    let ended = 0;
+    const hanging = Array.from({ length: 100 }, async (_, index) => {
+      const found = await find(resolver, `silent-${index}.test`);
+      ended++;
+      return found;
+    });
+    for (let n = 0; n < 10; n++) {
+      expect(await find(resolver, `healthy-${n}.test`)).toEqual([ADDRESS]);
+      await new Promise<void>((resolve, reject) => {
+        systemLookup('localhost', (error) => {
+          if (error === null) resolve();
+          else reject(error);
+        });
+      });
+    }
+    // Nobody had to wait for them.
+    expect(ended).toBe(0);
+    resolver.close();
+    expect(new Set(await Promise.all(hanging))).toEqual(new Set(['DNS_FAILED']));
+  });
+
+  it('lets others begin in turn when one has ended', async () => {
+    const slots = new LookupSlots(2, 5_000);
+    const order: number[] = [];
+    const works = [0, 1, 2, 3].map((index) =>
+      slots.run(async () => {
+        order.push(index);
+        await Promise.resolve();
+        if (index === 0) throw new Error('failed');
+      }),
+    );
+    expect((await Promise.allSettled(works)).map(({ status }) => status)).toEqual([
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+    ]);
+    expect(order).toEqual([0, 1, 2, 3]);
+  });
+});
