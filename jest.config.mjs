@@ -11,5 +11,7 @@ export default {
   testTimeout: 30_000,
   // Most tests wait for servers and processes of their own.
   maxWorkers: '100%',
+  // A process keeps what its specs leave behind, so it makes way for a new one now and then.
+  workerIdleMemoryLimit: '300MB',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.mjs'],
 };

@@ -5,6 +5,9 @@ import { messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { membersOf } from './audiences-on.js';
+import { quickConnections } from '../support/quick-connections.js';
+
+const newConnection = quickConnections();
 
 describeBackend('a deleted user', (backend) => {
   const stage = new Stage();
@@ -71,7 +74,7 @@ describe('the audiences service', () => {
 
   it('refuses every call once the application has shut down', async () => {
     const receiver = await stage.receiver();
-    const connection = { embedded: { dataDir: 'memory://' } };
+    const connection = await newConnection();
     const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
     const audiences = app.context.get(AudiencesService);
     await app.close();
@@ -86,7 +89,7 @@ describe('the audiences service', () => {
   });
 
   it.each([undefined, null, 7, {}, 'ann', () => ['ann']])('refuses %p as members', async (given) => {
-    const connection = { embedded: { dataDir: 'memory://' } };
+    const connection = await newConnection();
     const app = await stage.app({ connection, webhooks: { urls: ['https://hooks.example.com/'] } });
     const audiences = app.context.get(AudiencesService);
     const members: unknown = given;

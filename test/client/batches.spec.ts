@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 const MAX_BATCH_BYTES = 512_000;
 const MAX_BATCH_MESSAGES = 200;
@@ -23,7 +25,7 @@ describe('a batch', () => {
     async (flushAt) => {
       const receiver = await stage.receiver();
       const app = await stage.app({
-        connection: MEMORY,
+        connection: await newConnection(),
         webhooks: webhooksTo(receiver),
         flushAt,
         flushAfter: 3_600_000,

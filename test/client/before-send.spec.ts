@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AnalyticsMessage, AnalyticsModuleOptions } from '../../src/index.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { messageIn } from '../support/received-message.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 type BeforeSend = NonNullable<AnalyticsModuleOptions['beforeSend']>;
 
@@ -15,7 +17,7 @@ describe('beforeSend', () => {
     const receiver = await stage.receiver();
     return {
       receiver,
-      app: await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver), beforeSend }),
+      app: await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver), beforeSend }),
     };
   }
 

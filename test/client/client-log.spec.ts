@@ -2,8 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { ClientLog } from '../../src/client/client-log.js';
 import { QueueHealth } from '../../src/queue/queue-health.js';
 import { FakeClock } from '../support/fake-clock.js';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 const MINUTE = 60_000;
 
@@ -53,7 +55,10 @@ describe('a key that no destination has', () => {
   const stage = new Stage();
 
   it('in `integrations` is told once, with the one that was probably meant', async () => {
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(await stage.receiver()) });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+    });
     const send = (integrations: Record<string, boolean>): string =>
       app.analytics.track({ userId: 'u1', event: 'A', integrations });
     for (let n = 0; n < 3; n++) {
@@ -83,7 +88,7 @@ describe('a key that no destination has', () => {
 
   it('in the schema of a source is told at start', async () => {
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       writeKey: undefined,
       sources: [{ name: 'web', writeKey: 'wk', schema: { A: { webhooks: false }, B: { 'cust-1': false } } }],
       webhooks: [webhooksTo(await stage.receiver(), { id: 'cust-1' })],

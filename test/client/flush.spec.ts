@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { eventsIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 /** Longer than a test takes. */
 const NEVER = 3_600_000;
@@ -10,7 +12,10 @@ describe('the client', () => {
   const stage = new Stage();
 
   it('returns the messageId at once: the one that was given, or a new one each time', async () => {
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(await stage.receiver()) });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+    });
     const given = app.analytics.track({ userId: 'u1', event: 'A', messageId: 'my-id' });
     const ids = [1, 2].map(() => app.analytics.track({ userId: 'u1', event: 'A' }));
     expect(given).toBe('my-id');
@@ -21,7 +26,7 @@ describe('the client', () => {
   it('flushes when 20 messages wait, and keeps the 21st', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver),
       flushAfter: NEVER,
     });
@@ -35,7 +40,11 @@ describe('the client', () => {
 
   it('flushes what waits for longer than flushAfter', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver), flushAfter: 50 });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver),
+      flushAfter: 50,
+    });
     app.analytics.track({ userId: 'u1', event: 'Lonely' });
     await receiver.received(1);
   });
@@ -43,7 +52,7 @@ describe('the client', () => {
   it('sends each message at once with flushAt 1', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver),
       flushAt: 1,
       flushAfter: NEVER,
@@ -53,7 +62,10 @@ describe('the client', () => {
   });
 
   it('counts each message in one of the flushes that overlap', async () => {
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(await stage.receiver()) });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+    });
     app.analytics.track({ userId: 'u1', event: 'First' });
     const first = app.analytics.flush();
     app.analytics.track({ userId: 'u1', event: 'Second' });
@@ -66,7 +78,10 @@ describe('the client', () => {
   });
 
   it('refuses a call after the application was closed', async () => {
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(await stage.receiver()) });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+    });
     const { analytics } = app;
     await app.close();
     expect(() => analytics.track({ userId: 'u1', event: 'Late' })).toThrow(
@@ -76,7 +91,11 @@ describe('the client', () => {
 
   it('checks every call and sends none with enabled: false', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver), enabled: false });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver),
+      enabled: false,
+    });
     expect(app.analytics.track({ userId: 'u1', event: 'Dropped' })).toMatch(/\S/);
     expect(() => app.analytics.track({ userId: 'u1', event: '' })).toThrow(/`event`/);
     expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 0, pending: 0 });
@@ -85,7 +104,7 @@ describe('the client', () => {
 
   it('refuses what cannot be sent at the call, and its neighbours arrive', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver) });
+    const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const track = (event: string, properties: object): string =>
       app.analytics.track({ userId: 'u1', event, properties });
     const cycle: Record<string, unknown> = {};

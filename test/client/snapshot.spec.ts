@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { LIBRARY } from '../../src/messages/library.js';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { eventsIn, messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 const SOURCES = {
   writeKey: undefined,
@@ -18,7 +20,7 @@ describe('what is sent', () => {
 
   it('is what was given at the call, whatever the caller changes later', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver) });
+    const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const properties = { plan: 'free', items: [{ price: 1 }] };
     app.analytics.track({ userId: 'u1', event: 'Signed Up', properties });
     properties.plan = 'paid';
@@ -31,7 +33,7 @@ describe('what is sent', () => {
   it('carries the default context under its own, and the name of this library', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver),
       context: { app: { name: 'shop' }, locale: 'en' },
     });
@@ -47,7 +49,7 @@ describe('what is sent', () => {
 
   it('is only what `integrations` means for Webhooks', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver) });
+    const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const track = (event: string, integrations: Record<string, boolean>): string =>
       app.analytics.track({ userId: 'u1', event, integrations });
     track('all off', { All: false });
@@ -64,7 +66,7 @@ describe('what is sent', () => {
   it('goes to the destination whose id `integrations` names, and a schema wins over that', async () => {
     const [first, second] = [await stage.receiver(), await stage.receiver()];
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       writeKey: undefined,
       sources: [
         { name: 'web', writeKey: 'wk', schema: { kept: { Webhooks: false }, half: { 'cust-2': false } } },
@@ -87,7 +89,11 @@ describe('what is sent', () => {
 
   it('is nothing of a source that is disabled', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver), ...SOURCES });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver),
+      ...SOURCES,
+    });
     app.analytics.source('off').track({ userId: 'u1', event: 'A' });
     expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 0, pending: 0 });
     expect(() => app.analytics.source('none')).toThrow(expect.objectContaining({ code: 'UNKNOWN_SOURCE' }));
@@ -95,7 +101,11 @@ describe('what is sent', () => {
 
   it('is of a deletion one notification for each affected source, each with an id of its own', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver), ...SOURCES });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver),
+      ...SOURCES,
+    });
     const first = app.analytics.delete({ userId: 'u1' });
     expect(await app.analytics.flush()).toEqual({ queued: 2, refused: 0, pending: 0 });
     const requests = await receiver.received(2);
@@ -109,7 +119,11 @@ describe('what is sent', () => {
 
   it('is of a deletion by a source of its own one notification', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver), ...SOURCES });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver),
+      ...SOURCES,
+    });
     app.analytics.source('app').delete({ userId: 'u1' });
     expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 0, pending: 0 });
   });

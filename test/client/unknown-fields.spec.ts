@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 const MISSPELT = { userId: 'u1', event: 'A', propertys: { revenue: 1 } };
 
@@ -16,7 +18,7 @@ describe('a field that a call does not have', () => {
     ['is not looked for in production', 'production', 0],
   ])('%s', async (_, nodeEnv, count) => {
     process.env.NODE_ENV = nodeEnv;
-    const app = await stage.app({ connection: MEMORY });
+    const app = await stage.app({ connection: await newConnection() });
     for (let n = 0; n < 3; n++) app.analytics.track(MISSPELT);
     const lines = app.log.analytics.filter((line) => line.includes('propertys'));
     expect(lines).toHaveLength(count);

@@ -2,9 +2,10 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService, DestinationNotFoundError } from '../../src/index.js';
 import { messageIn } from '../support/received-message.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-const connection = { embedded: { dataDir: 'memory://' } };
+const newConnection = quickConnections();
 
 describe('DeliveriesService', () => {
   const stage = new Stage();
@@ -13,7 +14,7 @@ describe('DeliveriesService', () => {
     const receivers = [await stage.receiver(), await stage.receiver({ answer: [503] })];
     const other = await stage.receiver();
     const app = await stage.app({
-      connection,
+      connection: await newConnection(),
       webhooks: [
         webhooksTo(receivers, { id: 'crm', sharedSecret: 'teehee' }),
         webhooksTo(other, { id: 'other' }),
@@ -38,7 +39,10 @@ describe('DeliveriesService', () => {
 
   it('explains a failed message: what it sent, byte for byte, and sends nothing', async () => {
     const receiver = await stage.receiver({ answer: [404] });
-    const app = await stage.app({ connection, webhooks: webhooksTo(receiver, { sharedSecret: 'teehee' }) });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver, { sharedSecret: 'teehee' }),
+    });
     const deliveries = app.context.get(DeliveriesService);
     app.analytics.track({ userId: 'u1', event: 'Refused' });
     await app.analytics.flush();
@@ -59,7 +63,7 @@ describe('DeliveriesService', () => {
 
   it('says so when it is asked about a destination that is not there', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const deliveries = app.context.get(DeliveriesService);
     const message = { destination: 'nowhere', messageId: 'm1', body: '{}' };
     await expect(deliveries.sendTest('nowhere')).rejects.toThrow(DestinationNotFoundError);

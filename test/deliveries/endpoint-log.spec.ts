@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 describe('what the log tells of a receiver', () => {
   const stage = new Stage();
@@ -8,7 +10,7 @@ describe('what the log tells of a receiver', () => {
   it('is one line when it stops taking events and one when it takes them again, with the counts', async () => {
     const receiver = await stage.receiver({ answer: [503, 503, 503, 200] });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { sharedSecret: 'signing-token', retryWindow: 20_000 }),
     });
     app.analytics.track({ userId: 'u1', event: 'Retried' });
@@ -29,7 +31,7 @@ describe('what the log tells of a receiver', () => {
   it('names a timeout', async () => {
     const receiver = await stage.receiver({ answer: [() => undefined, 200] });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { timeout: 100, retryWindow: 20_000 }),
     });
     app.analytics.track({ userId: 'u1', event: 'Slow' });
@@ -40,7 +42,7 @@ describe('what the log tells of a receiver', () => {
 
   it('is one line when a receiver refuses a message', async () => {
     const receiver = await stage.receiver({ answer: [400] });
-    const app = await stage.app({ connection: MEMORY, webhooks: webhooksTo(receiver) });
+    const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     app.analytics.track({ userId: 'u1', event: 'Refused' });
     await app.analytics.flush();
     await app.failedJobs();

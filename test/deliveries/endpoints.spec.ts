@@ -6,9 +6,10 @@ import { type AnalyticsApp } from '../support/analytics-app.js';
 import { createCertificates } from '../support/certificates.js';
 import type { Answer } from '../support/receiver.js';
 import { messageIn } from '../support/received-message.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
-const connection = { embedded: { dataDir: 'memory://' } };
+const newConnection = quickConnections();
 /** Long enough for many attempts, and its first retry comes after a few milliseconds. */
 const RETRY_WINDOW = 20_000;
 
@@ -23,7 +24,7 @@ describe('endpoints$', () => {
     const answers: Answer[] = [...Array<number>(6).fill(503), 200];
     const receiver = await stage.receiver({ answer: answers });
     const app = await stage.app({
-      connection,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { retryWindow: RETRY_WINDOW }),
     });
     const events = endpointEvents(app, 2);
@@ -48,7 +49,7 @@ describe('endpoints$', () => {
     const receiver = await stage.receiver({
       answer: (request) => (isBack && messageIn(request).event !== 'Refused' ? 200 : 404),
     });
-    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     const events = endpointEvents(app, 3);
     const track = async (...names: string[]): Promise<void> => {
       for (const event of names) app.analytics.track({ userId: 'u1', event });
@@ -69,7 +70,10 @@ describe('endpoints$', () => {
 
   it('speaks of each URL by itself', async () => {
     const receivers = [await stage.receiver({ answer: [404] }), await stage.receiver({ answer: [410] })];
-    const app = await stage.app({ connection, webhooks: webhooksTo(receivers, { id: 'crm' }) });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receivers, { id: 'crm' }),
+    });
     const events = endpointEvents(app, 2);
     app.analytics.track({ userId: 'u1', event: 'Refused' });
     await app.analytics.flush();
@@ -90,7 +94,7 @@ describe('what the log tells of a URL that cannot be used', () => {
 
   /** What is logged after several batches, none of which can be delivered. */
   async function logOf(webhooks: WebhooksOptions): Promise<string[]> {
-    const app = await stage.app({ connection, webhooks });
+    const app = await stage.app({ connection: await newConnection(), webhooks });
     for (let n = 0; n < 3; n++) {
       app.analytics.track({ userId: 'u1', event: `Event ${n}`, properties: { card: 'payload-token' } });
       await app.analytics.flush();
@@ -121,7 +125,7 @@ describe('what the log tells of a URL that cannot be used', () => {
 
   it('is one warning for one that refuses everything, and no line for the next refusals', async () => {
     const receiver = await stage.receiver({ answer: [404] });
-    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
     for (let n = 0; n < 12; n++) app.analytics.track({ userId: 'u1', event: `Event ${n}` });
     await app.analytics.flush();
     await app.settled();
@@ -133,7 +137,7 @@ describe('what the log tells of a URL that cannot be used', () => {
   it('holds no secret, header value, path of a URL, or body', async () => {
     const receiver = await stage.receiver({ answer: [{ status: 503, body: 'answer-token' }, 404] });
     const app = await stage.app({
-      connection,
+      connection: await newConnection(),
       webhooks: {
         urls: [receiver.url('/path-token?query-token=1')],
         headers: { 'X-Token': 'header-token' },

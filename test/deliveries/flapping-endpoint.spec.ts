@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService, type EndpointEvent } from '../../src/index.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 const MESSAGES = 3_000;
 /** Its first retry comes after milliseconds. */
@@ -24,7 +26,7 @@ describe('a URL that fails now and then', () => {
       },
     });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { retryWindow: RETRY_WINDOW }),
     });
     const events: EndpointEvent[] = [];
@@ -41,7 +43,7 @@ describe('a URL that fails now and then', () => {
   it('is told of in five lines a minute at the most', async () => {
     const receiver = await stage.receiver({ answer: (_request, index) => (index % 3 === 0 ? 503 : 200) });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { retryWindow: RETRY_WINDOW }),
     });
     const events: EndpointEvent[] = [];

@@ -5,12 +5,16 @@ import { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
+import { quickConnections } from '../support/quick-connections.js';
 
 const URL = 'https://hooks.example.com/acme';
-const MEMORY = { embedded: { dataDir: 'memory://' } };
+const newConnection = quickConnections();
 
 async function starting(destinations: AnalyticsModuleOptions['destinations']): Promise<AnalyticsApp> {
-  return AnalyticsApp.start({ connection: MEMORY, ...(destinations !== undefined && { destinations }) });
+  return AnalyticsApp.start({
+    connection: await newConnection(),
+    ...(destinations !== undefined && { destinations }),
+  });
 }
 
 /** The texts of what is wrong. */

@@ -4,6 +4,9 @@ import { AnalyticsService, DestinationsService, Track } from '../../src/index.js
 import { basic, PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
 import { eventsIn } from '../support/received-message.js';
 import { Receiver } from '../support/receiver.js';
+import { quickConnections } from '../support/quick-connections.js';
+
+const newConnection = quickConnections();
 
 @Injectable()
 class Orders {
@@ -32,7 +35,7 @@ describe.each(PLATFORMS)('the tenant of a message on %s', (platform) => {
           { name: 'acme', writeKey: 'wk_acme', tenant: 'acme' },
         ],
         destinations: { allowPrivateNetwork: true },
-        connection: { embedded: { dataDir: 'memory://' } },
+        connection: await newConnection(),
         flushAt: 1,
       },
       host: { providers: [Orders] },

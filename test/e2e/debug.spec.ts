@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { startApplication } from '../support/application-child.js';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 describe('DEBUG=analytics', () => {
   const stage = new Stage();
@@ -10,7 +12,7 @@ describe('DEBUG=analytics', () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const child = await startApplication(
       {
-        connection: MEMORY,
+        connection: await newConnection(),
         webhooks: webhooksTo(receiver, { retryWindow: 20_000, sharedSecret: 'signing-token' }),
         take: ['my-message'],
         flush: true,

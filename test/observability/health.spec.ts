@@ -2,9 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { AnalyticsHealthIndicator, DeliveriesService } from '../../src/index.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeServers } from '../support/describe-backend.js';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
+
+const newConnection = quickConnections();
 
 const REFUSING = { urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true };
 
@@ -100,7 +102,7 @@ describe('the status', () => {
     let isDown = true;
     const receiver = await stage.receiver({ answer: () => (isDown ? 503 : 200) });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { id: 'crm', retryWindow: 20_000 }),
     });
     const events: string[] = [];
@@ -124,7 +126,7 @@ describe('the status', () => {
 
   it('counts refused messages from the start, also after a flush has returned them', async () => {
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       beforeSend: refuse,
       webhooks: REFUSING,
     });
@@ -135,7 +137,7 @@ describe('the status', () => {
   });
 
   it('says that the worker has stopped once the application shuts down', async () => {
-    const app = await stage.app({ connection: MEMORY, webhooks: REFUSING });
+    const app = await stage.app({ connection: await newConnection(), webhooks: REFUSING });
     expect(app.analytics.status().worker).toBe('running');
     const { analytics } = app;
     await app.close();

@@ -9,9 +9,11 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { GuardedChild } from '../support/child-process.js';
 import { describeServers } from '../support/describe-backend.js';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
+
+const newConnection = quickConnections();
 
 const PRODUCER = new URL('./children/traced-producer.ts', import.meta.url);
 
@@ -79,7 +81,7 @@ describe('the span of a delivery', () => {
   it('is made for every attempt, and says how it ended', async () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { id: 'crm', retryWindow: 4_000 }),
     });
     const { traceId } = inSpan(() => app.analytics.track({ userId: 'u1', event: 'Paid' }));
@@ -103,7 +105,7 @@ describe('the span of a delivery', () => {
   it('takes the place of a traceparent among the static headers', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { headers: { Traceparent: 'mine', 'X-Shop': 'traceparent' } }),
       tracing: { propagate: true },
     });
@@ -116,7 +118,7 @@ describe('the span of a delivery', () => {
 
   it('links to the calls of all of its messages when they share a request', async () => {
     const receiver = await stage.receiver();
-    const app = await stage.app({ connection: MEMORY, endpoint: receiver.url() });
+    const app = await stage.app({ connection: await newConnection(), endpoint: receiver.url() });
     const calls = [1, 2].map(() => inSpan(() => app.analytics.track({ userId: 'u1', event: 'Paid' })));
     await app.analytics.flush();
     const [span] = await spansOf(1);

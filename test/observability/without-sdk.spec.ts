@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+
+const newConnection = quickConnections();
 
 describe('without an OpenTelemetry SDK', () => {
   const stage = new Stage();
@@ -8,7 +10,7 @@ describe('without an OpenTelemetry SDK', () => {
   it('a queued message carries nothing of its call, and requests have no traceparent', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver),
       tracing: { propagate: true },
     });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { messageIn } from '../../support/received-message.js';
 import { Receiver } from '../../support/receiver.js';
 import { webhooksTo } from '../../support/stage.js';
@@ -14,7 +14,7 @@ const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
 const MEGABYTE = 1024 * 1024;
 
 describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
-  const folders = new EmbeddedFolders();
+  const newConnection = quickConnections();
   let receiver: Receiver;
   let server: TrackingServer;
 
@@ -25,7 +25,7 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
       analytics: {
         writeKey: KEY,
         webhooks: webhooksTo(receiver),
-        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        connection: await newConnection(),
       },
     });
   });
@@ -35,7 +35,6 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
   afterAll(async () => {
     await server.close();
     await receiver.close();
-    await folders.dispose();
   });
 
   /** Posts a batch of this value between two good messages, which must arrive whatever it is. */

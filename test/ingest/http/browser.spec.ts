@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { Browser } from '../../support/browser.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { createCertificates } from '../../support/certificates.js';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { readmeSnippet } from '../../support/readme-snippet.js';
 import { messageIn } from '../../support/received-message.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
@@ -54,14 +54,13 @@ describeWith(
   'the browser library with what the documentation says',
   () => {
     const stage = new Stage();
-    const folders = new EmbeddedFolders();
+    const newConnection = quickConnections();
     const certificate = createCertificates().selfSigned;
     let documentation: string;
 
     beforeAll(async () => {
       documentation = await readFile(PAGE, 'utf8');
     });
-    afterAll(() => folders.dispose());
 
     it.each(
       PLATFORMS.flatMap((platform) => [
@@ -79,7 +78,7 @@ describeWith(
             analytics: {
               sources: [{ name: 'web', writeKey: 'wk_web' }],
               webhooks: webhooksTo(receiver),
-              connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+              connection: await newConnection(),
             },
           }),
         );

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import RudderAnalytics from '@rudderstack/rudder-sdk-node';
 import { Analytics } from '@segment/analytics-node';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
 import { Receiver } from '../../support/receiver.js';
 import { webhooksTo } from '../../support/stage.js';
@@ -13,7 +13,7 @@ const TIMESTAMP = new Date('2020-05-05T10:00:00.000Z');
 const COMMON = { context: { ip: '8.8.8.8' }, timestamp: TIMESTAMP };
 
 describe.each(PLATFORMS)('clients in the field, with the tracking API on %s', (platform) => {
-  const folders = new EmbeddedFolders();
+  const newConnection = quickConnections();
   let receiver: Receiver;
   let server: TrackingServer;
 
@@ -24,7 +24,7 @@ describe.each(PLATFORMS)('clients in the field, with the tracking API on %s', (p
       analytics: {
         writeKey: KEY,
         webhooks: webhooksTo(receiver),
-        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        connection: await newConnection(),
       },
     });
   });
@@ -34,7 +34,6 @@ describe.each(PLATFORMS)('clients in the field, with the tracking API on %s', (p
   afterAll(async () => {
     await server.close();
     await receiver.close();
-    await folders.dispose();
   });
 
   /** What was delivered, by its type. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { describeMissing } from '../../support/describe-backend.js';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { findBinary } from '../../support/find-binary.js';
 import { readmeSnippet } from '../../support/readme-snippet.js';
 import { messageIn } from '../../support/received-message.js';
@@ -27,7 +27,7 @@ else CLIENTS.push({ name: 'curl', program: '/bin/sh', file: 'curl.sh' });
 
 describe(TITLE, () => {
   const stage = new Stage();
-  const folders = new EmbeddedFolders();
+  const newConnection = quickConnections();
   let page: string;
   /** Inside the package, so that the snippets find the libraries by their names. */
   let folder: string;
@@ -38,7 +38,6 @@ describe(TITLE, () => {
   });
   afterAll(async () => {
     await rm(folder, { recursive: true });
-    await folders.dispose();
   });
 
   it.each(CLIENTS)('from a server: $name', async ({ name, program, file }) => {
@@ -49,7 +48,7 @@ describe(TITLE, () => {
         analytics: {
           sources: [{ name: 'backend', writeKey: 'wk_backend' }],
           webhooks: webhooksTo(receiver),
-          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          connection: await newConnection(),
         },
       }),
     );

@@ -1,8 +1,9 @@
-import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { isRefused } from '../../../src/forwarding/endpoint-destination.js';
 import type { AppOptions } from '../../support/analytics-app.js';
 import { GuardedChild } from '../../support/child-process.js';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import type { TestConnection } from '../../support/describe-backend.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { freePort } from '../../support/free-port.js';
 import { queuedMessages } from '../../support/queued-messages.js';
 import { messageIn } from '../../support/received-message.js';
@@ -16,14 +17,13 @@ const TIMEOUT = 90_000;
 const LONG_AGO = '2012-12-02T00:30:08.276Z';
 const MAX_BATCH_BYTES = 512_000;
 
-const folders = new EmbeddedFolders();
+const newConnection = quickConnections();
 const stage = new Stage();
-let connection: { embedded: { dataDir: string } };
+let connection: TestConnection;
 
 beforeEach(async () => {
-  connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+  connection = await newConnection();
 });
-afterAll(() => folders.dispose());
 
 function appOf(endpoint: string, options: AppOptions = {}): ReturnType<Stage['app']> {
   return stage.app({ connection, endpoint, ...options });
@@ -156,7 +156,7 @@ describe('forwarding to an `endpoint`', () => {
     async () => {
       const receiver = await stage.receiver();
       const port = await freePort();
-      const args = [String(port), await folders.copiedDataDir(), 'wk_test', receiver.url()];
+      const args = [String(port), JSON.stringify(await newConnection()), 'wk_test', receiver.url()];
       const startApi = async (): Promise<GuardedChild> => {
         const child = await GuardedChild.startScript(API, args);
         await child.waitFor(/open/);

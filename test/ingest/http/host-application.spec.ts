@@ -23,13 +23,13 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { HttpMount } from '../../../src/http/http-mount.js';
 import { AnalyticsModule, UnsupportedAdapterError } from '../../../src/index.js';
 import { TrackingApiHandler } from '../../../src/ingest/http/tracking-api.handler.js';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { LogLines } from '../../support/log-lines.js';
 import { messageIn } from '../../support/received-message.js';
 import type { Receiver } from '../../support/receiver.js';
@@ -113,8 +113,7 @@ class OwnServer {
 
 describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
   const stage = new Stage();
-  const folders = new EmbeddedFolders();
-  afterAll(() => folders.dispose());
+  const newConnection = quickConnections();
 
   async function start(
     options: Partial<ServerOptions>,
@@ -128,7 +127,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
         analytics: {
           writeKey: 'wk_test',
           webhooks: webhooksTo(receiver),
-          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          connection: await newConnection(),
           ...options.analytics,
         },
       }),
@@ -286,7 +285,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
         AnalyticsModule.forRoot({
           writeKey: 'wk_test',
           webhooks: webhooksTo(receiver),
-          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          connection: await newConnection(),
           trackingApi: true,
         }),
       ],
@@ -307,8 +306,7 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
 
 describe('the tracking API', () => {
   const stage = new Stage();
-  const folders = new EmbeddedFolders();
-  afterAll(() => folders.dispose());
+  const newConnection = quickConnections();
 
   it('comes before all that an Express application has which was made outside of Nest', async () => {
     const express = new ExpressAdapter();
@@ -324,7 +322,7 @@ describe('the tracking API', () => {
         AnalyticsModule.forRoot({
           writeKey: 'wk_test',
           webhooks: webhooksTo(receiver),
-          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          connection: await newConnection(),
           trackingApi: true,
         }),
         express,
@@ -359,7 +357,7 @@ describe('the tracking API', () => {
         AnalyticsModule.forRoot({
           writeKey: 'wk_test',
           webhooks: webhooksTo(receiver),
-          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+          connection: await newConnection(),
           trackingApi: true,
         }),
         express,
@@ -373,7 +371,7 @@ describe('the tracking API', () => {
   });
 
   it('is without effect in an application that has no web server', async () => {
-    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    const connection = await newConnection();
     const app = await stage.app({ connection, trackingApi: true });
     app.analytics.track(TRACK);
     expect(await app.analytics.flush()).toMatchObject({ refused: 0 });

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
 import { Receiver } from '../../support/receiver.js';
 import { webhooksTo } from '../../support/stage.js';
@@ -27,7 +27,7 @@ const TIMERS_OF_OTHERS = [
 ] as const;
 
 describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
-  const folders = new EmbeddedFolders();
+  const newConnection = quickConnections();
   const sockets: Socket[] = [];
   let receiver: Receiver;
   let server: TrackingServer;
@@ -39,7 +39,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
       analytics: {
         writeKey: KEY,
         webhooks: webhooksTo(receiver),
-        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        connection: await newConnection(),
         context: { app: { name: 'Shop' } },
       },
     });
@@ -54,7 +54,6 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
   afterAll(async () => {
     await server.close();
     await receiver.close();
-    await folders.dispose();
   });
 
   /** Sends the beginning of a request, and keeps what is answered. */
@@ -244,7 +243,7 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
 });
 
 describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (platform) => {
-  const folders = new EmbeddedFolders();
+  const newConnection = quickConnections();
   let receiver: Receiver;
   let server: TrackingServer;
 
@@ -255,7 +254,7 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
       analytics: {
         sources: ['large', 'clock', 'buffer'].map((name) => ({ name, writeKey: `wk_${name}` })),
         webhooks: webhooksTo(receiver),
-        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        connection: await newConnection(),
         trackingApi: { rateLimit: 10 },
         maxBufferedBytes: 100 * KILOBYTE,
         flushAt: 10_000,
@@ -269,7 +268,6 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
   afterAll(async () => {
     await server.close();
     await receiver.close();
-    await folders.dispose();
   });
 
   it('is limited by bytes as well as by messages', async () => {

@@ -1,6 +1,6 @@
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   AnalyticsModule,
   AnalyticsService,
@@ -10,7 +10,8 @@ import {
   UnknownSourceError,
 } from '../../../src/index.js';
 import type { AppOptions } from '../../support/analytics-app.js';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import type { TestConnection } from '../../support/describe-backend.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { eventsIn } from '../../support/received-message.js';
 import type { Receiver } from '../../support/receiver.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
@@ -19,16 +20,15 @@ const WEB = { name: 'web', writeKey: 'wk_web' };
 const MOBILE = { name: 'mobile', writeKey: 'wk_mobile' };
 const TRACK = { userId: 'u1', event: 'Opened' };
 
-const folders = new EmbeddedFolders();
+const newConnection = quickConnections();
 const stage = new Stage();
 let receiver: Receiver;
-let connection: { embedded: { dataDir: string } };
+let connection: TestConnection;
 
 beforeEach(async () => {
   receiver = await stage.receiver();
-  connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+  connection = await newConnection();
 });
-afterAll(() => folders.dispose());
 
 function appOf(options: AppOptions): ReturnType<Stage['app']> {
   return stage.app({ writeKey: undefined, connection, ...options });

@@ -1,5 +1,5 @@
-import { afterAll, expect, it } from '@jest/globals';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { expect, it } from '@jest/globals';
+import { quickConnections } from '../../support/quick-connections.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { fuzzTrackingApi } from './tracking-api-fuzz.js';
 import { PLATFORMS, TrackingServer } from './tracking-server.js';
@@ -8,9 +8,8 @@ import { PLATFORMS, TrackingServer } from './tracking-server.js';
 const TIME = 4_000;
 const TIMEOUT = 60_000;
 
-const folders = new EmbeddedFolders();
+const newConnection = quickConnections();
 const stage = new Stage();
-afterAll(() => folders.dispose());
 
 it.each(PLATFORMS)(
   'the tracking API on %s answers anything without an error of its own, and loses no neighbour',
@@ -18,7 +17,7 @@ it.each(PLATFORMS)(
     expect.hasAssertions();
     const receiver = await stage.receiver();
     const writeKey = 'wk_test';
-    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    const connection = await newConnection();
     const server = await stage.add(
       TrackingServer.start({ platform, analytics: { writeKey, webhooks: webhooksTo(receiver), connection } }),
     );

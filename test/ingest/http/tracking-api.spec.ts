@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { EmbeddedFolders } from '../../support/embedded-folder.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
 import { Receiver } from '../../support/receiver.js';
 import { webhooksTo } from '../../support/stage.js';
@@ -12,7 +12,7 @@ const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
 const LONG_AGO = '2012-12-02T00:30:08.276Z';
 
 describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
-  const folders = new EmbeddedFolders();
+  const newConnection = quickConnections();
   let receiver: Receiver;
   let server: TrackingServer;
 
@@ -27,7 +27,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
           { name: 'old', writeKey: 'wk_old', enabled: false },
         ],
         webhooks: webhooksTo(receiver),
-        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        connection: await newConnection(),
       },
     });
   });
@@ -37,7 +37,6 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
   afterAll(async () => {
     await server.close();
     await receiver.close();
-    await folders.dispose();
   });
 
   /** What arrives, once the receiver has this many. */

@@ -3,13 +3,14 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { AnalyticsModule } from '../../../../src/index.js';
+import type { TestConnection } from '../../../support/describe-backend.js';
 
-const [port = '', dataDir = '', writeKey = '', url = ''] = process.argv.slice(2);
+const [port = '', connection = '', writeKey = '', url = ''] = process.argv.slice(2);
 const app = await NestFactory.create(
   AnalyticsModule.forRoot({
     writeKey,
     webhooks: { urls: [url], allowPrivateNetwork: true },
-    connection: { embedded: { dataDir } },
+    connection: JSON.parse(connection) as TestConnection,
     trackingApi: true,
   }),
   new ExpressAdapter(),
