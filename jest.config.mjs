@@ -8,7 +8,7 @@ export default {
   transform: { '^.+\\.ts$': ['@swc/jest'] },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   setupFiles: ['reflect-metadata'],
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   // Most tests wait for servers and processes of their own.
   maxWorkers: '100%',
   // A process keeps what its specs leave behind, so it makes way for a new one now and then.

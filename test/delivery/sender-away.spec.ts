@@ -7,7 +7,7 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 /** In milliseconds. */
-const RETRY_WINDOW = 2_000;
+const RETRY_WINDOW = 3_000;
 /** Requests after the sender has come back until the receiver takes them: one attempt at each is too few. */
 const FAILURES = 12;
 
