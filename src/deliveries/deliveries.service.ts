@@ -77,6 +77,7 @@ export class DeliveriesService {
    *
    * @example
    * await deliveries.replay({ destination: 'crm', status: 404 })
+   * await deliveries.replay({ destination: 'crm', messageIds: ['msg_1', 'msg_2'] })
    */
   replay(filter: FailedFilter = {}): Promise<number> {
     return this.failedMessages.replay(filter);

@@ -9,6 +9,8 @@ export interface FailedFilter {
   destination?: string;
   /** Name of a source. */
   source?: string;
+  /** Ids of messages. An id that no failed message has is left out of account. */
+  messageIds?: readonly string[];
   type?: MessageType;
   /** `retry`: a URL was tried until the time was over. `permanent`: a URL refused for good. */
   class?: Exclude<OutcomeClass, 'delivered'>;
@@ -101,18 +103,24 @@ function codeOf({ failedReason }: StoredJob): string | undefined {
   return /^\w+/.exec(failedReason ?? '')?.[0];
 }
 
-/** Whether a filter matches a message. */
-export function matches(filter: FailedFilter, message: FailedMessage): boolean {
-  const { destination, source, type, class: outcomeClass, status, error, from, to } = filter;
-  const { outcomes } = message;
-  return (
-    (destination === undefined || destination === message.destination) &&
-    (source === undefined || source === message.source) &&
-    (type === undefined || type === message.type) &&
-    (outcomeClass === undefined || outcomes.some((outcome) => outcome.class === outcomeClass)) &&
-    (status === undefined || outcomes.some((outcome) => outcome.status === status)) &&
-    (error === undefined || error === message.error || outcomes.some((outcome) => outcome.error === error)) &&
-    (from === undefined || message.failedAt >= Number(from)) &&
-    (to === undefined || message.failedAt <= Number(to))
-  );
+/** Returns a function that tells whether a filter matches a message. */
+export function matcherOf(filter: FailedFilter): (message: FailedMessage) => boolean {
+  const { destination, source, messageIds, type, class: outcomeClass, status, error, from, to } = filter;
+  const ids = messageIds && new Set(messageIds);
+  return (message) => {
+    const { outcomes } = message;
+    return (
+      (ids === undefined || ids.has(message.messageId)) &&
+      (destination === undefined || destination === message.destination) &&
+      (source === undefined || source === message.source) &&
+      (type === undefined || type === message.type) &&
+      (outcomeClass === undefined || outcomes.some((outcome) => outcome.class === outcomeClass)) &&
+      (status === undefined || outcomes.some((outcome) => outcome.status === status)) &&
+      (error === undefined ||
+        error === message.error ||
+        outcomes.some((outcome) => outcome.error === error)) &&
+      (from === undefined || message.failedAt >= Number(from)) &&
+      (to === undefined || message.failedAt <= Number(to))
+    );
+  };
 }

@@ -10,7 +10,7 @@ import {
   type FailedMessage,
   failedMessage,
   failedMessages,
-  matches,
+  matcherOf,
 } from './failed-filter.js';
 
 /** How many messages `failed()` returns by default. */
@@ -40,11 +40,12 @@ export class FailedMessages {
     ...filter
   }: FailedQuery): Promise<FailedMessage[]> {
     const found: FailedMessage[] = [];
+    const matches = matcherOf(filter);
     let position = 0;
     for await (const [job, state] of this.store.jobs(['failed', 'delayed', 'waiting', 'active'])) {
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
-        if (matches(filter, failed) && position++ >= start) found.push(failed);
+        if (matches(failed) && position++ >= start) found.push(failed);
       }
     }
     return found;
@@ -60,17 +61,22 @@ export class FailedMessages {
   async replay(filter: FailedFilter): Promise<number> {
     if (filter.destination !== undefined && !(await this.destinations.find(filter.destination)))
       throw new DestinationNotFoundError(filter.destination);
+    const matches = matcherOf(filter);
     let replayed = 0;
     for await (const [job] of this.store.jobs(['failed'])) {
-      for (const batch of job.batches) replayed += await this.replayBatch(job, batch, filter);
+      for (const batch of job.batches) replayed += await this.replayBatch(job, batch, matches);
     }
     return replayed;
   }
 
-  private async replayBatch(job: StoredJob, batch: QueuedBatch, filter: FailedFilter): Promise<number> {
+  private async replayBatch(
+    job: StoredJob,
+    batch: QueuedBatch,
+    matches: (message: FailedMessage) => boolean,
+  ): Promise<number> {
     const { destination, source, firstAttemptAt = job.addedAt } = batch;
     if ((await this.destinations.find(destination)) === undefined) return 0;
-    const meant = batch.messages.filter((message) => matches(filter, failedMessage(job, batch, message)));
+    const meant = batch.messages.filter((message) => matches(failedMessage(job, batch, message)));
     const messages = await this.deleted.without(meant, Math.min(job.addedAt, firstAttemptAt));
     if (messages.length === 0) return 0;
     const { jobId, failedRetention } = job;

@@ -109,8 +109,8 @@ export class Operations {
 
   async replay({ scope, id, fields }: ApiRequest): Promise<HttpAnswer> {
     const input = new RequestInput(fields);
-    const filter = input.filter();
-    input.check(FILTER_FIELDS);
+    const filter = { ...input.filter(), messageIds: input.messageIds() };
+    input.check([...FILTER_FIELDS, 'messageIds']);
     await this.destinations.get(id, scope);
     return jsonAnswer(200, { replayed: await this.deliveries.replay({ ...filter, destination: id }) });
   }

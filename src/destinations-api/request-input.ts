@@ -5,6 +5,8 @@ import { describe, OptionReader } from '../options/option-reader.js';
 import { InvalidRequest } from './api-answer.js';
 
 const MAX_TEXT = 500;
+/** Messages that a request may name. */
+export const MAX_MESSAGE_IDS = 1_000;
 /** Latest moment of a `Date`, in milliseconds since the epoch. */
 const MAX_TIME = 8_640_000_000_000_000;
 
@@ -51,13 +53,28 @@ export class RequestInput {
     return this.given[name] === undefined ? undefined : this.reader.number(name, min, { min, max });
   }
 
+  /** Ids of messages; at least one, for none would mean all. */
+  messageIds(): string[] | undefined {
+    const { messageIds } = this.given;
+    if (messageIds === undefined) return undefined;
+    if (
+      Array.isArray(messageIds) &&
+      messageIds.length >= 1 &&
+      messageIds.length <= MAX_MESSAGE_IDS &&
+      messageIds.every((id) => typeof id === 'string')
+    )
+      return messageIds;
+    this.reader.report('messageIds', `1 to ${MAX_MESSAGE_IDS} strings`, describe(messageIds));
+    return undefined;
+  }
+
   /** In milliseconds since the epoch. */
   time(name: string): number | undefined {
     return this.integer(name, 0, MAX_TIME);
   }
 
   /** Conditions on failed messages. */
-  filter(): Omit<FailedFilter, 'destination'> {
+  filter(): Omit<FailedFilter, 'destination' | 'messageIds'> {
     const { given, reader } = this;
     const type = isMessageType(given.type) ? given.type : undefined;
     if (given.type !== undefined && type === undefined)

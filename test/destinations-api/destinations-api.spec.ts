@@ -198,6 +198,42 @@ describeBackend('the HTTP API of the destinations', (backend) => {
     expect(await acme.ok(acme.post(`/${id}/replay`))).toEqual({ replayed: 1 });
     await receiver.received(4);
   });
+
+  it('delivers one message or several again by their ids, and treats those of another tenant as unknown', async () => {
+    const { acme, other, server } = await start();
+    const receiver = await receive();
+    const id = await create(acme, { urls: [receiver.url()] });
+    const foreign = await create(other, { urls: [receiver.url()] });
+    isDown = true;
+    const analytics = server.analytics.tenant('acme');
+    const own = ['A', 'B', 'C', 'D'].map((event) => analytics.track({ userId: 'u1', event }));
+    const theirs = server.analytics.tenant('other').track({ userId: 'u2', event: 'Foreign' });
+    await until(async () => {
+      const pages = [
+        await acme.ok(acme.get(`/${id}/failed`)),
+        await other.ok(other.get(`/${foreign}/failed`)),
+      ];
+      return pages.flatMap(({ messages }) => messages).length === 5 ? true : undefined;
+    });
+    isDown = false;
+    const replay = (messageIds: (string | undefined)[]): Promise<unknown> =>
+      acme.ok(acme.post(`/${id}/replay`, { messageIds }));
+
+    expect(await replay(['unknown'])).toEqual({ replayed: 0 });
+    expect(await replay([theirs])).toEqual({ replayed: 0 });
+    expect(await acme.post(`/${foreign}/replay`, { messageIds: [theirs] })).toMatchObject({ status: 404 });
+    expect(await replay([own[1]])).toEqual({ replayed: 1 });
+    expect(await replay([own[0], own[1], own[3], theirs, 'unknown'])).toEqual({ replayed: 2 });
+    const requests = (await receiver.received(8)).slice(5);
+    expect(requests.map(({ headers }) => headers['webhook-id']).sort()).toEqual(
+      [own[0], own[1], own[3]].sort(),
+    );
+    const left = await acme.ok(acme.get(`/${id}/failed`));
+    expect(left.messages).toMatchObject([{ messageId: own[2] }]);
+    expect(await other.ok(other.get(`/${foreign}/failed`))).toMatchObject({
+      messages: [{ messageId: theirs }],
+    });
+  });
 });
 
 describeServers('the HTTP API of the destinations', (backend) => {

@@ -26,6 +26,7 @@ declare global {
   const order: Order;
   const userId: string;
   const id: string;
+  const messageId: string;
   const metrics: { count(name: string, tags: object): void };
   function mail(to: string, text: string): void;
   class Config { webhookSecret: string }

@@ -102,8 +102,9 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     errors: [422],
   },
   replay: {
-    summary: 'Delivers messages again that failed for good: all of them, or those that match.',
-    body: 'FailedFilter',
+    summary:
+      'Delivers messages again that failed for good: all of them, those that match, or those that are named.',
+    body: 'ReplayFilter',
     status: 200,
     answer: 'Replayed',
     errors: [422],

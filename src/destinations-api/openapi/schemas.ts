@@ -1,4 +1,5 @@
 import { MESSAGE_TYPES } from '../../messages/message-builders.js';
+import { MAX_MESSAGE_IDS } from '../request-input.js';
 
 /** A JSON Schema, as OpenAPI 3.1 has them. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -88,6 +89,12 @@ const PHASES: Record<string, Schema> = Object.fromEntries(
 );
 
 const PERCENTILES = object({ p50: { type: 'number' }, p95: { type: 'number' }, p99: { type: 'number' } });
+
+const MESSAGE_IDS: Schema = {
+  ...list(text(), 'Only these messages. Ids that no failed message has are left out of account.'),
+  minItems: 1,
+  maxItems: MAX_MESSAGE_IDS,
+};
 
 const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
 
@@ -184,7 +191,10 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       ),
     ),
   }),
-  FailedFilter: object(filterProperties(), Object.keys(filterProperties())),
+  ReplayFilter: object({ messageIds: MESSAGE_IDS, ...filterProperties() }, [
+    'messageIds',
+    ...Object.keys(filterProperties()),
+  ]),
   Replayed: object({ replayed: integer('How many messages are delivered again.') }),
   Error: object({
     error: object(
