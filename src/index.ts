@@ -117,6 +117,7 @@ export {
 } from './errors/delivery.errors.js';
 export {
   DestinationChangedError,
+  DestinationConfiguredError,
   DestinationDisabledError,
   DestinationKeyError,
   DestinationLimitError,

@@ -26,7 +26,11 @@ export class Operations {
     const tenant = tenantOf(scope.tenant, input.text('tenant'));
     const selection = { tenant, cursor: input.text('cursor'), limit: input.integer('limit', 1, 1_000) };
     input.check(['tenant', 'cursor', 'limit']);
-    return jsonAnswer(200, await this.destinations.list(selection));
+    const page = await this.destinations.list(selection);
+    const isWhole = scope.tenant === undefined && selection.tenant === undefined;
+    // Those that are configured in code are few, so they all come with the first page.
+    const configured = isWhole && selection.cursor === undefined ? this.destinations.configured() : [];
+    return jsonAnswer(200, { ...page, destinations: [...configured, ...page.destinations] });
   }
 
   async create({ scope, fields }: ApiRequest): Promise<HttpAnswer> {

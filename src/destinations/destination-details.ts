@@ -29,6 +29,7 @@ export function detailsOf(
     rateLimit,
     metadata,
     enabled,
+    readOnly: false,
     disabledReason,
     createdAt,
     updatedAt,

@@ -1,6 +1,7 @@
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import {
   DestinationChangedError,
+  DestinationKeyError,
   DestinationLimitError,
   DestinationsReadOnlyError,
 } from '../errors/destination.errors.js';
@@ -13,8 +14,10 @@ import {
   type StoredDestination,
   type WritableDestinationStore,
 } from '../options/destination-store.js';
+import { detailsOf } from './destination-details.js';
 import type { DestinationDirectory } from './destination-directory.js';
 import type { DestinationChange, DestinationFeed } from './destination-feed.js';
+import type { DestinationDetails } from './destinations.types.js';
 import type { SecretBox } from './secret-box.js';
 
 /** A change without a version is made to whatever the latest version is, after this many others at most. */
@@ -43,6 +46,17 @@ export class DestinationRecords {
   /** @throws DestinationKeyError */
   secretsOf(record: DestinationRecord): DestinationSecrets {
     return this.parts.box.open(record);
+  }
+
+  /** What may be told of a destination. */
+  detailsOf(record: DestinationRecord): DestinationDetails {
+    try {
+      return detailsOf(record, this.secretsOf(record));
+    } catch (error) {
+      // The rest can still be told, and the destination be disabled or deleted.
+      if (error instanceof DestinationKeyError) return detailsOf(record, undefined);
+      throw error;
+    }
   }
 
   /** @throws DestinationsReadOnlyError */

@@ -8,7 +8,7 @@ import { FailedMessages } from '../deliveries/failed-messages.js';
 import { HISTORY_STORE } from '../deliveries/history/history.providers.js';
 import { HistoryRecorder } from '../deliveries/history/history-recorder.js';
 import type { HistoryStore } from '../deliveries/history/history-store.js';
-import { DestinationNotFoundError } from '../errors/delivery.errors.js';
+import { DestinationNotFoundError, NotAWebhookError } from '../errors/delivery.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import { isWritable } from '../options/destination-store.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
@@ -18,6 +18,7 @@ import { WebhookClients } from '../webhooks/http/webhook-clients.js';
 import { WebhooksDestination } from '../webhooks/webhooks-destination.js';
 import { DeadDestinations } from './dead-destinations.js';
 import { CustomDestinations } from './custom/custom-destinations.js';
+import { ConfiguredDestinations } from './configured-destinations.js';
 import { DestinationDirectory } from './destination-directory.js';
 import { DestinationRecords, type DestinationRecordsParts } from './destination-records.js';
 import { DestinationRegistry } from './destination-registry.js';
@@ -135,8 +136,9 @@ function createForget(
 }
 
 function createService(
-  { destinations, sources }: ResolvedOptions,
+  { destinations, sources, webhooks }: ResolvedOptions,
   parts: Parts,
+  custom: CustomDestinations,
   registry: DestinationRegistry,
   kept: KeptMessages,
   events: EventChannel<DestinationEvent>,
@@ -147,11 +149,12 @@ function createService(
   return new DestinationsService(
     {
       records: new DestinationRecords(parts),
+      configured: new ConfiguredDestinations({ webhooks, custom, sources: sourceNames(sources) }),
       rules: { ...destinations, sources: sourceNames(sources) },
       sendTest: async (id) => {
         const destination = await registry.find(id);
-        if (!(destination instanceof WebhooksDestination)) throw new DestinationNotFoundError(id);
-        return destination.sendTest();
+        if (destination instanceof WebhooksDestination) return destination.sendTest();
+        throw destination === undefined ? new DestinationNotFoundError(id) : new NotAWebhookError(id);
       },
       replayKept: (id) => kept.deliver(id),
       forgetHistory: createForget(recorder, history),
@@ -206,6 +209,7 @@ export const DESTINATIONS_PROVIDERS: Provider[] = [
     inject: [
       RESOLVED_OPTIONS,
       DESTINATION_PARTS,
+      CustomDestinations,
       DestinationRegistry,
       KeptMessages,
       DESTINATION_EVENTS,

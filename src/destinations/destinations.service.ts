@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Observable } from 'rxjs';
 import type { EventChannel } from '../deliveries/event-channel.js';
 import {
-  DestinationKeyError,
+  DestinationConfiguredError,
   DestinationsDisabledError,
   InvalidDestinationError,
 } from '../errors/destination.errors.js';
@@ -13,6 +13,7 @@ import {
   type DestinationRules,
 } from '../options/resolve-destination.js';
 import type { TestResult } from '../webhooks/endpoint.js';
+import type { ConfiguredDestinations } from './configured-destinations.js';
 import { detailsOf } from './destination-details.js';
 import { checkedQuery, checkedUpdate } from './destination-input.js';
 import type { DestinationRecords } from './destination-records.js';
@@ -33,6 +34,7 @@ const DEFAULT_OVERLAP = 86_400_000;
 
 export interface DestinationsParts {
   records: DestinationRecords;
+  configured: ConfiguredDestinations;
   rules: DestinationRules & { limitPerTenant: number };
   /** Sends a test event to each URL. */
   sendTest: (id: string) => Promise<TestResult[]>;
@@ -48,7 +50,8 @@ export interface DestinationsParts {
  *
  * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found.
  * Every method rejects with `DestinationsDisabledError` without the option `destinations`, and the ones that
- * write with `DestinationsReadOnlyError` if the application's own store can only be read.
+ * write with `DestinationsReadOnlyError` if the application's own store can only be read, and with
+ * `DestinationConfiguredError` for a destination that is configured in code.
  */
 export class DestinationsService {
   /** The changes that this process has made. */
@@ -91,15 +94,25 @@ export class DestinationsService {
 
   /** @throws DestinationNotFoundError */
   async get(id: string, { tenant }: DestinationScope = {}): Promise<DestinationDetails> {
-    return this.detailsOf(await this.parts.records.find(id, tenant));
+    const { records } = this.parts;
+    return this.findConfigured(id, tenant) ?? records.detailsOf(await records.find(id, tenant));
+  }
+
+  /**
+   * The destinations that are configured in code, `webhooks` and `customDestinations`, for a page that shows
+   * all. `get` finds them too, unless a tenant asks.
+   */
+  configured(): DestinationDetails[] {
+    return this.parts.configured.all;
   }
 
   /** A page of the destinations of a tenant, or of all destinations. */
   async list(query: DestinationQuery = {}): Promise<DestinationPage> {
     const { tenant, cursor, limit } = checkedQuery(query);
-    const found = await this.parts.records.list({ tenant, after: cursor, limit });
+    const { records } = this.parts;
+    const found = await records.list({ tenant, after: cursor, limit });
     return {
-      destinations: found.map((record) => this.detailsOf(record)),
+      destinations: found.map((record) => records.detailsOf(record)),
       cursor: found.length < limit ? undefined : found.at(-1)?.id,
     };
   }
@@ -116,13 +129,14 @@ export class DestinationsService {
     update: DestinationUpdate,
     options: DestinationScope & { version?: number | undefined } = {},
   ): Promise<DestinationDetails> {
-    const { records, rules } = this.parts;
+    const { rules } = this.parts;
+    const records = this.changeable(id, options);
     const changed = await records.change(id, options, (record) => {
       const { fields, secrets } = checkedUpdate(update, record, records.secretsOf(record), rules);
       return { ...fields, ...(secrets !== undefined && records.sealed(record, secrets)) };
     });
     this.emit('updated', changed);
-    return this.detailsOf(changed);
+    return this.parts.records.detailsOf(changed);
   }
 
   /**
@@ -131,9 +145,8 @@ export class DestinationsService {
    * @throws DestinationNotFoundError
    */
   async delete(id: string, { tenant }: DestinationScope = {}): Promise<void> {
-    const { records, forgetHistory } = this.parts;
-    this.emit('deleted', await records.remove(id, tenant));
-    await forgetHistory(id);
+    this.emit('deleted', await this.changeable(id, { tenant }).remove(id, tenant));
+    await this.parts.forgetHistory(id);
   }
 
   /**
@@ -142,12 +155,11 @@ export class DestinationsService {
    * @throws DestinationNotFoundError
    */
   async enable(id: string, { tenant }: DestinationScope = {}): Promise<DestinationDetails> {
-    const { records, replayKept } = this.parts;
     const changes = { enabled: true, disabledReason: undefined, failingSince: undefined };
-    const changed = await records.change(id, { tenant }, () => changes);
+    const changed = await this.changeable(id, { tenant }).change(id, { tenant }, () => changes);
     this.emit('enabled', changed);
-    await replayKept(id);
-    return this.detailsOf(changed);
+    await this.parts.replayKept(id);
+    return this.parts.records.detailsOf(changed);
   }
 
   /**
@@ -160,9 +172,9 @@ export class DestinationsService {
     { tenant, reason }: DestinationScope & { reason?: string | undefined } = {},
   ): Promise<DestinationDetails> {
     const changes = { enabled: false, disabledReason: reason };
-    const changed = await this.parts.records.change(id, { tenant }, () => changes);
+    const changed = await this.changeable(id, { tenant }).change(id, { tenant }, () => changes);
     this.emit('disabled', changed);
-    return this.detailsOf(changed);
+    return this.parts.records.detailsOf(changed);
   }
 
   /**
@@ -177,7 +189,7 @@ export class DestinationsService {
     id: string,
     { tenant, overlap = DEFAULT_OVERLAP }: DestinationScope & { overlap?: number | undefined } = {},
   ): Promise<{ secret: string }> {
-    const { records } = this.parts;
+    const records = this.changeable(id, { tenant });
     const secret = newSecret();
     const changed = await records.change(id, { tenant }, (record) =>
       records.sealed(record, rotated(records.secretsOf(record), secret, overlap, Date.now())),
@@ -190,11 +202,11 @@ export class DestinationsService {
    * Sends one signed test event to each URL at once, outside the queue, also for a disabled destination.
    * Returns what each answered.
    *
-   * @throws DestinationNotFoundError
+   * @throws DestinationNotFoundError, NotAWebhookError
    */
   async sendTest(id: string, { tenant }: DestinationScope = {}): Promise<TestResult[]> {
     const { records, sendTest } = this.parts;
-    await records.find(id, tenant);
+    if (this.findConfigured(id, tenant) === undefined) await records.find(id, tenant);
     return sendTest(id);
   }
 
@@ -208,14 +220,15 @@ export class DestinationsService {
     return this.given;
   }
 
-  private detailsOf(record: DestinationRecord): DestinationDetails {
-    try {
-      return detailsOf(record, this.parts.records.secretsOf(record));
-    } catch (error) {
-      // The rest can still be told, and the destination be disabled or deleted.
-      if (error instanceof DestinationKeyError) return detailsOf(record, undefined);
-      throw error;
-    }
+  /** No tenant may learn of them. */
+  private findConfigured(id: string, tenant: string | undefined): DestinationDetails | undefined {
+    return tenant === undefined ? this.parts.configured.find(id) : undefined;
+  }
+
+  /** @throws DestinationConfiguredError */
+  private changeable(id: string, { tenant }: DestinationScope): DestinationRecords {
+    if (this.findConfigured(id, tenant) !== undefined) throw new DestinationConfiguredError(id);
+    return this.parts.records;
   }
 
   private emit(type: DestinationEvent['type'], { id, tenant }: DestinationRecord): void {

@@ -39,6 +39,7 @@ export interface DestinationDetails {
   tenant: string | undefined;
   name: string | undefined;
   description: string | undefined;
+  /** Of one that is configured in code only the origins; of a custom destination none. */
   urls: string[];
   /** Names of the static headers; `undefined` if the secrets cannot be decrypted. */
   headers: string[] | undefined;
@@ -54,6 +55,8 @@ export interface DestinationDetails {
   rateLimit: number | undefined;
   metadata: JsonObject | undefined;
   enabled: boolean;
+  /** Whether it is configured in code (`webhooks`, `customDestinations`), so that no call can change it. */
+  readOnly: boolean;
   /** Why it was disabled, if it was told. */
   disabledReason: string | undefined;
   /** In milliseconds since the epoch; 0 if the store does not know. */

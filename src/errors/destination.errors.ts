@@ -54,6 +54,18 @@ export class DestinationsReadOnlyError extends AnalyticsError {
   }
 }
 
+/** A destination that is configured in code was to be changed by a call. */
+export class DestinationConfiguredError extends AnalyticsError {
+  readonly code = 'DESTINATION_CONFIGURED';
+
+  constructor(readonly destination: string) {
+    super(
+      `The destination "${destination}" is configured in code, so no call can change it. Change the options ` +
+        '`webhooks` or `customDestinations`.',
+    );
+  }
+}
+
 /** `DestinationsService` or `analytics.tenant()` is used in an application without the option. */
 export class DestinationsDisabledError extends AnalyticsError {
   readonly code = 'DESTINATIONS_DISABLED';

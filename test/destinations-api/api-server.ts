@@ -6,6 +6,8 @@ import type { AppOptions } from '../support/analytics-app.js';
 import { type ApiAnswer, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
 import { type OpenApi, OpenApiCheck } from './openapi-check.js';
 
+/** Where destinations lead that nothing is sent to. */
+export const URLS = ['https://hooks.example.com/events'];
 const DEFAULT_PATH = '/analytics/destinations';
 
 /** A tenant by the cookie that it has after it signed in. */
@@ -40,6 +42,12 @@ export class ApiClient {
 
   delete(path: string): Promise<ApiAnswer> {
     return this.send('DELETE', path);
+  }
+
+  /** Adds a destination, and resolves to its id. */
+  async create(fields: object = {}): Promise<string> {
+    const { id } = await this.ok(this.post('', { urls: URLS, ...fields }), 201);
+    return String(id);
   }
 
   /** The body of an answer with this status. */
@@ -94,10 +102,11 @@ export class ApiServer {
   }
 
   static async start(
-    options: Omit<ServerOptions, 'analytics'> & Pick<AppOptions, 'connection' | 'trackingApi'>,
+    options: Omit<ServerOptions, 'analytics'> &
+      Pick<AppOptions, 'connection' | 'trackingApi' | 'webhooks' | 'customDestinations'>,
     destinations: DestinationsOptions = {},
   ): Promise<ApiServer> {
-    const { connection, trackingApi = false, ...host } = options;
+    const { connection, trackingApi = false, webhooks, customDestinations, ...host } = options;
     const { api = { authorize }, ...others } = destinations;
     const encryptionKey = randomBytes(32).toString('hex');
     const server = await TrackingServer.start({
@@ -105,6 +114,8 @@ export class ApiServer {
       analytics: {
         ...(connection !== undefined && { connection }),
         trackingApi,
+        ...(webhooks !== undefined && { webhooks }),
+        ...(customDestinations !== undefined && { customDestinations }),
         flushAt: 1,
         destinations: { encryptionKey, allowPrivateNetwork: true, api, ...others },
       },

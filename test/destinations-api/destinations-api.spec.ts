@@ -4,9 +4,7 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { verifyStandardWebhook } from '../../src/index.js';
-import { type ApiClient, ApiServer } from './api-server.js';
-
-const URLS = ['https://hooks.example.com/events'];
+import { ApiServer, URLS } from './api-server.js';
 
 describeBackend('the HTTP API of the destinations', (backend) => {
   const stage = new Stage();
@@ -19,11 +17,6 @@ describeBackend('the HTTP API of the destinations', (backend) => {
     stage.add(ApiServer.start({ platform: 'Express', connection: backend.connection }));
 
   const receive = (): Promise<Receiver> => stage.receiver({ answer: () => (isDown ? 400 : 200) });
-
-  async function create(client: ApiClient, fields: object = {}): Promise<string> {
-    const { id } = await client.ok(client.post('', { urls: URLS, ...fields }), 201);
-    return String(id);
-  }
 
   it('creates, lists, changes and deletes the destinations of whoever is signed in', async () => {
     const { acme, path } = await start();
@@ -63,9 +56,9 @@ describeBackend('the HTTP API of the destinations', (backend) => {
 
   it('lists page by page, for a tenant its own and for the operator those of all or of one', async () => {
     const { acme, other, operator } = await start();
-    const own = [await create(acme), await create(acme), await create(acme)];
-    const foreign = await create(other);
-    const shared = await create(operator);
+    const own = [await acme.create(), await acme.create(), await acme.create()];
+    const foreign = await other.create();
+    const shared = await operator.create();
     const idsOf = ({ destinations }: Record<string, unknown>): string[] =>
       (destinations as { id: string }[]).map(({ id }) => id).sort();
 
@@ -81,7 +74,7 @@ describeBackend('the HTTP API of the destinations', (backend) => {
 
   it('hides from a tenant what another one has, whatever it asks for by its id', async () => {
     const { acme, other } = await start();
-    const id = await create(acme);
+    const id = await acme.create();
     const asked = [
       () => other.get(`/${id}`),
       () => other.patch(`/${id}`, { name: 'Mine' }),
@@ -108,7 +101,7 @@ describeBackend('the HTTP API of the destinations', (backend) => {
   it('disables with a reason, enables again, and delivers what was kept meanwhile', async () => {
     const { acme, server } = await start();
     const receiver = await receive();
-    const id = await create(acme, { urls: [receiver.url()] });
+    const id = await acme.create({ urls: [receiver.url()] });
     const disabled = await acme.ok(acme.post(`/${id}/disable`, { reason: 'moving' }));
     expect(disabled).toMatchObject({ enabled: false, disabledReason: 'moving' });
     const enabled = await acme.ok(acme.post(`/${id}/enable`));
@@ -138,7 +131,7 @@ describeBackend('the HTTP API of the destinations', (backend) => {
   it('tells the latest deliveries with their attempts, and what happened in each hour', async () => {
     const { acme, server } = await start();
     const receiver = await receive();
-    const id = await create(acme, { urls: [receiver.url('/hooks?key=teehee')] });
+    const id = await acme.create({ urls: [receiver.url('/hooks?key=teehee')] });
     const analytics = server.analytics.tenant('acme');
     analytics.track({ userId: 'u1', event: 'Delivered' });
     await receiver.received(1);
@@ -165,74 +158,6 @@ describeBackend('the HTTP API of the destinations', (backend) => {
       return found.some(({ failed }) => failed === 1) ? found : undefined;
     });
     expect(hours.reduce((sum, { delivered }) => sum + delivered, 0)).toBe(1);
-  });
-
-  it('shows what failed for good, and delivers what matches again', async () => {
-    const { acme, other, server } = await start();
-    const receiver = await receive();
-    const id = await create(acme, { urls: [receiver.url()] });
-    const neighbour = await create(other, { urls: [receiver.url()] });
-    isDown = true;
-    const analytics = server.analytics.tenant('acme');
-    analytics.track({ userId: 'u1', event: 'Lost' });
-    analytics.identify({ userId: 'u1' });
-    const messages = await until(async () => {
-      const found = (await acme.ok(acme.get(`/${id}/failed`))).messages as { type: string; body: string }[];
-      return found.length === 2 ? found : undefined;
-    });
-    expect(messages.map(({ type }) => type).sort()).toEqual(['identify', 'track']);
-    expect(messages[0]).toMatchObject({
-      destination: id,
-      error: 'DELIVERY_FAILED',
-      outcomes: [{ status: 400 }],
-    });
-    const tracked = await acme.ok(acme.get(`/${id}/failed?type=track&status=400&class=permanent&from=0`));
-    expect(tracked.messages).toMatchObject([{ type: 'track', body: expect.stringContaining('Lost') }]);
-    expect(await acme.ok(acme.get(`/${id}/failed?limit=1&start=2`))).toEqual({ messages: [] });
-    expect(await other.ok(other.get(`/${neighbour}/failed`))).toEqual({ messages: [] });
-    expect(await other.ok(other.post(`/${neighbour}/replay`))).toEqual({ replayed: 0 });
-
-    isDown = false;
-    expect(await acme.ok(acme.post(`/${id}/replay`, { type: 'track' }))).toEqual({ replayed: 1 });
-    await receiver.received(3);
-    expect(await acme.ok(acme.post(`/${id}/replay`))).toEqual({ replayed: 1 });
-    await receiver.received(4);
-  });
-
-  it('delivers one message or several again by their ids, and treats those of another tenant as unknown', async () => {
-    const { acme, other, server } = await start();
-    const receiver = await receive();
-    const id = await create(acme, { urls: [receiver.url()] });
-    const foreign = await create(other, { urls: [receiver.url()] });
-    isDown = true;
-    const analytics = server.analytics.tenant('acme');
-    const own = ['A', 'B', 'C', 'D'].map((event) => analytics.track({ userId: 'u1', event }));
-    const theirs = server.analytics.tenant('other').track({ userId: 'u2', event: 'Foreign' });
-    await until(async () => {
-      const pages = [
-        await acme.ok(acme.get(`/${id}/failed`)),
-        await other.ok(other.get(`/${foreign}/failed`)),
-      ];
-      return pages.flatMap(({ messages }) => messages).length === 5 ? true : undefined;
-    });
-    isDown = false;
-    const replay = (messageIds: (string | undefined)[]): Promise<unknown> =>
-      acme.ok(acme.post(`/${id}/replay`, { messageIds }));
-
-    expect(await replay(['unknown'])).toEqual({ replayed: 0 });
-    expect(await replay([theirs])).toEqual({ replayed: 0 });
-    expect(await acme.post(`/${foreign}/replay`, { messageIds: [theirs] })).toMatchObject({ status: 404 });
-    expect(await replay([own[1]])).toEqual({ replayed: 1 });
-    expect(await replay([own[0], own[1], own[3], theirs, 'unknown'])).toEqual({ replayed: 2 });
-    const requests = (await receiver.received(8)).slice(5);
-    expect(requests.map(({ headers }) => headers['webhook-id']).sort()).toEqual(
-      [own[0], own[1], own[3]].sort(),
-    );
-    const left = await acme.ok(acme.get(`/${id}/failed`));
-    expect(left.messages).toMatchObject([{ messageId: own[2] }]);
-    expect(await other.ok(other.get(`/${foreign}/failed`))).toMatchObject({
-      messages: [{ messageId: theirs }],
-    });
   });
 });
 

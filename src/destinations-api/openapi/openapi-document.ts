@@ -9,7 +9,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   401: 'The application does not know who sent the request.',
   404: 'There is no such destination for the sender.',
   408: 'The body did not arrive in time.',
-  409: 'Somebody else changed the destination, or the tenant has as many as it may have.',
+  409: 'Somebody else changed the destination, the tenant has as many as it may have, or it is configured in code.',
   413: 'The body is too large.',
   415: 'The header `content-type: application/json` is missing.',
   422: 'Fields are wrong; `problems` lists them.',

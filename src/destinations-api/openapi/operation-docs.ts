@@ -43,7 +43,11 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     answer: 'Destination',
     errors: [409, 422, 501],
   },
-  remove: { summary: 'Deletes a destination. What waits for it is dropped.', status: 204, errors: [501] },
+  remove: {
+    summary: 'Deletes a destination. What waits for it is dropped.',
+    status: 204,
+    errors: [409, 501],
+  },
   enable: {
     summary: 'Enables a destination, and delivers what was kept for it.',
     status: 200,
@@ -71,7 +75,7 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     summary: 'Sends a signed test event to each URL at once, and tells what each answered.',
     status: 200,
     answer: 'TestResults',
-    errors: [422],
+    errors: [409, 422],
   },
   recent: {
     summary: 'The latest deliveries with their attempts, the latest first.',

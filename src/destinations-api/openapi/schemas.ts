@@ -58,11 +58,12 @@ const SECRETS: Record<string, Schema> = {
 const DESTINATION: Record<string, Schema> = {
   id: text(),
   tenant: text('Whose messages it gets. Absent: those of all.'),
-  urls: URLS,
+  urls: list(text(), 'Of one that is configured in code only the origins.'),
   ...COMMON,
   headers: list(text(), 'Names of the static headers. Absent if the secrets cannot be decrypted.'),
   signatures: list({ type: 'string', enum: ['X-Signature', 'webhook-signature'] }),
   enabled: { type: 'boolean' },
+  readOnly: { type: 'boolean', description: 'It is configured in code. Only the operator sees it.' },
   disabledReason: text(),
   createdAt: time('When it was created'),
   updatedAt: time('When it was last changed'),
@@ -104,7 +105,10 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   CreatedDestination: object({ ...DESTINATION, secret: SECRET }, [...OPTIONAL, 'secret']),
   DestinationPage: object(
     {
-      destinations: list(ref('Destination')),
+      destinations: list(
+        ref('Destination'),
+        'For the operator, the first page begins with those that are configured in code, beside `limit`.',
+      ),
       cursor: text('Where the next page begins. Absent after the last.'),
     },
     ['cursor'],

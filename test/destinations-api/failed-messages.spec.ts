@@ -1,0 +1,149 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { describeBackend } from '../support/describe-backend.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { ApiServer } from './api-server.js';
+
+describeBackend('messages that failed, in the HTTP API of the destinations,', (backend) => {
+  const stage = new Stage();
+  let isDown = false;
+  afterEach(() => {
+    isDown = false;
+  });
+
+  const start = (): Promise<ApiServer> =>
+    stage.add(ApiServer.start({ platform: 'Express', connection: backend.connection }));
+
+  const receive = (): Promise<Receiver> => stage.receiver({ answer: () => (isDown ? 400 : 200) });
+
+  it('are shown, and those that match are delivered again', async () => {
+    const { acme, other, server } = await start();
+    const receiver = await receive();
+    const id = await acme.create({ urls: [receiver.url()] });
+    const neighbour = await other.create({ urls: [receiver.url()] });
+    isDown = true;
+    const analytics = server.analytics.tenant('acme');
+    analytics.track({ userId: 'u1', event: 'Lost' });
+    analytics.identify({ userId: 'u1' });
+    const messages = await until(async () => {
+      const found = (await acme.ok(acme.get(`/${id}/failed`))).messages as { type: string; body: string }[];
+      return found.length === 2 ? found : undefined;
+    });
+    expect(messages.map(({ type }) => type).sort()).toEqual(['identify', 'track']);
+    expect(messages[0]).toMatchObject({
+      destination: id,
+      error: 'DELIVERY_FAILED',
+      outcomes: [{ status: 400 }],
+    });
+    const tracked = await acme.ok(acme.get(`/${id}/failed?type=track&status=400&class=permanent&from=0`));
+    expect(tracked.messages).toMatchObject([{ type: 'track', body: expect.stringContaining('Lost') }]);
+    expect(await acme.ok(acme.get(`/${id}/failed?limit=1&start=2`))).toEqual({ messages: [] });
+    expect(await other.ok(other.get(`/${neighbour}/failed`))).toEqual({ messages: [] });
+    expect(await other.ok(other.post(`/${neighbour}/replay`))).toEqual({ replayed: 0 });
+
+    isDown = false;
+    expect(await acme.ok(acme.post(`/${id}/replay`, { type: 'track' }))).toEqual({ replayed: 1 });
+    await receiver.received(3);
+    expect(await acme.ok(acme.post(`/${id}/replay`))).toEqual({ replayed: 1 });
+    await receiver.received(4);
+  });
+
+  it('are delivered again by their ids, one or several, and those of another tenant are as unknown', async () => {
+    const { acme, other, server } = await start();
+    const receiver = await receive();
+    const id = await acme.create({ urls: [receiver.url()] });
+    const foreign = await other.create({ urls: [receiver.url()] });
+    isDown = true;
+    const analytics = server.analytics.tenant('acme');
+    const own = ['A', 'B', 'C', 'D'].map((event) => analytics.track({ userId: 'u1', event }));
+    const theirs = server.analytics.tenant('other').track({ userId: 'u2', event: 'Foreign' });
+    await until(async () => {
+      const pages = [
+        await acme.ok(acme.get(`/${id}/failed`)),
+        await other.ok(other.get(`/${foreign}/failed`)),
+      ];
+      return pages.flatMap(({ messages }) => messages).length === 5 ? true : undefined;
+    });
+    isDown = false;
+    const replay = (messageIds: (string | undefined)[]): Promise<unknown> =>
+      acme.ok(acme.post(`/${id}/replay`, { messageIds }));
+
+    expect(await replay(['unknown'])).toEqual({ replayed: 0 });
+    expect(await replay([theirs])).toEqual({ replayed: 0 });
+    expect(await acme.post(`/${foreign}/replay`, { messageIds: [theirs] })).toMatchObject({ status: 404 });
+    expect(await replay([own[1]])).toEqual({ replayed: 1 });
+    expect(await replay([own[0], own[1], own[3], theirs, 'unknown'])).toEqual({ replayed: 2 });
+    const requests = (await receiver.received(8)).slice(5);
+    expect(requests.map(({ headers }) => headers['webhook-id']).sort()).toEqual(
+      [own[0], own[1], own[3]].sort(),
+    );
+    const left = await acme.ok(acme.get(`/${id}/failed`));
+    expect(left.messages).toMatchObject([{ messageId: own[2] }]);
+    expect(await other.ok(other.get(`/${foreign}/failed`))).toMatchObject({
+      messages: [{ messageId: theirs }],
+    });
+  });
+
+  it('belong to destinations in code as well, which the operator alone sees, and nobody changes', async () => {
+    const receiver = await receive();
+    const { acme, operator, server } = await stage.add(
+      ApiServer.start({
+        platform: 'Express',
+        connection: backend.connection,
+        webhooks: {
+          urls: [receiver.url('/hooks?key=teehee')],
+          headers: { 'X-Team': 'secret' },
+          sharedSecret: 'hidden',
+          allowPrivateNetwork: true,
+        },
+        customDestinations: [{ id: 'lake', deliver: () => undefined }],
+      }),
+    );
+    const own = await acme.create();
+    const { destinations } = await operator.ok(operator.get('?limit=1'));
+    expect(destinations).toMatchObject([
+      {
+        id: 'webhooks',
+        readOnly: true,
+        urls: [new URL(receiver.url()).origin],
+        headers: ['X-Team'],
+        signatures: ['X-Signature'],
+      },
+      { id: 'lake', name: 'lake', readOnly: true, urls: [] },
+      { id: own, readOnly: false },
+    ]);
+    expect(JSON.stringify(destinations)).not.toMatch(/teehee|secret"|hidden/);
+    for (const listed of [await acme.ok(acme.get()), await operator.ok(operator.get('?tenant=acme'))]) {
+      expect(listed.destinations).toMatchObject([{ id: own }]);
+    }
+
+    expect(await operator.ok(operator.get('/lake'))).toMatchObject({ id: 'lake', readOnly: true });
+    const refused = { status: 409, body: { error: { code: 'DESTINATION_CONFIGURED' } } };
+    expect(await operator.patch('/webhooks', { name: 'New' })).toMatchObject(refused);
+    expect(await operator.delete('/webhooks')).toMatchObject(refused);
+    for (const action of ['enable', 'disable', 'rotate-secret']) {
+      expect(await operator.post(`/webhooks/${action}`)).toMatchObject(refused);
+    }
+    for (const path of ['/webhooks', '/webhooks/failed', '/webhooks/recent']) {
+      expect(await acme.get(path)).toMatchObject({ status: 404 });
+    }
+
+    isDown = true;
+    const id = server.analytics.track({ userId: 'u1', event: 'Lost' });
+    await until(async () => {
+      const { messages } = await operator.ok(operator.get('/webhooks/failed'));
+      return (messages as unknown[]).length === 1 ? true : undefined;
+    });
+    isDown = false;
+    expect(await operator.ok(operator.post('/webhooks/replay', { messageIds: [id] }))).toEqual({
+      replayed: 1,
+    });
+    await receiver.received(2);
+    expect(await operator.ok(operator.post('/webhooks/test'))).toMatchObject({ results: [{ status: 200 }] });
+    expect(await operator.post('/lake/test')).toMatchObject({
+      status: 409,
+      body: { error: { code: 'NOT_A_WEBHOOK' } },
+    });
+  });
+});
