@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { DestinationsService } from '../../src/index.js';
+import { DestinationsService, type WebhooksOptions } from '../../src/index.js';
 import { createRateLimitStore } from '../../src/delivery/rate-limits/create-rate-limit-store.js';
 import type { RateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { QueueBackend } from '../../src/queue/queue-backend.js';
 import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import { startApplication } from '../support/application-child.js';
+import type { GuardedChild } from '../support/child-process.js';
 import { describeBackend, type TestConnection } from '../support/describe-backend.js';
 import { messageIds, receivedIds } from '../support/message-ids.js';
 import { openBackend } from '../support/open-backend.js';
@@ -32,13 +34,16 @@ function mostWithin(times: readonly number[], length: number): number {
 
 describeBackend('the `rateLimit` of a destination', (backend) => {
   let apps: AnalyticsApp[];
+  let children: GuardedChild[];
   let receivers: Receiver[];
 
   beforeEach(() => {
     apps = [];
+    children = [];
     receivers = [];
   });
   afterEach(async () => {
+    await Promise.all(children.map((child) => child.stop('SIGKILL')));
     await Promise.all(apps.map((app) => app.close()));
     await Promise.all(receivers.map((receiver) => receiver.close()));
   });
@@ -63,16 +68,23 @@ describeBackend('the `rateLimit` of a destination', (backend) => {
   }
 
   it('holds over all processes, and each message still comes once', async () => {
+    const { connection } = backend;
     const { receiver, times } = await receive();
-    const options: AppOptions = { webhooks: webhooksTo(receiver, { rateLimit: 20 }) };
-    const app = await start(options);
+    const webhooks = (name: string): WebhooksOptions =>
+      webhooksTo(receiver, { rateLimit: 20, headers: { 'X-Process': name } });
     // Nobody else can open the embedded database.
-    if (!isEmbedded(backend.connection)) await start(options);
+    const names = isEmbedded(connection) ? [] : ['one', 'two'];
+    const app = await start({ webhooks: webhooks('own'), worker: names.length === 0 });
+    children = await Promise.all(
+      names.map((name) => startApplication({ connection, webhooks: webhooks(name), end: 'kill' })),
+    );
+    await Promise.all(children.map((child) => child.waitFor(/^taken$/)));
     await track(app, messageIds('limited', 100));
     await receiver.received(100);
-    await app.settled();
     expect(receivedIds(receiver)).toEqual(messageIds('limited', 100).sort());
     expect(receiver.requests).toHaveLength(100);
+    const senders = new Set(receiver.requests.map(({ headers }) => headers['x-process']));
+    expect([...senders].sort()).toEqual(names.length === 0 ? ['own'] : names);
     expect(mostWithin(times, 2_000)).toBeLessThanOrEqual(2 * 20 * 1.2);
   }, 60_000);
 

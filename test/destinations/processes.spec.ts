@@ -75,6 +75,13 @@ describeServers('destinations that another process changes', (backend) => {
     for (const destinations of both) {
       expect(await destinations.get(id)).toMatchObject({ name: 'n', description: 'd', version: 7 });
     }
+    const stale = await Promise.allSettled(
+      both.map((destinations, index) => destinations.update(id, { name: `${index}` }, { version: 7 })),
+    );
+    const refused = stale.findIndex(({ status }) => status === 'rejected');
+    expect(stale[refused]).toMatchObject({ reason: { code: 'DESTINATION_CHANGED' } });
+    expect(stale[1 - refused]).toMatchObject({ value: { name: `${1 - refused}`, version: 8 } });
+    expect(await both[refused]?.get(id)).toMatchObject({ name: `${1 - refused}`, version: 8 });
   });
 
   it('wait with their messages while the store is away', async () => {

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { WebhooksOptions } from '../../src/index.js';
+import type { DestinationsOptions, WebhooksOptions } from '../../src/index.js';
 import { GuardedChild } from './child-process.js';
 import type { TestConnection } from './describe-backend.js';
 
@@ -10,7 +10,8 @@ const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
 /** What an application in a process of its own is to do. */
 export interface ApplicationPlan {
   connection: TestConnection;
-  webhooks: WebhooksOptions | WebhooksOptions[];
+  webhooks?: WebhooksOptions | WebhooksOptions[];
+  destinations?: DestinationsOptions;
   /** @default true */
   worker?: boolean;
   flushAfter?: number;
