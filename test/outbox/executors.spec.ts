@@ -13,6 +13,7 @@ import { describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { readmeSnippet } from '../support/readme-snippet.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { prismaOf } from './prisma-client.js';
 
 const PAGE = new URL('../../docs/transactions.md', import.meta.url);
 const FUNCTIONS = { fromDrizzle, fromKnex, fromKysely, fromMikroOrm, fromPrisma, fromTypeOrm, sql };
@@ -21,30 +22,6 @@ const FUNCTIONS = { fromDrizzle, fromKnex, fromKysely, fromMikroOrm, fromPrisma,
 interface Library {
   scope: object;
   close: () => Promise<unknown>;
-}
-
-/** Prisma's client is generated and downloads its engine, so that this stands for its interactive transaction. */
-function prismaOn(client: pg.Client): object {
-  const transaction = {
-    $executeRaw: (strings: TemplateStringsArray, ...values: unknown[]) =>
-      client.query(
-        strings.reduce((text, part, n) => `${text}$${n}${part}`),
-        values,
-      ),
-    $executeRawUnsafe: (text: string, ...values: unknown[]) => client.query(text, values),
-  };
-  return {
-    $transaction: async (work: (tx: object) => Promise<void>) => {
-      await client.query('BEGIN');
-      try {
-        await work(transaction);
-        await client.query('COMMIT');
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      }
-    },
-  };
 }
 
 async function connected(url: string): Promise<pg.Client> {
@@ -82,9 +59,9 @@ const LIBRARIES: Record<string, (url: string) => Promise<Library>> = {
     const client = await connected(url);
     return { scope: { client }, close: () => client.end() };
   },
-  prisma: async (url) => {
-    const client = await connected(url);
-    return { scope: { prisma: prismaOn(client) }, close: () => client.end() };
+  prisma: (url) => {
+    const prisma = prismaOf(url);
+    return Promise.resolve({ scope: { prisma }, close: () => prisma.$disconnect() });
   },
 };
 

@@ -1,6 +1,7 @@
 /** The transactions of the real libraries fit the functions. Nothing here is run. */
 import type { PGlite } from '@electric-sql/pglite';
 import type { EntityManager as MikroOrmManager } from '@mikro-orm/postgresql';
+import type { ITXClientDenyList } from '@prisma/client/runtime/client';
 import { sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import type { Knex } from 'knex';
@@ -14,8 +15,10 @@ import {
   fromKnex,
   fromKysely,
   fromMikroOrm,
+  fromPrisma,
   fromTypeOrm,
 } from '../../src/index.js';
+import type { PrismaClient } from './prisma-client.js';
 
 export interface Transactions {
   pg: PoolClient;
@@ -25,6 +28,7 @@ export interface Transactions {
   kysely: Transaction<{ orders: { id: string } }>;
   knex: Knex.Transaction;
   mikroOrm: MikroOrmManager;
+  prisma: Omit<PrismaClient, ITXClientDenyList>;
   pglite: PGlite;
 }
 
@@ -38,6 +42,7 @@ export async function track(analytics: AnalyticsService, tx: Transactions): Prom
   await analytics.within(fromKysely(tx.kysely)).track(call);
   await analytics.within(fromKnex(tx.knex)).track(call);
   await analytics.within(fromMikroOrm(tx.mikroOrm)).track(call);
+  await analytics.within(fromPrisma(tx.prisma)).track(call);
   // @ts-expect-error Knex has no `query`, and has to be wrapped
   await analytics.within(tx.knex).track(call);
 }
