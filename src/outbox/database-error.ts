@@ -6,14 +6,18 @@ export function codesOf(error: unknown): string[] {
   const codes: string[] = [];
   let current: unknown = error;
   for (let depth = 0; depth < MAX_DEPTH && typeof current === 'object' && current !== null; depth++) {
-    if ('code' in current && typeof current.code === 'string') codes.push(current.code);
+    // Prisma's driver adapters call it `originalCode`.
+    for (const key of ['code', 'originalCode']) {
+      const code: unknown = Reflect.get(current, key);
+      if (typeof code === 'string') codes.push(code);
+    }
     current = innerOf(current);
   }
   return codes;
 }
 
 function innerOf(error: object): unknown {
-  for (const key of ['cause', 'driverError', 'originalError', 'previous', 'meta']) {
+  for (const key of ['cause', 'driverError', 'originalError', 'previous', 'meta', 'driverAdapterError']) {
     const inner: unknown = Reflect.get(error, key);
     if (typeof inner === 'object' && inner !== null) return inner;
   }

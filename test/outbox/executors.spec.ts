@@ -112,6 +112,8 @@ describeWith('postgres', PostgresServer.installed, 'a transaction of', () => {
     await app.settled();
     expect(receiver.requests).toHaveLength(1);
     expect((await admin.query('SELECT id FROM orders')).rows).toEqual([{ id: 'o2' }]);
+    await admin.query('ALTER TABLE nestjs_analytics.outbox RENAME TO outbox_of_before');
+    await expect(attempt('o3')).rejects.toMatchObject({ code: 'OUTBOX_TABLE' });
   });
 });
 
