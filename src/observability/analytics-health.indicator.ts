@@ -88,6 +88,8 @@ export class AnalyticsHealthIndicator {
       ...load,
       ...(outbox !== undefined && { outbox }),
     };
+    // What was counted earlier says nothing about a database that does not answer now.
+    if (outbox === undefined) delete health.outbox;
     // A computed key widens to `string`.
     return { [key]: health } as Record<Key, AnalyticsHealth>;
   }

@@ -1,6 +1,7 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { DownEndpoint, EndpointLog } from '../deliveries/endpoint-log.js';
 import type { DeliveryWorker } from '../delivery/delivery-worker.js';
+import type { OutboxStatus } from '../outbox/outbox-store.js';
 import type { QueueHealth } from '../queue/queue-health.js';
 
 /** The state of analytics in this process, from memory: reading it costs nothing and never waits. */
@@ -18,6 +19,11 @@ export interface AnalyticsStatus {
   worker: 'running' | 'stopped' | 'none';
   /** URLs that are down, as seen by this process. */
   endpointsDown: DownEndpoint[];
+  /**
+   * The rows of the outbox over all processes, as they were counted last: ten seconds ago at most. Absent
+   * without an outbox, and while its database does not answer.
+   */
+  outbox?: OutboxStatus;
 }
 
 export interface StatusParts {
@@ -26,14 +32,17 @@ export interface StatusParts {
   /** `undefined` in a process that only produces. */
   worker: Pick<DeliveryWorker, 'isRunning'> | undefined;
   endpoints: Pick<EndpointLog, 'down'>;
+  /** `undefined` in an application without one. */
+  outbox: { readonly latest: OutboxStatus | undefined } | undefined;
 }
 
-export function readStatus({ client, health, worker, endpoints }: StatusParts): AnalyticsStatus {
+export function readStatus({ client, health, worker, endpoints, outbox }: StatusParts): AnalyticsStatus {
   return {
     queue: health.isUp ? 'up' : health.isRefusing ? 'refusing' : 'down',
     buffered: { messages: client.pending, bytes: client.pendingBytes },
     refused: client.refused,
     worker: worker === undefined ? 'none' : worker.isRunning ? 'running' : 'stopped',
     endpointsDown: endpoints.down,
+    ...(outbox?.latest !== undefined && { outbox: outbox.latest }),
   };
 }

@@ -1,12 +1,13 @@
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { BatchObservableCallback, Meter, Observable } from '@opentelemetry/api';
+import type { BatchObservableCallback, BatchObservableResult, Meter, Observable } from '@opentelemetry/api';
 import type { BatchJobQueue } from '../queue/queue-backend.js';
 import type { BatchStore } from '../queue/batch-store.js';
+import type { OutboxStatus } from '../outbox/outbox-store.js';
 import { within } from '../shared/within.js';
 import type { AnalyticsStatus } from './analytics-status.js';
 import type { DestinationLabels } from './destination-labels.js';
 
-/** How long a collection waits for the queue, in milliseconds. What it does not tell by then is left out. */
+/** How long a collection waits for the queue and the outbox, in milliseconds. What one does not tell by then is left out. */
 const PATIENCE = 1_000;
 
 export interface GaugesParts {
@@ -16,9 +17,11 @@ export interface GaugesParts {
   /** `undefined` in a process that has no queue. */
   queue: Pick<BatchJobQueue, 'getJobCounts'> | undefined;
   store: Pick<BatchStore, 'oldestWaiting'>;
+  /** `undefined` in an application without one. */
+  outbox: { status(): Promise<OutboxStatus> } | undefined;
 }
 
-/** Shows the state of the queue and of this process whenever metrics are collected, and costs nothing between. */
+/** Shows the state of the queue, of the outbox and of this process whenever metrics are collected, and costs nothing between. */
 export class Gauges implements OnModuleDestroy {
   private readonly observables: Observable[];
   private readonly jobs: Observable;
@@ -26,6 +29,8 @@ export class Gauges implements OnModuleDestroy {
   private readonly messages: Observable;
   private readonly bytes: Observable;
   private readonly down: Observable;
+  private readonly rows: Observable;
+  private readonly oldestRow: Observable;
 
   constructor(private readonly parts: GaugesParts) {
     const gauge = (name: string, unit: string, description: string): Observable =>
@@ -35,7 +40,17 @@ export class Gauges implements OnModuleDestroy {
     this.messages = gauge('buffer.messages', '{message}', 'Messages that are not in the queue yet.');
     this.bytes = gauge('buffer.usage', 'By', 'Bytes of the messages that are not in the queue yet.');
     this.down = gauge('endpoints.down', '{endpoint}', 'URLs that are down, as seen by this process.');
-    this.observables = [this.jobs, this.oldest, this.messages, this.bytes, this.down];
+    this.rows = gauge('outbox.rows', '{row}', 'Rows of the outbox by their state, over all processes.');
+    this.oldestRow = gauge('outbox.oldest', 's', 'Age of the oldest row that waits in the outbox.');
+    this.observables = [
+      this.jobs,
+      this.oldest,
+      this.messages,
+      this.bytes,
+      this.down,
+      this.rows,
+      this.oldestRow,
+    ];
     parts.meter.addBatchObservableCallback(this.observe, this.observables);
   }
 
@@ -44,7 +59,12 @@ export class Gauges implements OnModuleDestroy {
   }
 
   private readonly observe: BatchObservableCallback = async (result) => {
-    const { status, queue, store, labels } = this.parts;
+    this.observeProcess(result);
+    await Promise.all([this.observeQueue(result), this.observeOutbox(result)]);
+  };
+
+  private observeProcess(result: BatchObservableResult): void {
+    const { status, labels } = this.parts;
     const { buffered, endpointsDown } = status();
     result.observe(this.messages, buffered.messages);
     result.observe(this.bytes, buffered.bytes);
@@ -54,12 +74,26 @@ export class Gauges implements OnModuleDestroy {
       down.set(label, (down.get(label) ?? 0) + 1);
     }
     for (const [destination, count] of down) result.observe(this.down, count, { destination });
+  }
+
+  private async observeQueue(result: BatchObservableResult): Promise<void> {
+    const { queue, store } = this.parts;
     if (queue === undefined) return;
     const load = await within(PATIENCE, readLoad(queue, store));
     if (load === undefined) return;
     for (const [state, count] of Object.entries(load.counts)) result.observe(this.jobs, count, { state });
     result.observe(this.oldest, load.oldest);
-  };
+  }
+
+  private async observeOutbox(result: BatchObservableResult): Promise<void> {
+    // The relay logs that the database is away.
+    const counted = this.parts.outbox?.status().catch(() => undefined);
+    const status = counted && (await within(PATIENCE, counted));
+    if (status === undefined) return;
+    result.observe(this.rows, status.waiting, { state: 'waiting' });
+    result.observe(this.rows, status.setAside, { state: 'set_aside' });
+    result.observe(this.oldestRow, status.oldestAge / 1000);
+  }
 }
 
 /** `undefined` if the queue is away; its owner has logged that. */

@@ -50,7 +50,7 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
   },
   {
     provide: Gauges,
-    inject: [RESOLVED_OPTIONS, OPEN_TELEMETRY, DestinationLabels, READ_STATUS, QUEUE, BatchStore],
+    inject: [RESOLVED_OPTIONS, OPEN_TELEMETRY, DestinationLabels, READ_STATUS, QUEUE, BatchStore, OUTBOX],
     useFactory: (
       { connection: { kind } }: ResolvedOptions,
       openTelemetry: OpenTelemetry | undefined,
@@ -58,25 +58,26 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
       status: () => AnalyticsStatus,
       queue: BatchJobQueue,
       store: BatchStore,
+      outbox: Outbox | undefined,
     ): Gauges | undefined => {
       const meter = openTelemetry?.meter;
-      return (
-        meter && new Gauges({ meter, labels, status, queue: kind === 'none' ? undefined : queue, store })
-      );
+      const used = kind === 'none' ? undefined : queue;
+      return meter && new Gauges({ meter, labels, status, queue: used, store, outbox });
     },
   },
   {
     provide: READ_STATUS,
-    inject: [AnalyticsClient, QUEUE_BACKEND, DeliveryWorker, EndpointLog],
+    inject: [AnalyticsClient, QUEUE_BACKEND, DeliveryWorker, EndpointLog, OUTBOX],
     useFactory:
       (
         client: AnalyticsClient,
         { health }: QueueBackend,
         worker: DeliveryWorker | undefined,
         endpoints: EndpointLog,
+        outbox: Outbox | undefined,
       ) =>
       (): AnalyticsStatus =>
-        readStatus({ client, health, worker, endpoints }),
+        readStatus({ client, health, worker, endpoints, outbox }),
   },
   {
     provide: AnalyticsHealthIndicator,

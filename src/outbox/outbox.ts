@@ -1,8 +1,15 @@
 import type { OutboxRelay } from './outbox-relay.js';
 import type { OutboxStatus, OutboxStore } from './outbox-store.js';
 
+/** How often rows are counted for those who only read memory, in milliseconds. */
+const COUNT_INTERVAL = 10_000;
+
 /** The outbox of a running application. */
 export class Outbox {
+  private lastStatus: OutboxStatus | undefined;
+  private counting: Promise<OutboxStatus> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+
   constructor(
     private readonly store: OutboxStore,
     /** `undefined` in a process that only produces. */
@@ -12,20 +19,47 @@ export class Outbox {
 
   start(): void {
     this.relay?.start();
+    this.timer ??= setInterval(this.recount, COUNT_INTERVAL).unref();
+    this.recount();
   }
 
   /** Claims no more rows. */
   stop(): void {
     this.relay?.stop();
+    clearInterval(this.timer);
   }
 
   /** Gives what is in hand this many milliseconds to get into the queue. What is left stays in the table. */
   async close(patience: number): Promise<void> {
+    this.stop();
     await this.relay?.close(patience);
     await this.end();
   }
 
-  status(): Promise<OutboxStatus> {
-    return this.store.status();
+  /** What was counted last, `COUNT_INTERVAL` ago at most; `undefined` if the database did not answer. */
+  get latest(): OutboxStatus | undefined {
+    return this.lastStatus;
   }
+
+  /** Counts the rows, once for all who ask at the same time. */
+  status(): Promise<OutboxStatus> {
+    this.counting ??= this.count().finally(() => {
+      this.counting = undefined;
+    });
+    return this.counting;
+  }
+
+  private async count(): Promise<OutboxStatus> {
+    try {
+      return (this.lastStatus = await this.store.status());
+    } catch (error) {
+      this.lastStatus = undefined;
+      throw error;
+    }
+  }
+
+  private readonly recount = (): void => {
+    // The relay logs that the database is away.
+    this.status().catch(() => undefined);
+  };
 }

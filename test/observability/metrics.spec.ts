@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PGlite } from '@electric-sql/pglite';
 import { metrics } from '@opentelemetry/api';
 import {
   AggregationTemporality,
@@ -43,15 +44,15 @@ afterAll(() => {
   metrics.disable();
 });
 
+/** The points that have this attribute: the other backends share the meter. */
+async function valueOf(metric: string, attributes: object): Promise<unknown> {
+  const points = (await collected()).get(metric) ?? [];
+  return points.find(([own]) => JSON.stringify(own) === JSON.stringify(attributes))?.[1];
+}
+
 describeBackend('the metrics', (backend) => {
   const stage = new Stage();
   const names = { id: `shop-${backend.name}`, source: `web-${backend.name}` };
-
-  /** The points that have this attribute: the other backends share the meter. */
-  async function valueOf(metric: string, attributes: object): Promise<unknown> {
-    const points = (await collected()).get(metric) ?? [];
-    return points.find(([own]) => JSON.stringify(own) === JSON.stringify(attributes))?.[1];
-  }
 
   it('count what is taken, queued, tried and delivered, and time requests and whole ways in seconds', async () => {
     const { connection } = backend;
@@ -153,5 +154,33 @@ describeBackend('the metrics', (backend) => {
     const named = await deliver({ eachDestination: true, tenants: true });
     await until(() => valueOf('delivery.attempts', { destination: named, ...attempts }));
     expect(await valueOf('messages.taken', { source: names.source, tenant })).toBe(1);
+  });
+});
+
+describe('the metrics of an outbox', () => {
+  const stage = new Stage();
+
+  it('show its rows by their state, and the age of the oldest that waits, as does the status', async () => {
+    const database = await stage.add(PGlite.create());
+    const app = await stage.app({
+      connection: { embedded: { dataDir: 'memory://' } },
+      webhooks: { urls: ['https://hooks.example.com/'] },
+      outbox: { connection: database, migrate: true },
+    });
+    const counted = await until(() => app.analytics.status().outbox);
+    expect(counted).toEqual({ waiting: 0, oldestAge: 0, setAside: 0 });
+    // None is due while this test runs, and the oldest is set aside.
+    await database.exec(`INSERT INTO nestjs_analytics.outbox (version, source, message, created_at, due_at) VALUES
+      (1, 'default', '{}', now() - interval '1 hour', now() + interval '1 hour'),
+      (1, 'default', '{}', now() - interval '2 hours', 'infinity'),
+      (1, 'default', '{}', now(), now() + interval '1 hour')`);
+    const found = await collected();
+    expect(found.get('outbox.rows')).toEqual([
+      [{ state: 'waiting' }, 2],
+      [{ state: 'set_aside' }, 1],
+    ]);
+    const [[, oldest] = []] = found.get('outbox.oldest') ?? [];
+    expect(Math.floor(Number(oldest) / 3_600)).toBe(1);
+    expect(app.analytics.status().outbox).toMatchObject({ waiting: 2, setAside: 1 });
   });
 });
