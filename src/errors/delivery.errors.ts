@@ -7,7 +7,7 @@ export class DestinationNotFoundError extends AnalyticsError {
   constructor(readonly destination: string) {
     super(
       `No destination has the id "${destination}". Its messages are kept as failed and sent nowhere else; ` +
-        `give a webhooks destination this \`id\` again and replay them.`,
+        'give one of `webhooks` or `customDestinations` this `id` again and replay them.',
     );
   }
 }

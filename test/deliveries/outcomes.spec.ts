@@ -89,7 +89,9 @@ describeBackend('outcomes$', (backend) => {
     const orphan = { destination: 'old', class: 'failed', error: 'DESTINATION_NOT_FOUND', outcomes: [] };
     expect(await both).toMatchObject([orphan, orphan]);
     await app.settled();
-    expect(app.log.analytics).toEqual([expect.stringMatching(/^error: No destination has the id "old"/)]);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/^error: No destination has the id "old".* `webhooks` or `customDestinations`/),
+    ]);
     expect(old.requests).toEqual([]);
   });
 
