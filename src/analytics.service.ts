@@ -103,7 +103,9 @@ export class AnalyticsService {
 
   /**
    * Waits until every message that was taken before the call is in the queue, and returns what became of
-   * them. Calls may overlap. Without a timeout it waits as long as the queue cannot be reached.
+   * them. Calls may overlap. Without a timeout it waits as long as the queue cannot be reached. While classes
+   * of custom destinations are not made yet, that is before `onModuleInit` of this module, it does not wait:
+   * everything is `pending`.
    *
    * @throws InvalidMessageError when the timeout is not a number of milliseconds, 0 or more
    */

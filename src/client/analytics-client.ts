@@ -189,13 +189,15 @@ export class AnalyticsClient {
   }
 
   /**
-   * Resolves when everything taken before the call is in the queue, or after the timeout.
+   * Resolves when everything taken before the call is in the queue, or after the timeout. Before the
+   * application has made its destinations it resolves at once: their making may wait for whoever waits here.
    *
    * @throws InvalidMessageError for an invalid timeout, AnalyticsClosedError
    */
   async flush(options?: FlushOptions): Promise<FlushResult> {
     this.core.assertOpen();
-    const { queued, pending } = await this.core.flush(timeoutOf(options));
+    const timeout = timeoutOf(options);
+    const { queued, pending } = await this.core.flush(this.router.isReady ? timeout : 0);
     return { queued, refused: this.filter.takeCount(), pending };
   }
 

@@ -10,7 +10,10 @@ export interface FlushResult {
    * Messages refused since the last flush: the buffer was full, a schema refused them, or `beforeSend` threw.
    */
   refused: number;
-  /** Messages that were waiting when `flush()` was called and still are: the timeout passed first. */
+  /**
+   * Messages that were waiting when `flush()` was called and still are: the timeout passed first, or custom
+   * destinations that are classes are not made yet.
+   */
   pending: number;
 }
 

@@ -17,6 +17,10 @@ export class LateRouter implements Router {
     this.resolve(router);
   }
 
+  get isReady(): boolean {
+    return this.router !== undefined;
+  }
+
   leads(source: string): boolean {
     return this.router?.leads(source) ?? true;
   }

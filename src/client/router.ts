@@ -32,6 +32,8 @@ export interface Route {
 export interface Router {
   /** Whether messages go on to another program's API rather than to destinations of this one. */
   readonly forwards: boolean;
+  /** Whether the application has made its destinations. Until then all messages are held back. */
+  readonly isReady: boolean;
   /** Whether messages of a source may reach any destination. */
   leads(source: string): boolean;
   /**
@@ -58,6 +60,7 @@ export interface StaticRouterOptions {
 
 /** Routes to the destinations that the options name. */
 export class StaticRouter implements Router {
+  readonly isReady = true;
   readonly forwards: boolean;
   /** All connections of each source: nearly every message goes to all of them. */
   private readonly routes = new Map<string, Route>();

@@ -35,6 +35,7 @@ const NONE: Records = [];
  */
 export class TenantRouter implements Router {
   readonly forwards = false;
+  readonly isReady = true;
   private readonly sources: ReadonlySet<string>;
   /** By the list that the directory returned, which is the same one until something changes. */
   private readonly prepared = new WeakMap<Records, readonly Prepared[]>();

@@ -11,6 +11,7 @@ const FAR = connectionTo('one', 'other');
 /** Looks every route up for as long as the messageId says: `20ms-…`. */
 class SlowRouter implements Router {
   readonly forwards = false;
+  readonly isReady = true;
 
   constructor(private readonly clock: FakeClock) {}
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { Injectable, Module } from '@nestjs/common';
+import { Global, Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import {
   AnalyticsModule,
   AnalyticsService,
@@ -8,6 +8,7 @@ import {
   DeliveriesService,
   type DeliveryContext,
   type EndpointEvent,
+  type FlushResult,
   type MessageOutcome,
   type MessageResult,
   PermanentDeliveryError,
@@ -259,6 +260,40 @@ describeBackend('a custom destination', (backend) => {
       'provided E',
       'provided before the start',
     ]);
+  });
+
+  it('that is a class holds up no `flush` of a provider that is made before it', async () => {
+    const FIRST_EVENT = Symbol('first event');
+    const flushed: FlushResult[] = [];
+    @Injectable()
+    class Ready implements OnModuleInit {
+      constructor(private readonly analytics: AnalyticsService) {}
+      async onModuleInit(): Promise<void> {
+        this.analytics.track({ userId: 'u1', event: 'ready', messageId: 'ready' });
+        flushed.push(await this.analytics.flush());
+      }
+    }
+    const firstEvent = {
+      provide: FIRST_EVENT,
+      inject: [AnalyticsService],
+      useFactory: async (analytics: AnalyticsService) => {
+        analytics.track({ userId: 'u1', event: 'made', messageId: 'made' });
+        flushed.push(await analytics.flush());
+      },
+    };
+    // Nest initialises global modules in the order in which they are imported.
+    @Global()
+    @Module({ providers: [Ready, firstEvent] })
+    class EarlyModule {}
+    class Made extends Warehouse {}
+    const options = moduleOptions({ connection: backend.connection, customDestinations: [Made] });
+    const app = await AnalyticsApp.startWith([EarlyModule, AnalyticsModule.forRoot(options)]);
+    apps.push(app);
+    expect(flushed).toEqual([
+      { queued: 0, refused: 0, pending: 1 },
+      { queued: 0, refused: 0, pending: 2 },
+    ]);
+    expect(await app.analytics.flush()).toEqual({ queued: 2, refused: 0, pending: 0 });
   });
 
   it.each<[what: string, code: string, answer: () => unknown]>([
