@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '#package-root';
 import type { DestinationScope } from '../destinations/destinations.types.js';
-import type { HttpAnswer } from '../http/http-answer.js';
+import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
+import type { RequestRefusal } from '../http/request-refusal.js';
 
 /** Everything comes from this application, nothing is written into the page, and no other page may show it. */
 const POLICY = [
@@ -44,9 +45,10 @@ export function pageAnswer(path: string, apiPath: string, { tenant }: Destinatio
   );
 }
 
-/** @param text holds nothing that needs escaping */
-export function refusedPageAnswer(status: number, text: string): HttpAnswer {
-  return htmlAnswer(status, '', `<main><p>${text}</p></main>`);
+/** @param refusal whose text holds nothing that needs escaping */
+export function refusedPageAnswer({ status, message, retryAfter }: RequestRefusal): HttpAnswer {
+  const answer = htmlAnswer(status, '', `<main><p>${message}</p></main>`);
+  return { ...answer, headers: { ...answer.headers, ...retryAfterHeader(retryAfter) } };
 }
 
 export async function fileAnswer(file: ConsoleFile): Promise<HttpAnswer> {

@@ -49,9 +49,17 @@ export class ConsoleHandler extends HttpHandler<string> {
       if (isConsoleFile(route)) return await fileAnswer(route);
       return pageAnswer(path, apiPath, await authorizer.scopeOf(raw));
     } catch (error) {
-      if (error instanceof RequestRefusal) return refusedPageAnswer(error.status, error.message);
+      if (error instanceof RequestRefusal) return refusedPageAnswer(error);
       logger.error(`The console could not be served: ${thrownAt(error)}. Leave this package out of bundles.`);
-      return refusedPageAnswer(500, 'The page could not be served. Its application has logged why.');
+      return refusedPageAnswer(notServed());
     }
   }
+}
+
+function notServed(): RequestRefusal {
+  return new RequestRefusal(
+    500,
+    'INTERNAL_ERROR',
+    'The page could not be served. Its application has logged why.',
+  );
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { DestinationScope } from '../destinations/destinations.types.js';
+import { RequestRate } from '../http/request-rate.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import { describeType, isRecord } from '../options/option-reader.js';
 import type { DestinationsApiOptions } from '../options/destinations-options.interface.js';
@@ -10,6 +11,9 @@ import { internalError } from './api-answer.js';
 
 /** Asks the application who has sent a request, and takes its answer only if it is a clear one. */
 export class Authorizer {
+  /** By the tenant; empty for the operator. */
+  private readonly rate = new RequestRate(() => performance.now());
+
   constructor(
     private readonly authorize: DestinationsApiOptions['authorize'],
     /** The name of the option. */
@@ -20,7 +24,8 @@ export class Authorizer {
   /**
    * What the sender may see: a tenant, or everything for the operator.
    *
-   * @throws {RequestRefusal} for somebody who is not known, and if the application's function failed
+   * @throws {RequestRefusal} for somebody who is not known or asks too often, and if the application's function
+   *   failed
    */
   async scopeOf(request: IncomingMessage): Promise<DestinationScope> {
     const access = await this.ask(request);
@@ -28,7 +33,10 @@ export class Authorizer {
       throw new RequestRefusal(401, 'UNAUTHORIZED', 'The application does not know who sent this request.');
     }
     const scope = scopeIn(access);
-    if (scope !== undefined) return scope;
+    if (scope !== undefined) {
+      this.rate.count(scope.tenant ?? '');
+      return scope;
+    }
     this.tell(
       `returned ${describeType(access)} that is neither \`{ tenant }\` with a tenant's name nor ` +
         '`{ operator: true }`',

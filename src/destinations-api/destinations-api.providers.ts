@@ -6,6 +6,7 @@ import { HttpMount } from '../http/http-mount.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import { LimitedLog } from '../queue/limited-log.js';
+import { AuditLog } from './audit-log.js';
 import { Authorizer } from './authorizer.js';
 import { DestinationsApi } from './destinations-api.js';
 import { DestinationsApiHandler } from './destinations-api.handler.js';
@@ -19,14 +20,15 @@ function createHandler(
   deliveries: DeliveriesService,
 ): DestinationsApiHandler | undefined {
   if (destinations?.api === undefined) return undefined;
-  const { path, authorize } = destinations.api;
+  const { path, authorize, isForConsole } = destinations.api;
   const logger = new Logger('Analytics');
   const authorizer = new Authorizer(
     authorize,
     'destinations.api.authorize',
     new LimitedLog(logger, () => performance.now()),
   );
-  const api = new DestinationsApi(authorizer, new Operations(service, deliveries, path));
+  const operations = new Operations(service, deliveries, path);
+  const api = new DestinationsApi({ authorizer, operations, audit: new AuditLog(logger), isForConsole });
   return new DestinationsApiHandler(api, path, logger);
 }
 

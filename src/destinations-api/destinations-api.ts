@@ -7,8 +7,10 @@ import { within } from '../shared/within.js';
 import { notFound, queueUnavailable, refusedAnswer } from './api-answer.js';
 import { checkContentType, queryOf } from './api-request.js';
 import { apiPath, type ApiRoute, hasBody, isExpensive } from './api-routes.js';
+import type { AuditLog } from './audit-log.js';
 import type { Authorizer } from './authorizer.js';
 import type { Operations } from './operations.js';
+import { checkConsoleHeader, checkOrigin } from './request-origin.js';
 import { RunningRequests } from './running-requests.js';
 
 /** The largest body: all fields of a destination have 16 KB. */
@@ -17,33 +19,47 @@ export const MAX_BODY_BYTES = 64 * 1024;
 /** No control characters: the id is a key in databases. */
 const ID = /^[^\p{Cc}]{1,200}$/u;
 
+export interface DestinationsApiParts {
+  authorizer: Pick<Authorizer, 'scopeOf'>;
+  operations: Operations;
+  audit: AuditLog;
+  /** Whether only the console's page may ask for changes. */
+  isForConsole: boolean;
+}
+
 /** Lets an application's front end manage the destinations of whoever is signed in. */
 export class DestinationsApi {
   private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
   private readonly running = new RunningRequests();
 
-  constructor(
-    private readonly authorizer: Authorizer,
-    private readonly operations: Operations,
-  ) {}
+  constructor(private readonly parts: DestinationsApiParts) {}
 
   /**
    * @param path below the path of the API
    * @throws {RequestRefusal}, and the errors of the services
    */
   async handle(path: string, raw: IncomingMessage): Promise<HttpAnswer> {
-    const scope = await this.authorizer.scopeOf(raw);
+    const { authorizer, operations, audit } = this.parts;
+    const scope = await authorizer.scopeOf(raw);
     const found = apiPath(path);
     if (found === undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The API has no such path.');
     const route = found.routes.find(({ method }) => method === raw.method);
     if (route === undefined) return wrongMethod(found.routes.map(({ method }) => method));
+    if (route.method !== 'GET') this.checkSender(raw);
     const id = idIn(found.id);
     const request = { scope, id, query: queryOf(raw.url ?? ''), fields: await this.fieldsOf(route, raw) };
-    const work = (): Promise<HttpAnswer> => this.operations[route.operation](request);
+    const work = (): Promise<HttpAnswer> => operations[route.operation](request);
     const answered = isExpensive(route) ? this.running.run(scope.tenant, work) : work();
     const answer = await within(route.patience, answered);
     if (answer === undefined) throw queueUnavailable();
+    audit.note(route.operation, request, answer);
     return answer;
+  }
+
+  /** The cookies of who is signed in come with the requests of any page. */
+  private checkSender(raw: IncomingMessage): void {
+    checkOrigin(raw);
+    if (this.parts.isForConsole) checkConsoleHeader(raw);
   }
 
   private async fieldsOf(route: ApiRoute, raw: IncomingMessage): Promise<JsonObject> {

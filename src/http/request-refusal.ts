@@ -1,5 +1,5 @@
 /** Statuses that a refused request is answered with. */
-export type RefusalStatus = 400 | 401 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 500 | 501 | 503;
+export type RefusalStatus = 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 500 | 501 | 503;
 
 /** Refuses an HTTP request, with its status and what the sender can do about it. */
 export class RequestRefusal extends Error {

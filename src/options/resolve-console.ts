@@ -34,7 +34,7 @@ export function withConsoleApi(
   console: ResolvedConsole | undefined,
 ): ResolvedDestinations | undefined {
   if (destinations === undefined || console === undefined) return destinations;
-  const api = { path: `${console.path}/destinations`, authorize: console.authorize };
+  const api = { path: `${console.path}/destinations`, authorize: console.authorize, isForConsole: true };
   return { ...destinations, api: destinations.api ?? api };
 }
 

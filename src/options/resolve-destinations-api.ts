@@ -7,7 +7,10 @@ const KNOWN: readonly string[] = ['path', 'authorize'] satisfies (keyof Destinat
 const DEFAULT_PATH = '/analytics/destinations';
 
 /** The HTTP API of the destinations, with every default filled in. */
-export type ResolvedDestinationsApi = Required<DestinationsApiOptions>;
+export interface ResolvedDestinationsApi extends Required<DestinationsApiOptions> {
+  /** Whether it is there for the console alone. */
+  isForConsole: boolean;
+}
 
 /** Reads `destinations.api`; `undefined` for an application without it. */
 export function resolveDestinationsApi(destinations: OptionReader): ResolvedDestinationsApi | undefined {
@@ -21,7 +24,7 @@ export function resolveDestinationsApi(destinations: OptionReader): ResolvedDest
   options.onlyKnows(KNOWN);
   const path = resolvePath(options, DEFAULT_PATH, `a path such as \`${DEFAULT_PATH}\``);
   const authorize = resolveAuthorize(options);
-  return authorize && { path, authorize };
+  return authorize && { path, authorize, isForConsole: false };
 }
 
 /** Reads the option `authorize`, which is required; `undefined` if it is missing or wrong. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { authorize } from '../destinations-api/api-server.js';
@@ -55,26 +55,33 @@ const HISTORY: Pick<DeliveriesService, 'recent' | 'stats'> = {
 describe.each(PLATFORMS)('the console on %s', (platform) => {
   const stage = new Stage();
   const folders = new EmbeddedFolders();
-  afterAll(() => folders.dispose());
+  /** The application of most tests. */
+  let server: TrackingServer;
+
+  beforeAll(async () => {
+    server = await start();
+  });
+
+  afterAll(async () => {
+    await server.close();
+    await folders.dispose();
+  });
 
   async function start(options: AppOptions = {}): Promise<TrackingServer> {
-    return stage.add(
-      TrackingServer.start({
-        platform,
-        analytics: {
-          connection: { embedded: { dataDir: await folders.copiedDataDir() } },
-          trackingApi: false,
-          flushAt: 1,
-          destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
-          console: { authorize },
-          ...options,
-        },
-      }),
-    );
+    return TrackingServer.start({
+      platform,
+      analytics: {
+        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        trackingApi: false,
+        flushAt: 1,
+        destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
+        console: { authorize },
+        ...options,
+      },
+    });
   }
 
   it('shows its page to whoever is known, and to nobody else, with nothing written into it', async () => {
-    const server = await start();
     const stranger = await server.send('/analytics', {});
     expect(stranger.status).toBe(401);
     expect(stranger.body).not.toContain('data-api');
@@ -100,16 +107,66 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     expect((await server.send('/analytics/other', {})).status).toBe(404);
   });
 
+  it('changes something only for its own page, and logs who did what', async () => {
+    const path = '/analytics/destinations';
+    const body = { urls: ['https://acme.example/secret-path'] };
+    const acme = { cookie: 'user=acme' };
+    const page = { ...acme, 'x-analytics-console': '1' };
+    const own = { ...page, 'sec-fetch-site': 'same-origin' };
+    for (const [headers, code] of [
+      [acme, 'CONSOLE_HEADER_MISSING'],
+      [{ ...page, 'sec-fetch-site': 'cross-site' }, 'CROSS_ORIGIN'],
+      [{ ...page, 'sec-fetch-site': 'same-site', origin: server.url }, 'CROSS_ORIGIN'],
+      [{ ...page, origin: 'https://evil.example' }, 'CROSS_ORIGIN'],
+      [{ ...page, origin: 'null' }, 'CROSS_ORIGIN'],
+    ] as const) {
+      const refused = await server.post(path, body, headers);
+      expect(refused).toMatchObject({ status: 403, body: { error: { code } } });
+      expect(refused.headers.get('cache-control')).toBe('no-store');
+    }
+    expect(await server.send(path, { headers: acme })).toMatchObject({ body: { destinations: [] } });
+
+    const created = await server.post(path, body, own);
+    const { id, secret } = created.body as { id: string; secret: string };
+    const proxied = { ...page, origin: 'https://app.example', 'x-forwarded-host': 'app.example' };
+    expect((await server.post(`${path}/${id}/disable`, {}, proxied)).status).toBe(200);
+    const operator = { ...page, cookie: 'user=operator', origin: server.url };
+    expect((await server.post(`${path}/${id}/rotate-secret`, {}, operator)).status).toBe(200);
+    expect((await server.post(`${path}/dst_none/disable`, {}, operator)).status).toBe(404);
+    expect((await server.send(`${path}/${id}`, { method: 'DELETE', headers: own })).status).toBe(204);
+    const lines = server.log.analytics.filter((line) => line.includes('Audit'));
+    expect(lines).toEqual([
+      `log: Audit: the tenant "acme" added the destination "${id}".`,
+      `log: Audit: the tenant "acme" disabled the destination "${id}".`,
+      `log: Audit: the operator rotated the secret of the destination "${id}".`,
+      `log: Audit: the tenant "acme" deleted the destination "${id}".`,
+    ]);
+    expect(server.log.all.map(({ text }) => text).join('\n')).not.toMatch(
+      new RegExp(`${secret}|secret-path`),
+    );
+  });
+
+  it('refuses whoever asks too often, and nobody else', async () => {
+    const ask = (user: string): ReturnType<TrackingServer['send']> =>
+      server.send('/analytics', { headers: { cookie: `user=${user}` } });
+    const answers = await Promise.all(Array.from({ length: 250 }, () => ask('flood')));
+    const refused = answers.find(({ status }) => status === 429);
+    expect(refused?.headers.get('retry-after')).toBe('1');
+    expect((await ask('other')).status).toBe(200);
+  });
+
+  // The last one: Nest logs with the logger of the application that was started last.
   it('speaks to the API that the application has, and asks it who may see what', async () => {
     const api = { path: '/api/hooks', authorize };
-    const server = await start({
-      console: { path: '/admin', authorize },
-      destinations: { encryptionKey: false, api },
-    });
-    const page = await server.send('/admin/', { headers: { cookie: 'user=acme' } });
+    const other = await stage.add(
+      start({ console: { path: '/admin', authorize }, destinations: { encryptionKey: false, api } }),
+    );
+    const page = await other.send('/admin/', { headers: { cookie: 'user=acme' } });
     expect(page.body).toContain('data-api="/api/hooks"');
     expect(page.body).toContain('src="/admin/page.js"');
-    expect((await server.send('/admin/destinations', { headers: { cookie: 'user=acme' } })).status).toBe(404);
+    expect((await other.send('/admin/destinations', { headers: { cookie: 'user=acme' } })).status).toBe(404);
+    const plain = { cookie: 'user=acme' };
+    expect((await other.post('/api/hooks', { urls: ['https://acme.example'] }, plain)).status).toBe(201);
   });
 });
 

@@ -4,6 +4,9 @@ import type { DestinationDetails, DestinationPage } from '../../destinations/des
 import type { OptionProblem } from '../../errors/setup.errors.js';
 import type { TestResult } from '../../webhooks/endpoint.js';
 
+/** Without it, the API changes nothing. */
+const CONSOLE_HEADER = 'x-analytics-console';
+
 /** The fields of a destination that are sent. */
 export type Fields = Record<string, unknown>;
 
@@ -79,10 +82,11 @@ export class Api {
   private async send<T>(method: string, path: string, body?: Fields): Promise<T> {
     const response = await fetch(this.path + path, {
       method,
-      ...(body !== undefined && {
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }),
+      headers: {
+        [CONSOLE_HEADER]: '1',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     }).catch(() => {
       throw new ApiError(
         'UNREACHABLE',

@@ -1,5 +1,5 @@
 import { LIBRARY } from '../../messages/library.js';
-import { type ApiRoute, hasBody, isExpensive, ROUTES } from '../api-routes.js';
+import { type ApiRoute, hasBody, ROUTES } from '../api-routes.js';
 import { OPERATION_DOCS, type OperationDoc } from './operation-docs.js';
 import { ref, type Schema, SCHEMAS, text } from './schemas.js';
 
@@ -7,18 +7,19 @@ import { ref, type Schema, SCHEMAS, text } from './schemas.js';
 const ERRORS: Readonly<Record<number, string>> = {
   400: 'The body is not a JSON object.',
   401: 'The application does not know who sent the request.',
+  403: 'A page of another origin sent the request.',
   404: 'There is no such destination for the sender.',
   408: 'The body did not arrive in time.',
   409: 'Somebody else changed the destination, the tenant has as many as it may have, or it is configured in code.',
   413: 'The body is too large.',
   415: 'The header `content-type: application/json` is missing.',
   422: 'Fields are wrong; `problems` lists them.',
-  429: 'Too many requests of this kind are being answered.',
+  429: 'Too many requests come from the sender, or too many of this kind are being answered.',
   500: 'An error on the side of the application.',
   501: 'The application has turned this off: its store can only be read, or it keeps no history.',
   503: 'The database cannot be reached, or a key is missing. Ask again later.',
 };
-const ALWAYS = [401, 500, 503];
+const ALWAYS = [401, 429, 500, 503];
 const WITH_BODY = [400, 408, 413, 415];
 
 /** The OpenAPI document of the API. @param path where the API is */
@@ -49,7 +50,7 @@ function operation(route: ApiRoute, doc: OperationDoc): object {
     ...ALWAYS,
     ...(withBody ? WITH_BODY : []),
     ...(hasId ? [404] : []),
-    ...(isExpensive(route) ? [429] : []),
+    ...(route.method === 'GET' ? [] : [403]),
     ...errors,
   ];
   return {
