@@ -6,6 +6,7 @@ import { AudiencesService } from './audiences/audiences.service.js';
 import { AnalyticsClient } from './client/analytics-client.js';
 import { CLIENT_PROVIDERS } from './client/client.providers.js';
 import { CONSOLE_PROVIDERS } from './console/console.providers.js';
+import { ConsoleService } from './console/console.service.js';
 import { DELIVERIES_PROVIDERS } from './deliveries/deliveries.providers.js';
 import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { DeliveryEvents } from './deliveries/delivery-events.js';
@@ -117,6 +118,7 @@ export const ANALYTICS_EXPORTS = [
   DeliveriesService,
   AudiencesService,
   DestinationsService,
+  ConsoleService,
   OutboxService,
   AnalyticsHealthIndicator,
   QUEUE,

@@ -95,6 +95,12 @@ export type {
   StoredDestination,
   WritableDestinationStore,
 } from './options/destination-store.js';
+export { ConsoleService, type ConsoleLinkOptions } from './console/console.service.js';
+export {
+  ConsoleDisabledError,
+  ConsoleLinkKeyError,
+  InvalidConsoleLinkError,
+} from './errors/console.errors.js';
 export type { ConsoleOptions } from './options/console-options.interface.js';
 export type {
   DestinationsAccess,

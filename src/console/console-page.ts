@@ -4,8 +4,9 @@ import { PACKAGE_ROOT } from '#package-root';
 import type { DestinationScope } from '../destinations/destinations.types.js';
 import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import type { RequestRefusal } from '../http/request-refusal.js';
+import { LINK_PATH } from './console.service.js';
 
-/** Everything comes from this application, nothing is written into the page, and no other page may show it. */
+/** Everything comes from this application, and nothing is written into the page. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -13,12 +14,11 @@ const POLICY = [
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+];
 
 const HEADERS = {
   'cache-control': 'no-store',
-  'content-security-policy': POLICY,
+  'content-security-policy': policyFor([]),
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };
@@ -29,7 +29,7 @@ const FILES = { '/page.js': 'text/javascript', '/page.css': 'text/css' } as cons
 export type ConsoleFile = keyof typeof FILES;
 
 /** The paths of the console, below its own. */
-export const CONSOLE_PATHS = ['', ...Object.keys(FILES)];
+export const CONSOLE_PATHS = ['', LINK_PATH, ...Object.keys(FILES)];
 
 export function isConsoleFile(path: string): path is ConsoleFile {
   return Object.hasOwn(FILES, path);
@@ -37,11 +37,21 @@ export function isConsoleFile(path: string): path is ConsoleFile {
 
 /** The page itself. Both paths consist of characters that need no escaping. */
 export function pageAnswer(path: string, apiPath: string, { tenant }: DestinationScope): HttpAnswer {
-  const operator = tenant === undefined ? ' data-operator' : '';
+  return shellAnswer(path, apiPath, tenant === undefined ? ' data-operator' : '');
+}
+
+/** The page that a link opens: the same for everybody. Other pages may show it in a frame if they are named. */
+export function linkPageAnswer(path: string, apiPath: string, frameAncestors: readonly string[]): HttpAnswer {
+  const answer = shellAnswer(path, apiPath, ' data-link');
+  const policy = policyFor(frameAncestors);
+  return { ...answer, headers: { ...answer.headers, 'content-security-policy': policy } };
+}
+
+function shellAnswer(path: string, apiPath: string, attribute: string): HttpAnswer {
   return htmlAnswer(
     200,
     `<link rel="stylesheet" href="${path}/page.css"><script type="module" src="${path}/page.js"></script>`,
-    `<main id="page" data-api="${apiPath}"${operator}><noscript>This page needs JavaScript.</noscript></main>`,
+    `<main id="page" data-api="${apiPath}"${attribute}><noscript>This page needs JavaScript.</noscript></main>`,
   );
 }
 
@@ -54,6 +64,12 @@ export function refusedPageAnswer({ status, message, retryAfter }: RequestRefusa
 export async function fileAnswer(file: ConsoleFile): Promise<HttpAnswer> {
   const body = await readFile(join(PACKAGE_ROOT, 'dist/esm/console', file), 'utf8');
   return { status: 200, headers: { ...HEADERS, 'content-type': `${FILES[file]}; charset=utf-8` }, body };
+}
+
+/** @param frameAncestors origins of pages that may show it in a frame */
+function policyFor(frameAncestors: readonly string[]): string {
+  const ancestors = frameAncestors.length === 0 ? "'none'" : frameAncestors.join(' ');
+  return [...POLICY, `frame-ancestors ${ancestors}`].join('; ');
 }
 
 function htmlAnswer(status: number, head: string, body: string): HttpAnswer {

@@ -4,12 +4,22 @@ import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
 import { RequestRefusal } from '../http/request-refusal.js';
-import { CONSOLE_PATHS, fileAnswer, isConsoleFile, pageAnswer, refusedPageAnswer } from './console-page.js';
+import {
+  CONSOLE_PATHS,
+  fileAnswer,
+  isConsoleFile,
+  linkPageAnswer,
+  pageAnswer,
+  refusedPageAnswer,
+} from './console-page.js';
+import { LINK_PATH } from './console.service.js';
 
 export interface ConsoleParts {
   authorizer: Pick<Authorizer, 'scopeOf'>;
   /** Where the page is. */
   path: string;
+  /** Which pages may show that of a link in a frame. */
+  frameAncestors: readonly string[];
   /** Where the API is that it speaks to. */
   apiPath: string;
   logger: { error(message: string): void };
@@ -43,10 +53,12 @@ export class ConsoleHandler extends HttpHandler<string> {
   }
 
   protected async answerTo({ route, raw }: RoutedRequest<string>): Promise<HttpAnswer> {
-    const { authorizer, path, apiPath, logger } = this.parts;
+    const { authorizer, path, apiPath, frameAncestors, logger } = this.parts;
     try {
       // The files are the same for everybody, and are published.
       if (isConsoleFile(route)) return await fileAnswer(route);
+      // What it shows is asked for with what is behind the `#` of the link.
+      if (route === LINK_PATH) return linkPageAnswer(path, apiPath, frameAncestors);
       return pageAnswer(path, apiPath, await authorizer.scopeOf(raw));
     } catch (error) {
       if (error instanceof RequestRefusal) return refusedPageAnswer(error);

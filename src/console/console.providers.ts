@@ -1,21 +1,27 @@
 import { Logger, type Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Authorizer } from '../destinations-api/authorizer.js';
+import { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import { HttpMount } from '../http/http-mount.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import { LimitedLog } from '../queue/limited-log.js';
 import { ConsoleHandler } from './console.handler.js';
+import { ConsoleService } from './console.service.js';
 
 const MOUNT = Symbol('nestjs-analytics:console-mount');
 
-function createHandler({ console, destinations }: ResolvedOptions): ConsoleHandler | undefined {
+function createHandler(
+  { console, destinations }: ResolvedOptions,
+  links: ConsoleLinks | undefined,
+): ConsoleHandler | undefined {
   if (console === undefined || destinations?.api === undefined) return undefined;
   const logger = new Logger('Analytics');
   const log = new LimitedLog(logger, () => performance.now());
   return new ConsoleHandler({
-    authorizer: new Authorizer(console.authorize, 'console.authorize', log),
+    authorizer: new Authorizer(console.authorize, 'console.authorize', log, links),
     path: console.path,
+    frameAncestors: console.frameAncestors,
     apiPath: destinations.api.path,
     logger,
   });
@@ -23,7 +29,13 @@ function createHandler({ console, destinations }: ResolvedOptions): ConsoleHandl
 
 /** The page on which destinations are managed. */
 export const CONSOLE_PROVIDERS: Provider[] = [
-  { provide: ConsoleHandler, inject: [RESOLVED_OPTIONS], useFactory: createHandler },
+  {
+    provide: ConsoleService,
+    inject: [RESOLVED_OPTIONS, ConsoleLinks],
+    useFactory: ({ console }: ResolvedOptions, links: ConsoleLinks | undefined) =>
+      new ConsoleService(console && links && { links, path: console.path }),
+  },
+  { provide: ConsoleHandler, inject: [RESOLVED_OPTIONS, ConsoleLinks], useFactory: createHandler },
   {
     provide: MOUNT,
     inject: [HttpAdapterHost, ConsoleHandler],

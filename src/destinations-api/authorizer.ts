@@ -8,6 +8,10 @@ import type { DestinationsApiOptions } from '../options/destinations-options.int
 import { isTenantName } from '../options/tenant-name.js';
 import type { LimitedLog } from '../queue/limited-log.js';
 import { internalError } from './api-answer.js';
+import type { ConsoleLinks } from './links/console-links.js';
+
+/** The header in which the page of a link sends what was behind the `#`. */
+const LINK_HEADER = 'x-analytics-link';
 
 /** Asks the application who has sent a request, and takes its answer only if it is a clear one. */
 export class Authorizer {
@@ -19,6 +23,8 @@ export class Authorizer {
     /** The name of the option. */
     private readonly option: string,
     private readonly log: LimitedLog,
+    /** Whose link a request came by; `undefined` in an application that makes none. */
+    private readonly links?: Pick<ConsoleLinks, 'tenantOf'>,
   ) {}
 
   /**
@@ -28,15 +34,24 @@ export class Authorizer {
    *   failed
    */
   async scopeOf(request: IncomingMessage): Promise<DestinationScope> {
+    const scope = (await this.scopeOfLink(request)) ?? (await this.scopeOfSender(request));
+    this.rate.count(scope.tenant ?? '');
+    return scope;
+  }
+
+  private async scopeOfLink({ headers }: IncomingMessage): Promise<DestinationScope | undefined> {
+    const token = headers[LINK_HEADER];
+    if (this.links === undefined || typeof token !== 'string') return undefined;
+    return { tenant: await this.links.tenantOf(token) };
+  }
+
+  private async scopeOfSender(request: IncomingMessage): Promise<DestinationScope> {
     const access = await this.ask(request);
     if (access === undefined || access === null) {
       throw new RequestRefusal(401, 'UNAUTHORIZED', 'The application does not know who sent this request.');
     }
     const scope = scopeIn(access);
-    if (scope !== undefined) {
-      this.rate.count(scope.tenant ?? '');
-      return scope;
-    }
+    if (scope !== undefined) return scope;
     this.tell(
       `returned ${describeType(access)} that is neither \`{ tenant }\` with a tenant's name nor ` +
         '`{ operator: true }`',

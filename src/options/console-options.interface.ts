@@ -9,4 +9,10 @@ export interface ConsoleOptions {
    * `destinations.api` it is also asked by the API that the page speaks to, at `<path>/destinations`.
    */
   authorize: DestinationsApiOptions['authorize'];
+  /**
+   * Which pages may show the page of a `ConsoleService.linkFor` in a frame: `'self'` for those of this
+   * application, and origins such as `https://app.example.com`. The page that asks `authorize` is shown in no
+   * frame. @default []
+   */
+  frameAncestors?: string[];
 }

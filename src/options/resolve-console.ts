@@ -4,8 +4,10 @@ import type { ResolvedDestinations } from './resolve-destinations.js';
 import { resolveAuthorize } from './resolve-destinations-api.js';
 import { isWithin, resolvePath } from './resolve-path.js';
 
-const KNOWN: readonly string[] = ['path', 'authorize'] satisfies (keyof ConsoleOptions)[];
+const KNOWN: readonly string[] = ['path', 'authorize', 'frameAncestors'] satisfies (keyof ConsoleOptions)[];
 const DEFAULT_PATH = '/analytics';
+/** An origin; its first label may be `*`. */
+const ORIGIN = /^https?:\/\/(\*\.)?[a-z0-9.-]+(:\d+)?$/i;
 
 /** The console, with every default filled in. */
 export type ResolvedConsole = Required<ConsoleOptions>;
@@ -25,7 +27,23 @@ export function resolveConsole(options: OptionReader): ResolvedConsole | undefin
   own.onlyKnows(KNOWN);
   const path = resolvePath(own, DEFAULT_PATH, `a path such as \`${DEFAULT_PATH}\``);
   const authorize = resolveAuthorize(own);
-  return authorize && { path, authorize };
+  const frameAncestors = resolveFrameAncestors(own);
+  return authorize && { path, authorize, frameAncestors };
+}
+
+/** They become part of a header. */
+function resolveFrameAncestors(console: OptionReader): string[] {
+  const given = console.array('frameAncestors', "an array of origins, or of 'self'") ?? [];
+  return given.flatMap((one, index) => {
+    if (one === 'self') return ["'self'"];
+    if (typeof one === 'string' && ORIGIN.test(one) && URL.canParse(one.replace('*.', ''))) return [one];
+    console.report(
+      `frameAncestors[${index}]`,
+      '`self`, or an origin such as `https://app.example.com`',
+      describe(one),
+    );
+    return [];
+  });
 }
 
 /** The destinations with the API that the console speaks to. */

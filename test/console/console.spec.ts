@@ -257,6 +257,11 @@ describe('the options of the console', () => {
     ['a console that is no object', { destinations: {}, console: true }, 'console'],
     ['a console without destinations', { console: { authorize } }, 'destinations'],
     ['a name that is unknown', { destinations: {}, console: { authorize, at: '/' } }, 'console.at'],
+    [
+      'a frame of no origin',
+      { destinations: {}, console: { authorize, frameAncestors: ['https://a.example;'] } },
+      'console.frameAncestors[0]',
+    ],
     ['the root as its path', { destinations: {}, console: { authorize, path: '/' } }, 'console.path'],
     [
       "a path below the API's",

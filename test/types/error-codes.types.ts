@@ -1,5 +1,6 @@
 /** The union of the codes is that of the classes: none is missing, and none has no class. Nothing here is run. */
 import type * as audience from '../../src/errors/audience.errors.js';
+import type * as consoleErrors from '../../src/errors/console.errors.js';
 import type * as delivery from '../../src/errors/delivery.errors.js';
 import type * as destination from '../../src/errors/destination.errors.js';
 import type * as embeddedQueue from '../../src/errors/embedded-queue.errors.js';
@@ -18,6 +19,7 @@ type CodesOf<Errors> = {
 
 type Classes = CodesOf<
   typeof audience &
+    typeof consoleErrors &
     typeof delivery &
     typeof destination &
     typeof embeddedQueue &

@@ -7,6 +7,9 @@ import type { TestResult } from '../../webhooks/endpoint.js';
 /** Without it, the API changes nothing. */
 const CONSOLE_HEADER = 'x-analytics-console';
 
+/** Without it, the API asks who is signed in. */
+const LINK_HEADER = 'x-analytics-link';
+
 /** The fields of a destination that are sent. */
 export type Fields = Record<string, unknown>;
 
@@ -23,8 +26,14 @@ export class ApiError extends Error {
 
 /** The HTTP API of the destinations, as a page calls it. */
 export class Api {
-  /** @param path where the API is */
-  constructor(private readonly path: string) {}
+  /**
+   * @param path where the API is
+   * @param link what was behind the `#` of a link
+   */
+  constructor(
+    private readonly path: string,
+    private readonly link?: string,
+  ) {}
 
   list(cursor?: string): Promise<DestinationPage> {
     const query = new URLSearchParams({ limit: '50', ...(cursor !== undefined && { cursor }) });
@@ -84,6 +93,7 @@ export class Api {
       method,
       headers: {
         [CONSOLE_HEADER]: '1',
+        ...(this.link !== undefined && { [LINK_HEADER]: this.link }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),

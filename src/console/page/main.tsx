@@ -5,6 +5,7 @@ import { DestinationForm } from './destination-form.js';
 import { DestinationList } from './destination-list.js';
 import { DestinationPage } from './destination-page.js';
 import { Secret } from './parts.js';
+import { takeLink } from './take-link.js';
 import './page.css';
 
 interface PageProps {
@@ -58,6 +59,7 @@ function Page({ api, isOperator }: PageProps): JSX.Element {
 
 const root = document.getElementById('page');
 if (root !== null) {
-  const { api = '', operator } = root.dataset;
-  render(<Page api={new Api(api)} isOperator={operator !== undefined} />, root);
+  const { api = '', operator, link } = root.dataset;
+  const token = link === undefined ? undefined : takeLink();
+  render(<Page api={new Api(api, token)} isOperator={operator !== undefined} />, root);
 }

@@ -1,0 +1,71 @@
+import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
+import { MAX_LINK_TIME } from '../destinations-api/links/console-links.js';
+import { ConsoleDisabledError, InvalidConsoleLinkError } from '../errors/console.errors.js';
+import { describe } from '../options/option-reader.js';
+import { isTenantName, TENANT_NAME } from '../options/tenant-name.js';
+
+/** Where the page is that a link opens, below the path of the console. */
+export const LINK_PATH = '/link';
+
+/** How long a link is good for, in milliseconds: an hour. */
+const EXPIRES_IN = 3_600_000;
+
+/** Whom a link is for. */
+export interface ConsoleLinkOptions {
+  /** The tenant whose destinations it shows; nothing of any other. */
+  tenant: string;
+  /** How long it can be used, in milliseconds: at most 30 days. @default 3600000 (an hour) */
+  expiresIn?: number;
+}
+
+/** Links with which your customers open the console without signing in, also in a frame of your own page. */
+export class ConsoleService {
+  /** @param parts `undefined` in an application without the console */
+  constructor(private readonly parts: { links: ConsoleLinks; path: string } | undefined) {}
+
+  /**
+   * A signed link to the console for whoever may see the destinations of a tenant. Returns a path such as
+   * `/analytics/link#…`: put the origin of this application before it. What identifies the tenant is behind the
+   * `#`, which browsers send to no server. Whoever has the link can do all that the tenant can, until it
+   * expires or `revokeLinks` ends it: make it for somebody who is signed in, when it is needed.
+   *
+   * @throws ConsoleDisabledError without the option `console`; ConsoleLinkKeyError without
+   *   `destinations.encryptionKey`, with which links are signed; InvalidConsoleLinkError for wrong fields
+   *
+   * @example
+   * const src = `https://app.example.com${console.linkFor({ tenant: 'acme', expiresIn: 900_000 })}`
+   */
+  linkFor({ tenant, expiresIn = EXPIRES_IN }: ConsoleLinkOptions): string {
+    const { links, path } = this.given;
+    checkTenant(tenant);
+    if (!(expiresIn > 0 && expiresIn <= MAX_LINK_TIME)) {
+      throw new InvalidConsoleLinkError(
+        'expiresIn',
+        `milliseconds, at most ${MAX_LINK_TIME}`,
+        describe(expiresIn),
+      );
+    }
+    return `${path}${LINK_PATH}#${links.create(tenant, expiresIn)}`;
+  }
+
+  /**
+   * Ends all links of a tenant that were made until now, in all processes. Pages that are open stop at their
+   * next request.
+   *
+   * @throws ConsoleDisabledError; InvalidConsoleLinkError for an id that no tenant can have
+   */
+  async revokeLinks({ tenant }: { tenant: string }): Promise<void> {
+    checkTenant(tenant);
+    await this.given.links.revoke(tenant);
+  }
+
+  private get given(): { links: ConsoleLinks; path: string } {
+    if (this.parts === undefined) throw new ConsoleDisabledError();
+    return this.parts;
+  }
+}
+
+/** Untyped code may pass anything. */
+function checkTenant(tenant: unknown): void {
+  if (!isTenantName(tenant)) throw new InvalidConsoleLinkError('tenant', TENANT_NAME, describe(tenant));
+}

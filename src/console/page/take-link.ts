@@ -1,0 +1,26 @@
+const KEY = 'nestjs-analytics:link';
+
+/**
+ * What is behind the `#` of a link. It is taken out of the address, where others could read it, and kept for
+ * as long as the tab is open.
+ */
+export function takeLink(): string {
+  const { hash, pathname } = location;
+  if (hash === '' || hash.startsWith('#/')) return stored() ?? '';
+  const token = hash.slice(1);
+  history.replaceState(null, '', `${pathname}#/`);
+  try {
+    sessionStorage.setItem(KEY, token);
+  } catch {
+    // A browser may forbid storage in a frame: the page works until it is loaded again.
+  }
+  return token;
+}
+
+function stored(): string | undefined {
+  try {
+    return sessionStorage.getItem(KEY) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,50 @@
+import { ConsoleLinkKeyError } from '../../errors/console.errors.js';
+import { RequestRefusal } from '../../http/request-refusal.js';
+import { within } from '../../shared/within.js';
+import { queueUnavailable } from '../api-answer.js';
+import type { LinkSigner } from './link-signer.js';
+import type { RevocationStore } from './revocation-store.js';
+
+/** The longest time that a link is good for, in milliseconds: 30 days. */
+export const MAX_LINK_TIME = 30 * 86_400_000;
+
+/** How long the database may take to say whether a link was revoked, in milliseconds. */
+const PATIENCE = 5_000;
+
+/** Links with which somebody sees the destinations of one tenant without signing in. */
+export class ConsoleLinks {
+  constructor(
+    private readonly signer: LinkSigner,
+    private readonly store: RevocationStore,
+    /** The time, in milliseconds since the epoch. */
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /** @param expiresIn in milliseconds. @throws ConsoleLinkKeyError */
+  create(tenant: string, expiresIn: number): string {
+    const issuedAt = this.now();
+    const token = this.signer.sign({ tenant, issuedAt, expiresAt: issuedAt + expiresIn });
+    if (token === undefined) throw new ConsoleLinkKeyError();
+    return token;
+  }
+
+  /** Ends all links of a tenant that were made until now. */
+  revoke(tenant: string): Promise<void> {
+    const now = this.now();
+    return this.store.revoke(tenant, now, now - MAX_LINK_TIME);
+  }
+
+  /** Whose link it is. @throws {RequestRefusal} if it is none, or has ended */
+  async tenantOf(token: string): Promise<string> {
+    const claims = this.signer.verify(token);
+    if (claims === undefined || claims.expiresAt <= this.now()) throw ended();
+    const revokedAt = await within(PATIENCE, this.store.revokedAt(claims.tenant));
+    if (revokedAt === undefined) throw queueUnavailable();
+    if (claims.issuedAt <= revokedAt) throw ended();
+    return claims.tenant;
+  }
+}
+
+function ended(): RequestRefusal {
+  return new RequestRefusal(401, 'LINK_ENDED', 'This link has ended: open it again from where you found it.');
+}

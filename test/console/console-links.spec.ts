@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { ConsoleService, type DestinationsOptions } from '../../src/index.js';
+import { ConsoleLinks } from '../../src/destinations-api/links/console-links.js';
+import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
+import { authorize } from '../destinations-api/api-server.js';
+import { type ApiAnswer, TrackingServer } from '../ingest/http/tracking-server.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { Stage } from '../support/stage.js';
+
+const HEADER = 'x-analytics-link';
+const LINK = { tenant: 'acme', expiresIn: 60_000 };
+const ENDED = { status: 401, body: { error: { code: 'LINK_ENDED' } } };
+const key = (): Buffer => randomBytes(32);
+
+const tokenOf = (path: string): string => path.slice(path.indexOf('#') + 1);
+
+describeBackend('a link to the console', (backend) => {
+  const stage = new Stage();
+
+  const start = (destinations: DestinationsOptions): Promise<TrackingServer> =>
+    stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          connection: backend.connection,
+          trackingApi: false,
+          destinations,
+          console: { authorize, frameAncestors: ['self', 'https://app.example'] },
+        },
+      }),
+    );
+
+  it('shows what its tenant may see, and nothing of another one, until it is revoked', async () => {
+    const server = await start({ encryptionKey: key().toString('hex') });
+    const console = server.app.get(ConsoleService);
+    const path = console.linkFor(LINK);
+    expect(path).toMatch(/^\/analytics\/link#[\w.-]+$/);
+    const page = await server.send(path, {});
+    expect(page.headers.get('content-security-policy')).toContain(
+      "frame-ancestors 'self' https://app.example",
+    );
+    expect(page.body).toContain('data-link');
+    expect(page.body).not.toContain('data-operator');
+
+    const send = (token: string, method = 'GET', below = '', body?: object): Promise<ApiAnswer> =>
+      server.send(`/analytics/destinations${below}`, {
+        method,
+        headers: { [HEADER]: token, 'x-analytics-console': '1', 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    const token = tokenOf(path);
+    const created = await send(token, 'POST', '', { urls: ['https://acme.example'] });
+    expect({ ...created, errors: server.log.errors }).toMatchObject({
+      status: 201,
+      body: { tenant: 'acme' },
+      errors: [],
+    });
+    const { id } = created.body as { id: string };
+    const other = tokenOf(console.linkFor({ ...LINK, tenant: 'other' }));
+    expect(await send(other)).toMatchObject({ body: { destinations: [] } });
+    expect((await send(other, 'DELETE', `/${id}`)).status).toBe(404);
+    expect((await send(token, 'GET', '?tenant=other')).status).toBe(422);
+    expect(await send(`${token}x`)).toMatchObject(ENDED);
+
+    await console.revokeLinks({ tenant: 'acme' });
+    expect(await send(token)).toMatchObject(ENDED);
+    expect((await send(other)).status).toBe(200);
+  });
+});
+
+describe('the token of a link', () => {
+  const NEVER = { revoke: () => Promise.resolve(), revokedAt: () => Promise.resolve(0) };
+
+  it('ends, and is good with an older key only while that is given', async () => {
+    const [older, newer] = [key(), key()];
+    let now = 1_000;
+    const linksWith = (...keys: Buffer[]): ConsoleLinks =>
+      new ConsoleLinks(new LinkSigner(keys), NEVER, () => now);
+    const token = linksWith(older).create('acme', 500);
+    const changed = token.replace(/^[^.]+/, Buffer.from('["other",1000,9000]').toString('base64url'));
+    for (const text of ['', '.', 'x.y', changed, 'x'.repeat(5_000)]) {
+      await expect(linksWith(older).tenantOf(text)).rejects.toMatchObject({ code: 'LINK_ENDED' });
+    }
+    await expect(linksWith(newer).tenantOf(token)).rejects.toMatchObject({ code: 'LINK_ENDED' });
+    expect(await linksWith(newer, older).tenantOf(token)).toBe('acme');
+    now = 1_500;
+    await expect(linksWith(older).tenantOf(token)).rejects.toMatchObject({ code: 'LINK_ENDED' });
+  });
+
+  it('is refused with what to do where it cannot be made', () => {
+    const code = (value: string): object => expect.objectContaining({ code: value });
+    const service = (...keys: Buffer[]): ConsoleService =>
+      new ConsoleService({ links: new ConsoleLinks(new LinkSigner(keys), NEVER), path: '/analytics' });
+    expect(() => new ConsoleService(undefined).linkFor(LINK)).toThrow(code('CONSOLE_DISABLED'));
+    expect(() => service().linkFor(LINK)).toThrow(code('CONSOLE_LINK_KEY'));
+    for (const wrong of [
+      { tenant: '' },
+      { expiresIn: 0 },
+      { expiresIn: NaN },
+      { expiresIn: 31 * 86_400_000 },
+    ]) {
+      expect(() => service(key()).linkFor({ ...LINK, ...wrong })).toThrow(code('INVALID_CONSOLE_LINK'));
+    }
+  });
+});
