@@ -57,6 +57,7 @@ export type { FailedQuery } from './deliveries/failed-messages.js';
 export type {
   DeliveryAttempt,
   DurationPercentiles,
+  HourRange,
   HourStats,
   RecentDelivery,
   RecentQuery,

@@ -51,7 +51,7 @@ function shellAnswer(path: string, apiPath: string, attribute: string): HttpAnsw
   return htmlAnswer(
     200,
     `<link rel="stylesheet" href="${path}/page.css"><script type="module" src="${path}/page.js"></script>`,
-    `<main id="page" data-api="${apiPath}"${attribute}><noscript>This page needs JavaScript.</noscript></main>`,
+    `<main id="page" data-console="${path}" data-api="${apiPath}"${attribute}><noscript>This page needs JavaScript.</noscript></main>`,
   );
 }
 
@@ -74,7 +74,7 @@ function policyFor(frameAncestors: readonly string[]): string {
 
 function htmlAnswer(status: number, head: string, body: string): HttpAnswer {
   const start =
-    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Destinations</title>' +
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Analytics</title>' +
     '<meta name="viewport" content="width=device-width, initial-scale=1">';
   return {
     status,

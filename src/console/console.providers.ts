@@ -1,12 +1,16 @@
 import { Logger, type Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { Authorizer } from '../destinations-api/authorizer.js';
 import { ConsoleLinks } from '../destinations-api/links/console-links.js';
+import { DestinationsService } from '../destinations/destinations.service.js';
 import { HttpMount } from '../http/http-mount.js';
+import { AnalyticsHealthIndicator } from '../observability/analytics-health.indicator.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import { LimitedLog } from '../queue/limited-log.js';
 import { ConsoleHandler } from './console.handler.js';
+import { ConsoleReports } from './console-reports.js';
 import { ConsoleService } from './console.service.js';
 
 const MOUNT = Symbol('nestjs-analytics:console-mount');
@@ -14,6 +18,9 @@ const MOUNT = Symbol('nestjs-analytics:console-mount');
 function createHandler(
   { console, destinations }: ResolvedOptions,
   links: ConsoleLinks | undefined,
+  deliveries: DeliveriesService,
+  service: DestinationsService,
+  health: AnalyticsHealthIndicator,
 ): ConsoleHandler | undefined {
   if (console === undefined || destinations?.api === undefined) return undefined;
   const logger = new Logger('Analytics');
@@ -23,6 +30,7 @@ function createHandler(
     path: console.path,
     frameAncestors: console.frameAncestors,
     apiPath: destinations.api.path,
+    reports: new ConsoleReports({ deliveries, destinations: service, health }),
     logger,
   });
 }
@@ -35,7 +43,17 @@ export const CONSOLE_PROVIDERS: Provider[] = [
     useFactory: ({ console }: ResolvedOptions, links: ConsoleLinks | undefined) =>
       new ConsoleService(console && links && { links, path: console.path }),
   },
-  { provide: ConsoleHandler, inject: [RESOLVED_OPTIONS, ConsoleLinks], useFactory: createHandler },
+  {
+    provide: ConsoleHandler,
+    inject: [
+      RESOLVED_OPTIONS,
+      ConsoleLinks,
+      DeliveriesService,
+      DestinationsService,
+      AnalyticsHealthIndicator,
+    ],
+    useFactory: createHandler,
+  },
   {
     provide: MOUNT,
     inject: [HttpAdapterHost, ConsoleHandler],

@@ -3,7 +3,13 @@ import type { DeliveryEvents, EndpointEvent, MessageOutcome } from './delivery-e
 import type { FailedFilter, FailedMessage } from './failed-filter.js';
 import type { FailedMessages, FailedQuery } from './failed-messages.js';
 import type { DeliveryHistory } from './history/delivery-history.js';
-import type { HourStats, RecentDelivery, RecentQuery, StatsQuery } from './history/history.types.js';
+import type {
+  HourRange,
+  HourStats,
+  RecentDelivery,
+  RecentQuery,
+  StatsQuery,
+} from './history/history.types.js';
 import { countMessages, type MessageCounts } from './message-counts.js';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import type { TestResult } from '../webhooks/endpoint.js';
@@ -137,6 +143,15 @@ export class DeliveriesService {
    */
   async stats(query: StatsQuery): Promise<HourStats[]> {
     return this.kept.stats(query);
+  }
+
+  /**
+   * The same for all destinations together, those of all tenants and those that were deleted.
+   *
+   * @throws HistoryDisabledError with the option `history: false`
+   */
+  async totals(range: HourRange = {}): Promise<HourStats[]> {
+    return this.kept.totals(range);
   }
 
   private get kept(): DeliveryHistory {

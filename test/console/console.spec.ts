@@ -8,11 +8,12 @@ import type { AppOptions } from '../support/analytics-app.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
 import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { Visitor } from './visitor.js';
 
-const TIMEOUT = 120_000;
+const TIMEOUT = 60_000;
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
 
 const ATTEMPT = {
@@ -23,7 +24,17 @@ const ATTEMPT = {
   duration: 12.5,
 };
 /** What is answered as the history of any destination. */
-const HISTORY: Pick<DeliveriesService, 'recent' | 'stats'> = {
+const HOURS = [
+  {
+    hour: 1_795_251_600_000,
+    delivered: 3,
+    retried: 0,
+    failed: 1,
+    durations: { p50: 8, p95: 12.5, p99: 20 },
+  },
+  { hour: 1_795_255_200_000, delivered: 4, retried: 2, failed: 0, durations: undefined },
+];
+const HISTORY: Pick<DeliveriesService, 'recent' | 'stats' | 'totals'> = {
   recent: () =>
     Promise.resolve([
       {
@@ -39,17 +50,8 @@ const HISTORY: Pick<DeliveriesService, 'recent' | 'stats'> = {
         ],
       },
     ]),
-  stats: () =>
-    Promise.resolve([
-      {
-        hour: 1_795_251_600_000,
-        delivered: 3,
-        retried: 0,
-        failed: 1,
-        durations: { p50: 8, p95: 12.5, p99: 20 },
-      },
-      { hour: 1_795_255_200_000, delivered: 4, retried: 2, failed: 0, durations: undefined },
-    ]),
+  stats: () => Promise.resolve(HOURS),
+  totals: () => Promise.resolve(HOURS),
 };
 
 describe.each(PLATFORMS)('the console on %s', (platform) => {
@@ -155,6 +157,20 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     expect((await ask('other')).status).toBe(200);
   });
 
+  it('tells only the operator how all is going', async () => {
+    const ask = (headers: Record<string, string>): ReturnType<TrackingServer['send']> =>
+      server.send('/analytics/overview', { headers });
+    expect(await ask({})).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+    expect(await ask({ cookie: 'user=acme' })).toMatchObject({ status: 404 });
+    const { headers, body } = await ask({ cookie: 'user=operator' });
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(body).toMatchObject({
+      health: { status: 'up', queue: 'up', worker: 'running', waiting: 0, oldest: 0, refused: 0 },
+      disabled: [],
+    });
+    expect((body as { hours: unknown[] }).hours).toHaveLength(168);
+  });
+
   // The last one: Nest logs with the logger of the application that was started last.
   it('speaks to the API that the application has, and asks it who may see what', async () => {
     const api = { path: '/api/hooks', authorize };
@@ -171,32 +187,41 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
 });
 
 describeWith('chromium', Browser.binary !== undefined, 'the console in a browser', () => {
-  const stage = new Stage();
   const folders = new EmbeddedFolders();
-  afterAll(() => folders.dispose());
+  let status = 200;
+  let receiver: Receiver;
+  let server: TrackingServer;
+  let visitor: Visitor;
+  let destinations: DestinationsService;
+
+  beforeAll(async () => {
+    receiver = await Receiver.start({ answer: () => ({ status, body: HOSTILE }) });
+    server = await TrackingServer.start({
+      platform: 'Express',
+      analytics: {
+        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        trackingApi: false,
+        flushAt: 1,
+        destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
+        console: { authorize },
+      },
+    });
+    destinations = server.app.get(DestinationsService);
+    Object.assign(server.app.get(DeliveriesService), HISTORY);
+    await destinations.create({ tenant: 'other', name: 'Of another', urls: [receiver.url('/other')] });
+    visitor = await Visitor.open(`${server.url}/analytics`, 'acme');
+  }, TIMEOUT);
+
+  afterAll(async () => {
+    await visitor.close();
+    await server.close();
+    await receiver.close();
+    await folders.dispose();
+  }, TIMEOUT);
 
   it(
     'takes a customer from an empty page to a destination that was tested, failed, replayed and disabled',
     async () => {
-      let status = 200;
-      const receiver = await stage.receiver({ answer: () => ({ status, body: HOSTILE }) });
-      const server = await stage.add(
-        TrackingServer.start({
-          platform: 'Express',
-          analytics: {
-            connection: { embedded: { dataDir: await folders.copiedDataDir() } },
-            trackingApi: false,
-            flushAt: 1,
-            destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
-            console: { authorize },
-          },
-        }),
-      );
-      const destinations = server.app.get(DestinationsService);
-      Object.assign(server.app.get(DeliveriesService), HISTORY);
-      await destinations.create({ tenant: 'other', name: 'Of another', urls: [receiver.url('/other')] });
-      const visitor = await stage.add(Visitor.open(`${server.url}/analytics`, 'acme'));
-
       await visitor.sees('There are none yet');
       await visitor.click('Add a destination');
       await visitor.fill('URLs', 'acme.example');
@@ -240,12 +265,29 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       await visitor.sees('Changed');
       expect(await visitor.text()).not.toContain('Of another');
 
-      expect(await visitor.page.title()).toBe('Destinations');
+      expect(await visitor.page.title()).toBe('Analytics');
       expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
       const [{ id } = { id: '' }] = (await destinations.list({ tenant: 'acme' })).destinations;
       await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
       await visitor.click('Delete');
       await visitor.sees('There are none yet');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'shows the operator first how all is going',
+    async () => {
+      await visitor.showTo('operator', '/analytics');
+      await visitor.sees('Overview');
+      await visitor.sees('7 delivered');
+      expect(await visitor.page.$$eval('svg rect', (bars) => bars.length)).toBe(4);
+      const text = await visitor.text();
+      for (const part of ['the queue\nUp', 'waiting\n0', 'running', 'None, as seen by this process.']) {
+        expect(text).toContain(part);
+      }
+      await visitor.click('Destinations');
+      await visitor.sees('Of another');
     },
     TIMEOUT,
   );

@@ -7,6 +7,7 @@ export class Visitor {
   readonly complaints: string[] = [];
 
   private constructor(
+    private readonly url: string,
     private readonly browser: Browser,
     private readonly controlled: Controlled,
     readonly page: Page,
@@ -15,24 +16,35 @@ export class Visitor {
   static async open(url: string, user: string): Promise<Visitor> {
     const browser = await Browser.open('about:blank', { hosts: {} });
     const controlled = await puppeteer.connect({ browserWSEndpoint: await browser.controlUrl() });
-    await controlled.setCookie({ name: 'user', value: user, domain: new URL(url).hostname });
     const page = await controlled.newPage();
-    // A test has a time limit of its own.
-    page.setDefaultTimeout(0);
-    const visitor = new Visitor(browser, controlled, page);
+    // Below that of a test, so that it says what was waited for.
+    page.setDefaultTimeout(25_000);
+    const visitor = new Visitor(url, browser, controlled, page);
     page.on('pageerror', (error) => visitor.complaints.push(String(error)));
     page.on('console', (message) => {
       if (message.type() === 'error') visitor.complaints.push(message.text());
     });
     // Every question is answered with yes.
     page.on('dialog', (dialog) => void dialog.accept());
-    await page.goto(url);
+    await visitor.showTo(user, url);
     return visitor;
+  }
+
+  /** Signs somebody in, and shows them a page: an address, or a path of the same application. */
+  async showTo(user: string, path: string): Promise<void> {
+    await this.controlled.setCookie({ name: 'user', value: user, domain: new URL(this.url).hostname });
+    await this.page.goto(new URL(path, this.url).href);
   }
 
   /** Resolves once the page shows a text. */
   async sees(text: string): Promise<void> {
-    await this.page.locator(`::-p-text(${text})`).wait();
+    await this.page
+      .locator(`::-p-text(${text})`)
+      .wait()
+      .catch(async () => {
+        const complaints = this.complaints.join('\n');
+        throw new Error(`The page does not show "${text}", but: ${await this.text()}\n${complaints}`);
+      });
   }
 
   async click(name: string): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Overview } from '../console-reports.js';
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { HourStats, RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { DestinationDetails, DestinationPage } from '../../destinations/destinations.types.js';
@@ -28,10 +29,12 @@ export class ApiError extends Error {
 export class Api {
   /**
    * @param path where the API is
+   * @param consolePath where the console is
    * @param link what was behind the `#` of a link
    */
   constructor(
     private readonly path: string,
+    private readonly consolePath: string,
     private readonly link?: string,
   ) {}
 
@@ -88,8 +91,16 @@ export class Api {
     return this.send('POST', `${pathOf(id)}/replay`, filter);
   }
 
-  private async send<T>(method: string, path: string, body?: Fields): Promise<T> {
-    const response = await fetch(this.path + path, {
+  overview(): Promise<Overview> {
+    return this.ask('GET', `${this.consolePath}/overview`);
+  }
+
+  private send<T>(method: string, path: string, body?: Fields): Promise<T> {
+    return this.ask(method, this.path + path, body);
+  }
+
+  private async ask<T>(method: string, url: string, body?: Fields): Promise<T> {
+    const response = await fetch(url, {
       method,
       headers: {
         [CONSOLE_HEADER]: '1',

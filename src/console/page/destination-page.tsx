@@ -29,7 +29,7 @@ export function DestinationPage({
   return (
     <article>
       <p>
-        <a href="#/">All destinations</a>
+        <a href="#/destinations">All destinations</a>
       </p>
       <h1>{name ?? urls[0]}</h1>
       {description !== undefined && <p>{description}</p>}
@@ -88,7 +88,7 @@ export function DestinationPage({
         <Action
           run={() =>
             api.remove(id).then(() => {
-              location.hash = '#/';
+              location.hash = '#/destinations';
             })
           }
           question="Delete this destination? What waits for it is dropped."

@@ -4,6 +4,7 @@ import { Api } from './api.js';
 import { DestinationForm } from './destination-form.js';
 import { DestinationList } from './destination-list.js';
 import { DestinationPage } from './destination-page.js';
+import { OverviewPage } from './overview-page.js';
 import { Secret } from './parts.js';
 import { takeLink } from './take-link.js';
 import './page.css';
@@ -51,15 +52,44 @@ function Page({ api, isOperator }: PageProps): JSX.Element {
       removeEventListener('hashchange', onChange);
     };
   }, []);
+  const page = content(hash, { api, isOperator });
+  if (!isOperator) return page;
+  return (
+    <>
+      <Navigation hash={hash} />
+      {page}
+    </>
+  );
+}
+
+/** The pages of the operator. */
+const PAGES = { '#/': 'Overview', '#/destinations': 'Destinations' };
+
+function Navigation({ hash }: { hash: string }): JSX.Element {
+  const shown = Object.keys(PAGES).findLast((page) => hash.startsWith(page)) ?? '#/';
+  return (
+    <nav class="bar" aria-label="Pages">
+      {Object.entries(PAGES).map(([page, name]) => (
+        <a key={page} href={page} aria-current={page === shown ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
   if (hash === '#/new') return <NewDestination key={hash} api={api} isOperator={isOperator} />;
   const id = /^#\/destinations\/(.+)$/.exec(hash)?.[1];
+  const isFirst = hash === '' || hash === '#/';
+  if (isOperator && isFirst) return <OverviewPage key={hash} api={api} />;
   if (id === undefined) return <DestinationList key={hash} api={api} isOperator={isOperator} />;
   return <DestinationPage key={hash} api={api} id={decodeURIComponent(id)} isOperator={isOperator} />;
 }
 
 const root = document.getElementById('page');
 if (root !== null) {
-  const { api = '', operator, link } = root.dataset;
+  const { api = '', console = '', operator, link } = root.dataset;
   const token = link === undefined ? undefined : takeLink();
-  render(<Page api={new Api(api, token)} isOperator={operator !== undefined} />, root);
+  render(<Page api={new Api(api, console, token)} isOperator={operator !== undefined} />, root);
 }

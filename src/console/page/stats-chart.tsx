@@ -8,15 +8,23 @@ const HEIGHT = 120;
 const WIDTH = 4;
 const KINDS = ['delivered', 'retried', 'failed'] as const;
 
-/** What happened in each hour of the last seven days. */
+/** What happened at a destination in each hour of the last seven days. */
 export function StatsChart({ api, id }: { api: Api; id: string }): JSX.Element {
   const { value, error } = useLoaded(() => api.stats(id), `stats ${id}`);
-  const hours = value?.hours ?? [];
-  const sum = (kind: (typeof KINDS)[number]): number => hours.reduce((all, one) => all + one[kind], 0);
   return (
     <section>
       <h2>The last seven days</h2>
       <Problem error={error} />
+      <HoursChart hours={value?.hours ?? []} />
+    </section>
+  );
+}
+
+/** A bar for each hour. */
+export function HoursChart({ hours }: { hours: readonly HourStats[] }): JSX.Element {
+  const sum = (kind: (typeof KINDS)[number]): number => hours.reduce((all, one) => all + one[kind], 0);
+  return (
+    <>
       <p>
         {KINDS.map((kind) => (
           <span key={kind} class={`legend ${kind}`}>
@@ -32,7 +40,7 @@ export function StatsChart({ api, id }: { api: Api; id: string }): JSX.Element {
       >
         {bars(hours)}
       </svg>
-    </section>
+    </>
   );
 }
 

@@ -2,8 +2,8 @@ import type { DestinationProfile } from '../../destinations/destination-registry
 import { DestinationNotFoundError } from '../../errors/delivery.errors.js';
 import type { UrlOutcome } from '../../queue/batch-job.js';
 import type { EntryHead } from './history-entry.js';
-import { type HistoryStore, KEPT_ENTRIES, type StoredEntry } from './history-store.js';
-import type { HourStats, RecentDelivery, RecentQuery, StatsQuery } from './history.types.js';
+import { ALL_DESTINATIONS, type HistoryStore, KEPT_ENTRIES, type StoredEntry } from './history-store.js';
+import type { HourRange, HourStats, RecentDelivery, RecentQuery, StatsQuery } from './history.types.js';
 import { HourCounts, hourOf, oldestHour } from './hour-counts.js';
 
 /** Finds what may be told of a destination. */
@@ -29,8 +29,17 @@ export class DeliveryHistory {
   }
 
   /** @throws DestinationNotFoundError */
-  async stats({ destination, tenant, from, to }: StatsQuery): Promise<HourStats[]> {
+  async stats({ destination, tenant, ...range }: StatsQuery): Promise<HourStats[]> {
     await this.profileOf(destination, tenant);
+    return this.hoursOf(destination, range);
+  }
+
+  /** The same for all destinations together. */
+  totals(range: HourRange): Promise<HourStats[]> {
+    return this.hoursOf(ALL_DESTINATIONS, range);
+  }
+
+  private async hoursOf(destination: string, { from, to }: HourRange): Promise<HourStats[]> {
     const now = this.now();
     const first = Math.max(hourOf(Number(from ?? 0)), oldestHour(now));
     const last = Math.min(hourOf(Number(to ?? now)), hourOf(now));

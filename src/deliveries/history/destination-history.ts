@@ -1,5 +1,5 @@
 import type { HistoryEntry } from './history-entry.js';
-import { KEPT_ENTRIES, type StoredHistory } from './history-store.js';
+import { ALL_DESTINATIONS, KEPT_ENTRIES, type StoredHistory } from './history-store.js';
 import { HourCounts } from './hour-counts.js';
 
 /** What happened at one destination and is not written yet: no more than what the store would keep of it. */
@@ -53,6 +53,15 @@ export class DestinationHistory {
       entries: Array.from(this.entries.values(), ({ stored }) => stored),
       hours: Array.from(this.hours, ([hour, { stored }]) => [hour, stored]),
     };
+  }
+
+  /** The counts of several destinations together. */
+  static totalOf(histories: readonly DestinationHistory[]): StoredHistory {
+    const total = new DestinationHistory(ALL_DESTINATIONS);
+    for (const { hours } of histories) {
+      for (const [hour, counts] of hours) total.countsOf(hour).add(counts);
+    }
+    return total.stored;
   }
 
   private removeOldest(): void {

@@ -150,7 +150,7 @@ export class HistoryRecorder {
           await slice.check();
         }
         await this.parts.store.write(
-          part.map(({ stored }) => stored),
+          [...part.map(({ stored }) => stored), DestinationHistory.totalOf(part)],
           this.now(),
         );
         taken.splice(0, part.length);

@@ -1,5 +1,8 @@
 import { HOUR, oldestHour, type StoredCounts } from './hour-counts.js';
 
+/** In the place of a destination's id: what happened at all of them together. No destination has this id. */
+export const ALL_DESTINATIONS = '';
+
 /** Entries that are kept of a destination. */
 export const KEPT_ENTRIES = 100;
 

@@ -16,7 +16,7 @@ export interface RecentQuery extends HistoryQuery {
 }
 
 /** Selects hours of the last seven days. */
-export interface StatsQuery extends HistoryQuery {
+export interface HourRange {
   /**
    * The first hour is the one of this moment; a number is in milliseconds since the epoch. @default seven days
    * ago
@@ -25,6 +25,9 @@ export interface StatsQuery extends HistoryQuery {
   /** The last hour is the one of this moment. @default now */
   to?: Date | number | undefined;
 }
+
+/** Selects hours of the last seven days of a destination. */
+export interface StatsQuery extends HistoryQuery, HourRange {}
 
 /** One attempt to deliver a message to one URL. A URL is named by a hash. */
 export interface DeliveryAttempt extends UrlOutcome {

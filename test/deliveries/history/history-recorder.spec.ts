@@ -1,7 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { HistoryLog } from '../../../src/deliveries/history/history-log.js';
 import { HistoryRecorder } from '../../../src/deliveries/history/history-recorder.js';
-import type { HistoryStore, StoredHistory } from '../../../src/deliveries/history/history-store.js';
+import {
+  ALL_DESTINATIONS,
+  type HistoryStore,
+  type StoredHistory,
+} from '../../../src/deliveries/history/history-store.js';
 import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../../src/queue/batch-job.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { LogLines } from '../../support/log-lines.js';
@@ -205,11 +209,24 @@ describe('the recorder of the history', () => {
     delivered([message('b')]);
     delivered([message('c')]);
     await recorder.close();
-    const hours = store.writes.flat().flatMap((history) => history.hours);
-    expect(hours.map(([hour, { delivered: count }]) => [hour, count])).toEqual([
+    const countsOf = (id: string): unknown[] =>
+      store.writes
+        .flat()
+        .filter(({ destination }) => destination === id)
+        .flatMap(({ hours }) => hours.map(([hour, { delivered: count }]) => [hour, count]));
+    expect(countsOf('crm')).toEqual([
       [490_000, 1],
       [490_001, 2],
     ]);
+    expect(countsOf(ALL_DESTINATIONS)).toEqual(countsOf('crm'));
+  });
+
+  it('adds up what happens at all destinations', async () => {
+    delivered([message('a'), message('b')]);
+    delivered([message('c')], 'other');
+    await recorder.close();
+    const totals = store.writes.flat().filter(({ destination }) => destination === ALL_DESTINATIONS);
+    expect(totals).toMatchObject([{ entries: [], hours: [[490_000, { delivered: 3 }]] }]);
   });
 
   it('divides much into several writes, and loses nothing of it', async () => {

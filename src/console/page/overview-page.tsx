@@ -1,0 +1,118 @@
+import type { JSX } from 'preact';
+import type { HourStats } from '../../deliveries/history/history.types.js';
+import type { Overview } from '../console-reports.js';
+import type { Api } from './api.js';
+import { Status } from './destination-list.js';
+import { Action, Problem, Time } from './parts.js';
+import { HoursChart } from './stats-chart.js';
+import { useLoaded } from './use-loaded.js';
+
+const QUEUE = { up: 'Up', down: 'Down: it cannot be reached', refusing: 'It stores nothing more' };
+const UNITS = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+] as const;
+
+/** How analytics is doing: the first page of the operator. */
+export function OverviewPage({ api }: { api: Api }): JSX.Element {
+  const { value, error, reload } = useLoaded(() => api.overview(), 'overview');
+  if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
+  const { health, hours, disabled } = value;
+  return (
+    <article>
+      <h1>Overview</h1>
+      <Problem error={error} />
+      <Tiles overview={value} />
+      {health.reasons?.map((reason) => (
+        <p key={reason} class="problem">
+          {reason}
+        </p>
+      ))}
+      <section>
+        <h2>The last seven days</h2>
+        {hours === undefined ? (
+          <p>
+            No history is kept: leave out <code>history: false</code> to see it here.
+          </p>
+        ) : (
+          <HoursChart hours={hours} />
+        )}
+      </section>
+      <Down overview={value} />
+      <section>
+        <h2>Disabled destinations</h2>
+        {disabled.length === 0 && <p>None.</p>}
+        <ul>
+          {disabled.map((one) => (
+            <li key={one.id}>
+              <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{one.name ?? one.urls[0]}</a>{' '}
+              <Status destination={one} />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <Action run={reload}>Refresh</Action>
+    </article>
+  );
+}
+
+function Tiles({ overview: { health, hours } }: { overview: Overview }): JSX.Element {
+  const { queue, waiting, oldest, refused, buffered, worker } = health;
+  const latest = hours?.slice(-2) ?? [];
+  const since = latest[0]?.hour;
+  const counts = (kind: 'delivered' | 'retried' | 'failed'): [string, string] => [
+    `${kind} since ${since === undefined ? '' : new Date(since).toLocaleTimeString([], { timeStyle: 'short' })}`,
+    String(sumOf(latest, kind)),
+  ];
+  const tiles: [string, string][] = [
+    ...(since === undefined ? [] : [counts('delivered'), counts('retried'), counts('failed')]),
+    ['waiting', waiting === undefined ? 'unknown' : String(waiting)],
+    ['oldest that no worker has taken', oldest === undefined ? 'unknown' : durationText(oldest)],
+    ['refused by this process', String(refused)],
+    ['not in the queue yet', String(buffered.messages)],
+    ['the queue', QUEUE[queue]],
+    ['the worker of this process', worker],
+  ];
+  return (
+    <dl class="tiles">
+      {tiles.map(([name, text]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Down({ overview: { health } }: { overview: Overview }): JSX.Element {
+  return (
+    <section>
+      <h2>URLs that are down</h2>
+      {health.endpointsDown.length === 0 && <p>None, as seen by this process.</p>}
+      <ul>
+        {health.endpointsDown.map(({ destination, url, origin, since }) => (
+          <li key={url}>
+            <a href={`#/destinations/${encodeURIComponent(destination)}`}>{origin}</a>{' '}
+            <span class="bad">
+              down since <Time at={since} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function sumOf(hours: readonly HourStats[], kind: 'delivered' | 'retried' | 'failed'): number {
+  return hours.reduce((sum, hour) => sum + hour[kind], 0);
+}
+
+/** In the largest unit of which there is at least one. */
+function durationText(milliseconds: number): string {
+  if (milliseconds === 0) return 'none';
+  const [size, unit] = UNITS.find(([each]) => milliseconds >= each) ?? [1, 'ms'];
+  return `${Math.floor(milliseconds / size)} ${unit}`;
+}
