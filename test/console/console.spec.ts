@@ -7,7 +7,7 @@ import { PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
 import type { AppOptions } from '../support/analytics-app.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -56,7 +56,7 @@ const HISTORY: Pick<DeliveriesService, 'recent' | 'stats' | 'totals'> = {
 
 describe.each(PLATFORMS)('the console on %s', (platform) => {
   const stage = new Stage();
-  const folders = new EmbeddedFolders();
+  const newConnection = quickConnections();
   /** The application of most tests. */
   let server: TrackingServer;
 
@@ -66,14 +66,13 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
 
   afterAll(async () => {
     await server.close();
-    await folders.dispose();
   });
 
   async function start(options: AppOptions = {}): Promise<TrackingServer> {
     return TrackingServer.start({
       platform,
       analytics: {
-        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        connection: await newConnection(),
         trackingApi: false,
         flushAt: 1,
         destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
@@ -187,7 +186,7 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
 });
 
 describeWith('chromium', Browser.binary !== undefined, 'the console in a browser', () => {
-  const folders = new EmbeddedFolders();
+  const newConnection = quickConnections();
   let status = 200;
   let receiver: Receiver;
   let server: TrackingServer;
@@ -199,7 +198,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     server = await TrackingServer.start({
       platform: 'Express',
       analytics: {
-        connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+        connection: await newConnection(),
         trackingApi: false,
         flushAt: 1,
         destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
@@ -216,7 +215,6 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     await visitor.close();
     await server.close();
     await receiver.close();
-    await folders.dispose();
   }, TIMEOUT);
 
   it(

@@ -1,8 +1,8 @@
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { DestinationsOptions } from '../../src/index.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { PLATFORMS } from '../ingest/http/tracking-server.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { ApiServer, authorize } from './api-server.js';
 
@@ -13,11 +13,10 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 describe.each(PLATFORMS)('a request to the API of the destinations on %s', (platform) => {
   const stage = new Stage();
-  const folders = new EmbeddedFolders();
-  afterAll(() => folders.dispose());
+  const newConnection = quickConnections();
 
   async function start(destinations?: DestinationsOptions): Promise<ApiServer> {
-    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    const connection = await newConnection();
     return stage.add(ApiServer.start({ platform, connection }, destinations));
   }
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { Controller, Get, Post } from '@nestjs/common';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { DestinationsOptions } from '../../src/index.js';
 import { PLATFORMS, type ServerOptions } from '../ingest/http/tracking-server.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { ApiServer, authorize } from './api-server.js';
@@ -29,14 +29,13 @@ class OwnController {
 
 describe.each(PLATFORMS)('a request to a host with the API of the destinations on %s', (platform) => {
   const stage = new Stage();
-  const folders = new EmbeddedFolders();
-  afterAll(() => folders.dispose());
+  const newConnection = quickConnections();
 
   async function start(
     destinations?: DestinationsOptions,
     host: Partial<ServerOptions> & { trackingApi?: boolean } = {},
   ): Promise<ApiServer> {
-    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    const connection = await newConnection();
     return stage.add(ApiServer.start({ platform, connection, ...host }, destinations));
   }
 

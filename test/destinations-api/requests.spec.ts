@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService, type DestinationsOptions, HistoryDisabledError } from '../../src/index.js';
 import { MemoryDestinationStore } from '../destinations/memory-destination-store.js';
 import { type ApiAnswer, PLATFORMS, type ServerOptions } from '../ingest/http/tracking-server.js';
-import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { ApiServer, authorize } from './api-server.js';
 
@@ -52,14 +52,13 @@ class BrokenStore extends MemoryDestinationStore {
 
 describe.each(PLATFORMS)('a request to the API of the destinations on %s', (platform) => {
   const stage = new Stage();
-  const folders = new EmbeddedFolders();
-  afterAll(() => folders.dispose());
+  const newConnection = quickConnections();
 
   async function start(
     destinations?: DestinationsOptions,
     host: Partial<ServerOptions> & { trackingApi?: boolean } = {},
   ): Promise<ApiServer> {
-    const connection = { embedded: { dataDir: await folders.copiedDataDir() } };
+    const connection = await newConnection();
     return stage.add(ApiServer.start({ platform, connection, ...host }, destinations));
   }
 
