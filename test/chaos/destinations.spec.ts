@@ -7,7 +7,7 @@ import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const DESTINATIONS = { allowPrivateNetwork: true, encryptionKey: Buffer.alloc(32, 1).toString('hex') };
-const ROUNDS = 20;
+const ROUNDS = 10;
 const MESSAGES = 50;
 const TENANTS = 20;
 const CHANGES = 10_000;
