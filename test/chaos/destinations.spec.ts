@@ -104,7 +104,8 @@ describeServers('destinations at run time', (backend) => {
     await apps[1].analytics.flush();
     await receiver.received(ids.length + 1);
     expect(receiver.requests.at(-1)?.url).toBe('/after');
-    expect(receivedIds(receiver)).toEqual(expect.arrayContaining(ids));
+    const arrived = new Set(receivedIds(receiver));
+    expect(ids.filter((one) => !arrived.has(one))).toEqual([]);
   }, 300_000);
 
   it('get as many requests a second as `rateLimit` says, within 20 %, from two processes', async () => {
