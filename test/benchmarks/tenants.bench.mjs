@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis';
 import { DestinationsService } from 'nestjs-analytics';
 import { startAnalytics } from './support/analytics-app.mjs';
 import { inChild, task, tell } from './support/child.mjs';
@@ -6,6 +5,7 @@ import { inBursts } from './support/events.mjs';
 import { openQueue, REDIS } from './support/queue.mjs';
 import { startReceiver } from './support/receiver.mjs';
 import { report, show } from './support/report.mjs';
+import { removeDestinations } from './support/stored-destinations.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
@@ -94,15 +94,6 @@ async function measureDelivery({ kind }) {
   return { rate };
 }
 
-/** Destinations stay where they are when the queue is emptied. */
-async function removeDestinations() {
-  const redis = new Redis(REDIS);
-  for await (const keys of redis.scanStream({ match: '{nestjs-analytics:destinations}:*', count: 1_000 })) {
-    if (keys.length > 0) await redis.del(keys);
-  }
-  await redis.quit();
-}
-
 /** Each run has an empty queue and a process of its own, and the kinds take turns. */
 async function inRounds(what) {
   const results = Object.fromEntries(KINDS.map((kind) => [kind, []]));
@@ -110,12 +101,12 @@ async function inRounds(what) {
   for (let run = 0; run < RUNS; run++) {
     for (const kind of KINDS) {
       await queue.clear();
-      await removeDestinations();
+      await removeDestinations(REDIS);
       results[kind].push(await inChild(import.meta.url, { what, kind, isShort: SHORT }));
     }
   }
   await queue.clear();
-  await removeDestinations();
+  await removeDestinations(REDIS);
   await queue.close();
   return results;
 }
