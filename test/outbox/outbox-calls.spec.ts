@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { AnalyticsMessage } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
@@ -29,7 +30,7 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     return stage.app({
       connection: shop.url,
       webhooks: webhooksTo(receiver),
-      outbox: { connection: shop.url, migrate: true },
+      outbox: { connection: shop.pool, migrate: true },
       ...options,
     });
   }
@@ -55,8 +56,11 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
   });
 
   it('is checked before it is written', async () => {
-    const app = await start();
+    const app = await start({ events: { Paid: z.object({ total: z.number() }) }, onViolation: 'throw' });
     const analytics = app.analytics.within(shop.pool);
+    await expect(
+      analytics.track({ userId: 'u1', event: 'Paid', properties: { total: '1' } }),
+    ).rejects.toMatchObject({ code: 'EVENT_VIOLATION' });
     await expect(analytics.track({ userId: 'u1', event: '' })).rejects.toMatchObject({
       code: 'INVALID_MESSAGE',
     });

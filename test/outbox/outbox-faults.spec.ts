@@ -14,6 +14,7 @@ import { Shop } from './outbox-stage.js';
 const IN_TRANSACTION = `SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'`;
 const WAITING = 'SELECT id FROM nestjs_analytics.outbox';
+const CLAIMED = `${WAITING} WHERE due_at > now()`;
 
 describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () => {
   if (!RedisServer.installed) {
@@ -69,6 +70,25 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     expect(receivedIds(receiver)).toEqual(ids.sort());
   });
 
+  it('is moved again, as the same job, when a claim runs out while the queue hangs', async () => {
+    const apps = await Promise.all([start(), start()]);
+    redis.pause();
+    const messageId = await shop.pay(apps[0]);
+    const claimed = async (): Promise<void> => {
+      await until(async () => ((await shop.rows(CLAIMED)).length === 1 ? true : undefined));
+    };
+    await claimed();
+    // As if its time were over; the other relay has nothing in hand.
+    await shop.pool.query(`UPDATE nestjs_analytics.outbox SET due_at = '-infinity'`);
+    await claimed();
+    redis.resume();
+    await receiver.received(1);
+    await emptied();
+    await Promise.all(apps.map((app) => app.settled()));
+    expect(receivedIds(receiver)).toEqual([messageId]);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
   it('is in the health check, also while its database does not answer', async () => {
     const app = await start();
     await redis.stop();
@@ -111,6 +131,17 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     ]);
   });
 
+  it('starts while its database is away, says so, and catches up', async () => {
+    await server.stop();
+    const app = await start();
+    await app.log.line(/The outbox cannot be read/);
+    await server.start();
+    await app.log.line(/The outbox can be read again/);
+    const messageId = await shop.pay(app);
+    await receiver.received(1);
+    expect(receivedIds(receiver)).toEqual([messageId]);
+  });
+
   it('moves what was committed before and after its database is started again', async () => {
     const app = await start();
     const before = await shop.pay(app);
@@ -123,6 +154,15 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     await app.log.line(/The outbox can be read again/);
     await emptied();
     expect(receivedIds(receiver)).toEqual([before, after].sort());
+  });
+
+  // Polls alone, two seconds apart, would take longer than a test may.
+  it('is woken by each commit', async () => {
+    const app = await start();
+    for (let count = 1; count <= 20; count++) {
+      await shop.pay(app);
+      await receiver.received(count);
+    }
   });
 
   it('is moved once by several relays at once', async () => {

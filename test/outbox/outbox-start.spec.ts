@@ -69,6 +69,17 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
     await expect(start({ connection })).rejects.toMatchObject({ code: 'UNSUPPORTED_OUTBOX_DATABASE' });
   });
 
+  it.each([
+    ['a URL of MySQL', 'mysql://127.0.0.1/shop', 'a `mysql:` URL'],
+    ['a file of SQLite', 'shop.sqlite', 'type string'],
+    ['no database', undefined, 'undefined'],
+  ])('fails if it is given %s', async (_, connection, got) => {
+    await expect(start({ connection } as OutboxOptions)).rejects.toMatchObject({
+      code: 'INVALID_OPTIONS',
+      message: expect.stringMatching(`outbox\\.connection.*needs PostgreSQL.*${got}`),
+    });
+  });
+
   it('is needed for calls in a transaction', async () => {
     const app = await stage.app({ connection: shop.url, webhooks: { urls: ['https://hooks.example.com'] } });
     expect(() => app.analytics.within(shop.pool)).toThrow(
