@@ -398,6 +398,26 @@ describeBackend('the sample shop in two processes', (backend) => {
     return;
   }
 
+  if (backend.name === 'PostgreSQL') {
+    it(
+      'delivers what another process has paid in a database on a server, and nothing of a payment that fails',
+      async () => {
+        const { connection: url } = backend;
+        if (typeof url !== 'string') throw new Error('A server has a URL');
+        const servers = { QUEUE_URL: url, DATABASE_URL: url };
+        const one = await Shop.open(folder, servers);
+        const other = await Shop.open(folder, { ...servers, WORKER: 'false' });
+        expect((await other.send('POST', '/payments', { product: 'tent', fails: true })).status).toBe(402);
+        const paid: unknown = await (await other.send('POST', '/payments', { product: 'mug' })).json();
+        const orderId = field(paid, 'orderId');
+        expect(await one.deliveriesUntil(orderId)).toMatchObject([
+          { verdict: 'verified', body: { event: 'Order Completed', properties: { orderId } } },
+        ]);
+      },
+      TIMEOUT,
+    );
+  }
+
   it(
     'delivers what a visitor did in the other process, to their webhook too, and if that is killed right then',
     async () => {
