@@ -90,6 +90,14 @@ export class DeliveriesService {
   }
 
   /**
+   * How many messages `replay` would deliver again now: ask before you replay. Messages whose destination is
+   * gone, and those that cannot be read, count here and are left alone by `replay`.
+   */
+  countFailed(filter: FailedFilter = {}): Promise<number> {
+    return this.failedMessages.count(filter);
+  }
+
+  /**
    * Sends a test event to each URL of a webhooks destination at once, outside the queue: a signed `track`
    * named `Test Event`. Returns what each answered, and how long each phase of the request took.
    *

@@ -69,6 +69,16 @@ export class FailedMessages {
     return replayed;
   }
 
+  /** How many messages `replay` would deliver again now, those of deleted users included. */
+  async count(filter: FailedFilter): Promise<number> {
+    const matches = matcherOf(filter);
+    let count = 0;
+    for await (const [job] of this.store.jobs(['failed'])) {
+      count += failedMessages(job, 'failed').filter(matches).length;
+    }
+    return count;
+  }
+
   private async replayBatch(
     job: StoredJob,
     batch: QueuedBatch,

@@ -21,7 +21,7 @@ export interface ApiRequest {
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 const NUMBER = /^\d{1,16}$/;
 /** Fields of a query that are text, even if they look like numbers. */
-const TEXTS: readonly string[] = ['tenant', 'cursor', 'source', 'error'];
+const TEXTS: readonly string[] = ['tenant', 'cursor', 'source', 'error', 'messageIds', 'message'];
 
 /**
  * A browser posts a form or text from any page with the cookies of this application, and asks nobody. JSON, as

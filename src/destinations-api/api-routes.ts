@@ -34,6 +34,8 @@ export const ROUTES: readonly ApiRoute[] = [
   { method: 'GET', path: '/{id}/recent', operation: 'recent', patience: QUICK },
   { method: 'GET', path: '/{id}/stats', operation: 'stats', patience: QUICK },
   { method: 'GET', path: '/{id}/failed', operation: 'failed', patience: LONG },
+  { method: 'GET', path: '/{id}/count-failed', operation: 'countFailed', patience: LONG },
+  { method: 'GET', path: '/{id}/explain', operation: 'explain', patience: LONG },
   { method: 'POST', path: '/{id}/replay', operation: 'replay', patience: LONG },
 ];
 

@@ -2,6 +2,7 @@ import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { DestinationsService } from '../destinations/destinations.service.js';
 import type { NewDestination } from '../destinations/destinations.types.js';
 import type { HttpAnswer } from '../http/http-answer.js';
+import { withoutValues } from '../webhooks/diagnostics/explained-request.js';
 import { emptyAnswer, jsonAnswer } from './api-answer.js';
 import { type ApiRequest, invalid } from './api-request.js';
 import { openApiDocument } from './openapi/openapi-document.js';
@@ -111,10 +112,34 @@ export class Operations {
     return jsonAnswer(200, { messages });
   }
 
+  async countFailed({ scope, id, query }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(query);
+    const filter = input.filter();
+    input.check(FILTER_FIELDS);
+    await this.destinations.get(id, scope);
+    return jsonAnswer(200, { count: await this.deliveries.countFailed({ ...filter, destination: id }) });
+  }
+
+  /** Nothing for a message that is not kept as failed: only then its body is known. */
+  async explain({ scope, id, query }: ApiRequest): Promise<HttpAnswer> {
+    const input = new RequestInput(query);
+    const messageId = input.text('message') ?? '';
+    input.check(['message']);
+    const { headers = [] } = await this.destinations.get(id, scope);
+    const [message] = await this.deliveries.failed({ destination: id, messageIds: [messageId], end: 0 });
+    const requests = message === undefined ? [] : await this.deliveries.explain(message);
+    return jsonAnswer(200, {
+      requests: requests.map((request) => {
+        const { method, url, headers: lines, body, curl } = withoutValues(request, headers);
+        return { method, url, headers: lines, body: body.toString(), curl };
+      }),
+    });
+  }
+
   async replay({ scope, id, fields }: ApiRequest): Promise<HttpAnswer> {
     const input = new RequestInput(fields);
-    const filter = { ...input.filter(), messageIds: input.messageIds() };
-    input.check([...FILTER_FIELDS, 'messageIds']);
+    const filter = input.filter();
+    input.check(FILTER_FIELDS);
     await this.destinations.get(id, scope);
     return jsonAnswer(200, { replayed: await this.deliveries.replay({ ...filter, destination: id }) });
   }

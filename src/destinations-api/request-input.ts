@@ -13,6 +13,7 @@ const MAX_TIME = 8_640_000_000_000_000;
 /** The fields of a filter of failed messages, apart from the destination. */
 export const FILTER_FIELDS = [
   'type',
+  'messageIds',
   'class',
   'status',
   'error',
@@ -53,28 +54,27 @@ export class RequestInput {
     return this.given[name] === undefined ? undefined : this.reader.number(name, min, { min, max });
   }
 
-  /** Ids of messages; at least one, for none would mean all. */
-  messageIds(): string[] | undefined {
-    const { messageIds } = this.given;
-    if (messageIds === undefined) return undefined;
-    if (
-      Array.isArray(messageIds) &&
-      messageIds.length >= 1 &&
-      messageIds.length <= MAX_MESSAGE_IDS &&
-      messageIds.every((id) => typeof id === 'string')
-    )
-      return messageIds;
-    this.reader.report('messageIds', `1 to ${MAX_MESSAGE_IDS} strings`, describe(messageIds));
-    return undefined;
-  }
-
   /** In milliseconds since the epoch. */
   time(name: string): number | undefined {
     return this.integer(name, 0, MAX_TIME);
   }
 
+  /** One id, or an array of them; at least one, for none would mean all. */
+  private messageIds(): Pick<FailedFilter, 'messageIds'> {
+    const given = this.given.messageIds;
+    if (given === undefined) return {};
+    const ids = [given].flat();
+    if (ids.length > 0 && ids.length <= MAX_MESSAGE_IDS && ids.every(isId)) return { messageIds: ids };
+    this.reader.report(
+      'messageIds',
+      `the id of a message, or 1 to ${MAX_MESSAGE_IDS} of them`,
+      describe(given),
+    );
+    return {};
+  }
+
   /** Conditions on failed messages. */
-  filter(): Omit<FailedFilter, 'destination' | 'messageIds'> {
+  filter(): Omit<FailedFilter, 'destination'> {
     const { given, reader } = this;
     const type = isMessageType(given.type) ? given.type : undefined;
     if (given.type !== undefined && type === undefined)
@@ -84,6 +84,7 @@ export class RequestInput {
       reader.report('class', '`retry` or `permanent`', describe(given.class));
     return {
       type,
+      ...this.messageIds(),
       class: outcomeClass,
       status: this.integer('status', 100, 599),
       error: this.text('error'),
@@ -92,4 +93,8 @@ export class RequestInput {
       to: this.time('to'),
     };
   }
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_TEXT;
 }

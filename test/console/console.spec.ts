@@ -233,19 +233,32 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       await visitor.sees('Enabled');
       await visitor.click('Send a test event');
       await visitor.sees('200 from');
+      await visitor.sees('first byte');
+      await visitor.page.locator('svg.phases[aria-label*=connect]').wait();
       await visitor.sees('7 delivered');
-      expect(await visitor.page.$$eval('svg rect', (bars) => bars.length)).toBe(4);
+      expect(await visitor.page.$$eval('rect:is(.delivered, .retried, .failed)', (bars) => bars.length)).toBe(
+        4,
+      );
       await visitor.page.locator('summary').click();
       await visitor.sees('TIMEOUT');
 
       status = 400;
-      server.analytics.tenant('acme').track({ userId: 'u1', event: HOSTILE });
+      const messageId = server.analytics.tenant('acme').track({ userId: 'u1', event: HOSTILE });
       await until(async () => {
         await visitor.click('Refresh failed messages');
         return (await visitor.text()).includes('400 track') ? true : undefined;
       });
+      const failed = visitor.page.locator('input[type=checkbox]');
+      await failed.click();
+      await visitor.sees('Replay 1 message');
+      const [{ id } = { id: '' }] = (await destinations.list({ tenant: 'acme' })).destinations;
+      await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
+      await visitor.sees('The receiver finds the request wrong.');
+      await visitor.sees('The same with curl');
+      expect(await visitor.text()).toContain(`curl --include --http1.1 --globoff --request POST`);
+      await visitor.click('The destination');
       status = 200;
-      await visitor.click('Replay');
+      await visitor.click('Replay all that match');
       await visitor.sees('1 message is delivered again.');
       await receiver.received(3);
 
@@ -265,7 +278,6 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
 
       expect(await visitor.page.title()).toBe('Analytics');
       expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
-      const [{ id } = { id: '' }] = (await destinations.list({ tenant: 'acme' })).destinations;
       await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
       await visitor.click('Delete');
       await visitor.sees('There are none yet');

@@ -36,6 +36,11 @@ export class Visitor {
     await this.page.goto(new URL(path, this.url).href);
   }
 
+  /** Shows another page of the console, as its address names it after the `#`. */
+  async goTo(hash: string): Promise<void> {
+    await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  }
+
   /** Resolves once the page shows a text. */
   async sees(text: string): Promise<void> {
     await this.page

@@ -87,6 +87,8 @@ describeBackend('the HTTP API of the destinations', (backend) => {
       () => other.get(`/${id}/stats`),
       () => other.get(`/${id}/failed`),
       () => other.post(`/${id}/replay`),
+      () => other.get(`/${id}/count-failed`),
+      () => other.get(`/${id}/explain?message=m1`),
     ];
     for (const ask of asked) {
       const { status, body } = await ask();

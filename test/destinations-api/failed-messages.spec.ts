@@ -20,7 +20,8 @@ describeBackend('messages that failed, in the HTTP API of the destinations,', (b
   it('are shown, and those that match are delivered again', async () => {
     const { acme, other, server } = await start();
     const receiver = await receive();
-    const id = await acme.create({ urls: [receiver.url()] });
+    const headers = { 'X-Key': 'teehee' };
+    const id = await acme.create({ urls: [receiver.url()], headers });
     const neighbour = await other.create({ urls: [receiver.url()] });
     isDown = true;
     const analytics = server.analytics.tenant('acme');
@@ -38,6 +39,15 @@ describeBackend('messages that failed, in the HTTP API of the destinations,', (b
     });
     const tracked = await acme.ok(acme.get(`/${id}/failed?type=track&status=400&class=permanent&from=0`));
     expect(tracked.messages).toMatchObject([{ type: 'track', body: expect.stringContaining('Lost') }]);
+    const [{ messageId }] = tracked.messages as [{ messageId: string }];
+    expect(await acme.ok(acme.get(`/${id}/count-failed`))).toEqual({ count: 2 });
+    expect(await acme.ok(acme.get(`/${id}/count-failed?messageIds=${messageId}`))).toEqual({ count: 1 });
+    expect(await acme.ok(acme.get(`/${id}/count-failed?messageIds=1`))).toEqual({ count: 0 });
+    expect(await acme.ok(acme.get(`/${id}/explain?message=none`))).toEqual({ requests: [] });
+    const { requests } = await acme.ok(acme.get(`/${id}/explain?message=${messageId}`));
+    expect(requests).toMatchObject([{ method: 'POST', curl: expect.stringContaining('webhook-signature') }]);
+    expect(JSON.stringify(requests)).toContain('X-Key: (hidden)');
+    expect(JSON.stringify(requests)).not.toContain('teehee');
     expect(await acme.ok(acme.get(`/${id}/failed?limit=1&start=2`))).toEqual({ messages: [] });
     expect(await other.ok(other.get(`/${neighbour}/failed`))).toEqual({ messages: [] });
     expect(await other.ok(other.post(`/${neighbour}/replay`))).toEqual({ replayed: 0 });

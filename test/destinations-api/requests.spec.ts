@@ -13,6 +13,9 @@ const COOKIE = { cookie: 'user=acme' };
 
 const WRONG_FIELDS: readonly ['GET' | 'POST' | 'PATCH', string, string][] = [
   ['GET', '?limit=0', 'limit'],
+  ['GET', '/ID/count-failed?order=name', 'order'],
+  ['POST', '/ID/replay {"messageIds":[]}', 'messageIds'],
+  ['POST', '/ID/replay {"messageIds":[5]}', 'messageIds'],
   ['GET', '?limit=many', 'limit'],
   ['GET', '?limit=1&limit=2', 'limit'],
   ['GET', '?tenant=other', 'tenant'],

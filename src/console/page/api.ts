@@ -3,6 +3,7 @@ import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { HourStats, RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { DestinationDetails, DestinationPage } from '../../destinations/destinations.types.js';
 import type { OptionProblem } from '../../errors/setup.errors.js';
+import type { ExplainedRequest } from '../../webhooks/diagnostics/explained-request.js';
 import type { TestResult } from '../../webhooks/endpoint.js';
 
 /** Without it, the API changes nothing. */
@@ -13,6 +14,9 @@ const LINK_HEADER = 'x-analytics-link';
 
 /** The fields of a destination that are sent. */
 export type Fields = Record<string, unknown>;
+
+/** A request that would be sent. */
+export type ShownRequest = Pick<ExplainedRequest, 'method' | 'url' | 'headers' | 'curl'> & { body: string };
 
 /** What the API answers in place of a result. */
 export class ApiError extends Error {
@@ -85,6 +89,14 @@ export class Api {
 
   failed(id: string, filter: URLSearchParams): Promise<{ messages: FailedMessage[] }> {
     return this.send('GET', `${pathOf(id)}/failed?${filter}`);
+  }
+
+  countFailed(id: string, filter: URLSearchParams): Promise<{ count: number }> {
+    return this.send('GET', `${pathOf(id)}/count-failed?${filter}`);
+  }
+
+  explain(id: string, message: string): Promise<{ requests: ShownRequest[] }> {
+    return this.send('GET', `${pathOf(id)}/explain?${new URLSearchParams({ message })}`);
   }
 
   replay(id: string, filter: Fields): Promise<{ replayed: number }> {

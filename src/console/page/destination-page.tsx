@@ -8,6 +8,7 @@ import { FailedMessages } from './failed-messages.js';
 import { Action, Problem, Secret, Time } from './parts.js';
 import { RecentDeliveries } from './recent-deliveries.js';
 import { StatsChart } from './stats-chart.js';
+import { TestResults } from './test-results.js';
 import { useLoaded } from './use-loaded.js';
 
 /** A destination: what it is, and what becomes of its events. */
@@ -113,18 +114,5 @@ export function DestinationPage({
       <RecentDeliveries api={api} id={id} />
       <FailedMessages api={api} id={id} />
     </article>
-  );
-}
-
-function TestResults({ results }: { results: TestResult[] }): JSX.Element {
-  return (
-    <ul role="status">
-      {results.map(({ url, origin, status, error, duration, excerpt, class: outcome }) => (
-        <li key={url}>
-          <span class={outcome === 'delivered' ? 'good' : 'bad'}>{status ?? error}</span> from {origin} in{' '}
-          {Math.round(duration)} ms{excerpt !== undefined && <code>{excerpt}</code>}
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -4,6 +4,7 @@ import { Api } from './api.js';
 import { DestinationForm } from './destination-form.js';
 import { DestinationList } from './destination-list.js';
 import { DestinationPage } from './destination-page.js';
+import { MessagePage } from './message-page.js';
 import { OverviewPage } from './overview-page.js';
 import { Secret } from './parts.js';
 import { takeLink } from './take-link.js';
@@ -80,6 +81,12 @@ function Navigation({ hash }: { hash: string }): JSX.Element {
 
 function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
   if (hash === '#/new') return <NewDestination key={hash} api={api} isOperator={isOperator} />;
+  const [, of, message] = /^#\/destinations\/([^/]+)\/messages\/(.+)$/.exec(hash) ?? [];
+  if (of !== undefined && message !== undefined) {
+    return (
+      <MessagePage key={hash} api={api} id={decodeURIComponent(of)} messageId={decodeURIComponent(message)} />
+    );
+  }
   const id = /^#\/destinations\/(.+)$/.exec(hash)?.[1];
   const isFirst = hash === '' || hash === '#/';
   if (isOperator && isFirst) return <OverviewPage key={hash} api={api} />;

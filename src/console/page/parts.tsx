@@ -19,8 +19,8 @@ export function Problem({ error }: { error: Error | undefined }): JSX.Element | 
 interface ActionProps {
   run: () => Promise<unknown>;
   children: ComponentChildren;
-  /** Asked before it is done. */
-  question?: string;
+  /** Asked before it is done; nothing is done if it is `undefined`. */
+  question?: string | (() => Promise<string | undefined>);
 }
 
 /** A button that shows that it works, and what went wrong. */
@@ -28,11 +28,11 @@ export function Action({ run, children, question }: ActionProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error>();
   const click = async (): Promise<void> => {
-    if (question !== undefined && !confirm(question)) return;
     setBusy(true);
     setError(undefined);
     try {
-      await run();
+      const asked = typeof question === 'function' ? await question() : question;
+      if (question === undefined || (asked !== undefined && confirm(asked))) await run();
     } catch (thrown) {
       setError(thrown as Error);
     }
@@ -50,21 +50,28 @@ export function Action({ run, children, question }: ActionProps): JSX.Element {
 
 /** A secret that is shown once. */
 export function Secret({ text }: { text: string }): JSX.Element {
+  return (
+    <section role="status">
+      <p>This is the signing secret. It is shown only now: hand it to the receiver.</p>
+      <Copyable text={text} />
+    </section>
+  );
+}
+
+/** A text with a button that copies it. */
+export function Copyable({ text }: { text: string }): JSX.Element {
   const [isCopied, setCopied] = useState(false);
   return (
-    <section class="secret" role="status">
-      <p>This is the signing secret. It is shown only now: hand it to the receiver.</p>
-      <code>{text}</code>
-      <button
-        type="button"
-        onClick={() =>
-          void navigator.clipboard.writeText(text).then(() => {
-            setCopied(true);
-          })
-        }
+    <div class="copyable">
+      <pre tabIndex={0}>{text}</pre>
+      <Action
+        run={async () => {
+          await navigator.clipboard.writeText(text);
+          setCopied(true);
+        }}
       >
         {isCopied ? 'Copied' : 'Copy'}
-      </button>
-    </section>
+      </Action>
+    </div>
   );
 }

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
 import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { Api } from './api.js';
+import { Attempts } from './attempts.js';
+import { messageHash } from './message-page.js';
 import { Action, Problem, Time } from './parts.js';
 import { useLoaded } from './use-loaded.js';
 
@@ -19,14 +21,14 @@ export function RecentDeliveries({ api, id }: { api: Api; id: string }): JSX.Ele
         </p>
       )}
       {value?.deliveries.map((delivery) => (
-        <Delivery key={delivery.messageId} delivery={delivery} />
+        <Delivery key={delivery.messageId} id={id} delivery={delivery} />
       ))}
       <Action run={reload}>Refresh recent deliveries</Action>
     </section>
   );
 }
 
-function Delivery({ delivery }: { delivery: RecentDelivery }): JSX.Element {
+function Delivery({ id, delivery }: { id: string; delivery: RecentDelivery }): JSX.Element {
   const { messageId, type, event, state, error, at, attempts } = delivery;
   return (
     <details>
@@ -34,34 +36,12 @@ function Delivery({ delivery }: { delivery: RecentDelivery }): JSX.Element {
         <span class={CLASSES[state]}>{state}</span> {event ?? type ?? 'unknown'} <Time at={at} />
       </summary>
       <p>
-        Message <code>{messageId}</code>
+        <a href={messageHash(id, messageId)}>
+          Message <code>{messageId}</code>
+        </a>
         {error !== undefined && <span class="problem"> {error}</span>}
       </p>
-      <table>
-        <thead>
-          <tr>
-            {['Attempt', 'Time', 'URL', 'Result', 'Duration', 'Answer'].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {attempts.map((one) => (
-            <tr key={`${one.url} ${one.attempt} ${one.at}`}>
-              <td>{one.attempt}</td>
-              <td>
-                <Time at={one.at} />
-              </td>
-              <td>{one.origin ?? one.url}</td>
-              <td>{one.status ?? one.error}</td>
-              <td>{Math.round(one.duration)} ms</td>
-              <td>{one.excerpt}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Attempts attempts={attempts} />
     </details>
   );
 }

@@ -105,10 +105,26 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     answer: 'FailedMessages',
     errors: [422],
   },
+  countFailed: {
+    summary: 'How many messages a replay with the same conditions would deliver again.',
+    query: filterProperties(),
+    status: 200,
+    answer: 'FailedCount',
+    errors: [422],
+  },
+  explain: {
+    summary:
+      'The requests that would be sent for a message that is kept as failed, one for each URL, without the ' +
+      'values of the destination’s own headers. None for a message that is not kept.',
+    query: { message: text('The id of the message.') },
+    status: 200,
+    answer: 'ExplainedRequests',
+    errors: [422],
+  },
   replay: {
     summary:
       'Delivers messages again that failed for good: all of them, those that match, or those that are named.',
-    body: 'ReplayFilter',
+    body: 'FailedFilter',
     status: 200,
     answer: 'Replayed',
     errors: [422],

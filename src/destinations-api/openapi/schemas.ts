@@ -195,10 +195,19 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       ),
     ),
   }),
-  ReplayFilter: object({ messageIds: MESSAGE_IDS, ...filterProperties() }, [
-    'messageIds',
-    ...Object.keys(filterProperties()),
-  ]),
+  FailedFilter: object(filterProperties(), Object.keys(filterProperties())),
+  FailedCount: object({ count: integer('How many messages a replay would deliver again.') }),
+  ExplainedRequests: object({
+    requests: list(
+      object({
+        method: text(),
+        url: text('Without its fragment.'),
+        headers: list({ ...list(text()), minItems: 2, maxItems: 2 }, 'Names and values, as on the wire.'),
+        body: text('Exactly what is sent.'),
+        curl: text('A line for a POSIX shell that makes the same request.'),
+      }),
+    ),
+  }),
   Replayed: object({ replayed: integer('How many messages are delivered again.') }),
   Error: object({
     error: object(
@@ -219,6 +228,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
 export function filterProperties(): Record<string, Schema> {
   return {
     type: MESSAGE_TYPE,
+    messageIds: { oneOf: [text('The id of a message.'), MESSAGE_IDS] },
     class: { type: 'string', enum: ['retry', 'permanent'] },
     status: integer('A status that a URL answered.'),
     error: text('The code of an error.'),

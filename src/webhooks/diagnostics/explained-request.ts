@@ -48,6 +48,20 @@ export function explainRequest(
   };
 }
 
+/**
+ * The same request with the values of some headers left out, for readers who may not know them.
+ *
+ * @param names of headers, in any case
+ */
+export function withoutValues(request: ExplainedRequest, names: readonly string[]): ExplainedRequest {
+  const hidden = new Set(names.map((name) => name.toLowerCase()));
+  const headers = request.headers.map(([name, value]): [string, string] => [
+    name,
+    hidden.has(name.toLowerCase()) ? '(hidden)' : value,
+  ]);
+  return { ...request, headers, curl: curlCommand({ ...request, headers }) };
+}
+
 function pairs(namesAndValues: readonly string[]): [string, string][] {
   return namesAndValues.flatMap((name, index): [string, string][] =>
     index % 2 === 0 ? [[name, namesAndValues[index + 1] ?? '']] : [],

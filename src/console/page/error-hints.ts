@@ -1,0 +1,46 @@
+/** What an error of a request means, and what to do about it, by its code. */
+const HINTS: Readonly<Record<string, string>> = {
+  TIMEOUT: 'The receiver did not answer in time. Let it answer first and work later, or raise `timeout`.',
+  DNS_FAILED: 'The name of the host is not known. Check the URL for a typo, and the DNS of the host.',
+  DNS_BUSY: 'Too many names were being looked up. It is tried again by itself.',
+  ADDRESS_REFUSED: 'The address is private or reserved, and nothing is sent there. Give a public URL.',
+  TLS_SELF_SIGNED: 'The certificate is self-signed. Install one of a public authority.',
+  TLS_UNKNOWN_ISSUER: 'The certificate is of an unknown authority, or an intermediate one is missing.',
+  TLS_EXPIRED: 'The certificate has expired, or is not valid yet. Renew it.',
+  TLS_WRONG_HOST: 'The certificate is for another host. Check the URL, or get one for this host.',
+  TLS_UNTRUSTED: 'The certificate is not trusted. Install one of a public authority.',
+  TLS_FAILED: 'The host does not speak TLS 1.2 or newer on this port. Check the port and `https:`.',
+  ECONNREFUSED: 'Nothing listens on this port of the host. Start the receiver, or check the port.',
+  ECONNRESET: 'The receiver broke the connection off. Look at its log, and at the proxy before it.',
+  UNREACHABLE: 'There is no way to the host. Check its network and firewall.',
+  EMFILE: 'The sending process has too many open files. Raise its limit.',
+  CONNECTION_CLOSED: 'The receiver closed the connection before it answered. Look at its log.',
+  INVALID_RESPONSE: 'The answer is not HTTP. Check the port.',
+  HEADERS_TOO_LARGE: 'The head of the answer is larger than 16 KB. Send smaller headers.',
+  REQUEST_FAILED: 'The request failed. Look at the log of the receiver.',
+  DESTINATION_DISABLED: 'The destination was disabled. Enable it, and replay the message.',
+  DESTINATION_NOT_FOUND: 'No worker knows the destination.',
+};
+
+const BY_STATUS: Readonly<Record<number, string>> = {
+  400: 'The receiver finds the request wrong. Look at what it answered.',
+  401: 'The receiver does not accept who sends. Check its secret and the headers of the destination.',
+  403: 'The receiver does not accept who sends. Check its secret, and its firewall.',
+  404: 'The receiver has no such path. Check the URL.',
+  405: 'The receiver takes no POST at this path. Check the URL.',
+  408: 'The receiver waited too long for the request.',
+  410: 'The receiver is gone for good.',
+  413: 'The message is too large for the receiver. Raise its limit.',
+  429: 'The receiver gets too many requests. Set a `rateLimit`, or raise its limit.',
+};
+
+/** What the outcome of a request means; `undefined` for one that needs no explanation. */
+export function hintFor({ status, error }: { status?: number; error?: string }): string | undefined {
+  if (error !== undefined) return HINTS[error];
+  if (status === undefined || status < 300) return undefined;
+  if (BY_STATUS[status] !== undefined) return BY_STATUS[status];
+  if (status < 400) return 'Redirects are not followed. Give the URL that it leads to.';
+  return status < 500
+    ? 'The receiver refuses the request. Look at what it answered.'
+    : 'The receiver, or a proxy before it, has an error. Look at its log.';
+}

@@ -1,0 +1,94 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Api, ShownRequest } from './api.js';
+import { Attempts } from './attempts.js';
+import { Action, Copyable, Problem, Time } from './parts.js';
+import { useLoaded } from './use-loaded.js';
+
+/** What became of one message at one destination, and what is sent for it. */
+export function MessagePage({
+  api,
+  id,
+  messageId,
+}: {
+  api: Api;
+  id: string;
+  messageId: string;
+}): JSX.Element {
+  const [isReplayed, setReplayed] = useState(false);
+  const { value, error, reload } = useLoaded(() => load(api, id, messageId), `${id} ${messageId}`);
+  if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
+  const { delivery, failed, requests } = value;
+  const attempts =
+    delivery?.attempts ?? failed?.outcomes.map((outcome) => ({ ...outcome, origin: undefined })) ?? [];
+  return (
+    <article>
+      <p>
+        <a href={`#/destinations/${encodeURIComponent(id)}`}>The destination</a>
+      </p>
+      <h1>{delivery?.event ?? delivery?.type ?? failed?.type ?? 'Message'}</h1>
+      <Problem error={error} />
+      <p>
+        Message <code>{messageId}</code>
+        {failed !== undefined && (
+          <>
+            {' '}
+            <span class="bad">failed for good</span> <Time at={failed.failedAt} />
+          </>
+        )}
+      </p>
+      {attempts.length === 0 ? <p>Nothing is known of its attempts.</p> : <Attempts attempts={attempts} />}
+      {failed !== undefined && (
+        <Action
+          run={async () => {
+            await api.replay(id, { messageIds: [messageId] });
+            setReplayed(true);
+            await reload();
+          }}
+        >
+          Replay this message
+        </Action>
+      )}
+      {isReplayed && <p role="status">It is delivered again.</p>}
+      {requests.map((request) => (
+        <Request key={request.url} request={request} />
+      ))}
+      {failed === undefined && <p>The request is shown while a message is kept as failed.</p>}
+    </article>
+  );
+}
+
+function Request({ request: { method, url, headers, body, curl } }: { request: ShownRequest }): JSX.Element {
+  return (
+    <section>
+      <h2>
+        {method} {url}
+      </h2>
+      <pre tabIndex={0}>
+        {headers.map(([name, value]) => `${name}: ${value}\n`).join('')}
+        {`\n${body}`}
+      </pre>
+      <h3>The same with curl</h3>
+      <Copyable text={curl} />
+    </section>
+  );
+}
+
+async function load(api: Api, id: string, messageId: string) {
+  const [{ deliveries }, { messages }, { requests }] = await Promise.all([
+    // Without a history there is still what failed.
+    api.recent(id).catch(() => ({ deliveries: [] })),
+    api.failed(id, new URLSearchParams({ messageIds: messageId })),
+    api.explain(id, messageId),
+  ]);
+  return {
+    delivery: deliveries.find((one) => one.messageId === messageId),
+    failed: messages[0],
+    requests,
+  };
+}
+
+/** Where the page of a message is. */
+export function messageHash(id: string, messageId: string): string {
+  return `#/destinations/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}`;
+}
