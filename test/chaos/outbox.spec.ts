@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { describeServers, describeWith } from '../support/describe-backend.js';
+import { describeBackend, describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { Stage } from '../support/stage.js';
 import { killShops } from '../outbox/outbox-kills.js';
 
-const KILLS = 150;
+/** On each of three kinds of queue. */
+const KILLS = 100;
 
 describeWith('postgres', PostgresServer.installed, 'an application with an outbox', () => {
   let server: PostgresServer;
@@ -13,7 +14,7 @@ describeWith('postgres', PostgresServer.installed, 'an application with an outbo
   });
   afterAll(() => server.dispose());
 
-  describeServers('that is killed 150 times, with a queue', (backend) => {
+  describeBackend('that is killed a hundred times, with a queue', (backend) => {
     const stage = new Stage();
 
     it('delivers what was committed and nothing else', async () => {

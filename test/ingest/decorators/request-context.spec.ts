@@ -27,6 +27,12 @@ class DeepService {
     this.analytics.track({ event, userId: 'u1', context });
   }
 
+  async pay(): Promise<void> {
+    await turn();
+    const transaction = { query: () => Promise.resolve() };
+    await this.analytics.within(transaction).track({ event: 'Paid', userId: 'u1' });
+  }
+
   @Track('Streamed', { userId: 'u1' })
   stream(): Observable<number> {
     return of(1);
@@ -59,6 +65,12 @@ class ShopController {
   @Track('Opened', { userId: 'u1' })
   decorated(@Param('event') event: string): Promise<void> {
     return this.deep.note(event);
+  }
+
+  @Get('paid')
+  @Track('Opened', { userId: 'u1' })
+  paid(): Promise<void> {
+    return this.deep.pay();
   }
 
   @Get('plain')
@@ -133,6 +145,14 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     };
     expect(contextOf(app, 'Opened')).toEqual(context);
     expect(contextOf(app, 'Noted')).toEqual(context);
+  });
+
+  it('every message of a transaction carries it, too', async () => {
+    const outbox = { connection: 'postgres://127.0.0.1/shop' };
+    const app = await apps.start({ ...SHOP, adapter, analytics: { outbox } });
+    await app.request('/paid', { headers: HEADERS });
+    expect(contextOf(app, 'Paid')).toMatchObject({ ip: '127.0.0.1', userAgent: 'Firefox' });
+    expect(contextOf(app, 'Paid')).toEqual(contextOf(app, 'Opened'));
   });
 
   it('requests at the same time are not mixed up', async () => {
