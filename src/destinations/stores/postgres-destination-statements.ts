@@ -48,9 +48,12 @@ export const FIND_BY_TENANT = `
 /** $1 id */
 export const FIND_BY_ID = `SELECT record FROM ${SCHEMA}.destination WHERE id = $1`;
 
-/** $1 the id to start after, $2 limit */
+/**
+ * $1 the id to start after, $2 limit. Without `deleted_at`, since the planner of a table that was not analysed yet
+ * would read all of the index that has it, and sort.
+ */
 export const LIST_ALL = `
-  SELECT record FROM ${SCHEMA}.destination WHERE id > $1 AND deleted_at IS NULL ORDER BY id LIMIT $2`;
+  SELECT record FROM ${SCHEMA}.destination WHERE id > $1 AND record <> '' ORDER BY id LIMIT $2`;
 
 /** $1 the id to start after, $2 limit, $3 tenant */
 export const LIST_OF_TENANT = `
