@@ -1,3 +1,5 @@
+import type { SourceUsage } from '../client/source-usage.js';
+import type { ResolvedOptions, ResolvedSource } from '../options/resolved-options.js';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { HourStats } from '../deliveries/history/history.types.js';
 import type { DestinationsService } from '../destinations/destinations.service.js';
@@ -22,7 +24,22 @@ export interface Overview {
   disabled: DestinationDetails[];
 }
 
+/** A source, for those who connect a client to it. */
+export interface SourceReport extends Pick<ResolvedSource, 'name' | 'writeKey' | 'enabled' | 'tenant'> {
+  /** Since this process started. */
+  usage: SourceUsage;
+}
+
+/** The sources of this application. */
+export interface Sources {
+  sources: SourceReport[];
+  /** Prefix of `/v1/…`; `undefined` where the tracking API is not served. */
+  trackingPath: string | undefined;
+}
+
 export interface ReportParts {
+  options: Pick<ResolvedOptions, 'sources' | 'trackingApi'>;
+  usageOf: (source: string) => SourceUsage;
   deliveries: Pick<DeliveriesService, 'totals'>;
   destinations: Pick<DestinationsService, 'list'>;
   health: Pick<AnalyticsHealthIndicator, 'isHealthy'>;
@@ -40,6 +57,18 @@ export class ConsoleReports {
       unless(DestinationsReadOnlyError, this.disabled()),
     ]);
     return { health: queue, hours, disabled: disabled ?? [] };
+  }
+
+  sources(): Promise<Sources> {
+    const { options, usageOf } = this.parts;
+    const sources = options.sources.map(({ name, writeKey, enabled, tenant }) => ({
+      name,
+      writeKey,
+      enabled,
+      tenant,
+      usage: usageOf(name),
+    }));
+    return Promise.resolve({ sources, trackingPath: options.trackingApi?.path });
   }
 
   private async disabled(): Promise<DestinationDetails[]> {

@@ -28,7 +28,10 @@ import { LINK_PATH } from './console.service.js';
 const PATIENCE = 10_000;
 
 /** What the page shows beside what the API of the destinations tells, by its path. */
-const REPORTS = { '/overview': 'overview' } as const satisfies Record<string, keyof ConsoleReports>;
+const REPORTS = { '/overview': 'overview', '/sources': 'sources' } as const satisfies Record<
+  string,
+  keyof ConsoleReports
+>;
 type ReportPath = keyof typeof REPORTS;
 
 const PATHS: readonly string[] = [...CONSOLE_PATHS, ...Object.keys(REPORTS)];
@@ -41,7 +44,7 @@ export interface ConsoleParts {
   frameAncestors: readonly string[];
   /** Where the API is that it speaks to. */
   apiPath: string;
-  reports: Pick<ConsoleReports, 'overview'>;
+  reports: Pick<ConsoleReports, 'overview' | 'sources'>;
   logger: { error(message: string): void };
 }
 
@@ -93,7 +96,8 @@ export class ConsoleHandler extends HttpHandler<string> {
   private async report(route: ReportPath, raw: IncomingMessage): Promise<HttpAnswer> {
     const { tenant } = await this.parts.authorizer.scopeOf(raw);
     if (tenant !== undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The console has no such path.');
-    const report = await within(PATIENCE, this.parts.reports[REPORTS[route]]());
+    const asked: Promise<object> = this.parts.reports[REPORTS[route]]();
+    const report = await within(PATIENCE, asked);
     if (report === undefined) throw queueUnavailable();
     return jsonAnswer(200, report);
   }

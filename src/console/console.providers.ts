@@ -1,5 +1,6 @@
 import { Logger, type Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { AnalyticsClient } from '../client/analytics-client.js';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { Authorizer } from '../destinations-api/authorizer.js';
 import { ConsoleLinks } from '../destinations-api/links/console-links.js';
@@ -16,12 +17,14 @@ import { ConsoleService } from './console.service.js';
 const MOUNT = Symbol('nestjs-analytics:console-mount');
 
 function createHandler(
-  { console, destinations }: ResolvedOptions,
+  options: ResolvedOptions,
   links: ConsoleLinks | undefined,
   deliveries: DeliveriesService,
   service: DestinationsService,
   health: AnalyticsHealthIndicator,
+  client: AnalyticsClient,
 ): ConsoleHandler | undefined {
+  const { console, destinations } = options;
   if (console === undefined || destinations?.api === undefined) return undefined;
   const logger = new Logger('Analytics');
   const log = new LimitedLog(logger, () => performance.now());
@@ -30,7 +33,13 @@ function createHandler(
     path: console.path,
     frameAncestors: console.frameAncestors,
     apiPath: destinations.api.path,
-    reports: new ConsoleReports({ deliveries, destinations: service, health }),
+    reports: new ConsoleReports({
+      options,
+      usageOf: (source) => client.usageOf(source),
+      deliveries,
+      destinations: service,
+      health,
+    }),
     logger,
   });
 }
@@ -51,6 +60,7 @@ export const CONSOLE_PROVIDERS: Provider[] = [
       DeliveriesService,
       DestinationsService,
       AnalyticsHealthIndicator,
+      AnalyticsClient,
     ],
     useFactory: createHandler,
   },

@@ -170,6 +170,16 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     expect((body as { hours: unknown[] }).hours).toHaveLength(168);
   });
 
+  it('tells only the operator of the sources', async () => {
+    const ask = (user: string): ReturnType<TrackingServer['send']> =>
+      server.send('/analytics/sources', { headers: { cookie: `user=${user}` } });
+    expect(await ask('acme')).toMatchObject({ status: 404 });
+    const usage = { received: 0, filtered: 0 };
+    expect((await ask('operator')).body).toEqual({
+      sources: [{ name: 'default', writeKey: 'wk_test', enabled: true, usage }],
+    });
+  });
+
   // The last one: Nest logs with the logger of the application that was started last.
   it('speaks to the API that the application has, and asks it who may see what', async () => {
     const api = { path: '/api/hooks', authorize };
@@ -199,7 +209,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       platform: 'Express',
       analytics: {
         connection: await newConnection(),
-        trackingApi: false,
+        trackingApi: true,
         flushAt: 1,
         destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
         console: { authorize },
@@ -298,6 +308,11 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       }
       await visitor.click('Destinations');
       await visitor.sees('Of another');
+      await visitor.click('Sources');
+      await visitor.sees('Since this process started');
+      await visitor.page.locator('summary').click();
+      await visitor.sees('AnalyticsBrowser.load');
+      expect(await visitor.text()).toContain(`'${new URL(server.url).host}/v1'`);
     },
     TIMEOUT,
   );

@@ -1,4 +1,4 @@
-import type { Overview } from '../console-reports.js';
+import type { Overview, Sources } from '../console-reports.js';
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { HourStats, RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { DestinationDetails, DestinationPage } from '../../destinations/destinations.types.js';
@@ -105,6 +105,10 @@ export class Api {
 
   overview(): Promise<Overview> {
     return this.ask('GET', `${this.consolePath}/overview`);
+  }
+
+  sources(): Promise<Sources> {
+    return this.ask('GET', `${this.consolePath}/sources`);
   }
 
   private send<T>(method: string, path: string, body?: Fields): Promise<T> {

@@ -7,6 +7,7 @@ import { DestinationPage } from './destination-page.js';
 import { MessagePage } from './message-page.js';
 import { OverviewPage } from './overview-page.js';
 import { Secret } from './parts.js';
+import { SourcesPage } from './sources-page.js';
 import { takeLink } from './take-link.js';
 import './page.css';
 
@@ -64,7 +65,7 @@ function Page({ api, isOperator }: PageProps): JSX.Element {
 }
 
 /** The pages of the operator. */
-const PAGES = { '#/': 'Overview', '#/destinations': 'Destinations' };
+const PAGES = { '#/': 'Overview', '#/destinations': 'Destinations', '#/sources': 'Sources' };
 
 function Navigation({ hash }: { hash: string }): JSX.Element {
   const shown = Object.keys(PAGES).findLast((page) => hash.startsWith(page)) ?? '#/';
@@ -80,6 +81,7 @@ function Navigation({ hash }: { hash: string }): JSX.Element {
 }
 
 function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
+  if (isOperator && hash === '#/sources') return <SourcesPage api={api} />;
   if (hash === '#/new') return <NewDestination key={hash} api={api} isOperator={isOperator} />;
   const [, of, message] = /^#\/destinations\/([^/]+)\/messages\/(.+)$/.exec(hash) ?? [];
   if (of !== undefined && message !== undefined) {

@@ -1,0 +1,56 @@
+import type { JSX } from 'preact';
+import type { SourceReport } from '../console-reports.js';
+import type { Api } from './api.js';
+import { snippetsFor } from './client-snippets.js';
+import { Action, Copyable, Problem } from './parts.js';
+import { useLoaded } from './use-loaded.js';
+
+/** Where events come from, and how a client is connected. */
+export function SourcesPage({ api }: { api: Api }): JSX.Element {
+  const { value, error, reload } = useLoaded(() => api.sources(), 'sources');
+  if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
+  const { sources, trackingPath } = value;
+  return (
+    <article>
+      <h1>Sources</h1>
+      <Problem error={error} />
+      {trackingPath === undefined && (
+        <p>
+          Clients elsewhere cannot send: turn on <code>trackingApi</code>, and this page shows how to connect
+          them.
+        </p>
+      )}
+      {sources.map((source) => (
+        <Source key={source.name} source={source} trackingPath={trackingPath} />
+      ))}
+      <Action run={reload}>Refresh</Action>
+    </article>
+  );
+}
+
+interface SourceProps {
+  source: SourceReport;
+  trackingPath: string | undefined;
+}
+
+function Source({ source, trackingPath }: SourceProps): JSX.Element {
+  const { name, writeKey, enabled, tenant, usage } = source;
+  const target = { origin: location.origin, path: trackingPath ?? '', writeKey };
+  return (
+    <section>
+      <h2>{name}</h2>
+      <p>
+        <span class={enabled ? 'good' : 'bad'}>{enabled ? 'Enabled' : 'Disabled'}</span>. Since this process
+        started: {usage.received} received, {usage.filtered} of them filtered
+        {tenant !== undefined && `, all for the tenant ${tenant}`}.
+      </p>
+      {trackingPath !== undefined &&
+        Object.entries(snippetsFor(target)).map(([client, code]) => (
+          <details key={client}>
+            <summary>{client}</summary>
+            <Copyable text={code} />
+          </details>
+        ))}
+    </section>
+  );
+}
