@@ -27,7 +27,9 @@ async function codesOfRequests(): Promise<string[]> {
 /** The codes with which the HTTP APIs refuse a request. */
 async function codesOfAnswers(): Promise<string[]> {
   const folders = await Promise.all(
-    ['http/', 'ingest/http/', 'destinations-api/', 'destinations-api/links/'].map((folder) => sources(folder, /\.ts$/)),
+    ['http/', 'ingest/http/', 'destinations-api/', 'destinations-api/links/'].map((folder) =>
+      sources(folder, /\.ts$/),
+    ),
   );
   return codesIn(folders.flat(), /(?:RequestRefusal\(\s*\d+,\s*|super\(\s*\d+,\s*|code: )'([A-Z_]+)'/g);
 }
