@@ -15,7 +15,7 @@ const WRONG_FIELDS: readonly ['GET' | 'POST' | 'PATCH', string, string][] = [
   ['GET', '?limit=0', 'limit'],
   ['GET', '/ID/count-failed?order=name', 'order'],
   ['POST', '/ID/replay {"messageIds":[]}', 'messageIds'],
-  ['POST', '/ID/replay {"messageIds":[5]}', 'messageIds'],
+
   ['GET', '?limit=many', 'limit'],
   ['GET', '?limit=1&limit=2', 'limit'],
   ['GET', '?tenant=other', 'tenant'],
@@ -30,8 +30,6 @@ const WRONG_FIELDS: readonly ['GET' | 'POST' | 'PATCH', string, string][] = [
   ['GET', '/ID/stats?from=-1', 'from'],
   ['POST', '/ID/replay {"destination":"all"}', 'destination'],
   ['POST', '/ID/replay {"error":5}', 'error'],
-  ['POST', '/ID/replay {"messageIds":[]}', 'messageIds'],
-  ['POST', '/ID/replay {"messageIds":"m1"}', 'messageIds'],
   ['POST', '/ID/replay {"messageIds":[1]}', 'messageIds'],
   ['POST', '/ID/disable {"reason":{}}', 'reason'],
   ['POST', '/ID/rotate-secret {"overlap":-1}', 'overlap'],
