@@ -33,7 +33,8 @@ import { BacklogCounter } from './queue/backlog-counter.js';
 import { BacklogUpkeep } from './queue/backlog-upkeep.js';
 import { QUEUE, QUEUE_PROVIDERS } from './queue/queue.providers.js';
 import { QUEUE_BACKEND, type BatchJobQueue, type QueueBackend } from './queue/queue-backend.js';
-import { WebhookClients } from './webhooks/http/webhook-clients.js';
+import type { WebhookClients } from './webhooks/http/webhook-clients.js';
+import { WEBHOOK_CLIENTS } from './webhooks/webhooks.tokens.js';
 
 const ROOT_PROVIDERS: Provider[] = [
   {
@@ -50,7 +51,7 @@ const ROOT_PROVIDERS: Provider[] = [
       UserEraser,
       DeliveryWorker,
       DeliveryEvents,
-      WebhookClients,
+      WEBHOOK_CLIENTS,
       BacklogCounter,
       BacklogUpkeep,
       DestinationsEnd,

@@ -3,34 +3,25 @@ import { AudiencesService } from './audiences.service.js';
 import { ChangeSteps } from './change-steps.js';
 import { Membership } from './membership.js';
 import { RunningChanges } from './running-changes.js';
-import { PostgresAudienceStore } from './stores/postgres-audience-store.js';
-import { RedisAudienceStore } from './stores/redis-audience-store.js';
+import { createAudienceStore } from './stores/create-audience-store.js';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { UserEraser } from '../deliveries/user-eraser.js';
-import type { AudienceStore } from '../options/audience-store.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
-import { QUEUE_BACKEND, type QueueBackend, type QueueStorage } from '../queue/queue-backend.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 
 /** How long a process that died keeps an audience locked, in milliseconds. */
 const LOCK_DURATION = 15_000;
 /** Share of `shutdownTimeout` within which syncs have to end: the queue is closed after that. */
 const PATIENCE_SHARE = 0.3;
 
-/** The store in the queue's own database. */
-export function createAudienceStore(storage: QueueStorage): AudienceStore {
-  return storage.kind === 'redis'
-    ? new RedisAudienceStore(storage.client)
-    : new PostgresAudienceStore(storage.pool);
-}
-
-function createAudiences(
+async function createAudiences(
   { sources, audiences, shutdownTimeout }: ResolvedOptions,
   client: AnalyticsClient,
   { storage }: QueueBackend,
   eraser: UserEraser,
-): AudiencesService {
-  const { store = createAudienceStore(storage), ...defaults } = audiences;
+): Promise<AudiencesService> {
+  const { store = await createAudienceStore(storage), ...defaults } = audiences;
   const running = new RunningChanges();
   const steps = new ChangeSteps(store, { lockDuration: LOCK_DURATION, signal: running.signal });
   const service = new AudiencesService(store, new Membership(store, steps, client), {

@@ -1,8 +1,9 @@
 import { Logger, type Provider } from '@nestjs/common';
 import { CustomDestinations } from '../destinations/custom/custom-destinations.js';
-import { DestinationDirectory } from '../destinations/destination-directory.js';
+import type { DestinationDirectory } from '../destinations/destination-directory.js';
 import { DestinationKeys } from '../destinations/destination-selection.js';
-import { forwardingId } from '../forwarding/endpoint-destination.js';
+import { DESTINATION_DIRECTORY } from '../destinations/destinations.tokens.js';
+import { forwardingId } from '../forwarding/forwarding-id.js';
 import { LIBRARY } from '../messages/library.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';
 import { UnknownFields } from '../messages/unknown-fields.js';
@@ -15,7 +16,7 @@ import { BatchQueue } from '../queue/batch-queue.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { webhookBody } from '../webhooks/request/webhook-body.js';
-import { WEBHOOKS_NAME } from '../webhooks/webhooks-destination.js';
+import { WEBHOOKS_NAME } from '../webhooks/webhooks.tokens.js';
 import { AnalyticsClient } from './analytics-client.js';
 import type { Recording } from './analytics-client.types.js';
 import { CALL_HOOKS, type CallHooks } from './call-hooks.js';
@@ -207,7 +208,7 @@ export const CLIENT_PROVIDERS: Provider[] = [
       QUEUE_BACKEND,
       CALL_HOOKS,
       BacklogCounter,
-      DestinationDirectory,
+      DESTINATION_DIRECTORY,
       CustomDestinations,
       { token: RECORDING, optional: true },
       MESSAGE_STORE,

@@ -1,46 +1,41 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
-import { Authorizer } from '../destinations-api/authorizer.js';
 import { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import { DestinationsService } from '../destinations/destinations.service.js';
-import { HttpMount } from '../http/http-mount.js';
+import type { HttpHandler } from '../http/http-handler.js';
+import { mountHandler } from '../http/mount-handler.js';
 import { AnalyticsHealthIndicator } from '../observability/analytics-health.indicator.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
-import { LimitedLog } from '../queue/limited-log.js';
-import { ConsoleHandler } from './console.handler.js';
-import { ConsoleReports } from './console-reports.js';
 import { ConsoleService } from './console.service.js';
 
+const HANDLER = Symbol('nestjs-analytics:console');
 const MOUNT = Symbol('nestjs-analytics:console-mount');
 
-function createHandler(
+// An application without a console loads nothing of it.
+async function createHandler(
   options: ResolvedOptions,
   links: ConsoleLinks | undefined,
   deliveries: DeliveriesService,
   service: DestinationsService,
   health: AnalyticsHealthIndicator,
   client: AnalyticsClient,
-): ConsoleHandler | undefined {
+): Promise<HttpHandler | undefined> {
   const { console, destinations } = options;
   if (console === undefined || destinations?.api === undefined) return undefined;
-  const logger = new Logger('Analytics');
-  const log = new LimitedLog(logger, () => performance.now());
-  return new ConsoleHandler({
-    authorizer: new Authorizer(console.authorize, 'console.authorize', log, links),
-    path: console.path,
-    frameAncestors: console.frameAncestors,
+  const { createConsole } = await import('./create-console.js');
+  return createConsole(console, {
     apiPath: destinations.api.path,
-    reports: new ConsoleReports({
+    links,
+    reports: {
       options,
       usageOf: (source) => client.usageOf(source),
       deliveries,
       destinations: service,
       health,
-    }),
-    logger,
+    },
   });
 }
 
@@ -53,7 +48,7 @@ export const CONSOLE_PROVIDERS: Provider[] = [
       new ConsoleService(console && links && { links, path: console.path }),
   },
   {
-    provide: ConsoleHandler,
+    provide: HANDLER,
     inject: [
       RESOLVED_OPTIONS,
       ConsoleLinks,
@@ -64,10 +59,5 @@ export const CONSOLE_PROVIDERS: Provider[] = [
     ],
     useFactory: createHandler,
   },
-  {
-    provide: MOUNT,
-    inject: [HttpAdapterHost, ConsoleHandler],
-    useFactory: (host: HttpAdapterHost, handler: ConsoleHandler | undefined) =>
-      handler === undefined ? undefined : new HttpMount(host, handler, new Logger('Analytics')),
-  },
+  { provide: MOUNT, inject: [HttpAdapterHost, HANDLER], useFactory: mountHandler },
 ];

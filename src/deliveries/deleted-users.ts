@@ -3,8 +3,6 @@ import { type BatchMessage, isReplay, type QueuedBatch } from '../queue/batch-jo
 import type { QueueStorage } from '../queue/queue-backend.js';
 import type { DeletionStore } from './deletion-store.js';
 import { usersOf } from './message-body.js';
-import { PostgresDeletionStore } from './postgres-deletion-store.js';
-import { RedisDeletionStore } from './redis-deletion-store.js';
 
 const debug = debugFactory('analytics');
 
@@ -77,9 +75,12 @@ export function isFromBefore(
   });
 }
 
-/** The deletions that are kept beside the queue, in the same database. */
-export function createDeletionStore(storage: QueueStorage): DeletionStore {
-  return storage.kind === 'redis'
-    ? new RedisDeletionStore(storage.client)
-    : new PostgresDeletionStore(storage.pool);
+/** The deletions that are kept beside the queue, in the same database. Only the code for that one is loaded. */
+export async function createDeletionStore(storage: QueueStorage): Promise<DeletionStore> {
+  if (storage.kind === 'redis') {
+    const { RedisDeletionStore } = await import('./redis-deletion-store.js');
+    return new RedisDeletionStore(storage.client);
+  }
+  const { PostgresDeletionStore } = await import('./postgres-deletion-store.js');
+  return new PostgresDeletionStore(storage.pool);
 }

@@ -56,16 +56,20 @@ export const DELIVERIES_PROVIDERS: Provider[] = [
   {
     provide: DeletedUsers,
     inject: [QUEUE_BACKEND],
-    useFactory: ({ storage }: QueueBackend) => new DeletedUsers(createDeletionStore(storage)),
+    useFactory: async ({ storage }: QueueBackend) => new DeletedUsers(await createDeletionStore(storage)),
   },
   {
     provide: UserEraser,
     inject: [BatchStore, BacklogCounter, QUEUE_BACKEND],
-    useFactory: (store: BatchStore, counter: BacklogCounter, { storage }: QueueBackend): UserEraser => {
+    useFactory: async (
+      store: BatchStore,
+      counter: BacklogCounter,
+      { storage }: QueueBackend,
+    ): Promise<UserEraser> => {
       const messages = new UserMessages(store, (destination, count) => {
         counter.ended(destination, count);
       });
-      return new UserEraser(createDeletionStore(storage), messages, logger());
+      return new UserEraser(await createDeletionStore(storage), messages, logger());
     },
   },
   {

@@ -14,7 +14,7 @@ import { countMessages, type MessageCounts } from './message-counts.js';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import type { TestResult } from '../webhooks/endpoint.js';
 import type { ExplainedRequest } from '../webhooks/diagnostics/explained-request.js';
-import { WebhooksDestination } from '../webhooks/webhooks-destination.js';
+import type { WebhooksDestination } from '../webhooks/webhooks-destination.js';
 import {
   DestinationNotFoundError,
   HistoryDisabledError,
@@ -168,6 +168,7 @@ export class DeliveriesService {
   }
 
   private async webhooks(id: string): Promise<WebhooksDestination> {
+    const { WebhooksDestination } = await import('../webhooks/webhooks-destination.js');
     const destination = await this.destinations.find(id);
     if (destination instanceof WebhooksDestination) return destination;
     throw destination === undefined ? new DestinationNotFoundError(id) : new NotAWebhookError(id);

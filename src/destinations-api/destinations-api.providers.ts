@@ -1,41 +1,39 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { DestinationsService } from '../destinations/destinations.service.js';
-import { HttpMount } from '../http/http-mount.js';
+import type { HttpHandler } from '../http/http-handler.js';
+import { mountHandler } from '../http/mount-handler.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
-import { LimitedLog } from '../queue/limited-log.js';
-import { AuditLog } from './audit-log.js';
-import { Authorizer } from './authorizer.js';
-import { DestinationsApi } from './destinations-api.js';
-import { DestinationsApiHandler } from './destinations-api.handler.js';
 import { ConsoleLinks } from './links/console-links.js';
-import { LinkSigner } from './links/link-signer.js';
-import { createRevocationStore } from './links/revocation-store.js';
-import { Operations } from './operations.js';
 
+const HANDLER = Symbol('nestjs-analytics:destinations-api');
 const MOUNT = Symbol('nestjs-analytics:destinations-api-mount');
 
-function createHandler(
+// An application without this API loads nothing of it.
+async function createHandler(
   { destinations }: ResolvedOptions,
   service: DestinationsService,
   deliveries: DeliveriesService,
   links: ConsoleLinks | undefined,
-): DestinationsApiHandler | undefined {
+): Promise<HttpHandler | undefined> {
   if (destinations?.api === undefined) return undefined;
-  const { path, authorize, isForConsole } = destinations.api;
-  const logger = new Logger('Analytics');
-  const authorizer = new Authorizer(
-    authorize,
-    'destinations.api.authorize',
-    new LimitedLog(logger, () => performance.now()),
-    links,
-  );
-  const operations = new Operations(service, deliveries, path);
-  const api = new DestinationsApi({ authorizer, operations, audit: new AuditLog(logger), isForConsole });
-  return new DestinationsApiHandler(api, path, logger);
+  const { createDestinationsApi } = await import('./create-destinations-api.js');
+  return createDestinationsApi(destinations.api, { destinations: service, deliveries, links });
+}
+
+async function createLinks(
+  { console, destinations }: ResolvedOptions,
+  { storage }: QueueBackend,
+): Promise<ConsoleLinks | undefined> {
+  if (console === undefined) return undefined;
+  const [{ LinkSigner }, { createRevocationStore }] = await Promise.all([
+    import('./links/link-signer.js'),
+    import('./links/revocation-store.js'),
+  ]);
+  return new ConsoleLinks(new LinkSigner(destinations?.encryptionKeys ?? []), createRevocationStore(storage));
 }
 
 /** The HTTP API of the destinations at run time. */
@@ -43,19 +41,12 @@ export const DESTINATIONS_API_PROVIDERS: Provider[] = [
   {
     provide: ConsoleLinks,
     inject: [RESOLVED_OPTIONS, QUEUE_BACKEND],
-    useFactory: ({ console, destinations }: ResolvedOptions, { storage }: QueueBackend) =>
-      console &&
-      new ConsoleLinks(new LinkSigner(destinations?.encryptionKeys ?? []), createRevocationStore(storage)),
+    useFactory: createLinks,
   },
   {
-    provide: DestinationsApiHandler,
+    provide: HANDLER,
     inject: [RESOLVED_OPTIONS, DestinationsService, DeliveriesService, ConsoleLinks],
     useFactory: createHandler,
   },
-  {
-    provide: MOUNT,
-    inject: [HttpAdapterHost, DestinationsApiHandler],
-    useFactory: (host: HttpAdapterHost, handler: DestinationsApiHandler | undefined) =>
-      handler === undefined ? undefined : new HttpMount(host, handler, new Logger('Analytics')),
-  },
+  { provide: MOUNT, inject: [HttpAdapterHost, HANDLER], useFactory: mountHandler },
 ];

@@ -1,7 +1,7 @@
 import { Logger, type Provider } from '@nestjs/common';
 import debugFactory from 'debug';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
-import { DeliveryEvents, type EndpointEvent, tellOnce } from '../deliveries/delivery-events.js';
+import { DeliveryEvents, tellOnce } from '../deliveries/delivery-events.js';
 import { EndpointLog } from '../deliveries/endpoint-log.js';
 import { EventChannel } from '../deliveries/event-channel.js';
 import { FailedMessages } from '../deliveries/failed-messages.js';
@@ -10,100 +10,46 @@ import { HistoryRecorder } from '../deliveries/history/history-recorder.js';
 import type { HistoryStore } from '../deliveries/history/history-store.js';
 import { DestinationNotFoundError, NotAWebhookError } from '../errors/delivery.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
-import { isWritable } from '../options/destination-store.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
-import { WebhookClients } from '../webhooks/http/webhook-clients.js';
-import { WebhooksDestination } from '../webhooks/webhooks-destination.js';
-import { DeadDestinations } from './dead-destinations.js';
-import { CustomDestinations } from './custom/custom-destinations.js';
+import type { WebhookClients } from '../webhooks/http/webhook-clients.js';
+import { WEBHOOK_CLIENTS } from '../webhooks/webhooks.tokens.js';
 import { ConfiguredDestinations } from './configured-destinations.js';
-import { DestinationDirectory } from './destination-directory.js';
-import { DestinationRecords, type DestinationRecordsParts } from './destination-records.js';
+import { CustomDestinations } from './custom/custom-destinations.js';
+import type { DestinationDirectory } from './destination-directory.js';
 import { DestinationRegistry } from './destination-registry.js';
 import { DestinationsEnd } from './destinations-end.js';
 import { DestinationsService } from './destinations.service.js';
+import { DESTINATION_DIRECTORY, DESTINATION_PARTS, LIVE_DESTINATIONS } from './destinations.tokens.js';
 import type { DestinationEvent } from './destinations.types.js';
 import { KeptMessages } from './kept-messages.js';
-import { LiveDestinations } from './live-destinations.js';
-import { SecretBox } from './secret-box.js';
-import { createDestinationStore } from './stores/create-destination-store.js';
+import type { LiveDestinations } from './live-destinations.js';
+import type { DestinationParts } from './open-destinations.js';
 
 const debug = debugFactory('analytics');
 
-/** Where destinations at run time are; `undefined` in an application without them, which pays nothing. */
-const DESTINATION_PARTS = Symbol('nestjs-analytics:destination-parts');
-
-type Parts = DestinationRecordsParts | undefined;
+/** `undefined` in an application without destinations at run time, which pays nothing for them. */
+type Parts = DestinationParts | undefined;
 
 const logger = (): Logger => new Logger('Analytics');
 
-function createParts({ destinations }: ResolvedOptions, { storage }: QueueBackend): Parts {
+async function createParts({ destinations }: ResolvedOptions, { storage }: QueueBackend): Promise<Parts> {
   if (destinations === undefined) return undefined;
-  const beside = createDestinationStore(storage);
-  const { store = beside, encryptionKeys } = destinations;
-  const directory = new DestinationDirectory({
-    store,
-    feed: beside,
-    onAway: (error) => {
-      logger().warn(
-        `Destinations cannot be looked up: ${thrownAt(error)}. Messages wait in memory until they can.`,
-      );
-    },
-    onBack: () => {
-      logger().log('Destinations can be looked up again.');
-    },
-  });
-  return { store, feed: beside, directory, box: new SecretBox(encryptionKeys) };
+  const { openDestinations } = await import('./open-destinations.js');
+  return openDestinations(destinations, storage);
 }
 
-function createLive(
+async function createLive(
   { destinations }: ResolvedOptions,
   parts: Parts,
   clients: WebhookClients,
   observer: EndpointLog,
   { endpoints }: DeliveryEvents,
-): LiveDestinations | undefined {
+): Promise<LiveDestinations | undefined> {
   if (destinations === undefined || parts === undefined) return undefined;
-  const { allowPrivateNetwork, disableAfter } = destinations;
-  const client = clients.for({ allowPrivateNetwork });
-  const dead = createDead(parts, disableAfter, endpoints);
-  return new LiveDestinations({
-    ...parts,
-    client,
-    allowPrivateNetwork,
-    observer,
-    onAttempt: (record, attempt) => {
-      // A store that is only read belongs to the application, and so does what is disabled there.
-      if (isWritable(parts.store)) dead.attempted(record, attempt);
-    },
-  });
-}
-
-function createDead(
-  parts: DestinationRecordsParts,
-  disableAfter: number,
-  endpoints: EventChannel<EndpointEvent>,
-): DeadDestinations {
-  const records = new DestinationRecords(parts);
-  return new DeadDestinations({
-    disableAfter,
-    record: (id, failingSince) => records.change(id, {}, () => ({ failingSince })),
-    disable: (id, reason) =>
-      records.change(id, {}, () => ({ enabled: false, disabledReason: reason, failingSince: undefined })),
-    tell: (event) => {
-      const { type, destination, reason } = event;
-      const what = type === 'disabled' ? 'was disabled' : 'will be disabled in a day';
-      logger().warn(`The destination "${destination}" ${what}: ${reason}. Its messages are kept when it is.`);
-      endpoints.emit(event);
-    },
-    onFailed: (id, error) => {
-      // It was deleted meanwhile.
-      if (error instanceof DestinationNotFoundError) return;
-      logger().warn(`The state of the destination "${id}" could not be stored: ${thrownAt(error)}.`);
-    },
-  });
+  const { createLiveDestinations } = await import('./create-live-destinations.js');
+  return createLiveDestinations(destinations, parts, clients, observer, endpoints);
 }
 
 function createKept(failed: FailedMessages): KeptMessages {
@@ -148,10 +94,11 @@ function createService(
   if (destinations === undefined || parts === undefined) return new DestinationsService(undefined, events);
   return new DestinationsService(
     {
-      records: new DestinationRecords(parts),
+      records: parts.records,
       configured: new ConfiguredDestinations({ webhooks, custom, sources: sourceNames(sources) }),
       rules: { ...destinations, sources: sourceNames(sources) },
       sendTest: async (id) => {
+        const { WebhooksDestination } = await import('../webhooks/webhooks-destination.js');
         const destination = await registry.find(id);
         if (destination instanceof WebhooksDestination) return destination.sendTest();
         throw destination === undefined ? new DestinationNotFoundError(id) : new NotAWebhookError(id);
@@ -185,13 +132,13 @@ const DESTINATION_EVENTS = Symbol('nestjs-analytics:destination-events');
 export const DESTINATIONS_PROVIDERS: Provider[] = [
   { provide: DESTINATION_PARTS, inject: [RESOLVED_OPTIONS, QUEUE_BACKEND], useFactory: createParts },
   {
-    provide: DestinationDirectory,
+    provide: DESTINATION_DIRECTORY,
     inject: [DESTINATION_PARTS],
-    useFactory: (parts: Parts) => parts?.directory,
+    useFactory: (parts: Parts): DestinationDirectory | undefined => parts?.directory,
   },
   {
-    provide: LiveDestinations,
-    inject: [RESOLVED_OPTIONS, DESTINATION_PARTS, WebhookClients, EndpointLog, DeliveryEvents],
+    provide: LIVE_DESTINATIONS,
+    inject: [RESOLVED_OPTIONS, DESTINATION_PARTS, WEBHOOK_CLIENTS, EndpointLog, DeliveryEvents],
     useFactory: createLive,
   },
   {

@@ -8,6 +8,7 @@ import type { QueuedMessage } from '../queue/batch-job.js';
 import { Endpoint, type EndpointAnswer, type EndpointOptions } from '../webhooks/endpoint.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { WebhookClient } from '../webhooks/http/webhook-client.js';
+import { forwardingId } from './forwarding-id.js';
 
 /** The beginning of an answer that lists refused messages, as this module's own API writes it. */
 const REFUSED_LIST = '{"success":true,"refused":[';
@@ -19,11 +20,6 @@ const REQUEST_SIZE = 2_500;
 export interface EndpointDestinationOptions extends EndpointOptions {
   /** The URL that batches are posted to. */
   url: URL;
-}
-
-/** Id of the destination that forwards the messages of a source. */
-export function forwardingId(source: string): string {
-  return `endpoint/${source}`;
 }
 
 /**

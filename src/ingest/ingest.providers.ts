@@ -3,7 +3,8 @@ import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { CALL_HOOKS, type CallHooks } from '../client/call-hooks.js';
 import { UserEraser } from '../deliveries/user-eraser.js';
-import { HttpMount } from '../http/http-mount.js';
+import type { HttpHandler } from '../http/http-handler.js';
+import { mountHandler } from '../http/mount-handler.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
 import { CallRecorder } from './decorators/call-recorder.js';
@@ -11,12 +12,6 @@ import { identityOver } from './decorators/default-identity.js';
 import { DecoratorLog } from './decorators/decorator-log.js';
 import { DECORATOR_RUNTIME, DecoratorRuntime } from './decorators/decorator-runtime.js';
 import { RequestContextInterceptor } from './decorators/request-context.interceptor.js';
-import { Intake } from './http/intake.js';
-import { RateLimiter } from './http/rate-limiter.js';
-import { TrackingApiHandler } from './http/tracking-api.handler.js';
-import { TrackingApi } from './http/tracking-api.js';
-import { UnknownKeyLog } from './http/unknown-key-log.js';
-import { WriteKeys } from './http/write-keys.js';
 import { EventSchemaChecker } from './schemas/event-schema-checker.js';
 
 function createHooks(options: ResolvedOptions, runtime: DecoratorRuntime, eraser: UserEraser): CallHooks {
@@ -42,21 +37,17 @@ function createRecorder(
   return recorder;
 }
 
-function createTrackingApi(
+// An application without a tracking API loads nothing of it.
+async function createHandler(
   { sources, trackingApi }: ResolvedOptions,
   client: AnalyticsClient,
-): TrackingApiHandler | undefined {
+): Promise<HttpHandler | undefined> {
   if (trackingApi === undefined) return undefined;
-  const logger = new Logger('Analytics');
-  const api = new TrackingApi({
-    intake: new Intake(client),
-    keys: new WriteKeys(sources),
-    limiter: new RateLimiter(trackingApi.rateLimit),
-    unknownKeys: new UnknownKeyLog(logger),
-  });
-  return new TrackingApiHandler(api, trackingApi.path, logger);
+  const { createTrackingApi } = await import('./http/create-tracking-api.js');
+  return createTrackingApi(trackingApi, sources, client);
 }
 
+const TRACKING_API = Symbol('nestjs-analytics:tracking-api');
 const TRACKING_API_MOUNT = Symbol('nestjs-analytics:tracking-api-mount');
 
 /** The inputs beside the service itself: decorators, and the HTTP tracking API. */
@@ -75,15 +66,6 @@ export const INGEST_PROVIDERS: Provider[] = [
     useFactory: (runtime: DecoratorRuntime, { ingest }: ResolvedOptions) =>
       ingest.requestContext === 'all' ? new RequestContextInterceptor(runtime) : undefined,
   },
-  {
-    provide: TrackingApiHandler,
-    inject: [RESOLVED_OPTIONS, AnalyticsClient],
-    useFactory: createTrackingApi,
-  },
-  {
-    provide: TRACKING_API_MOUNT,
-    inject: [HttpAdapterHost, TrackingApiHandler],
-    useFactory: (host: HttpAdapterHost, handler: TrackingApiHandler | undefined) =>
-      handler === undefined ? undefined : new HttpMount(host, handler, new Logger('Analytics')),
-  },
+  { provide: TRACKING_API, inject: [RESOLVED_OPTIONS, AnalyticsClient], useFactory: createHandler },
+  { provide: TRACKING_API_MOUNT, inject: [HttpAdapterHost, TRACKING_API], useFactory: mountHandler },
 ];

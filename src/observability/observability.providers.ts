@@ -13,26 +13,42 @@ import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { AnalyticsHealthIndicator } from './analytics-health.indicator.js';
 import { type AnalyticsStatus, readStatus } from './analytics-status.js';
 import { DestinationLabels } from './destination-labels.js';
-import { Gauges } from './gauges.js';
-import { Metrics } from './metrics.js';
+import type { Gauges } from './gauges.js';
 import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry.js';
-import { Tracing } from './tracing.js';
 
 /** Injection token of a function that reads the status. */
 export const READ_STATUS = Symbol('nestjs-analytics:read-status');
 
 /** OpenTelemetry, where the application has registered an SDK; otherwise `undefined`. */
 const OPEN_TELEMETRY = Symbol('nestjs-analytics:open-telemetry');
+const GAUGES = Symbol('nestjs-analytics:gauges');
 
-function createTelemetry(
+// An application without OpenTelemetry loads nothing for it.
+async function createTelemetry(
   { metrics: { tenants }, tracing: { propagate } }: ResolvedOptions,
   openTelemetry: OpenTelemetry | undefined,
   labels: DestinationLabels,
-): Telemetry | undefined {
+): Promise<Telemetry | undefined> {
   if (openTelemetry === undefined) return undefined;
   const { api, tracer, meter = api.createNoopMeter() } = openTelemetry;
+  const [{ Metrics }, { Tracing }] = await Promise.all([import('./metrics.js'), import('./tracing.js')]);
   const tracing = tracer && new Tracing({ api, tracer, labels, propagate });
   return new Metrics({ meter, labels, tenants, tracing });
+}
+
+async function createGauges(
+  { connection: { kind } }: ResolvedOptions,
+  openTelemetry: OpenTelemetry | undefined,
+  labels: DestinationLabels,
+  status: () => AnalyticsStatus,
+  queue: BatchJobQueue,
+  store: BatchStore,
+  outbox: Outbox | undefined,
+): Promise<Gauges | undefined> {
+  const meter = openTelemetry?.meter;
+  if (meter === undefined) return undefined;
+  const { Gauges } = await import('./gauges.js');
+  return new Gauges({ meter, labels, status, queue: kind === 'none' ? undefined : queue, store, outbox });
 }
 
 /** Tells the application how analytics is doing. */
@@ -49,21 +65,9 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
     useFactory: createTelemetry,
   },
   {
-    provide: Gauges,
+    provide: GAUGES,
     inject: [RESOLVED_OPTIONS, OPEN_TELEMETRY, DestinationLabels, READ_STATUS, QUEUE, BatchStore, OUTBOX],
-    useFactory: (
-      { connection: { kind } }: ResolvedOptions,
-      openTelemetry: OpenTelemetry | undefined,
-      labels: DestinationLabels,
-      status: () => AnalyticsStatus,
-      queue: BatchJobQueue,
-      store: BatchStore,
-      outbox: Outbox | undefined,
-    ): Gauges | undefined => {
-      const meter = openTelemetry?.meter;
-      const used = kind === 'none' ? undefined : queue;
-      return meter && new Gauges({ meter, labels, status, queue: used, store, outbox });
-    },
+    useFactory: createGauges,
   },
   {
     provide: READ_STATUS,

@@ -4,9 +4,8 @@ import type { QueueOptions } from 'bullmq';
 import { DuplicateModuleError, InvalidImportError } from '../errors/setup.errors.js';
 import { MODULE_EXTRAS, MODULE_OPTIONS, RECORDING, RESOLVED_OPTIONS } from './options.tokens.js';
 import { type RecordedState, recordedOptions } from './recorded-options.js';
-import { type ModuleExtras, resolveOptions } from './resolve-options.js';
+import type { ModuleExtras } from './resolve-options.js';
 import type { ResolvedOptions } from './resolved-options.js';
-import { warnAtStart } from './warn-at-start.js';
 
 /**
  * The host application's `BullModule.forRoot` options, under the token that `@nestjs/bullmq` gives them. It is
@@ -14,17 +13,22 @@ import { warnAtStart } from './warn-at-start.js';
  */
 const HOST_CONFIG = { token: 'BULLMQ_CONFIG(default)', optional: true };
 
-function resolve(
+// The checks are loaded here: a program that only verifies webhooks has no options.
+async function resolve(
   options: unknown,
   extras: ModuleExtras,
   modules: ModulesContainer,
   host: Partial<QueueOptions> | undefined,
   recording: RecordedState | undefined,
-): ResolvedOptions {
+): Promise<ResolvedOptions> {
   const instances = [...modules.values()].filter((module) => module.providers.has(RESOLVED_OPTIONS));
   if (instances.length > 1) {
     throw recording === undefined ? new DuplicateModuleError() : InvalidImportError.testing();
   }
+  const [{ resolveOptions }, { warnAtStart }] = await Promise.all([
+    import('./resolve-options.js'),
+    import('./warn-at-start.js'),
+  ]);
   const resolved = resolveOptions(options, { ...extras, hostConnection: host?.connection });
   if (recording !== undefined) return recordedOptions(resolved, recording);
   warnAtStart(resolved, options, new Logger('Analytics'));

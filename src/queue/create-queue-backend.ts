@@ -1,7 +1,6 @@
 import { types } from 'node:util';
 import type { ResolvedConnection } from '../options/resolved-options.js';
 import type { QueueLog } from './limited-log.js';
-import { createNoQueueBackend } from './no-queue-backend.js';
 import type { QueueBackend } from './queue-backend.js';
 import { QueueHealth } from './queue-health.js';
 
@@ -36,7 +35,9 @@ export async function createQueueBackend(
       });
       return createPoolQueueBackend(database, new QueueHealth('the embedded database', logger));
     }
-    case 'none':
+    case 'none': {
+      const { createNoQueueBackend } = await import('./no-queue-backend.js');
       return createNoQueueBackend(new QueueHealth('nothing', logger));
+    }
   }
 }

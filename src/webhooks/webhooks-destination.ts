@@ -16,9 +16,7 @@ import { MessageDelivery } from './message-delivery.js';
 import type { HmacKey } from './request/hmac-key.js';
 import { WebhookHeaders } from './request/webhook-headers.js';
 import { hashUrl } from './request/webhook-url.js';
-
-/** The name that `integrations` uses for every webhooks destination. */
-export const WEBHOOKS_NAME = 'Webhooks';
+import { WEBHOOKS_NAME } from './webhooks.tokens.js';
 
 /** One for all messages of an application that measures nothing. */
 const NO_CALLS: readonly (CallTrace | undefined)[] = [undefined];

@@ -1,7 +1,7 @@
 import { AudiencesService } from '../../src/audiences/audiences.service.js';
 import type { AudienceStore } from '../../src/options/audience-store.js';
 import { ChangeSteps } from '../../src/audiences/change-steps.js';
-import { createAudienceStore } from '../../src/audiences/audiences.providers.js';
+import { createAudienceStore } from '../../src/audiences/stores/create-audience-store.js';
 import { RunningChanges } from '../../src/audiences/running-changes.js';
 import { Membership } from '../../src/audiences/membership.js';
 import { AnalyticsClient } from '../../src/client/analytics-client.js';
@@ -43,23 +43,21 @@ export interface Life {
 
 /** Audiences on a real database, with a queue that nobody delivers from, so that it can be looked into. */
 export class AudiencesOn {
-  readonly store: AudienceStore;
   private readonly lives: Life[] = [];
 
   private constructor(
     private readonly queue: BatchJobQueue,
     private readonly backend: QueueBackend,
+    readonly store: AudienceStore,
     private readonly read: Set<string>,
-  ) {
-    this.store = createAudienceStore(backend.storage);
-  }
+  ) {}
 
   /** @param read the jobs that were looked at before; they are left out, and those looked at are added */
   static async open(connection: TestConnection, read = new Set<string>()): Promise<AudiencesOn> {
     const backend = await openBackend(connection);
     const queue = backend.createQueue(ANALYTICS_QUEUE, {});
     queue.on('error', () => undefined);
-    return new AudiencesOn(queue, backend, read);
+    return new AudiencesOn(queue, backend, await createAudienceStore(backend.storage), read);
   }
 
   /** A client and a service as a process would have them; several of them know nothing of each other. */

@@ -65,12 +65,12 @@ describeBackend('the deletion of a user', (backend) => {
     await app.analytics.flush();
     await app.failedJobs();
     const task = JSON.stringify({ userId: 'gone', sources: ['default'] });
-    await createDeletionStore(storageOf(app)).add([{ key: userKey('gone'), at: Date.now(), task }]);
+    await (await createDeletionStore(storageOf(app))).add([{ key: userKey('gone'), at: Date.now(), task }]);
     await app.close();
 
     const next = await stage.app({ connection, webhooks: webhooksTo(receiver) });
     await until(async () => ((await usersIn(next)).join() === 'stays' ? true : undefined));
-    const store = createDeletionStore(storageOf(next));
+    const store = await createDeletionStore(storageOf(next));
     await until(async () => ((await store.pending(1)).length === 0 ? true : undefined));
     expect([...(await store.find([userKey('gone'), userKey('stays')])).keys()]).toEqual([userKey('gone')]);
   });
@@ -149,7 +149,7 @@ describeBackend('the deletion of a user', (backend) => {
     // The deletion itself is a message, too.
     app.analytics.delete({ userId: 'gone' });
     await app.analytics.flush();
-    const deletions = createDeletionStore(storageOf(app));
+    const deletions = await createDeletionStore(storageOf(app));
     await until(async () => (await deletions.find([userKey('gone')])).size === 1 || undefined);
     answer(503);
     await until(async () => (await usersIn(app)).join() === 'stays,stays' || undefined);
@@ -176,7 +176,7 @@ describeBackend('the deletion of a user', (backend) => {
     };
     const ids = await app.queue.getRanges(['failed'], 0, -1);
     app.analytics.delete({ userId: 'two' });
-    const store = createDeletionStore(storageOf(app));
+    const store = await createDeletionStore(storageOf(app));
     await until(async () => ((await store.find([userKey('two')])).size === 1 ? true : undefined));
     await until(async () => ((await store.pending(1)).length === 0 ? true : undefined));
     // The job of the deletion itself was not there before.

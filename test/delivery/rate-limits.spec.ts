@@ -162,7 +162,7 @@ describeBackend('the store of rate limits', (backend) => {
 
   beforeEach(async () => {
     opened = await openBackend(backend.connection);
-    store = createRateLimitStore(opened.storage, isEmbedded(backend.connection));
+    store = await createRateLimitStore(opened.storage, isEmbedded(backend.connection));
   });
   afterEach(() => opened.close());
 

@@ -10,6 +10,7 @@ import {
 } from '../../src/index.js';
 import { HostResolver } from '../../src/webhooks/http/host-resolver.js';
 import { WebhookClients } from '../../src/webhooks/http/webhook-clients.js';
+import { WEBHOOK_CLIENTS } from '../../src/webhooks/webhooks.tokens.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { DnsServer } from '../support/dns-server.js';
 import { LogLines } from '../support/log-lines.js';
@@ -48,7 +49,7 @@ describeBackend(
         ],
       })
         .setLogger(new LogLines())
-        .overrideProvider(WebhookClients)
+        .overrideProvider(WEBHOOK_CLIENTS)
         .useFactory({ factory: () => new WebhookClients(10, new HostResolver({ servers: [dns.address] })) })
         .compile();
       await stage.add(app.init());

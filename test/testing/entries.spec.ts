@@ -4,6 +4,8 @@ import { readFile } from 'node:fs/promises';
 const SOURCE = new URL('../../src/', import.meta.url);
 /** What is left of an import when types are compiled away. */
 const IMPORT = /^(?:import|export) (?!type\b)[^;]*?'(\.[^']+)\.js';/gm;
+/** Folders of what an application may do without: HTTP APIs, the console, a worker. */
+const LOADED_LATER = /^(console|delivery|destinations-api|http|ingest\/http)\//;
 
 /** The files that an entry of the package loads, as paths in `src`. */
 async function loadedBy(entry: string): Promise<string[]> {
@@ -24,5 +26,20 @@ describe('the package', () => {
     expect(main).toContain('client/client-core.ts');
     expect(main.filter((file) => file.includes('testing'))).toEqual([]);
     expect(await loadedBy('testing/index.ts')).toContain('testing/recording-core.ts');
+  });
+
+  it('loads the code of what is not configured only once it is', async () => {
+    const main = await loadedBy('index.ts');
+    expect(main.filter((file) => LOADED_LATER.test(file)).sort()).toEqual([
+      'console/console.providers.ts',
+      'delivery/delivery-worker.ts',
+      'delivery/delivery.providers.ts',
+      'delivery/job-outcome.errors.ts',
+      'destinations-api/destinations-api.providers.ts',
+      'http/mount-handler.ts',
+    ]);
+    expect(main.filter((file) => /\/stores\/(?!create-)/.test(file))).toEqual([]);
+    expect(main).not.toContain('webhooks/http/undici.ts');
+    expect(main).not.toContain('options/resolve-options.ts');
   });
 });

@@ -1,13 +1,20 @@
 import type { QueueStorage } from '../../queue/queue-backend.js';
-import { LocalRateLimitStore } from './local-rate-limit-store.js';
-import { PostgresRateLimitStore } from './postgres-rate-limit-store.js';
 import type { RateLimitStore } from './rate-limit-store.js';
-import { RedisRateLimitStore } from './redis-rate-limit-store.js';
 
-/** @param isOwn whether no other process uses the queue */
-export function createRateLimitStore(storage: QueueStorage, isOwn: boolean): RateLimitStore {
-  if (isOwn) return new LocalRateLimitStore();
-  return storage.kind === 'redis'
-    ? new RedisRateLimitStore(storage.client)
-    : new PostgresRateLimitStore(storage.pool);
+/**
+ * Only the code of the store that is used is loaded.
+ *
+ * @param isOwn whether no other process uses the queue
+ */
+export async function createRateLimitStore(storage: QueueStorage, isOwn: boolean): Promise<RateLimitStore> {
+  if (isOwn) {
+    const { LocalRateLimitStore } = await import('./local-rate-limit-store.js');
+    return new LocalRateLimitStore();
+  }
+  if (storage.kind === 'redis') {
+    const { RedisRateLimitStore } = await import('./redis-rate-limit-store.js');
+    return new RedisRateLimitStore(storage.client);
+  }
+  const { PostgresRateLimitStore } = await import('./postgres-rate-limit-store.js');
+  return new PostgresRateLimitStore(storage.pool);
 }

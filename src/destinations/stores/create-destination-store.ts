@@ -1,12 +1,15 @@
 import type { WritableDestinationStore } from '../../options/destination-store.js';
 import type { QueueStorage } from '../../queue/queue-backend.js';
 import type { DestinationFeed } from '../destination-feed.js';
-import { PostgresDestinationStore } from './postgres-destination-store.js';
-import { RedisDestinationStore } from './redis-destination-store.js';
 
-/** The store and the feed in the queue's own database. */
-export function createDestinationStore(storage: QueueStorage): WritableDestinationStore & DestinationFeed {
-  return storage.kind === 'redis'
-    ? new RedisDestinationStore(storage.client)
-    : new PostgresDestinationStore(storage.pool);
+/** The store and the feed in the queue's own database. Only the code for that one is loaded. */
+export async function createDestinationStore(
+  storage: QueueStorage,
+): Promise<WritableDestinationStore & DestinationFeed> {
+  if (storage.kind === 'redis') {
+    const { RedisDestinationStore } = await import('./redis-destination-store.js');
+    return new RedisDestinationStore(storage.client);
+  }
+  const { PostgresDestinationStore } = await import('./postgres-destination-store.js');
+  return new PostgresDestinationStore(storage.pool);
 }

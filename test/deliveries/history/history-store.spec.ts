@@ -35,7 +35,7 @@ describeBackend('the store of the history', (backend) => {
 
   beforeEach(async () => {
     opened = await openBackend(backend.connection);
-    store = createHistoryStore(opened.storage);
+    store = await createHistoryStore(opened.storage);
   });
   afterEach(() => opened.close());
 
@@ -145,10 +145,9 @@ describeBackend('the store of the history', (backend) => {
     expect(await idsOf('crm', 100, later)).toEqual([]);
     const other = entry('new', { ordinal: ordinalOf(later) });
     const hours: StoredHistory['hours'] = [[THIS_HOUR + 7 * 24, { delivered: 1 }]];
-    await createHistoryStore(opened.storage).write(
-      [{ destination: 'other', entries: [other], hours }],
-      later,
-    );
+    await (
+      await createHistoryStore(opened.storage)
+    ).write([{ destination: 'other', entries: [other], hours }], later);
     // Redis forgets by a clock of its own, so there it is told.
     if (opened.storage.kind === 'redis') {
       for (const kind of ['entries', 'order', 'hours']) {
@@ -167,7 +166,7 @@ describeBackend('the store of the history', (backend) => {
       THIS_HOUR + 1 + index,
       { delivered: 1 },
     ]);
-    const next = createHistoryStore(opened.storage);
+    const next = await createHistoryStore(opened.storage);
     await next.write([history({ entries: [entry('new', { ordinal: ordinalOf(later) })], hours })], later);
     expect(await storedEntries()).toBe(1);
     expect(await store.hours('crm', THIS_HOUR, THIS_HOUR)).toEqual([]);

@@ -23,7 +23,7 @@ describeBackend('a destination store', (backend) => {
 
   beforeEach(async () => {
     opened = await openBackend(backend.connection);
-    store = createDestinationStore(opened.storage);
+    store = await createDestinationStore(opened.storage);
   });
   afterEach(() => opened.close());
 

@@ -1,11 +1,12 @@
 import type { QueueStorage } from '../../../queue/queue-backend.js';
 import type { HistoryStore } from '../history-store.js';
-import { PostgresHistoryStore } from './postgres-history-store.js';
-import { RedisHistoryStore } from './redis-history-store.js';
 
-/** The store in the queue's own database. */
-export function createHistoryStore(storage: QueueStorage): HistoryStore {
-  return storage.kind === 'redis'
-    ? new RedisHistoryStore(storage.client)
-    : new PostgresHistoryStore(storage.pool);
+/** The store in the queue's own database. Only the code for that one is loaded. */
+export async function createHistoryStore(storage: QueueStorage): Promise<HistoryStore> {
+  if (storage.kind === 'redis') {
+    const { RedisHistoryStore } = await import('./redis-history-store.js');
+    return new RedisHistoryStore(storage.client);
+  }
+  const { PostgresHistoryStore } = await import('./postgres-history-store.js');
+  return new PostgresHistoryStore(storage.pool);
 }

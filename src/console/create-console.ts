@@ -1,0 +1,30 @@
+import { Logger } from '@nestjs/common';
+import { Authorizer } from '../destinations-api/authorizer.js';
+import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
+import type { ResolvedConsole } from '../options/resolve-console.js';
+import { LimitedLog } from '../queue/limited-log.js';
+import { ConsoleHandler } from './console.handler.js';
+import { ConsoleReports, type ReportParts } from './console-reports.js';
+
+interface ConsoleParts {
+  /** Where the API is that the page speaks to. */
+  apiPath: string;
+  links: ConsoleLinks | undefined;
+  reports: ReportParts;
+}
+
+export function createConsole(
+  { path, authorize, frameAncestors }: ResolvedConsole,
+  { apiPath, links, reports }: ConsoleParts,
+): ConsoleHandler {
+  const logger = new Logger('Analytics');
+  const log = new LimitedLog(logger, () => performance.now());
+  return new ConsoleHandler({
+    authorizer: new Authorizer(authorize, 'console.authorize', log, links),
+    path,
+    frameAncestors,
+    apiPath,
+    reports: new ConsoleReports(reports),
+    logger,
+  });
+}

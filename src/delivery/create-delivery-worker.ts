@@ -1,0 +1,90 @@
+import { Logger } from '@nestjs/common';
+import type { DeletedUsers } from '../deliveries/deleted-users.js';
+import type { DeliveryEvents } from '../deliveries/delivery-events.js';
+import type { EndpointLog } from '../deliveries/endpoint-log.js';
+import type { HistoryRecorder } from '../deliveries/history/history-recorder.js';
+import type { DestinationRegistry } from '../destinations/destination-registry.js';
+import type { ResolvedOptions } from '../options/resolved-options.js';
+import type { BacklogCounter } from '../queue/backlog-counter.js';
+import type { BatchQueue } from '../queue/batch-queue.js';
+import type { QueueBackend } from '../queue/queue-backend.js';
+import type { Telemetry } from '../shared/telemetry.js';
+import { BatchDelivery } from './batch-delivery.js';
+import { DeliveryReporter } from './delivery-reporter.js';
+import { DeliveryScheduler } from './delivery-scheduler.js';
+import { DeliveryWorker } from './delivery-worker.js';
+import { JobProcessor } from './job-processor.js';
+import { createRateLimitStore } from './rate-limits/create-rate-limit-store.js';
+
+/** In milliseconds, for destinations without a timeout of their own. */
+const DEFAULT_TIMEOUT = 5_000;
+/** Jobs in hand for each batch of `concurrency`. The scheduler decides which of them are sent. */
+const JOBS_IN_HAND = 32;
+
+export interface DeliveryWorkerParts {
+  destinations: DestinationRegistry;
+  queue: BatchQueue;
+  backend: QueueBackend;
+  counter: BacklogCounter;
+  deleted: DeletedUsers;
+  endpoints: EndpointLog;
+  events: DeliveryEvents;
+  history: HistoryRecorder | undefined;
+  telemetry: Telemetry | undefined;
+}
+
+export async function createDeliveryWorker(
+  options: ResolvedOptions,
+  parts: DeliveryWorkerParts,
+): Promise<DeliveryWorker> {
+  const { destinations, queue, backend, deleted } = parts;
+  const scheduler = await createScheduler(options, parts);
+  const reporter = createReporter(parts);
+  const deliveries = new BatchDelivery(destinations, scheduler, reporter, deleted);
+  const processor = new JobProcessor({
+    deliveries,
+    scheduler,
+    queue,
+    reporter,
+    deleted,
+    unknownJobTimeout: options.unknownJobTimeout,
+  });
+  return new DeliveryWorker(backend, processor, {
+    scheduler,
+    jobs: options.concurrency * JOBS_IN_HAND,
+    timeout: longestTimeout(options),
+  });
+}
+
+async function createScheduler(
+  { concurrency, connections, connection }: ResolvedOptions,
+  { queue, backend }: DeliveryWorkerParts,
+): Promise<DeliveryScheduler> {
+  return new DeliveryScheduler({
+    requests: concurrency * connections,
+    connections,
+    batches: concurrency,
+    jobs: concurrency * JOBS_IN_HAND,
+    rateLimits: await createRateLimitStore(backend.storage, connection.kind === 'embedded'),
+    promote: (jobId) => queue.promote(jobId),
+  });
+}
+
+function createReporter({
+  endpoints,
+  events: { outcomes },
+  counter,
+  history,
+  telemetry,
+}: DeliveryWorkerParts): DeliveryReporter {
+  const onEnded = (destination: string, messages: number): void => {
+    counter.ended(destination, messages);
+  };
+  return new DeliveryReporter(endpoints, outcomes, new Logger('Analytics'), onEnded, history, telemetry);
+}
+
+function longestTimeout({ webhooks, forwarding }: ResolvedOptions): number {
+  const timeouts = webhooks.map(({ timeout }) => timeout);
+  if (forwarding !== undefined) timeouts.push(forwarding.timeout);
+  return timeouts.length === 0 ? DEFAULT_TIMEOUT : Math.max(...timeouts);
+}
