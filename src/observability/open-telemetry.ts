@@ -26,6 +26,8 @@ export async function loadOpenTelemetry(): Promise<OpenTelemetry | undefined> {
     if (isPackageMissing(error, PACKAGE)) return undefined;
     throw error;
   }
+  // Bundlers can put an empty module in the place of a package that is not there.
+  if (!('metrics' in api)) return undefined;
   const meter = api.metrics.getMeter(SCOPE);
   const tracer = api.trace.getTracer(SCOPE);
   const isMeasured = meter !== api.createNoopMeter();

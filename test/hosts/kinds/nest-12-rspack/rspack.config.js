@@ -5,6 +5,7 @@ const OPTIONAL = [
   '@electric-sql/pglite',
   '@nestjs/microservices/microservices-module.js',
   '@nestjs/websockets/socket-module.js',
+  '@opentelemetry/api',
   'pg',
 ];
 
