@@ -50,6 +50,7 @@ function run(...argv) {
 }
 
 function buildCommonJs() {
+  const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.cjs.json');
   const folder = join(ROOT, 'dist/cjs');
   writeFileSync(
@@ -59,21 +60,24 @@ function buildCommonJs() {
   for (const file of filesIn(folder).filter((name) => name.endsWith('.js'))) {
     const code = readFileSync(file, 'utf8');
     // The folder is a package of its own to Node, whose `imports` may not lead out of it.
-    const packageRoot = relative(dirname(file), join(ROOT, 'package-root.cjs'));
     const changed = code
       .replace(DEFERRED_REQUIRE, '$1')
-      .replace(/require\(["']#package-root["']\)/, `require('${packageRoot.replaceAll(sep, '/')}')`);
+      .replace(/require\(["'](#[\w-]+)["']\)/g, (_, name) => {
+        const path = relative(dirname(file), join(ROOT, imports[name].default));
+        return `require('${path.replaceAll(sep, '/')}')`;
+      });
     if (changed !== code) writeFileSync(file, changed);
   }
 }
 
-/** The console's page, with everything that it needs in two files. */
+/** The console's page, with everything that it needs, as a module: a bundle has no files to read. */
 function buildConsole() {
   const page = join(ROOT, 'src/console/page');
   run('node_modules/typescript/bin/tsc', '-p', join(page, 'tsconfig.json'));
-  buildSync({
+  const { outputFiles } = buildSync({
     entryPoints: { page: join(page, 'main.tsx') },
-    outdir: join(ROOT, 'dist/esm/console'),
+    outdir: join(ROOT, 'dist'),
+    write: false,
     bundle: true,
     minify: true,
     format: 'esm',
@@ -81,6 +85,11 @@ function buildConsole() {
     jsx: 'automatic',
     jsxImportSource: 'preact',
   });
+  const text = (extension) => JSON.stringify(outputFiles.find(({ path }) => path.endsWith(extension)).text);
+  writeFileSync(
+    join(ROOT, 'dist/console-page.cjs'),
+    `'use strict';\nexports.SCRIPT = ${text('.js')};\nexports.STYLES = ${text('.css')};\n`,
+  );
 }
 
 const sources = fingerprint();

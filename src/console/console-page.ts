@@ -1,6 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { PACKAGE_ROOT } from '#package-root';
 import type { DestinationScope } from '../destinations/destinations.types.js';
 import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import type { RequestRefusal } from '../http/request-refusal.js';
@@ -62,7 +59,8 @@ export function refusedPageAnswer({ status, message, retryAfter }: RequestRefusa
 }
 
 export async function fileAnswer(file: ConsoleFile): Promise<HttpAnswer> {
-  const body = await readFile(join(PACKAGE_ROOT, 'dist/esm/console', file), 'utf8');
+  const { SCRIPT, STYLES } = await import('#console-page');
+  const body = file === '/page.js' ? SCRIPT : STYLES;
   return { status: 200, headers: { ...HEADERS, 'content-type': `${FILES[file]}; charset=utf-8` }, body };
 }
 

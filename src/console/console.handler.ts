@@ -87,7 +87,7 @@ export class ConsoleHandler extends HttpHandler<string> {
     } catch (error) {
       if (isReport(route)) return this.refusedReport(error);
       if (error instanceof RequestRefusal) return refusedPageAnswer(error);
-      logger.error(`The console could not be served: ${thrownAt(error)}. Leave this package out of bundles.`);
+      logger.error(`The console could not be served: ${thrownAt(error)}.`);
       return refusedPageAnswer(notServed());
     }
   }
