@@ -3,7 +3,8 @@ const npmRun = (...scripts) => scripts.map((script) => ['npm', 'run', '--silent'
 
 /**
  * The applications that this package has to be at home in. Each is the shared application in `app/`
- * with the files of its `basis` and then its own files from `kinds/` over it.
+ * with the files of its `basis` and then its own files from `kinds/` over it. `testingPage`: its tests are those that
+ * the page on testing shows.
  */
 export const HOSTS = [
   {
@@ -12,6 +13,7 @@ export const HOSTS = [
     isQuick: true,
     start: ['dist/main'],
     test: npmRun('test', 'test:e2e'),
+    testingPage: {},
     nodes: ['20.19', '22', '24'],
     typescripts: ['5.7', '5.8', '5.9', '6.0', '7.0'],
   },
@@ -21,6 +23,8 @@ export const HOSTS = [
     basis: 'nest-11-express',
     start: ['dist/main'],
     test: npmRun('test', 'test:e2e'),
+    // The page's application is on Nest's default adapter, Express.
+    testingPage: { without: ['orders.e2e-spec.ts'] },
   },
   {
     name: 'nest-11-esm',
@@ -29,6 +33,7 @@ export const HOSTS = [
     isEsm: true,
     start: ['dist/main.js'],
     test: npmRun('test', 'test:e2e'),
+    testingPage: { isVitest: true },
   },
   {
     name: 'nest-12-express',
@@ -37,6 +42,7 @@ export const HOSTS = [
     isEsm: true,
     start: ['dist/main.js'],
     test: npmRun('test', 'test:e2e'),
+    testingPage: { isVitest: true },
     nodes: ['20.19', '22', '24'],
     typescripts: ['5.7', '5.8', '5.9', '6.0', '7.0'],
   },
@@ -45,6 +51,7 @@ export const HOSTS = [
     title: 'Nest 12, CommonJS output; vitest',
     start: ['dist/main'],
     test: npmRun('test', 'test:e2e'),
+    testingPage: { isVitest: true },
   },
   {
     name: 'nest-11-webpack',

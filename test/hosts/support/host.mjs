@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { command, Program } from './command.mjs';
 import { Receiver } from './receiver.mjs';
+import { copyTestingPage } from './testing-page.mjs';
 
 const HOSTS = join(import.meta.dirname, '..');
 const PACKAGE = join(HOSTS, '../..');
@@ -84,9 +85,10 @@ export class Host {
 
   /** The shared application, with the files of the basis and the host's own over it. */
   async copyFiles() {
-    const { basis, name, isEsm } = this.definition;
+    const { basis, name, isEsm, testingPage } = this.definition;
     const layers = ['app', ...[basis, name].filter(Boolean).map((kind) => join('kinds', kind))];
     for (const layer of layers) await cp(join(HOSTS, layer), this.folder, { recursive: true });
+    if (testingPage) await copyTestingPage(this.folder, testingPage);
     if (isEsm) return;
     // Jest with its default settings finds no `./x.ts` for `./x.js`.
     const entries = await readdir(this.folder, { recursive: true, withFileTypes: true });
@@ -140,8 +142,11 @@ export class Host {
   async placeOrder(app) {
     if (this.definition.endsItself) return ['Order Completed'];
     const [, url] = await app.printed(/is open on (http\S+)/, PATIENCE);
-    const answer = await fetch(`${url.replace('[::1]', 'localhost')}/orders/u1`, { method: 'POST' });
+    const origin = url.replace('[::1]', 'localhost');
+    const answer = await fetch(`${origin}/orders/u1`, { method: 'POST' });
     if (answer.status !== 201) throw app.failure(`answered ${answer.status} ${await answer.text()}`);
+    const script = await fetch(`${origin}/analytics/page.js`);
+    if (script.status !== 200) throw app.failure(`answered ${script.status} instead of the console's page`);
     return ['Order Requested', 'Order Completed'];
   }
 

@@ -10,13 +10,13 @@ import { OrdersService } from './orders.service.js';
         writeKey: 'wk_shop',
         flushAt: 1,
         webhooks: {
-          urls: [process.env.RECEIVER_URL ?? ''],
+          urls: [process.env.RECEIVER_URL ?? 'https://hooks.example.com/events'],
           sharedSecret: 'teehee',
           allowPrivateNetwork: true,
         },
-        connection:
-          process.env.QUEUE_URL ??
-          (process.env.NODE_ENV === 'test' ? { embedded: { dataDir: 'memory://' } } : undefined),
+        destinations: { encryptionKey: false },
+        console: { authorize: () => ({ operator: true }) },
+        connection: process.env.QUEUE_URL,
       }),
     }),
   ],

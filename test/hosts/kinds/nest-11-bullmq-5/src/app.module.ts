@@ -14,10 +14,12 @@ import { OrdersService } from './orders.service.js';
       writeKey: 'wk_shop',
       flushAt: 1,
       webhooks: {
-        urls: [process.env.RECEIVER_URL ?? ''],
+        urls: [process.env.RECEIVER_URL ?? 'https://hooks.example.com/events'],
         sharedSecret: 'teehee',
         allowPrivateNetwork: true,
       },
+      destinations: { encryptionKey: false },
+      console: { authorize: () => ({ operator: true }) },
     }),
   ],
   controllers: [OrdersController],
