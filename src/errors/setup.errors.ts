@@ -113,11 +113,13 @@ export class MissingPackageError extends AnalyticsError {
 /** Whether `import(packageName)` failed because the package is absent. */
 export function isPackageMissing(cause: unknown, packageName: string): boolean {
   return (
-    types.isNativeError(cause) &&
+    // What comes from a loader hook of Node is no native error, and what comes from a test runner no instance.
+    (types.isNativeError(cause) || cause instanceof Error) &&
     'code' in cause &&
     typeof cause.code === 'string' &&
     NOT_FOUND_CODES.has(cause.code) &&
-    cause.message.includes(`'${packageName}'`)
+    // As Node says it, and as Yarn's Plug'n'Play does of an optional peer.
+    [`'${packageName}'`, `tried to access ${packageName} `].some((text) => cause.message.includes(text))
   );
 }
 

@@ -22,6 +22,19 @@ describe('an optional package that is not installed', () => {
     });
   });
 
+  it("is recognised by what Yarn's Plug'n'Play says, too", () => {
+    const message =
+      "nestjs-analytics tried to access pg (a peer dependency) but it isn't provided by your application; " +
+      'this makes the require call ambiguous and unsound.';
+    // It comes from a loader hook, in another thread.
+    const cause: unknown = Object.assign(Object.create(Error.prototype), {
+      message,
+      code: 'MODULE_NOT_FOUND',
+    });
+    expect(MissingPackageError.explain('pg', cause)).toBeInstanceOf(MissingPackageError);
+    expect(MissingPackageError.explain('g', cause)).toBe(cause);
+  });
+
   it('is not blamed for another one that it needs itself', async () => {
     const cause = await importError('not-a-package-at-all');
     expect(MissingPackageError.explain('pg', cause)).toBe(cause);
