@@ -86,6 +86,13 @@ export const HOSTS = [
     endsItself: true,
   },
   {
+    name: 'pnpm',
+    title: 'Nest 11, installed by pnpm, which refuses peers that do not fit',
+    basis: 'nest-11-express',
+    start: ['dist/main'],
+    isPnpm: true,
+  },
+  {
     name: 'hybrid-tcp',
     title: 'Nest 11, HTTP and a TCP microservice',
     basis: 'nest-11-express',

@@ -101,10 +101,20 @@ export class Host {
 
   async install() {
     const packages = await packagesToInstall(this.tarball, this.definition);
-    for (const argv of [NPM_INSTALL, [...NPM_INSTALL, ...packages]]) {
+    for (const argv of await this.installCommands(packages)) {
       const printed = await command(argv, { cwd: this.folder });
-      if (PEER_COMPLAINT.test(printed)) throw new Error(`npm complains about peers:\n${printed}`);
+      if (PEER_COMPLAINT.test(printed)) throw new Error(`\`${argv[0]}\` complains about peers:\n${printed}`);
     }
+  }
+
+  /** The application is there before the package. */
+  async installCommands(packages) {
+    if (!this.definition.isPnpm) return [NPM_INSTALL, [...NPM_INSTALL, ...packages]];
+    const pnpm = [process.execPath, await this.tools.pnpm()];
+    return [
+      [...pnpm, 'install', '--prefer-offline'],
+      [...pnpm, 'add', '--prefer-offline', ...packages],
+    ];
   }
 
   /** Starts the application, places an order, and ends it once the order's events have arrived. */

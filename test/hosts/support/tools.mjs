@@ -24,6 +24,11 @@ export class Tools {
     return join(await this.package('typescript', version), 'bin/tsc');
   }
 
+  /** Resolves to the path of pnpm. */
+  async pnpm() {
+    return join(await this.package('pnpm', '10'), 'bin/pnpm.cjs');
+  }
+
   /** Resolves to the folder of a package, which is installed once. */
   package(name, version) {
     const id = `${name}@${version}`;
