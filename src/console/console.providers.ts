@@ -2,7 +2,8 @@ import type { Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
-import { ConsoleLinks } from '../destinations-api/links/console-links.js';
+import { CONSOLE_LINKS } from '../destinations-api/destinations-api.providers.js';
+import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import { DestinationsService } from '../destinations/destinations.service.js';
 import type { HttpHandler } from '../http/http-handler.js';
 import { mountHandler } from '../http/mount-handler.js';
@@ -43,7 +44,7 @@ async function createHandler(
 export const CONSOLE_PROVIDERS: Provider[] = [
   {
     provide: ConsoleService,
-    inject: [RESOLVED_OPTIONS, ConsoleLinks],
+    inject: [RESOLVED_OPTIONS, CONSOLE_LINKS],
     useFactory: ({ console }: ResolvedOptions, links: ConsoleLinks | undefined) =>
       new ConsoleService(console && links && { links, path: console.path }),
   },
@@ -51,7 +52,7 @@ export const CONSOLE_PROVIDERS: Provider[] = [
     provide: HANDLER,
     inject: [
       RESOLVED_OPTIONS,
-      ConsoleLinks,
+      CONSOLE_LINKS,
       DeliveriesService,
       DestinationsService,
       AnalyticsHealthIndicator,

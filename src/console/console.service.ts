@@ -1,5 +1,4 @@
 import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
-import { MAX_LINK_TIME } from '../destinations-api/links/console-links.js';
 import { ConsoleDisabledError, InvalidConsoleLinkError } from '../errors/console.errors.js';
 import { describe } from '../options/option-reader.js';
 import { isTenantName, TENANT_NAME } from '../options/tenant-name.js';
@@ -38,13 +37,6 @@ export class ConsoleService {
   linkFor({ tenant, expiresIn = EXPIRES_IN }: ConsoleLinkOptions): string {
     const { links, path } = this.given;
     checkTenant(tenant);
-    if (!(expiresIn > 0 && expiresIn <= MAX_LINK_TIME)) {
-      throw new InvalidConsoleLinkError(
-        'expiresIn',
-        `milliseconds, at most ${MAX_LINK_TIME}`,
-        describe(expiresIn),
-      );
-    }
     return `${path}${LINK_PATH}#${links.create(tenant, expiresIn)}`;
   }
 

@@ -7,7 +7,10 @@ import { mountHandler } from '../http/mount-handler.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
-import { ConsoleLinks } from './links/console-links.js';
+import type { ConsoleLinks } from './links/console-links.js';
+
+/** Injection token of the `ConsoleLinks`; `undefined` in an application without the console. */
+export const CONSOLE_LINKS = Symbol('nestjs-analytics:console-links');
 
 const HANDLER = Symbol('nestjs-analytics:destinations-api');
 const MOUNT = Symbol('nestjs-analytics:destinations-api-mount');
@@ -29,7 +32,8 @@ async function createLinks(
   { storage }: QueueBackend,
 ): Promise<ConsoleLinks | undefined> {
   if (console === undefined) return undefined;
-  const [{ LinkSigner }, { createRevocationStore }] = await Promise.all([
+  const [{ ConsoleLinks }, { LinkSigner }, { createRevocationStore }] = await Promise.all([
+    import('./links/console-links.js'),
     import('./links/link-signer.js'),
     import('./links/revocation-store.js'),
   ]);
@@ -38,14 +42,10 @@ async function createLinks(
 
 /** The HTTP API of the destinations at run time. */
 export const DESTINATIONS_API_PROVIDERS: Provider[] = [
-  {
-    provide: ConsoleLinks,
-    inject: [RESOLVED_OPTIONS, QUEUE_BACKEND],
-    useFactory: createLinks,
-  },
+  { provide: CONSOLE_LINKS, inject: [RESOLVED_OPTIONS, QUEUE_BACKEND], useFactory: createLinks },
   {
     provide: HANDLER,
-    inject: [RESOLVED_OPTIONS, DestinationsService, DeliveriesService, ConsoleLinks],
+    inject: [RESOLVED_OPTIONS, DestinationsService, DeliveriesService, CONSOLE_LINKS],
     useFactory: createHandler,
   },
   { provide: MOUNT, inject: [HttpAdapterHost, HANDLER], useFactory: mountHandler },

@@ -32,6 +32,7 @@ describe('the package', () => {
     const main = await loadedBy('index.ts');
     expect(main.filter((file) => LOADED_LATER.test(file)).sort()).toEqual([
       'console/console.providers.ts',
+      'console/console.service.ts',
       'delivery/delivery-worker.ts',
       'delivery/delivery.providers.ts',
       'delivery/job-outcome.errors.ts',

@@ -1,12 +1,13 @@
-import { ConsoleLinkKeyError } from '../../errors/console.errors.js';
+import { ConsoleLinkKeyError, InvalidConsoleLinkError } from '../../errors/console.errors.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
+import { describe } from '../../options/option-reader.js';
 import { within } from '../../shared/within.js';
 import { queueUnavailable } from '../api-answer.js';
 import type { LinkSigner } from './link-signer.js';
 import type { RevocationStore } from './revocation-store.js';
 
 /** The longest time that a link is good for, in milliseconds: 30 days. */
-export const MAX_LINK_TIME = 30 * 86_400_000;
+const MAX_LINK_TIME = 30 * 86_400_000;
 
 /** How long the database may take to say whether a link was revoked, in milliseconds. */
 const PATIENCE = 5_000;
@@ -20,8 +21,15 @@ export class ConsoleLinks {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** @param expiresIn in milliseconds. @throws ConsoleLinkKeyError */
+  /** @param expiresIn in milliseconds. @throws ConsoleLinkKeyError, InvalidConsoleLinkError */
   create(tenant: string, expiresIn: number): string {
+    if (!(expiresIn > 0 && expiresIn <= MAX_LINK_TIME)) {
+      throw new InvalidConsoleLinkError(
+        'expiresIn',
+        `milliseconds, at most ${MAX_LINK_TIME}`,
+        describe(expiresIn),
+      );
+    }
     const issuedAt = this.now();
     const token = this.signer.sign({ tenant, issuedAt, expiresAt: issuedAt + expiresIn });
     if (token === undefined) throw new ConsoleLinkKeyError();
