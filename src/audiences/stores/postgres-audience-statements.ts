@@ -151,14 +151,15 @@ export const MEMBERS = `
 
 /**
  * $3 limit: a statement that deletes millions would block everything else in an embedded database. $4 the user to
- * start after: from the beginning, each statement would pass all rows that the ones before have deleted.
+ * start after: from the beginning, each statement would pass all rows that the ones before have deleted. The users
+ * are an array: a join reads the whole table where nobody has analyzed it.
  */
 export const DROP_MEMBERS = `
   WITH ${HELD}, batch AS MATERIALIZED (
     SELECT m.user_id FROM ${SCHEMA}.audience_member AS m
     WHERE ${OURS} AND m.user_id > $4 ORDER BY m.user_id LIMIT $3
   ), gone AS (
-    DELETE FROM ${SCHEMA}.audience_member AS m USING batch WHERE ${OURS} AND m.user_id = batch.user_id
+    DELETE FROM ${SCHEMA}.audience_member AS m WHERE ${OURS} AND m.user_id = ANY (ARRAY(SELECT user_id FROM batch))
   )
   SELECT ${IS_HELD}, (SELECT max(user_id) FROM batch HAVING count(*) = $3) AS next`;
 
@@ -167,3 +168,5 @@ export const DROP = `
     DELETE FROM ${SCHEMA}.audience AS a USING audience WHERE EXISTS (SELECT 1 FROM held) AND a.id = audience.id
   )
   SELECT ${IS_HELD}`;
+
+export const ANALYZE = `ANALYZE ${SCHEMA}.audience_member`;

@@ -21,6 +21,11 @@ import * as statements from './postgres-audience-statements.js';
 const BATCH = 250;
 /** Users that one statement looks at. Users that it does not change cost little. */
 const LOOK = 1_000;
+/**
+ * Changes after which the table is analyzed. Without statistics, PostgreSQL would read a whole audience to find
+ * its next users. The server's autovacuum may come too late, and an embedded database has none.
+ */
+const ANALYZE_AFTER = 10_000;
 /** Statements per page at most. After that the lock is released, even if the page is not full. */
 const MAX_LOOKS = 10;
 
@@ -46,6 +51,8 @@ interface UsersRow extends FencedRow {
 /** Stores membership on the queue's PostgreSQL, server or embedded. */
 export class PostgresAudienceStore implements AudienceStore {
   private readonly tables: OwnTables;
+  /** Users that were changed since the table was analyzed. */
+  private changed = 0;
 
   constructor(pool: SqlPool) {
     this.tables = new OwnTables(pool, statements.TABLES);
@@ -92,6 +99,7 @@ export class PostgresAudienceStore implements AudienceStore {
         [batch.map(({ userId }) => userId), batch.map(({ value }) => value)],
       );
       result.changed.push(...users);
+      this.changed += users.length;
       result.unchanged += unchanged;
     });
     return result;
@@ -106,6 +114,7 @@ export class PostgresAudienceStore implements AudienceStore {
   }
 
   async withdrawUnseen(hold: AudienceHold, limit: number, from = ''): Promise<UserPage> {
+    if (from === '') await this.analyze();
     const slice = new TimeSlice();
     const found: string[] = [];
     let next: string | undefined = from;
@@ -127,11 +136,13 @@ export class PostgresAudienceStore implements AudienceStore {
   }
 
   async members(trait: string, limit: number, from = ''): Promise<UserPage> {
+    if (from === '') await this.analyze();
     const [row] = await this.query<PageRow>(statements.MEMBERS, [trait, limit, from]);
     return { userIds: row?.users ?? [], next: row?.next ?? undefined };
   }
 
   async drop(hold: AudienceHold): Promise<void> {
+    await this.analyze();
     const slice = new TimeSlice();
     let from: string | null = '';
     while (from !== null) {
@@ -141,6 +152,12 @@ export class PostgresAudienceStore implements AudienceStore {
       await slice.check();
     }
     await this.queryFenced(statements.DROP, hold, []);
+  }
+
+  private async analyze(): Promise<void> {
+    if (this.changed < ANALYZE_AFTER) return;
+    this.changed = 0;
+    await this.query(statements.ANALYZE, []);
   }
 
   private async inBatches<T>(

@@ -1,6 +1,8 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import pg from 'pg';
 import type { AudienceEntry, AudienceStore } from '../../../src/options/audience-store.js';
-import { describeBackend } from '../../support/describe-backend.js';
+import { describeBackend, describeWith } from '../../support/describe-backend.js';
+import { PostgresServer } from '../../support/postgres-server.js';
 import { AudiencesOn, membersOf } from '../audiences-on.js';
 
 const TRAIT = 'big_spenders';
@@ -8,6 +10,8 @@ const AUDIENCE = { trait: TRAIT, name: 'Big Spenders', kind: 'audience' } as con
 const HOLD = { trait: TRAIT, token: 'me' };
 const STRANGER = { trait: TRAIT, token: 'you' };
 const MINUTE = 60_000;
+/** Members of which the forgetting takes many statements. */
+const MANY = 50_000;
 const LOST = { code: 'AUDIENCE_LOCK_LOST' };
 
 const entries = (...userIds: string[]): AudienceEntry[] =>
@@ -227,3 +231,34 @@ describeBackend('an audience store', (backend) => {
     expect(both.sort()).toEqual([false, true]);
   });
 });
+
+describeWith('postgres', PostgresServer.installed, 'an audience store on PostgreSQL', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  afterAll(() => server.dispose());
+
+  it('reads each member about once while it forgets an audience that nobody has analyzed', async () => {
+    const connection = await server.createDatabase();
+    const on = await AudiencesOn.open(connection);
+    await on.store.register(AUDIENCE);
+    await on.store.lock(TRAIT, 'change', HOLD.token, MINUTE);
+    await on.store.offer(HOLD, entries(...Array.from({ length: MANY }, (_, n) => `user-${String(n)}`)));
+    const before = await rowsRead(connection);
+    await on.store.drop(HOLD);
+    // A session reports what it has read at its end at the latest.
+    await on.close();
+    expect((await rowsRead(connection)) - before).toBeLessThan(4 * MANY);
+  });
+});
+
+async function rowsRead(connection: string): Promise<number> {
+  const client = new pg.Client({ connectionString: connection });
+  await client.connect();
+  const { rows } = await client.query<{ count: string }>(
+    `SELECT seq_tup_read + idx_tup_fetch AS count FROM pg_stat_user_tables WHERE relname = 'audience_member'`,
+  );
+  await client.end();
+  return Number(rows[0]?.count);
+}
