@@ -3,6 +3,7 @@ import type { DeliveryResult, Destination } from '../destinations/destination.js
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { type BatchSettlement, settleBatch } from './batch-settlement.js';
+import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
 import { limitOf, messagesAtOnce } from './destination-pace.js';
@@ -41,6 +42,8 @@ const LOOK_AGAIN_AFTER = 5_000;
 export class BatchDelivery {
   /** In milliseconds since the epoch. A batch that was due long before found no worker. */
   private readonly startedAt = Date.now();
+  /** Many batches are released at once when their destination goes down. */
+  private readonly turns = new EventLoopTurns();
 
   constructor(
     private readonly destinations: DestinationRegistry,
@@ -50,6 +53,7 @@ export class BatchDelivery {
   ) {}
 
   async deliver(queued: QueuedBatch, job: QueuedJob, signal: AbortSignal): Promise<BatchEnd> {
+    await this.turns.take();
     const destination = await this.lookUp(queued.destination);
     if (destination === 'unavailable') {
       return { kind: 'postponed', batch: queued, until: Date.now() + LOOK_AGAIN_AFTER };
@@ -95,6 +99,7 @@ export class BatchDelivery {
     const attempt = { isLast, firstAttemptAt, signal };
     // All of its messages may have been about deleted users.
     const results = messages.length === 0 ? [] : await this.scheduler.deliver(destination, messages, attempt);
+    await this.turns.take();
     const settlement = settleBatch({ ...window, startedAt: now, messages, results }, Date.now());
     this.reporter.attempted(destination, settlement);
     return { kind: 'settled', queued, batch, destination, settlement };

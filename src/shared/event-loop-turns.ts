@@ -1,0 +1,37 @@
+/** How long work that became ready at once runs before timers and requests get a turn, in milliseconds. */
+const SLICE = 5;
+
+/**
+ * Shares the event loop between pieces of work that become ready at the same moment, such as all batches that
+ * wait for a receiver when it goes down. Each takes a millisecond, but they would run one after the other in a
+ * single turn of the event loop. Here, what does not fit into a slice waits for the next turn, in order.
+ */
+export class EventLoopTurns {
+  private endsAt: number | undefined;
+
+  /** Await this before the work. */
+  take(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wait(resolve);
+    });
+  }
+
+  /** All that is set off by `resolve` runs before the next callback here, which so knows how long it took. */
+  private wait(resolve: () => void): void {
+    setImmediate(() => {
+      if (this.hasTime) resolve();
+      else this.wait(resolve);
+    });
+  }
+
+  private get hasTime(): boolean {
+    const now = performance.now();
+    if (this.endsAt === undefined) {
+      this.endsAt = now + SLICE;
+      setImmediate(() => {
+        this.endsAt = undefined;
+      });
+    }
+    return now < this.endsAt;
+  }
+}
