@@ -128,6 +128,7 @@ export {
   DestinationDisabledError,
   DestinationKeyError,
   DestinationLimitError,
+  DestinationStoreTimeoutError,
   DestinationsDisabledError,
   DestinationsReadOnlyError,
   InvalidDestinationError,

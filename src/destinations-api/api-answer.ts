@@ -23,6 +23,7 @@ const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['cod
   ['DESTINATIONS_READ_ONLY', 501],
   ['HISTORY_DISABLED', 501],
   ['DESTINATION_KEY', 503],
+  ['DESTINATION_STORE_TIMEOUT', 503],
   ['ANALYTICS_CLOSED', 503],
 ]);
 

@@ -36,6 +36,8 @@ export class DestinationDirectory {
   private readonly ids: LookupCache<{ found: DestinationRecord | 'deleted' | undefined }>;
   /** By tenant: look-ups that go on until the store answers. */
   private readonly patient = new Map<string, Promise<readonly DestinationRecord[]>>();
+  /** Timers of those who wait, which keep the process alive. */
+  private readonly waits = new Set<Timer>();
   private readonly observers: ((change: DestinationChange | undefined) => void)[] = [];
   private isAway = false;
   private isClosed = false;
@@ -106,6 +108,7 @@ export class DestinationDirectory {
   close(): void {
     this.isClosed = true;
     this.watch.close();
+    for (const wait of this.waits) wait.cancel();
   }
 
   private forgetAll(): void {
@@ -116,7 +119,8 @@ export class DestinationDirectory {
 
   private async lookUp(key: string): Promise<readonly DestinationRecord[]> {
     // Messages wait for the answer, so the process must.
-    const keepAlive = this.clock.after(FOR_EVER, () => undefined);
+    const wait = this.clock.after(FOR_EVER, () => undefined);
+    this.waits.add(wait);
     try {
       for (;;) {
         const found = await this.attempt(key);
@@ -125,7 +129,8 @@ export class DestinationDirectory {
         if (this.isClosed) throw new AnalyticsClosedError();
       }
     } finally {
-      keepAlive.cancel();
+      wait.cancel();
+      this.waits.delete(wait);
     }
   }
 

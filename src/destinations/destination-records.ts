@@ -25,6 +25,8 @@ const MAX_TRIES = 20;
 
 export interface DestinationRecordsParts {
   store: DestinationStore;
+  /** The same, to read one destination. */
+  reads: Pick<DestinationStore, 'findById'>;
   feed: DestinationFeed;
   directory: DestinationDirectory;
   box: SecretBox;
@@ -36,7 +38,7 @@ export class DestinationRecords {
 
   /** @throws DestinationNotFoundError, also for a destination of another tenant */
   async find(id: string, tenant: string | undefined): Promise<DestinationRecord> {
-    const found = await this.parts.store.findById(id);
+    const found = await this.parts.reads.findById(id);
     if (found === undefined || found === 'deleted' || (tenant !== undefined && found.tenant !== tenant)) {
       throw new DestinationNotFoundError(id);
     }

@@ -93,6 +93,23 @@ export class DestinationKeyError extends AnalyticsError {
   }
 }
 
+/** The application's own store did not answer a look-up in time. Messages wait until it does. */
+export class DestinationStoreTimeoutError extends AnalyticsError {
+  readonly code = 'DESTINATION_STORE_TIMEOUT';
+
+  constructor(
+    /** Which was called. */
+    readonly method: string,
+    /** In milliseconds. */
+    readonly timeout: number,
+  ) {
+    super(
+      `\`${method}\` of \`destinations.store\` has not answered within ${timeout / 1_000} seconds. Give it a ` +
+        'timeout that is shorter, so that it ends what it waits for.',
+    );
+  }
+}
+
 /** Messages wait for a destination that is disabled. They are kept, and replayed when it is enabled. */
 export class DestinationDisabledError extends AnalyticsError {
   readonly code = 'DESTINATION_DISABLED';

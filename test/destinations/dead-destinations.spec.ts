@@ -7,6 +7,7 @@ import { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
+import { MemoryDestinationStore } from './memory-destination-store.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -124,6 +125,44 @@ describeBackend('a dead destination', (backend) => {
     await destinations.enable(id);
     app.analytics.tenant('acme').track({ userId: 'u1', event: 'two' });
     await receiver.received(2);
+  });
+
+  it('is warned of a day before, and disabled, by what the store remembers across restarts', async () => {
+    receiver = await Receiver.start({ answer: [404] });
+    const store = new MemoryDestinationStore();
+    const times = { createdAt: 0, updatedAt: 0, version: 1 };
+    const hook = { id: 'hook', tenant: 'acme', urls: [receiver.url()], ...times };
+    const open = async (): Promise<EndpointEvent[]> => {
+      app = await AnalyticsApp.start({
+        connection: backend.connection,
+        destinations: { store, allowPrivateNetwork: true, encryptionKey: false },
+        flushAt: 1,
+      });
+      const events: EndpointEvent[] = [];
+      app.context.get(DeliveriesService).endpoints$.subscribe((event) => events.push(event));
+      app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+      return events;
+    };
+    const reason = expect.stringContaining('every message has failed since');
+
+    await store.insert({ ...hook, failingSince: Date.now() - 4.5 * DAY }, 1);
+    const first = await open();
+    await app.log.line(/"hook" will be disabled in a day: every message has failed since/);
+    expect(await until(() => first.find(({ type }) => type === 'disabling'))).toMatchObject({
+      destination: 'hook',
+      reason,
+    });
+    expect(await app.context.get(DestinationsService).get('hook')).toMatchObject({ enabled: true });
+    await app.close();
+
+    await store.replace({ ...hook, version: 2, failingSince: Date.now() - 5.5 * DAY });
+    const second = await open();
+    expect(await until(() => second.find(({ type }) => type === 'disabled'))).toMatchObject({
+      destination: 'hook',
+      reason,
+    });
+    expect(store.records.get('hook')).toMatchObject({ enabled: false, disabledReason: reason });
+    await app.log.line(/"hook" was disabled: every message has failed since/);
   });
 
   it('that failed for as long as it may is disabled', async () => {

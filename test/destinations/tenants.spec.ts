@@ -5,6 +5,7 @@ import {
   DestinationsService,
   type MessageOutcome,
   type NewDestination,
+  verifySignature,
   verifyStandardWebhook,
 } from '../../src/index.js';
 import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
@@ -101,6 +102,26 @@ describeBackend('destinations of tenants', (backend) => {
     expect(() => {
       verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, secret);
     }).not.toThrow();
+  });
+
+  it('are delivered to as they say: headers, signature, which answers are retried, and how long one may take', async () => {
+    const app = await start();
+    const hang = (): void => undefined;
+    const terms = { retryStatuses: [404], timeout: 200, retryWindow: 60_000 };
+    const { receiver } = await register(
+      app,
+      { tenant: 'acme', headers: { 'X-Team': 'one' }, sharedSecret: 'teehee', ...terms },
+      { answer: [404, hang, 400] },
+    );
+    track(app, 'acme', 'E');
+    for (const { body, headers } of await receiver.received(3)) {
+      expect(headers).toMatchObject({ 'x-team': 'one' });
+      expect(verifySignature(body, headers['x-signature'], 'teehee')).toBe(true);
+    }
+    await app.failedJobs();
+    const [failed] = await app.context.get(DeliveriesService).failed();
+    expect(failed?.outcomes).toMatchObject([{ class: 'permanent', status: 400, attempt: 3 }]);
+    expect(receiver.requests).toHaveLength(3);
   });
 
   it('get only the events, types and sources that they want', async () => {

@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import type { DestinationRecord, DestinationStore } from '../../src/options/destination-store.js';
+import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { eventsIn } from '../support/received-message.js';
+import { Receiver } from '../support/receiver.js';
+
+/** A table of the application, in a database that may go away. */
+class HookTable implements DestinationStore {
+  readonly rows: DestinationRecord[] = [];
+  /** What becomes of a query. */
+  fate: 'answered' | 'throws' | 'hangs' = 'answered';
+
+  findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
+    return this.query(() => this.rows.filter((row) => row.tenant === tenant));
+  }
+
+  findById(id: string): Promise<DestinationRecord | undefined> {
+    return this.query(() => this.rows.find((row) => row.id === id));
+  }
+
+  private async query<T>(read: () => T): Promise<T> {
+    if (this.fate === 'hangs') await new Promise(() => undefined);
+    if (this.fate === 'throws') throw new Error('connect ECONNREFUSED');
+    return Promise.resolve(read());
+  }
+}
+
+describeBackend("destinations in the application's own store", (backend) => {
+  let table: HookTable;
+  let apps: AnalyticsApp[];
+  let receivers: Receiver[];
+  let customer: Receiver;
+  let own: Receiver;
+  let isDown: boolean;
+
+  beforeEach(async () => {
+    apps = [];
+    table = new HookTable();
+    isDown = false;
+    customer = await Receiver.start({ answer: () => (isDown ? 503 : 200) });
+    own = await Receiver.start();
+    receivers = [customer, own];
+    table.rows.push({ id: 'hook', tenant: 'acme', urls: [customer.url()] });
+  });
+  afterEach(async () => {
+    await Promise.all(apps.map((app) => app.close()));
+    await Promise.all(receivers.map((receiver) => receiver.close()));
+  });
+
+  async function start(options: AppOptions = {}): Promise<AnalyticsApp> {
+    const app = await AnalyticsApp.start({
+      connection: backend.connection,
+      webhooks: { urls: [own.url()], allowPrivateNetwork: true },
+      sources: ['web', 'jobs'].map((name) => ({ name, writeKey: name })),
+      destinations: { store: table, allowPrivateNetwork: true },
+      flushAt: 1,
+      ...options,
+    });
+    apps.push(app);
+    return app;
+  }
+
+  function track(app: AnalyticsApp, event: string): void {
+    app.analytics.tenant('acme').track({ userId: 'u1', event });
+  }
+
+  it('wait for it while it throws and while it hangs, and get all of their messages when it is back', async () => {
+    // What is in the queue has to be found by its id, by a process that has never seen its destination.
+    isDown = true;
+    const before = await start();
+    track(before, 'queued');
+    await customer.received(1);
+    await before.close();
+    isDown = false;
+    customer.requests.length = 0;
+
+    table.fate = 'throws';
+    const app = await start();
+    track(app, 'tracked meanwhile');
+    app.analytics.tenant('nobody').track({ userId: 'u1', event: 'of a tenant without destinations' });
+    await app.log.line(/Destinations cannot be looked up, and messages wait/);
+    await app.log.line(/The destination "hook" cannot be delivered to now, so its messages wait/);
+    table.fate = 'hangs';
+    await app.log.line(/"hook" cannot be delivered to now, .*has not answered within 5 seconds/);
+    expect(await app.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 2, refused: 0 });
+    expect(customer.requests).toHaveLength(0);
+
+    table.fate = 'answered';
+    await customer.received(2);
+    await app.analytics.flush();
+    await app.settled();
+    expect(eventsIn(customer.requests)).toEqual(['queued', 'tracked meanwhile']);
+    const all = ['of a tenant without destinations', 'queued', 'tracked meanwhile'];
+    expect(eventsIn(own.requests)).toEqual(all);
+    await app.log.line(/can be looked up again/);
+    expect(await app.context.get(DeliveriesService).counts()).toMatchObject({ failed: 0 });
+    expect(app.analytics.usage()).toEqual({ received: 2, filtered: 0 });
+  });
+
+  it('get nothing by what was known before a change, and hold up nobody else, while it hangs', async () => {
+    const app = await start();
+    track(app, 'before');
+    await customer.received(1);
+    const moved = await Receiver.start();
+    receivers.push(moved);
+    table.rows.splice(0, 1, { id: 'hook', tenant: 'acme', urls: [moved.url()] });
+    table.fate = 'hangs';
+    await app.context.get(DestinationsService).changed('acme');
+    track(app, 'after');
+    app.analytics.source('jobs').track({ userId: 'u1', event: 'of no tenant' });
+    await own.received(2);
+    expect(eventsIn(own.requests)).toEqual(['before', 'of no tenant']);
+    table.fate = 'answered';
+    await moved.received(1);
+    expect(eventsIn(moved.requests)).toEqual(['after']);
+    expect(customer.requests).toHaveLength(1);
+  });
+
+  it('keep no application from closing while it hangs, which tells what is lost', async () => {
+    const app = await start({ shutdownTimeout: 500 });
+    track(app, 'before');
+    await customer.received(1);
+    table.fate = 'hangs';
+    await app.context.get(DestinationsService).changed('acme');
+    track(app, 'unrouted');
+    await app.close();
+    expect(await app.log.line(/1 message was lost/)).toContain('destination not looked up yet: 1');
+  });
+});

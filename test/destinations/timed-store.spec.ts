@@ -1,0 +1,80 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { TimedStore } from '../../src/destinations/timed-store.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { MemoryDestinationStore } from './memory-destination-store.js';
+
+const TIMEOUT = { code: 'DESTINATION_STORE_TIMEOUT', method: 'findById', timeout: 5_000 };
+
+/** A store whose connections may hang, or break. */
+class HangingStore extends MemoryDestinationStore {
+  asked = 0;
+  /** What becomes of a look-up. */
+  fate: 'answered' | 'hangs' | 'breaks' = 'answered';
+
+  override async findById(id: string): ReturnType<MemoryDestinationStore['findById']> {
+    this.asked++;
+    if (this.fate === 'hangs') await new Promise(() => undefined);
+    if (this.fate === 'breaks') throw new Error('connection refused');
+    return super.findById(id);
+  }
+}
+
+describe('a store of the application', () => {
+  let clock: FakeClock;
+  let store: HangingStore;
+  let timed: TimedStore;
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    store = new HangingStore();
+    timed = new TimedStore(store, clock);
+    await store.insert({ id: 'a', tenant: 'acme', urls: [], createdAt: 0, updatedAt: 0, version: 1 }, 1);
+  });
+
+  /** Look-ups that the store does not answer in time. */
+  async function fallSilent(count: number): Promise<void> {
+    store.fate = 'hangs';
+    const lookUps = Array.from({ length: count }, () =>
+      expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT),
+    );
+    await clock.pass(5_000);
+    await Promise.all(lookUps);
+  }
+
+  it('is asked as it is while it answers', async () => {
+    expect(await timed.findById('a')).toMatchObject({ id: 'a' });
+    expect(await timed.findById('b')).toBeUndefined();
+    expect(await timed.findByTenant('acme')).toMatchObject([{ id: 'a' }]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('that does not answer in time is asked by one at a time, until it answers', async () => {
+    await fallSilent(3);
+    const next = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
+    await expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
+    expect(store.asked).toBe(4);
+    await clock.pass(5_000);
+    await next;
+    store.fate = 'answered';
+    expect(await timed.findById('a')).toMatchObject({ id: 'a' });
+    expect(await Promise.all([timed.findById('a'), timed.findById('a')])).toHaveLength(2);
+  });
+
+  it('that breaks after it was silent is asked by all again', async () => {
+    await fallSilent(1);
+    store.fate = 'breaks';
+    await expect(timed.findById('a')).rejects.toThrow('connection refused');
+    const asked = store.asked;
+    const all = [1, 2].map(() => expect(timed.findById('a')).rejects.toThrow('connection refused'));
+    await Promise.all(all);
+    expect(store.asked).toBe(asked + 2);
+  });
+
+  it('keeps no process alive', async () => {
+    store.fate = 'hangs';
+    const lookUp = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
+    expect([clock.pending, clock.holding]).toEqual([1, 0]);
+    await clock.pass(5_000);
+    await lookUp;
+  });
+});
