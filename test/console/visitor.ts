@@ -1,4 +1,4 @@
-import puppeteer, { type Browser as Controlled, type Page } from 'puppeteer-core';
+import puppeteer, { type Browser as Controlled, type Cookie, type Page } from 'puppeteer-core';
 import { Browser } from '../support/browser.js';
 
 /** Somebody who is signed in, and looks at pages in a browser of their own. */
@@ -58,6 +58,10 @@ export class Visitor {
 
   async fill(label: string, text: string): Promise<void> {
     await this.page.locator(`::-p-aria(${label})`).fill(text);
+  }
+
+  cookies(): Promise<Cookie[]> {
+    return this.controlled.cookies();
   }
 
   text(): Promise<string> {

@@ -8,33 +8,35 @@ const TITLES = ['Attempt', 'Time', 'URL', 'Result', 'Duration', 'Answer'];
 /** The attempts to deliver a message, with what their errors mean. */
 export function Attempts({ attempts }: { attempts: readonly DeliveryAttempt[] }): JSX.Element {
   return (
-    <table>
-      <thead>
-        <tr>
-          {TITLES.map((title) => (
-            <th key={title} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {attempts.map((one) => (
-          <tr key={`${one.url} ${one.attempt} ${one.at}`}>
-            <td>{one.attempt}</td>
-            <td>
-              <Time at={one.at} />
-            </td>
-            <td>{one.origin ?? one.url}</td>
-            <td>
-              <span class={one.class === 'delivered' ? 'good' : 'bad'}>{one.status ?? one.error}</span>{' '}
-              {hintFor(one)}
-            </td>
-            <td>{Math.round(one.duration)} ms</td>
-            <td>{one.excerpt}</td>
+    <div class="scroll" role="region" aria-label="Attempts" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {TITLES.map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {attempts.map((one) => (
+            <tr key={`${one.url} ${one.attempt} ${one.at}`}>
+              <td>{one.attempt}</td>
+              <td>
+                <Time at={one.at} />
+              </td>
+              <td>{one.origin ?? one.url}</td>
+              <td>
+                <span class={one.class === 'delivered' ? 'good' : 'bad'}>{one.status ?? one.error}</span>{' '}
+                {hintFor(one)}
+              </td>
+              <td>{Math.round(one.duration)} ms</td>
+              <td>{one.excerpt}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

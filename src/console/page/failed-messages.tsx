@@ -64,29 +64,28 @@ export function FailedMessages({ api, id }: { api: Api; id: string }): JSX.Eleme
       )}
       {value?.messages.length === 0 && <p>Nothing that matches has failed for good.</p>}
       {value?.messages.map(({ messageId, type, failedAt, error: code, outcomes, body }) => (
-        <details key={messageId}>
-          <summary>
-            <input
-              type="checkbox"
-              aria-label={`Select ${messageId}`}
-              checked={selected.has(messageId)}
-              onClick={(event) => {
-                event.stopPropagation();
-              }}
-              onChange={(event) => {
-                select(messageId, event.currentTarget.checked);
-              }}
-            />{' '}
-            <span class="bad">{outcomes.map((one) => one.status ?? one.error).join(', ') || code}</span>{' '}
-            {type ?? 'unknown'} <Time at={failedAt} />
-          </summary>
-          <p>
-            <a href={messageHash(id, messageId)}>
-              Message <code>{messageId}</code>
-            </a>
-          </p>
-          <pre tabIndex={0}>{body}</pre>
-        </details>
+        <div key={messageId} class="selectable">
+          <input
+            type="checkbox"
+            aria-label={`Select ${messageId}`}
+            checked={selected.has(messageId)}
+            onChange={(event) => {
+              select(messageId, event.currentTarget.checked);
+            }}
+          />
+          <details>
+            <summary>
+              <span class="bad">{outcomes.map((one) => one.status ?? one.error).join(', ') || code}</span>{' '}
+              {type ?? 'unknown'} <Time at={failedAt} />
+            </summary>
+            <p>
+              <a href={messageHash(id, messageId)}>
+                Message <code>{messageId}</code>
+              </a>
+            </p>
+            <pre tabIndex={0}>{body}</pre>
+          </details>
+        </div>
       ))}
     </section>
   );

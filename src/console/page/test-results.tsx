@@ -9,16 +9,18 @@ const HEIGHT = 10;
 /** What each URL answered to a test event. */
 export function TestResults({ results }: { results: TestResult[] }): JSX.Element {
   return (
-    <ul role="status">
-      {results.map((result) => (
-        <li key={result.url}>
-          <span class={result.class === 'delivered' ? 'good' : 'bad'}>{result.status ?? result.error}</span>{' '}
-          from {result.origin} in {Math.round(result.duration)} ms. {hintFor(result)}
-          {result.excerpt !== undefined && <code>{result.excerpt}</code>}
-          <Phases phases={result.phases} />
-        </li>
-      ))}
-    </ul>
+    <div role="status">
+      <ul>
+        {results.map((result) => (
+          <li key={result.url}>
+            <span class={result.class === 'delivered' ? 'good' : 'bad'}>{result.status ?? result.error}</span>{' '}
+            from {result.origin} in {Math.round(result.duration)} ms. {hintFor(result)}
+            {result.excerpt !== undefined && <code>{result.excerpt}</code>}
+            <Phases phases={result.phases} />
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

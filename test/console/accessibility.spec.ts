@@ -1,0 +1,132 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import axe from 'axe-core';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { quickConnections } from '../support/quick-connections.js';
+import { LivelyConsole } from './lively-console.js';
+import { Visitor } from './visitor.js';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** Where a picture of each page is left. */
+const PICTURES = process.env.CONSOLE_PICTURES ?? join(ROOT, 'test-artifacts', 'console');
+/** The picture in the documentation: `DOCS_PICTURE=1` takes it anew. */
+const DOCS_PICTURE = join(ROOT, 'docs', 'public', 'console.png');
+const TIMEOUT = 120_000;
+
+const VIEWS = [
+  { scheme: 'light', width: 1280 },
+  { scheme: 'dark', width: 1280 },
+  { scheme: 'light', width: 375 },
+  { scheme: 'dark', width: 375 },
+];
+
+describeWith('chromium', Browser.binary !== undefined, 'every page of the console', () => {
+  const newConnection = quickConnections();
+  let lively: LivelyConsole;
+  let visitor: Visitor;
+
+  beforeAll(async () => {
+    lively = await LivelyConsole.start(await newConnection());
+    visitor = await Visitor.open(lively.url, 'operator');
+    await mkdir(PICTURES, { recursive: true });
+  }, TIMEOUT);
+
+  afterAll(async () => {
+    await visitor.close();
+    await lively.close();
+  }, TIMEOUT);
+
+  async function lookAs({ scheme, width }: (typeof VIEWS)[number]): Promise<void> {
+    await visitor.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+    await visitor.page.setViewport({ width, height: 800 });
+  }
+
+  /** What keeps somebody from using the page that is shown. */
+  async function faults(): Promise<string[]> {
+    await visitor.page.evaluate(axe.source);
+    const { violations } = (await visitor.page.evaluate(
+      `axe.run({ resultTypes: ['violations'] })`,
+    )) as axe.AxeResults;
+    const found = violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) =>
+        nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+      );
+    const [needed, given] = (await visitor.page.evaluate(
+      '[document.documentElement.scrollWidth, innerWidth]',
+    )) as [number, number];
+    return needed > given ? [...found, `it is ${needed} px wide, and the window ${given}`] : found;
+  }
+
+  async function openAll(): Promise<void> {
+    await visitor.page.evaluate(
+      'document.querySelectorAll("details").forEach((one) => { one.open = true; })',
+    );
+  }
+
+  it.each(VIEWS)(
+    'can be used by everybody, and fits: $scheme, $width px wide',
+    async (view) => {
+      await visitor.showTo('operator', '/analytics');
+      await lookAs(view);
+      const found: Record<string, string[]> = {};
+      const check = async (name: string): Promise<void> => {
+        const path = join(PICTURES, `${name.replaceAll(' ', '-')}-${view.scheme}-${view.width}.png`);
+        await visitor.page.screenshot({ path, fullPage: true });
+        const problems = await faults();
+        if (problems.length > 0) found[name] = problems;
+      };
+      for (const [name, { hash, shows }] of Object.entries(lively.pages)) {
+        await visitor.goTo(hash);
+        await visitor.sees(shows);
+        await check(name);
+        await openAll();
+        await check(`${name} with all open`);
+      }
+      const known = Object.values(lively.pages).map(({ hash }) => hash);
+      const linked = (await visitor.page.evaluate(
+        `Array.from(document.querySelectorAll('nav a'), (link) => link.hash)`,
+      )) as string[];
+      for (const hash of linked.filter((one) => !known.includes(one))) {
+        await visitor.goTo(hash);
+        await visitor.page.locator(`nav [aria-current][href="${hash}"]`).wait();
+        await check(`page ${hash.slice('#/'.length)}`);
+      }
+      await visitor.goTo('#/new');
+      await visitor.fill('URLs', 'globex.example');
+      await visitor.click('Add');
+      await visitor.sees('Expected an absolute URL');
+      await check('new destination with a problem');
+
+      await visitor.goTo(lively.pages.destination?.hash ?? '');
+      await visitor.click('Send a test event');
+      await visitor.sees('first byte');
+      await visitor.click('Rotate the secret');
+      await visitor.sees('whsec_');
+      await visitor.click('Edit');
+      await visitor.sees('One a line, 1 to 5.');
+      await check('destination in use');
+
+      await visitor.showTo('nobody-yet', '/analytics');
+      await visitor.sees('There are none yet');
+      await check('empty list of a tenant');
+      await visitor.showTo('', lively.linkFor('acme'));
+      await visitor.sees('Acme, the warehouse');
+      await check('link of a tenant');
+      expect(found).toEqual({});
+    },
+    TIMEOUT,
+  );
+
+  if (process.env.DOCS_PICTURE === '1') {
+    it('is shown in the documentation', async () => {
+      await visitor.showTo('operator', '/analytics');
+      await lookAs({ scheme: 'light', width: 1_000 });
+      await visitor.sees('The last seven days');
+      await visitor.page.screenshot({ path: DOCS_PICTURE, fullPage: true });
+    });
+  }
+});

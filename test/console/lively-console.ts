@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import {
+  AnalyticsHealthIndicator,
+  ConsoleService,
+  DeliveriesService,
+  DestinationsService,
+  type HourStats,
+} from '../../src/index.js';
+import { authorize } from '../destinations-api/api-server.js';
+import { TrackingServer } from '../ingest/http/tracking-server.js';
+import type { TestConnection } from '../support/describe-backend.js';
+import { Receiver } from '../support/receiver.js';
+import { until } from '../support/until.js';
+
+const HOUR = 3_600_000;
+const HOURS = 7 * 24;
+/** What is answered at the path of a receiver. */
+const ANSWERS: Record<string, number> = { '/works': 200, '/wrong': 400, '/away': 503 };
+const EVENTS = ['Order Completed', 'Invoice Paid', 'Trial Started', 'Order Refunded'];
+
+/** An application with a console that has something to show on every page. */
+export class LivelyConsole {
+  private constructor(
+    readonly server: TrackingServer,
+    private readonly receiver: Receiver,
+    /** Pages of the operator, by their name: what stands behind the `#`, and what they show. */
+    readonly pages: Record<string, { hash: string; shows: string }>,
+  ) {}
+
+  static async start(connection: TestConnection): Promise<LivelyConsole> {
+    const receiver = await Receiver.start({
+      answer: ({ url }) => ({ status: ANSWERS[url] ?? 200, body: '{"error":"the field total is missing"}' }),
+    });
+    const server = await TrackingServer.start({
+      platform: 'Express',
+      analytics: {
+        connection,
+        sources: [
+          { name: 'web', writeKey: 'wk_web' },
+          { name: 'app', writeKey: 'wk_app' },
+        ],
+        trackingApi: true,
+        flushAt: 1,
+        destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
+        console: { authorize },
+      },
+    });
+    const destinations = server.app.get(DestinationsService);
+    const add = async (tenant: string, name: string, path: string): Promise<string> => {
+      const { id } = await destinations.create({ tenant, name, urls: [receiver.url(path)] });
+      return id;
+    };
+    await add('acme', 'Acme, the warehouse', '/works');
+    const wrong = await add('globex', 'Globex, the CRM', '/wrong');
+    await add('initech', 'Initech, billing', '/away');
+    await destinations.disable(await add('umbrella', 'Umbrella, the data lake', '/works'));
+    const track = (tenant: string, count: number): string[] =>
+      Array.from({ length: count }, (_, n) =>
+        server.analytics
+          .source(n % 3 === 0 ? 'app' : 'web')
+          .tenant(tenant)
+          .track({ userId: `u${n}`, event: EVENTS[n % EVENTS.length] ?? '', properties: { total: 10 * n } }),
+      );
+    track('acme', 12);
+    const [messageId = ''] = track('globex', 3);
+    track('initech', 6);
+    const deliveries = server.app.get(DeliveriesService);
+    await until(async () => {
+      const failed = await deliveries.countFailed({ destination: wrong });
+      return failed === 3 ? true : undefined;
+    });
+    showPast(server);
+    return new LivelyConsole(server, receiver, {
+      overview: { hash: '#/', shows: 'The last seven days' },
+      destinations: { hash: '#/destinations', shows: 'Umbrella, the data lake' },
+      destination: { hash: `#/destinations/${wrong}`, shows: 'Failed for good' },
+      message: { hash: `#/destinations/${wrong}/messages/${messageId}`, shows: 'The same with curl' },
+      'new destination': { hash: '#/new', shows: 'Add a destination' },
+      sources: { hash: '#/sources', shows: 'Since this process started' },
+    });
+  }
+
+  get url(): string {
+    return `${this.server.url}/analytics`;
+  }
+
+  /** The path of a link for a tenant. */
+  linkFor(tenant: string): string {
+    return this.server.app.get(ConsoleService).linkFor({ tenant });
+  }
+
+  async close(): Promise<void> {
+    await this.server.close();
+    await this.receiver.close();
+  }
+}
+
+/** Shows seven days of a shop and a receiver that is down: a test has only been there for a second. */
+function showPast({ app }: TrackingServer): void {
+  const deliveries = app.get(DeliveriesService);
+  const past = (): Promise<HourStats[]> => Promise.resolve(pastHours());
+  Object.assign(deliveries, { totals: past, stats: past });
+  const indicator = app.get(AnalyticsHealthIndicator);
+  const isHealthy = indicator.isHealthy.bind(indicator);
+  Object.assign(indicator, {
+    isHealthy: async (key: string) => {
+      const { [key]: health } = await isHealthy(key);
+      const down = {
+        destination: 'dst_initech',
+        url: 'hash',
+        origin: 'https://hooks.initech.example',
+        since: Date.now() - 23 * 60_000,
+      };
+      return { [key]: { ...health, waiting: 218, oldest: 40, endpointsDown: [down] } };
+    },
+  });
+}
+
+/** Busy by day, quiet at night, with an hour in which a receiver was down. */
+function pastHours(): HourStats[] {
+  const now = Math.floor(Date.now() / HOUR) * HOUR;
+  return Array.from({ length: HOURS }, (_, index) => {
+    const wave = 1 + Math.sin((index / 24) * 2 * Math.PI);
+    const isOutage = index > 100 && index < 106;
+    return {
+      hour: now - (HOURS - 1 - index) * HOUR,
+      delivered: Math.round(300 + 900 * wave + 80 * Math.sin(index * 7)),
+      retried: isOutage ? 520 : index % 9 === 0 ? 60 : 4,
+      failed: isOutage ? 90 : index % 31 === 0 ? 25 : 0,
+      durations: { p50: 38, p95: 120 + 40 * wave, p99: 310 + 90 * wave },
+    };
+  });
+}
