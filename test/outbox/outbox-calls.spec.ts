@@ -104,6 +104,21 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     expect(app.analytics.usage()).toEqual({ received: 2, filtered: 1 });
   });
 
+  it('comes in the order in which events were written', async () => {
+    const options = {
+      connection: shop.url,
+      endpoint: receiver.url(),
+      outbox: { connection: shop.pool, migrate: true },
+    };
+    const producer = await stage.app({ ...options, worker: false });
+    const events = Array.from({ length: 20 }, (_, n) => `Step ${n}`);
+    for (const event of events) await producer.analytics.within(shop.pool).track({ userId: 'u1', event });
+    await stage.app(options);
+    const [request] = await receiver.received(1);
+    const { batch } = JSON.parse(String(request?.body)) as { batch: { event: string }[] };
+    expect(batch.map(({ event }) => event)).toEqual(events);
+  });
+
   it('rejects with the error of its transaction', async () => {
     const app = await start();
     const client = await shop.pool.connect();

@@ -5,6 +5,8 @@ import { Stage } from '../support/stage.js';
 import { killShops } from './outbox-kills.js';
 
 const KILLS = 3;
+/** The first one may come before anything was delivered. */
+const DELIVERING = 2;
 
 describeWith('postgres', PostgresServer.installed, 'an application with an outbox', () => {
   let server: PostgresServer;
@@ -18,7 +20,7 @@ describeWith('postgres', PostgresServer.installed, 'an application with an outbo
 
     it('delivers what was committed and nothing else', async () => {
       const report = await killShops(backend, stage, await server.createDatabase(), KILLS);
-      expect(report.committed).toBeGreaterThan(0);
+      expect(report.delivering).toBeGreaterThanOrEqual(DELIVERING);
       expect(report).toMatchObject({ lost: [], untrue: [] });
     }, 120_000);
   });

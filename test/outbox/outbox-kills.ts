@@ -1,13 +1,16 @@
 import type { Backend } from '../support/describe-backend.js';
 import { GuardedChild } from '../support/child-process.js';
 import { receivedIds } from '../support/message-ids.js';
+import { messageIn } from '../support/received-message.js';
 import { type Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
 const CHILD = new URL('./children/pay.ts', import.meta.url);
-/** The latest kill after a start, in milliseconds. */
+/** The latest kill after a start or after a first delivery, in milliseconds. */
 const LONGEST_LIFE = 300;
+/** One process in so many is killed without having had to deliver anything. */
+const EARLY = 3;
 
 /** What is left to complain about after all kills. */
 export interface OutboxKillReport {
@@ -18,6 +21,8 @@ export interface OutboxKillReport {
   untrue: string[];
   /** Events that arrived more than once, always under the same id. */
   repeated: number;
+  /** Processes that had already delivered orders of their own when they were killed. */
+  delivering: number;
 }
 
 /** Kills a shop so often, at moments between an insert, a commit, the relay and the queue. */
@@ -28,7 +33,14 @@ export async function killShops(
   kills: number,
 ): Promise<OutboxKillReport> {
   const shop = await stage.add(Shop.open(database));
-  const receiver = await stage.receiver();
+  /** The processes of which an order has arrived. */
+  const arrived = new Set<string | undefined>();
+  const receiver = await stage.receiver({
+    answer: (request) => {
+      arrived.add(messageIn(request).userId);
+      return 200;
+    },
+  });
   const options = {
     writeKey: 'wk_test',
     connection: backend.connection,
@@ -36,11 +48,17 @@ export async function killShops(
     webhooks: webhooksTo(receiver, { timeout: 1_000, retryWindow: 600_000 }),
     outbox: { connection: database, migrate: true },
   };
+  let delivering = 0;
   for (let round = 0; round < kills; round++) {
-    const child = await GuardedChild.startScript(CHILD, [JSON.stringify({ shop: database, ...options })]);
+    const userId = `round-${round}`;
+    const plan = { shop: database, userId, ...options };
+    const child = await GuardedChild.startScript(CHILD, [JSON.stringify(plan)]);
     await child.waitFor(/^started$/);
+    // A queue may open long after the start, and nothing is moved before.
+    if (round % EARLY !== 0) await until(() => (arrived.has(userId) ? true : undefined));
     await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_LIFE));
     await child.stop('SIGKILL');
+    if (arrived.has(userId)) delivering++;
   }
   const survivor = await stage.app(options);
   await until(async () =>
@@ -55,5 +73,6 @@ export async function killShops(
     lost: committed.filter((id) => !received.has(id)),
     untrue: [...received].filter((id) => !orders.has(id)),
     repeated: receiver.requests.length - received.size,
+    delivering,
   };
 }

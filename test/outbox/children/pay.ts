@@ -4,15 +4,25 @@
  */
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import pg from 'pg';
 import { AnalyticsModule, type AnalyticsModuleOptions, AnalyticsService } from '../../../src/index.js';
 
 const TILLS = 4;
+/** Between two orders of a till, in milliseconds: a queue that opens late is to find a backlog that it can work off. */
+const PAUSE = 5;
+
+interface Plan {
+  /** The URL of the database with the orders. */
+  shop: string;
+  /** Who orders. */
+  userId: string;
+}
 
 const [argument = ''] = process.argv.slice(2);
-const { shop, ...options } = JSON.parse(argument) as { shop: string } & AnalyticsModuleOptions;
+const { shop, userId, ...options } = JSON.parse(argument) as Plan & AnalyticsModuleOptions;
 
 @Module({ imports: [AnalyticsModule.forRoot(options)] })
 class AppModule {}
@@ -29,8 +39,9 @@ async function payOrders(): Promise<never> {
     const messageId = randomUUID();
     await client.query('BEGIN');
     await client.query('INSERT INTO orders VALUES ($1, 1)', [messageId]);
-    await analytics.within(client).track({ userId: 'u1', event: 'Order Completed', messageId });
+    await analytics.within(client).track({ userId, event: 'Order Completed', messageId });
     await client.query(count % 3 === 2 ? 'ROLLBACK' : 'COMMIT');
     client.release();
+    await setTimeout(PAUSE);
   }
 }
