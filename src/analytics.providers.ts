@@ -23,6 +23,7 @@ import { INGEST_PROVIDERS } from './ingest/ingest.providers.js';
 import { AnalyticsHealthIndicator } from './observability/analytics-health.indicator.js';
 import type { AnalyticsStatus } from './observability/analytics-status.js';
 import { OBSERVABILITY_PROVIDERS, READ_STATUS } from './observability/observability.providers.js';
+import { LIVE_PROVIDERS } from './live/live.providers.js';
 import { OUTBOX, OUTBOX_PROVIDERS } from './outbox/outbox.providers.js';
 import type { Outbox } from './outbox/outbox.js';
 import { OutboxService } from './outbox/outbox.service.js';
@@ -100,6 +101,7 @@ const ROOT_PROVIDERS: Provider[] = [
 export const ANALYTICS_PROVIDERS: Provider[] = [
   ...OPTIONS_PROVIDERS,
   ...QUEUE_PROVIDERS,
+  ...LIVE_PROVIDERS,
   ...CLIENT_PROVIDERS,
   ...INGEST_PROVIDERS,
   ...DELIVERY_PROVIDERS,

@@ -1,24 +1,23 @@
 import { MessageRefusedError } from '../errors/message.errors.js';
 import type { DeleteParams, MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
-import { ClientCore, type MessageCore } from './client-core.js';
+import { createClientCore, type MessageCore } from './client-core.js';
 import type {
   AnalyticsClientOptions,
   AnalyticsClientParts,
   ClientObserver,
-  CreateCore,
   PreparedMessage,
 } from './analytics-client.types.js';
 import type { ClientCoreParts, Losses } from './client-core.types.js';
+import type { Refusal } from './admission.js';
 import type { OutgoingMessage } from './outgoing-messages.js';
 import { type FlushOptions, type FlushResult, timeoutOf } from './flush-result.js';
+import { LiveCalls } from './live-calls.js';
 import { MessageFactory } from './message-factory.js';
 import { MessageFilter } from './message-filter.js';
 import type { MessageStore } from './message-store.js';
 import { ReceivedMessages } from './received-messages.js';
 import type { SourceUsage } from './source-usage.js';
-
-const createClientCore: CreateCore = (parts, options, observer) => new ClientCore(parts, options, observer);
 
 /** Turns calls into messages, and makes sure that every message it took gets into the queue. */
 export class AnalyticsClient {
@@ -27,13 +26,14 @@ export class AnalyticsClient {
   private readonly core: MessageCore;
   private readonly router: ClientCoreParts['router'];
   private readonly observer: ClientObserver;
+  private readonly live: LiveCalls;
   /** Takes what other programs send. */
   readonly received: ReceivedMessages;
   /** Where calls in a transaction are stored. */
   readonly messageStore: MessageStore | undefined;
 
   constructor(
-    { observer, store, createCore = createClientCore, ...parts }: AnalyticsClientParts,
+    { observer, store, live, createCore = createClientCore, ...parts }: AnalyticsClientParts,
     private readonly options: AnalyticsClientOptions,
   ) {
     this.observer = observer;
@@ -45,14 +45,11 @@ export class AnalyticsClient {
       observer.onRefused(reason);
     });
     this.core = createCore(parts, options, {
-      onRefused: (refusal) => {
-        this.filter.refuse(refusal);
-      },
-      onAddFailed: (error) => {
-        observer.onAddFailed(error);
-      },
+      onRefused: this.filter.refuse.bind(this.filter),
+      onAddFailed: observer.onAddFailed.bind(observer),
     });
-    this.received = new ReceivedMessages(this.core, this.factory, this.filter);
+    this.live = new LiveCalls(live, this.core.outgoing, options.beforeSend !== undefined);
+    this.received = new ReceivedMessages(this.core, this.factory, this.filter, this.live);
   }
 
   /** @throws AnalyticsClosedError after the shutdown */
@@ -84,10 +81,14 @@ export class AnalyticsClient {
   take<T extends MessageType>(source: string, type: T, params: MessageParams[T], boundTo?: string): string {
     const { messageId, message, tenant } = this.checked(source, type, params, boundTo);
     if (message === null) return messageId;
-    const refusal = this.core.take(source, message, tenant);
-    if (refusal !== undefined) this.filter.refuse(refusal);
-    this.entered(source, message);
-    return messageId;
+    try {
+      const refusal = this.core.take(source, message, tenant);
+      if (refusal !== undefined) this.filter.refuse(refusal);
+      this.entered(source, message, tenant, refusal);
+      return messageId;
+    } catch (error) {
+      return this.live.failed({ source, type, fields: params, tenant }, error);
+    }
   }
 
   /**
@@ -108,7 +109,9 @@ export class AnalyticsClient {
     const { route } = this.core.outgoing.of(source, message, { tenant });
     if ('connections' in route) {
       this.core.outgoing.count(source, route, tenant);
-      return route.connections.length === 0 ? { ...prepared, message: null } : prepared;
+      if (route.connections.length > 0) return prepared;
+      this.live.unwanted(source, message, tenant);
+      return { ...prepared, message: null };
     }
     // Whoever moves the message to the queue looks its destinations up again.
     route.catch(() => undefined);
@@ -122,7 +125,8 @@ export class AnalyticsClient {
   }
 
   /** A message is on its way to its destinations: one that deletes a user has more to do. */
-  entered(source: string, message: AnalyticsMessage): void {
+  entered(source: string, message: AnalyticsMessage, tenant?: string, refusal?: Refusal): void {
+    this.live.settled(source, message, tenant, refusal);
     if (message.type === 'delete') this.options.onDeletion?.(message.userId, source);
   }
 
@@ -145,7 +149,9 @@ export class AnalyticsClient {
       const created = this.factory.ofJob(source, type, params);
       const message = this.filter.pass(created.message);
       if (this.filter.count > refused) throw new MessageRefusedError(this.filter.latestReason);
-      if (message !== null) await this.core.takeWhenRoom(source, message, created.tenant);
+      if (message === null) continue;
+      await this.core.takeWhenRoom(source, message, created.tenant);
+      this.live.settled(source, message, created.tenant);
     }
     await this.core.queued();
   }
@@ -231,9 +237,14 @@ export class AnalyticsClient {
     boundTo: string | undefined,
   ): PreparedMessage {
     this.core.assertOpen();
-    const { message, tenant } = this.factory.ofCall(source, type, params, boundTo);
-    this.options.onCall?.(type, params);
-    const finished = this.filter.pass(message);
-    return { messageId: (finished ?? message).messageId, message: finished, tenant };
+    try {
+      const { message, tenant } = this.factory.ofCall(source, type, params, boundTo);
+      this.options.onCall?.(type, params);
+      const finished = this.live.passed(this.filter, source, message, tenant);
+      return { messageId: (finished ?? message).messageId, message: finished, tenant };
+    } catch (error) {
+      const tenant = boundTo ?? this.factory.tenantOf(source);
+      return this.live.failed({ source, type, fields: params, tenant }, error);
+    }
   }
 }

@@ -1,3 +1,4 @@
+import type { LiveEvents } from '../live/live-events.js';
 import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
 import type { MessageCore } from './client-core.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts } from './client-core.types.js';
@@ -41,6 +42,8 @@ export interface AnalyticsClientParts extends ClientCoreParts {
   createCore?: CreateCore | undefined;
   /** Where calls in a transaction are stored. @default nowhere: they are refused */
   store?: MessageStore | undefined;
+  /** @default nobody sees the calls */
+  live?: LiveEvents | undefined;
 }
 
 /** A call after its checks. */

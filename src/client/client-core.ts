@@ -22,6 +22,11 @@ const NO_ROOM: Refusal = {
 /** What takes the client's messages. */
 export type MessageCore = Omit<ClientCore, keyof RouteReceiver>;
 
+/** A core that brings messages into the queue. */
+export function createClientCore(...parts: ConstructorParameters<typeof ClientCore>): MessageCore {
+  return new ClientCore(...parts);
+}
+
 /**
  * Brings messages into the queue: each gets a number, is serialised once, routed, batched and handed over.
  * The core first accepts messages. Then it drains: each message goes on at once, and waits know that the time

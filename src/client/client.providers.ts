@@ -4,6 +4,7 @@ import type { DestinationDirectory } from '../destinations/destination-directory
 import { DestinationKeys } from '../destinations/destination-selection.js';
 import { DESTINATION_DIRECTORY } from '../destinations/destinations.tokens.js';
 import { forwardingId } from '../forwarding/forwarding-id.js';
+import { LiveEvents } from '../live/live-events.js';
 import { LIBRARY } from '../messages/library.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';
 import { UnknownFields } from '../messages/unknown-fields.js';
@@ -144,6 +145,7 @@ function createClient(
   recording: Recording | undefined,
   store: MessageStore | undefined,
   telemetry: Telemetry | undefined,
+  live: LiveEvents | undefined,
 ): AnalyticsClient {
   const { flushAt, flushAfter, maxBufferedBytes, beforeSend, forwarding, sources } = options;
   const log = new ClientLog(health, new Logger('Analytics'));
@@ -156,6 +158,7 @@ function createClient(
       observer: log,
       store: recording?.store ?? store,
       createCore: recording?.createCore,
+      live,
     },
     {
       flushAt,
@@ -213,6 +216,7 @@ export const CLIENT_PROVIDERS: Provider[] = [
       { token: RECORDING, optional: true },
       MESSAGE_STORE,
       TELEMETRY,
+      LiveEvents,
     ],
     useFactory: createClient,
   },

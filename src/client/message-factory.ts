@@ -69,8 +69,13 @@ export class MessageFactory {
     return bytes;
   }
 
+  /** Whose events those of a source are, whatever they say. */
+  tenantOf(source: string): string | undefined {
+    return this.options.sourceTenants?.get(source);
+  }
+
   private withTenant(source: string, message: AnalyticsMessage, boundTo?: string): CreatedMessage {
-    const tenant = boundTo ?? this.options.sourceTenants?.get(source);
+    const tenant = boundTo ?? this.tenantOf(source);
     // Tells receivers whose event it is, as Segment's clients do. A deletion has no context.
     if (tenant !== undefined && message.type !== 'delete') message.context.groupId = tenant;
     return { message, tenant };

@@ -2,6 +2,7 @@ import { objectOf } from '../messages/message-checks.js';
 import type { JsonObject } from '../messages/message.types.js';
 import { MAX_MESSAGE_BYTES } from '../messages/serialize.js';
 import type { MessageCore } from './client-core.js';
+import type { LiveCalls } from './live-calls.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
 
@@ -11,6 +12,7 @@ export class ReceivedMessages {
     private readonly core: MessageCore,
     private readonly factory: MessageFactory,
     private readonly filter: MessageFilter,
+    private readonly live: LiveCalls,
   ) {}
 
   /**
@@ -24,11 +26,19 @@ export class ReceivedMessages {
   take(source: string, fields: JsonObject, uncountedBytes = 0): boolean {
     this.core.assertOpen();
     if (this.core.isHalfFull) return false;
-    const context = objectOf(fields, 'context');
-    const { message, tenant } = this.factory.received(source, fields, context);
-    const finished = this.filter.pass(message);
-    const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
-    return finished === null || this.core.take(source, finished, tenant, maxBytes) === undefined;
+    try {
+      const context = objectOf(fields, 'context');
+      const { message, tenant } = this.factory.received(source, fields, context);
+      const finished = this.live.passed(this.filter, source, message, tenant);
+      if (finished === null) return true;
+      const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
+      const refusal = this.core.take(source, finished, tenant, maxBytes);
+      this.live.settled(source, finished, tenant, refusal);
+      return refusal === undefined;
+    } catch (error) {
+      const tenant = this.factory.tenantOf(source);
+      return this.live.failed({ source, type: fields.type, fields, tenant }, error);
+    }
   }
 
   /** Number of the latest message. Pass it to `isQueuedUpTo`. */

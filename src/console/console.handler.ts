@@ -7,9 +7,10 @@ import {
   refusedAnswer,
 } from '../destinations-api/api-answer.js';
 import type { Authorizer } from '../destinations-api/authorizer.js';
+import { checkConsoleHeader } from '../destinations-api/request-origin.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { OwnRoutes } from '../http/host-routes.js';
-import type { HttpAnswer } from '../http/http-answer.js';
+import type { HttpAnswer, StreamedAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import { within } from '../shared/within.js';
@@ -23,6 +24,7 @@ import {
 } from './console-page.js';
 import type { ConsoleReports } from './console-reports.js';
 import { LINK_PATH } from './console.service.js';
+import type { LiveStreams } from './live-streams.js';
 
 /** How long a report may take, in milliseconds. */
 const PATIENCE = 10_000;
@@ -34,7 +36,13 @@ const REPORTS = { '/overview': 'overview', '/sources': 'sources' } as const sati
 >;
 type ReportPath = keyof typeof REPORTS;
 
-const PATHS: readonly string[] = [...CONSOLE_PATHS, ...Object.keys(REPORTS)];
+/** Where calls are shown as they are made. */
+const LIVE_PATH = '/live';
+
+const PATHS: readonly string[] = [...CONSOLE_PATHS, LIVE_PATH, ...Object.keys(REPORTS)];
+/** Where a page that was open before goes on. */
+const LAST_EVENT_HEADER = 'last-event-id';
+const EVENT_NUMBER = /^\d{1,15}$/;
 
 export interface ConsoleParts {
   authorizer: Pick<Authorizer, 'scopeOf'>;
@@ -45,6 +53,7 @@ export interface ConsoleParts {
   /** Where the API is that it speaks to. */
   apiPath: string;
   reports: Pick<ConsoleReports, 'overview' | 'sources'>;
+  live: Pick<LiveStreams, 'open'>;
   logger: { error(message: string): void };
 }
 
@@ -72,20 +81,23 @@ export class ConsoleHandler extends HttpHandler<string> {
     if (!url.startsWith(path) || (method !== 'GET' && method !== 'HEAD')) return undefined;
     const below = url.slice(path.length).replace(/[?#].*$/s, '');
     const route = below === '/' ? '' : below;
+    // A stream has no end that a `HEAD` could be told of.
+    if (route === LIVE_PATH && method === 'HEAD') return undefined;
     return PATHS.includes(route) ? route : undefined;
   }
 
-  protected async answerTo({ route, raw }: RoutedRequest<string>): Promise<HttpAnswer> {
+  protected async answerTo({ route, raw }: RoutedRequest<string>): Promise<HttpAnswer | StreamedAnswer> {
     const { authorizer, path, apiPath, frameAncestors, logger } = this.parts;
     try {
       // The files are the same for everybody, and are published.
       if (isConsoleFile(route)) return await fileAnswer(route);
       if (isReport(route)) return await this.report(route, raw);
+      if (route === LIVE_PATH) return await this.stream(raw);
       // What it shows is asked for with what is behind the `#` of the link.
       if (route === LINK_PATH) return linkPageAnswer(path, apiPath, frameAncestors);
       return pageAnswer(path, apiPath, await authorizer.scopeOf(raw));
     } catch (error) {
-      if (isReport(route)) return this.refusedReport(error);
+      if (isReport(route) || route === LIVE_PATH) return this.refusedData(error);
       if (error instanceof RequestRefusal) return refusedPageAnswer(error);
       logger.error(`The console could not be served: ${thrownAt(error)}.`);
       return refusedPageAnswer(notServed());
@@ -102,7 +114,16 @@ export class ConsoleHandler extends HttpHandler<string> {
     return jsonAnswer(200, report);
   }
 
-  private refusedReport(error: unknown): HttpAnswer {
+  /** What everybody may see of their own. */
+  private async stream(raw: IncomingMessage): Promise<StreamedAnswer> {
+    const { tenant } = await this.parts.authorizer.scopeOf(raw);
+    // A page of another origin cannot read it, and must not occupy it either.
+    checkConsoleHeader(raw);
+    const since = String(raw.headers[LAST_EVENT_HEADER]);
+    return this.parts.live.open(tenant, EVENT_NUMBER.test(since) ? Number(since) : undefined);
+  }
+
+  private refusedData(error: unknown): HttpAnswer {
     const answer = answerToError(error);
     if (answer !== undefined) return answer;
     this.parts.logger.error(`A request of the console failed: ${thrownAt(error)}`);

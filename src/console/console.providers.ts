@@ -7,6 +7,9 @@ import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import { DestinationsService } from '../destinations/destinations.service.js';
 import type { HttpHandler } from '../http/http-handler.js';
 import { mountHandler } from '../http/mount-handler.js';
+import { LiveEvents } from '../live/live-events.js';
+import { LIVE_FEED } from '../live/live.providers.js';
+import type { LiveFeed } from '../live/live-feed.js';
 import { AnalyticsHealthIndicator } from '../observability/analytics-health.indicator.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
@@ -23,13 +26,19 @@ async function createHandler(
   service: DestinationsService,
   health: AnalyticsHealthIndicator,
   client: AnalyticsClient,
+  feed: LiveFeed | undefined,
+  live: LiveEvents | undefined,
 ): Promise<HttpHandler | undefined> {
   const { console, destinations } = options;
   if (console === undefined || destinations?.api === undefined) return undefined;
+  // They are there with the destinations.
+  if (feed === undefined || live === undefined) return undefined;
   const { createConsole } = await import('./create-console.js');
   return createConsole(console, {
     apiPath: destinations.api.path,
     links,
+    feed,
+    live,
     reports: {
       options,
       usageOf: (source) => client.usageOf(source),
@@ -57,6 +66,8 @@ export const CONSOLE_PROVIDERS: Provider[] = [
       DestinationsService,
       AnalyticsHealthIndicator,
       AnalyticsClient,
+      LIVE_FEED,
+      LiveEvents,
     ],
     useFactory: createHandler,
   },

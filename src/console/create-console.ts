@@ -4,18 +4,23 @@ import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import type { ResolvedConsole } from '../options/resolve-console.js';
 import { LimitedLog } from '../queue/limited-log.js';
 import { ConsoleHandler } from './console.handler.js';
+import type { LiveEvents } from '../live/live-events.js';
+import type { LiveFeed } from '../live/live-feed.js';
 import { ConsoleReports, type ReportParts } from './console-reports.js';
+import { LiveStreams } from './live-streams.js';
 
 interface ConsoleParts {
   /** Where the API is that the page speaks to. */
   apiPath: string;
   links: ConsoleLinks | undefined;
   reports: ReportParts;
+  feed: LiveFeed;
+  live: LiveEvents;
 }
 
 export function createConsole(
   { path, authorize, frameAncestors }: ResolvedConsole,
-  { apiPath, links, reports }: ConsoleParts,
+  { apiPath, links, reports, feed, live }: ConsoleParts,
 ): ConsoleHandler {
   const logger = new Logger('Analytics');
   const log = new LimitedLog(logger, () => performance.now());
@@ -25,6 +30,7 @@ export function createConsole(
     frameAncestors,
     apiPath,
     reports: new ConsoleReports(reports),
+    live: new LiveStreams({ feed, live, logger }),
     logger,
   });
 }

@@ -16,6 +16,9 @@ import { RunningRequests } from './running-requests.js';
 /** The largest body: all fields of a destination have 16 KB. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
+/** Requests of one tenant at once that send test events or read the jobs of the queue. */
+const MAX_EXPENSIVE = 4;
+
 /** No control characters: the id is a key in databases. */
 const ID = /^[^\p{Cc}]{1,200}$/u;
 
@@ -30,7 +33,7 @@ export interface DestinationsApiParts {
 /** Lets an application's front end manage the destinations of whoever is signed in. */
 export class DestinationsApi {
   private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
-  private readonly running = new RunningRequests();
+  private readonly running = new RunningRequests(MAX_EXPENSIVE);
 
   constructor(private readonly parts: DestinationsApiParts) {}
 

@@ -1,7 +1,5 @@
 import { RequestRefusal } from '../http/request-refusal.js';
 
-/** Requests of one tenant at once that send test events or read the jobs of the queue. */
-const MOST = 4;
 /** When to send a refused request again, in milliseconds. */
 const RETRY = 1_000;
 
@@ -10,23 +8,34 @@ export class RunningRequests {
   /** By the tenant; empty for the operator. */
   private readonly running = new Map<string, number>();
 
+  /** @param most requests of one tenant at once */
+  constructor(private readonly most: number) {}
+
   /** Runs work that counts until it ends. @throws {RequestRefusal} if the tenant has too much running */
   async run<T>(tenant = '', work: () => Promise<T>): Promise<T> {
+    const end = this.begin(tenant);
+    try {
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
+  /** Counts a request until the returned function is called. @throws {RequestRefusal} as `run` */
+  begin(tenant = ''): () => void {
     const count = this.running.get(tenant) ?? 0;
-    if (count >= MOST) {
+    if (count >= this.most) {
       throw new RequestRefusal(
         429,
         'TOO_MANY_REQUESTS',
-        `${MOST} requests of this kind are being answered: wait until one of them has ended.`,
+        `${this.most} requests of this kind are being answered: wait until one of them has ended.`,
         RETRY,
       );
     }
     this.running.set(tenant, count + 1);
-    try {
-      return await work();
-    } finally {
+    return () => {
       this.end(tenant);
-    }
+    };
   }
 
   private end(tenant: string): void {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /**
@@ -11,6 +12,17 @@ export interface HttpAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: string;
+}
+
+/** An answer that goes on until it has nothing more to say, or nobody reads it any more. */
+export interface StreamedAnswer extends Omit<HttpAnswer, 'body'> {
+  /**
+   * Called once. Its parts are written one after the other, each when the reader has room for it. Must not
+   * throw.
+   *
+   * @param ended aborted when the reader has gone, or the application shuts down
+   */
+  parts: (ended: AbortSignal) => AsyncIterable<string>;
 }
 
 /** The header that says when to send a request again; none without a time, in milliseconds. */
@@ -32,10 +44,7 @@ export function writeAnswer(
   maxBytes: number,
 ): void {
   if (response.headersSent || response.destroyed) return;
-  // The host's own hooks may have set these for its routes.
-  for (const name of response.getHeaderNames()) {
-    if (name.startsWith('access-control-')) response.removeHeader(name);
-  }
+  removeHostHeaders(response);
   const closes = status === 408 || status === 413 || !isRestSmall(request, maxBytes);
   if (closes) response.shouldKeepAlive = false;
   const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) };
@@ -45,6 +54,51 @@ export function writeAnswer(
   } else {
     request.resume();
     response.end(body);
+  }
+}
+
+/**
+ * Writes an answer part by part, and closes the connection after it.
+ *
+ * @param closing aborted when the application shuts down
+ */
+export async function writeStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, parts }: StreamedAnswer,
+  closing: AbortSignal,
+): Promise<void> {
+  const ended = new AbortController();
+  const end = (): void => {
+    ended.abort();
+  };
+  response.once('close', end);
+  closing.addEventListener('abort', end);
+  if (response.destroyed || response.headersSent || closing.aborted) end();
+  if (!response.destroyed && !response.headersSent) {
+    request.resume();
+    removeHostHeaders(response);
+    response.shouldKeepAlive = false;
+    response.writeHead(status, headers).flushHeaders();
+  }
+  // Also where nobody reads it, so that it can end what it began.
+  for await (const part of parts(ended.signal)) {
+    if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal);
+  }
+  closing.removeEventListener('abort', end);
+  response.end();
+}
+
+/** Resolves when a reader has room for more, or is gone. */
+async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  // It rejects only when the signal is aborted.
+  await once(response, 'drain', { signal }).catch(() => undefined);
+}
+
+/** The host's own hooks may have set these for its routes. */
+function removeHostHeaders(response: ServerResponse): void {
+  for (const name of response.getHeaderNames()) {
+    if (name.startsWith('access-control-')) response.removeHeader(name);
   }
 }
 

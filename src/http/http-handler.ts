@@ -1,7 +1,8 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import type { OwnRoutes } from './host-routes.js';
-import { type HttpAnswer, writeAnswer } from './http-answer.js';
+import { type HttpAnswer, type StreamedAnswer, writeAnswer, writeStream } from './http-answer.js';
 
 /** What is known of a request before it is read. */
 export interface RequestLine {
@@ -21,7 +22,12 @@ export interface RoutedRequest<Route> {
 
 /** Recognises some requests to the application's web server, and answers them in its place. */
 export abstract class HttpHandler<Route = unknown> implements BeforeApplicationShutdown {
-  private isClosing = false;
+  private readonly closing = new AbortController();
+
+  constructor() {
+    // Each stream listens to it.
+    setMaxListeners(0, this.closing.signal);
+  }
 
   /** Where it answers. */
   abstract readonly routes: OwnRoutes;
@@ -32,7 +38,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
 
   /** The web server waits for its connections to end, and a client may keep an idle one for minutes. */
   beforeApplicationShutdown(): void {
-    this.isClosing = true;
+    this.closing.abort();
   }
 
   /** Whether it answers a request. All others belong to the host. */
@@ -45,7 +51,11 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     const route = this.routeOf(raw);
     if (route === undefined) return;
     const answer = await this.answerTo({ route, raw, ip });
-    if (this.isClosing) response.shouldKeepAlive = false;
+    if ('parts' in answer) {
+      await writeStream(raw, response, answer, this.closing.signal);
+      return;
+    }
+    if (this.closing.signal.aborted) response.shouldKeepAlive = false;
     writeAnswer(raw, response, answer, this.maxBytes);
   }
 
@@ -53,5 +63,5 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   protected abstract routeOf(request: RequestLine): Route | undefined;
 
   /** Never rejects. */
-  protected abstract answerTo(request: RoutedRequest<Route>): Promise<HttpAnswer>;
+  protected abstract answerTo(request: RoutedRequest<Route>): Promise<HttpAnswer | StreamedAnswer>;
 }

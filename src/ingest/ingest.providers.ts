@@ -5,6 +5,7 @@ import { CALL_HOOKS, type CallHooks } from '../client/call-hooks.js';
 import { UserEraser } from '../deliveries/user-eraser.js';
 import type { HttpHandler } from '../http/http-handler.js';
 import { mountHandler } from '../http/mount-handler.js';
+import { LiveEvents } from '../live/live-events.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
 import { CallRecorder } from './decorators/call-recorder.js';
@@ -29,8 +30,9 @@ function createRecorder(
   runtime: DecoratorRuntime,
   client: AnalyticsClient,
   { ingest, sources }: ResolvedOptions,
+  live: LiveEvents | undefined,
 ): CallRecorder {
-  const log = new DecoratorLog(new Logger('Analytics'));
+  const log = new DecoratorLog(new Logger('Analytics'), live);
   const identityOf = identityOver(ingest.identity);
   const recorder = new CallRecorder(client, { sources: sourceNames(sources), identityOf }, log);
   runtime.open(recorder, ingest.requestContext);
@@ -56,7 +58,7 @@ export const INGEST_PROVIDERS: Provider[] = [
   { provide: CALL_HOOKS, inject: [RESOLVED_OPTIONS, DECORATOR_RUNTIME, UserEraser], useFactory: createHooks },
   {
     provide: CallRecorder,
-    inject: [DECORATOR_RUNTIME, AnalyticsClient, RESOLVED_OPTIONS],
+    inject: [DECORATOR_RUNTIME, AnalyticsClient, RESOLVED_OPTIONS, LiveEvents],
     useFactory: createRecorder,
   },
   {

@@ -176,7 +176,7 @@ export class OutboxRelay {
     const done: number[] = [];
     for (const decision of decisions) {
       const { row, kind } = decision;
-      if (kind === 'move') client.entered(row.source, decision.message);
+      if (kind === 'move') client.entered(row.source, decision.message, decision.tenant);
       if (kind === 'drop' || (kind === 'move' && decision.refused.length === 0)) done.push(row.id);
     }
     await store.remove(done);

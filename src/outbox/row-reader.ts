@@ -1,6 +1,5 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { Admission } from '../client/admission.js';
-import type { OutgoingMessage } from '../client/outgoing-messages.js';
 import type { Route } from '../client/router.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { thrownAt } from '../errors/thrown-at.js';
@@ -16,7 +15,15 @@ const PUT_OFF = 5_000;
 
 /** What is to happen to a row. */
 export type RowDecision =
-  | { kind: 'move'; row: OutboxRow; message: AnalyticsMessage; move: Move; refused: string[] }
+  | {
+      kind: 'move';
+      row: OutboxRow;
+      message: AnalyticsMessage;
+      /** Whose event it is, where the call or its source has said so. */
+      tenant: string | undefined;
+      move: Move;
+      refused: string[];
+    }
   | { kind: 'wait'; row: OutboxRow; delay: number }
   /** No destination takes it. */
   | { kind: 'drop'; row: OutboxRow }
@@ -44,8 +51,7 @@ export class RowReader {
     try {
       const stored: unknown = JSON.parse(row.message);
       const message = checkMessage(stored);
-      const outgoing = this.parts.client.outgoing(row.source, message, tenantIn(stored));
-      return await this.routed(row, message, outgoing);
+      return await this.routed(row, message, tenantIn(stored));
     } catch (error) {
       return { kind: 'set aside', row, problem: problemIn(error) };
     }
@@ -59,8 +65,9 @@ export class RowReader {
   private async routed(
     row: OutboxRow,
     message: AnalyticsMessage,
-    { json, bytes, route }: OutgoingMessage,
+    tenant: string | undefined,
   ): Promise<RowDecision> {
+    const { json, bytes, route } = this.parts.client.outgoing(row.source, message, tenant);
     let found: Route;
     try {
       found = await route;
@@ -77,7 +84,7 @@ export class RowReader {
     const connections = meant.filter((connection) => !full.includes(connection));
     if (connections.length === 0) return { kind: 'wait', row, delay: PUT_OFF };
     const move = { row: row.id, due: row.due, messageId: message.messageId, json, bytes, connections };
-    return { kind: 'move', row, message, move, refused: full.map(({ destination }) => destination) };
+    return { kind: 'move', row, message, tenant, move, refused: full.map(({ destination }) => destination) };
   }
 }
 

@@ -52,6 +52,15 @@ export class Visitor {
       });
   }
 
+  /** Resolves once the page shows a text where another one was: the locator remembers what it has read. */
+  async reads(text: string): Promise<void> {
+    await this.page
+      .waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`)
+      .catch(async () => {
+        throw new Error(`The page does not read "${text}", but: ${await this.text()}`);
+      });
+  }
+
   async click(name: string): Promise<void> {
     await this.page.locator(`::-p-aria(${name})`).click();
   }

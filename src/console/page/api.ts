@@ -111,31 +111,51 @@ export class Api {
     return this.ask('GET', `${this.consolePath}/sources`);
   }
 
+  /**
+   * Calls as they are made, as server-sent events.
+   *
+   * @param id of the latest one that is known
+   */
+  async live(id: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const headers = { ...(id !== undefined && { 'last-event-id': id }) };
+    const { body } = await this.fetch(`${this.consolePath}/live`, { headers, signal });
+    return body ?? new ReadableStream();
+  }
+
   private send<T>(method: string, path: string, body?: Fields): Promise<T> {
     return this.ask(method, this.path + path, body);
   }
 
   private async ask<T>(method: string, url: string, body?: Fields): Promise<T> {
-    const response = await fetch(url, {
+    const response = await this.fetch(url, {
       method,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (response.status === 204) return undefined as T;
+    return (await response.json()) as T;
+  }
+
+  /** @throws ApiError for an answer that is none */
+  private async fetch(url: string, { headers, ...request }: RequestInit): Promise<Response> {
+    const response = await fetch(url, {
+      ...request,
       headers: {
         [CONSOLE_HEADER]: '1',
         ...(this.link !== undefined && { [LINK_HEADER]: this.link }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(headers as Record<string, string>),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
     }).catch(() => {
       throw new ApiError(
         'UNREACHABLE',
         'The application cannot be reached. Check the connection and try again.',
       );
     });
-    if (response.status === 204) return undefined as T;
-    const answer = (await response.json()) as {
-      error?: { code: string; message: string; problems?: OptionProblem[] };
+    if (response.ok) return response;
+    const { error } = (await response.json()) as {
+      error: { code: string; message: string; problems?: OptionProblem[] };
     };
-    if (answer.error === undefined) return answer as T;
-    throw new ApiError(answer.error.code, answer.error.message, answer.error.problems);
+    throw new ApiError(error.code, error.message, error.problems);
   }
 }
 

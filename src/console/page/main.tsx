@@ -4,6 +4,7 @@ import { Api } from './api.js';
 import { DestinationForm } from './destination-form.js';
 import { DestinationList } from './destination-list.js';
 import { DestinationPage } from './destination-page.js';
+import { LivePage } from './live-page.js';
 import { MessagePage } from './message-page.js';
 import { OverviewPage } from './overview-page.js';
 import { Secret } from './parts.js';
@@ -54,24 +55,29 @@ function Page({ api, isOperator }: PageProps): JSX.Element {
       removeEventListener('hashchange', onChange);
     };
   }, []);
-  const page = content(hash, { api, isOperator });
-  if (!isOperator) return page;
   return (
     <>
-      <Navigation hash={hash} />
-      {page}
+      <Navigation hash={hash} pages={isOperator ? PAGES : OWN_PAGES} />
+      {content(hash, { api, isOperator })}
     </>
   );
 }
 
 /** The pages of the operator. */
-const PAGES = { '#/': 'Overview', '#/destinations': 'Destinations', '#/sources': 'Sources' };
+const PAGES = {
+  '#/': 'Overview',
+  '#/live': 'Live',
+  '#/destinations': 'Destinations',
+  '#/sources': 'Sources',
+};
+/** The pages of a tenant. */
+const OWN_PAGES = { '#/': 'Destinations', '#/live': 'Live' };
 
-function Navigation({ hash }: { hash: string }): JSX.Element {
-  const shown = Object.keys(PAGES).findLast((page) => hash.startsWith(page)) ?? '#/';
+function Navigation({ hash, pages }: { hash: string; pages: Record<string, string> }): JSX.Element {
+  const shown = Object.keys(pages).findLast((page) => hash.startsWith(page)) ?? '#/';
   return (
     <nav class="bar" aria-label="Pages">
-      {Object.entries(PAGES).map(([page, name]) => (
+      {Object.entries(pages).map(([page, name]) => (
         <a key={page} href={page} aria-current={page === shown ? 'page' : undefined}>
           {name}
         </a>
@@ -82,6 +88,7 @@ function Navigation({ hash }: { hash: string }): JSX.Element {
 
 function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
   if (isOperator && hash === '#/sources') return <SourcesPage api={api} />;
+  if (hash === '#/live') return <LivePage key={hash} api={api} isOperator={isOperator} />;
   if (hash === '#/new') return <NewDestination key={hash} api={api} isOperator={isOperator} />;
   const [, of, message] = /^#\/destinations\/([^/]+)\/messages\/(.+)$/.exec(hash) ?? [];
   if (of !== undefined && message !== undefined) {

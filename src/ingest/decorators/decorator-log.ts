@@ -2,6 +2,8 @@ import type { Logger } from '@nestjs/common';
 import debugFactory from 'debug';
 import { thrownAt } from '../../errors/thrown-at.js';
 import { AnalyticsError } from '../../errors/analytics.error.js';
+import type { LiveCall } from '../../live/live-event.js';
+import type { LiveEvents } from '../../live/live-events.js';
 import type { DecoratorDefinition } from './decorator-definition.js';
 
 const debug = debugFactory('analytics');
@@ -13,16 +15,20 @@ const debug = debugFactory('analytics');
 export class DecoratorLog {
   private readonly logged = new Set<string>();
 
-  constructor(private readonly logger: Pick<Logger, 'warn'>) {}
+  /** @param live shows them to whoever watches; `undefined` in an application that shows nothing */
+  constructor(
+    private readonly logger: Pick<Logger, 'warn'>,
+    private readonly live?: Pick<LiveEvents, 'add' | 'addError'>,
+  ) {}
 
   /** Neither the decorator nor the request identifies a user. */
   noIdentity(definition: DecoratorDefinition, method: string, missing: string): void {
-    this.write(
-      placeOf(definition, method),
-      'identity',
+    const place = placeOf(definition, method);
+    const text =
       `has no ${missing}, so it is dropped. Give it one in the decorator, or let the option \`identity\` of ` +
-        'AnalyticsModule find it in the request.',
-    );
+      'AnalyticsModule find it in the request.';
+    this.write(place, 'identity', text);
+    this.live?.add('dropped', callOf(definition), `${place} ${text}`);
   }
 
   /** An option's function, or the call itself, threw. */
@@ -31,6 +37,7 @@ export class DecoratorLog {
     const reason = error instanceof AnalyticsError ? error.message : `its options threw ${thrownAt(error)}`;
     const kind = error instanceof AnalyticsError ? error.code : reason;
     this.write(placeOf(definition, method), kind, `was not recorded: ${reason}`);
+    this.live?.addError(error, callOf(definition));
   }
 
   private write(place: string, kind: string, text: string): void {
@@ -44,4 +51,8 @@ export class DecoratorLog {
 
 function placeOf({ decorator }: DecoratorDefinition, method: string): string {
   return `${decorator} on ${method}`;
+}
+
+function callOf({ type, options: { event } }: DecoratorDefinition): LiveCall {
+  return { type, name: typeof event === 'string' ? event : undefined };
 }

@@ -1,0 +1,73 @@
+import { AnalyticsClosedError } from '../errors/message.errors.js';
+import type { LiveEvents } from '../live/live-events.js';
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { Refusal } from './admission.js';
+import type { MessageFilter } from './message-filter.js';
+import type { OutgoingMessages } from './outgoing-messages.js';
+
+/** A call, or a message that another program sent, before it is known to be a message. */
+export interface UncheckedCall {
+  source: string;
+  tenant: string | undefined;
+  type: unknown;
+  fields: unknown;
+}
+
+/** Shows what becomes of calls to those who watch the console. */
+export class LiveCalls {
+  /**
+   * @param live `undefined` in an application that shows nothing
+   * @param hidesContents whether the application's `beforeSend` may remove what nobody should see
+   */
+  constructor(
+    private readonly live: LiveEvents | undefined,
+    private readonly outgoing: Pick<OutgoingMessages, 'reaches'>,
+    private readonly hidesContents: boolean,
+  ) {}
+
+  /** A message has passed its checks. @param refusal why it was refused after all */
+  settled(source: string, message: AnalyticsMessage, tenant: string | undefined, refusal?: Refusal): void {
+    const { live, outgoing } = this;
+    if (live?.mayBeWatched !== true) return;
+    const call = { source, tenant, message };
+    if (refusal !== undefined) live.add('refused', call, refusal.reason);
+    else if (outgoing.reaches(source, message, tenant)) live.add('taken', call);
+    else this.unwanted(source, message, tenant);
+  }
+
+  /** No destination takes a message. */
+  unwanted(source: string, message: AnalyticsMessage, tenant: string | undefined): void {
+    this.live?.add('dropped', { source, tenant, message }, 'no destination takes it');
+  }
+
+  /** What is left of a message after a filter; `null` if it is dropped. */
+  passed(
+    filter: MessageFilter,
+    source: string,
+    message: AnalyticsMessage,
+    tenant: string | undefined,
+  ): AnalyticsMessage | null {
+    const refused = filter.count;
+    const finished = filter.pass(message);
+    if (finished !== null || this.live?.mayBeWatched !== true) return finished;
+    const call = { source, tenant, type: message.type, ...(!this.hidesContents && { message }) };
+    if (filter.count > refused) this.live.add('refused', call, filter.latestReason);
+    else this.live.add('dropped', call, '`beforeSend` returned null');
+    return finished;
+  }
+
+  /** A call threw. @throws the error */
+  failed({ source, tenant, type, fields }: UncheckedCall, error: unknown): never {
+    if (this.live?.mayBeWatched === true && !(error instanceof AnalyticsClosedError)) {
+      const name = this.hidesContents ? undefined : nameIn(fields);
+      this.live.addError(error, { source, tenant, type: typeof type === 'string' ? type : undefined, name });
+    }
+    throw error;
+  }
+}
+
+function nameIn(fields: unknown): string | undefined {
+  if (typeof fields !== 'object' || fields === null) return undefined;
+  const name: unknown = Reflect.get(fields, 'event') ?? Reflect.get(fields, 'name');
+  return typeof name === 'string' ? name : undefined;
+}

@@ -1,0 +1,99 @@
+import type { JSX } from 'preact';
+import type { LiveEvent } from '../../live/live-event.js';
+
+/** Which calls are shown; what is empty matches all. */
+export interface LiveFilter {
+  text: string;
+  outcome: string;
+  type: string;
+  name: string;
+  source: string;
+  tenant: string;
+  /** A user id or an anonymous id. */
+  user: string;
+}
+
+export const NO_FILTER: LiveFilter = {
+  text: '',
+  outcome: '',
+  type: '',
+  name: '',
+  source: '',
+  tenant: '',
+  user: '',
+};
+
+/** Fields with a list of what the calls have. */
+const FIELDS = {
+  outcome: 'Outcome',
+  type: 'Type',
+  name: 'Name',
+  source: 'Source',
+  tenant: 'Tenant',
+} as const;
+type Field = keyof typeof FIELDS;
+
+interface LiveFiltersProps {
+  filter: LiveFilter;
+  /** What may be chosen from. */
+  calls: readonly LiveEvent[];
+  isOperator: boolean;
+  onChange: (filter: LiveFilter) => void;
+}
+
+export function LiveFilters({ filter, calls, isOperator, onChange }: LiveFiltersProps): JSX.Element {
+  const fields = (Object.keys(FIELDS) as Field[]).filter((field) => isOperator || field !== 'tenant');
+  const input = (field: 'text' | 'user', label: string): JSX.Element => (
+    <label>
+      {label}{' '}
+      <input
+        type="search"
+        value={filter[field]}
+        onInput={(event) => {
+          onChange({ ...filter, [field]: event.currentTarget.value });
+        }}
+      />
+    </label>
+  );
+  return (
+    <div class="bar filters" role="search">
+      {input('text', 'Text')}
+      {input('user', 'User')}
+      {fields.map((field) => (
+        <label key={field}>
+          {FIELDS[field]}{' '}
+          <select
+            value={filter[field]}
+            onChange={(event) => {
+              onChange({ ...filter, [field]: event.currentTarget.value });
+            }}
+          >
+            <option value="">all</option>
+            {choices(field, filter, calls).map((value) => (
+              <option key={value} value={value}>
+                {value}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+    </div>
+  );
+}
+
+/** What the calls have, and what was chosen before they went. */
+function choices(field: Field, filter: LiveFilter, calls: readonly LiveEvent[]): string[] {
+  const values = new Set(calls.map((call) => call[field] ?? ''));
+  return [...values.add(filter[field])].filter((value) => value !== '').sort();
+}
+
+export function matches(call: LiveEvent, filter: LiveFilter): boolean {
+  const { text, user } = filter;
+  return (
+    (Object.keys(FIELDS) as Field[]).every(
+      (field) => filter[field] === '' || call[field] === filter[field],
+    ) &&
+    (user === '' || call.userId === user || call.anonymousId === user) &&
+    (text === '' || JSON.stringify(call).toLowerCase().includes(text.toLowerCase()))
+  );
+}

@@ -1,0 +1,103 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Api } from './api.js';
+import { LiveCall } from './live-call.js';
+import { LiveFilters, matches, NO_FILTER } from './live-filters.js';
+import { useLive, type Live } from './use-live.js';
+
+/** Calls as they are made, in all processes. */
+export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean }): JSX.Element {
+  const live = useLive(api);
+  const [filter, setFilter] = useState(NO_FILTER);
+  const { calls, missed, isPaused, setPaused, clear } = live;
+  const found = calls.filter((call) => matches(call, filter));
+  return (
+    <article>
+      <h1>Live</h1>
+      <State live={live} />
+      <LiveFilters filter={filter} calls={calls} isOperator={isOperator} onChange={setFilter} />
+      <p class="bar">
+        <button
+          type="button"
+          aria-pressed={isPaused}
+          onClick={() => {
+            setPaused(!isPaused);
+          }}
+        >
+          Pause
+        </button>
+        <button type="button" disabled={calls.length === 0} onClick={clear}>
+          Clear
+        </button>
+        {filter !== NO_FILTER && (
+          <button
+            type="button"
+            onClick={() => {
+              setFilter(NO_FILTER);
+            }}
+          >
+            Show all
+          </button>
+        )}
+      </p>
+      {missed > 0 && (
+        <p class="waiting">
+          {missed} events came too fast to be shown here. They were handled as all others.
+        </p>
+      )}
+      {calls.length === 0 ? (
+        <Nothing isOperator={isOperator} />
+      ) : (
+        <p>
+          {found.length} of {calls.length} events
+        </p>
+      )}
+      <ol class="live" aria-label="Events, the latest first">
+        {found.map((call) => (
+          <LiveCall
+            key={call.key}
+            call={call}
+            isOperator={isOperator}
+            onFollow={(user) => {
+              setFilter({ ...NO_FILTER, user });
+            }}
+          />
+        ))}
+      </ol>
+    </article>
+  );
+}
+
+/** Read out only when it changes, not with each call. */
+function State({ live: { state, error, isPaused, held } }: { live: Live }): JSX.Element {
+  const texts = {
+    connecting: 'Connecting …',
+    watching: isPaused ? 'Paused.' : 'Watching: events appear here as they are taken.',
+    away: `${error?.message ?? ''} It is tried again by itself.`,
+    ended: error?.message ?? '',
+  };
+  const isWell = state === 'watching' || state === 'connecting';
+  return (
+    <p>
+      <span role="status" class={isWell ? '' : 'problem'}>
+        {texts[state]}
+      </span>
+      {isPaused && ` ${held} ${held === 1 ? 'event has' : 'events have'} come since.`}
+    </p>
+  );
+}
+
+function Nothing({ isOperator }: { isOperator: boolean }): JSX.Element {
+  return (
+    <p>
+      {isOperator ? (
+        <>
+          Nothing came yet. Call <code>analytics.track()</code> in any process of the application, or send an
+          event as one of the <a href="#/sources">sources</a>, and it appears here.
+        </>
+      ) : (
+        'Nothing came yet. Do something in the application that makes an event of yours, and it appears here.'
+      )}
+    </p>
+  );
+}

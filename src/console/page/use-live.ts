@@ -1,0 +1,95 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { LiveEvent } from '../../live/live-event.js';
+import type { Api } from './api.js';
+import { LiveClient, type LiveState } from './live-client.js';
+
+/** Calls on the page; older ones go. */
+const MOST = 500;
+/** How often the page is drawn while calls arrive, in milliseconds. */
+const INTERVAL = 200;
+
+/** A call with a number of its own. */
+export interface ShownCall extends LiveEvent {
+  key: number;
+}
+
+/** What a page that watches shows. */
+export interface Live {
+  /** The latest first. */
+  calls: readonly ShownCall[];
+  /** Calls that came since the page was paused. */
+  held: number;
+  /** Calls that were too many to be sent. */
+  missed: number;
+  state: LiveState;
+  error: Error | undefined;
+  isPaused: boolean;
+  setPaused: (isPaused: boolean) => void;
+  clear: () => void;
+}
+
+/** Watches calls for as long as the component is shown. */
+export function useLive(api: Api): Live {
+  const [shown, setShown] = useState<{ calls: readonly ShownCall[]; missed: number }>(EMPTY);
+  const [held, setHeld] = useState(0);
+  const [connection, setConnection] = useState<{ state: LiveState; error?: Error | undefined }>({
+    state: 'connecting',
+  });
+  const [isPaused, setPaused] = useState(false);
+  /** What has arrived and is not shown yet, the latest first. */
+  const arrived = useRef<{ calls: ShownCall[]; missed: number; last: number }>({
+    calls: [],
+    missed: 0,
+    last: 0,
+  });
+
+  useEffect(() => {
+    const abort = new AbortController();
+    const { current } = arrived;
+    const client = new LiveClient(api, {
+      onCall: (call) => {
+        current.calls.unshift({ ...call, key: ++current.last });
+        current.missed += Math.max(0, current.calls.length - MOST);
+        current.calls.length = Math.min(current.calls.length, MOST);
+      },
+      onMissed: (count) => {
+        current.missed += count;
+      },
+      onState: (state, error) => {
+        setConnection({ state, error });
+      },
+    });
+    void client.run(abort.signal);
+    return () => {
+      abort.abort();
+    };
+  }, [api]);
+
+  useEffect(() => {
+    const draw = (): void => {
+      const { current } = arrived;
+      setHeld(isPaused ? current.calls.length : 0);
+      if (isPaused || (current.calls.length === 0 && current.missed === 0)) return;
+      const { calls, missed } = current;
+      current.calls = [];
+      current.missed = 0;
+      setShown((before) => ({
+        calls: [...calls, ...before.calls].slice(0, MOST),
+        missed: before.missed + missed,
+      }));
+    };
+    draw();
+    const timer = setInterval(draw, INTERVAL);
+    return () => {
+      clearInterval(timer);
+    };
+  }, [isPaused]);
+
+  const clear = (): void => {
+    setShown(EMPTY);
+  };
+  const { state, error } = connection;
+  return { ...shown, held, state, error, isPaused, setPaused, clear };
+}
+
+const EMPTY = { calls: [], missed: 0 };

@@ -1,0 +1,172 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { AnalyticsError } from '../errors/analytics.error.js';
+import { thrownAt } from '../errors/thrown-at.js';
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import { isTenantName } from '../options/tenant-name.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { type LiveCall, type LiveEvent, liveEvent, type LiveOutcome } from './live-event.js';
+import { ALL_EVENTS, type LiveFeed } from './live-feed.js';
+
+/** How often this process asks whether anybody watches, while calls are made, in milliseconds. */
+const CHECK_INTERVAL = 2_000;
+/** How often events are added to the feed, in milliseconds. */
+const APPEND_INTERVAL = 250;
+/** Events of a scope that are added at once. The rest are only counted, so that watching never slows a process. */
+const MAX_EVENTS = 50;
+
+/** Events of a scope that are not in the feed yet. */
+interface Waiting {
+  /** JSON texts. */
+  events: string[];
+  skipped: number;
+}
+
+export interface LiveEventsParts {
+  feed: Pick<LiveFeed, 'watched' | 'append'>;
+  /** Whose event a message is, if nobody has said so. */
+  tenantOf: (message: AnalyticsMessage) => string | undefined;
+  /** @default the system's */
+  clock?: Clock;
+}
+
+/**
+ * Shows calls to those who watch, in whatever process they do. While calls are made, the feed is asked every two
+ * seconds whether anybody watches. If nobody does, a call costs no more than a look at a flag. The first calls
+ * after a pause wait in memory for the answer, so that somebody who watches a quiet application misses nothing.
+ */
+export class LiveEvents implements OnApplicationShutdown {
+  private readonly clock: Clock;
+  /** The scopes that are watched; `undefined` while that is not known. */
+  private watched: ReadonlySet<string> | undefined;
+  private waiting = new Map<string, Waiting>();
+  private isChecking = false;
+  private checkTimer: Timer | undefined;
+  private appendTimer: Timer | undefined;
+  /** Errors that were shown where they were thrown, and are seen again where they are caught. */
+  private readonly shown = new WeakSet<object>();
+  private isClosed = false;
+
+  constructor(private readonly parts: LiveEventsParts) {
+    this.clock = parts.clock ?? SYSTEM_CLOCK;
+  }
+
+  /** Whether anybody may watch. Ask before doing anything for `add`. */
+  get mayBeWatched(): boolean {
+    return this.watched === undefined || this.watched.size > 0;
+  }
+
+  /** Somebody has begun to watch here, which other processes find out with their next question. */
+  onWatched(): void {
+    this.watched = undefined;
+  }
+
+  /** Shows what became of a call. Never throws. */
+  add(outcome: LiveOutcome, call: LiveCall, reason?: string): void {
+    if (!this.mayBeWatched || this.isClosed) return;
+    const all = this.waiting.get(ALL_EVENTS);
+    if (this.watched === undefined && all !== undefined && all.events.length >= MAX_EVENTS) {
+      all.skipped++;
+      return;
+    }
+    const { tenant, problem } = this.ownerOf(call);
+    const scopes = isTenantName(tenant) ? [ALL_EVENTS, tenant] : [ALL_EVENTS];
+    let event: string | undefined;
+    for (const scope of scopes) {
+      const waiting = this.waitingOf(scope);
+      if (waiting === undefined) continue;
+      if (waiting.events.length >= MAX_EVENTS) waiting.skipped++;
+      else {
+        event ??= textOf(problem === undefined ? outcome : 'refused', call, tenant, problem ?? reason);
+        waiting.events.push(event);
+      }
+    }
+    if (this.watched === undefined) this.check();
+    else if (this.waiting.size > 0) this.appendSoon();
+  }
+
+  /** Shows that a call was refused with an error, once for each error. */
+  addError(error: unknown, call: LiveCall): void {
+    if (!this.mayBeWatched || typeof error !== 'object' || error === null || this.shown.has(error)) return;
+    this.shown.add(error);
+    // The texts of other errors may hold what was to be sent.
+    this.add(
+      'refused',
+      call,
+      error instanceof AnalyticsError ? error.message : `it threw ${thrownAt(error)}`,
+    );
+  }
+
+  onApplicationShutdown(): void {
+    this.isClosed = true;
+    this.checkTimer?.cancel();
+    this.appendTimer?.cancel();
+    this.waiting.clear();
+  }
+
+  private ownerOf({ tenant, message }: LiveCall): { tenant?: string | undefined; problem?: string } {
+    if (tenant !== undefined || message === undefined) return { tenant };
+    try {
+      const owner: unknown = this.parts.tenantOf(message);
+      return { tenant: typeof owner === 'string' && owner !== '' ? owner : undefined };
+    } catch (error) {
+      return { problem: `its destinations could not be looked up (${thrownAt(error)})` };
+    }
+  }
+
+  /** Where an event of a scope waits; `undefined` if nobody watches it. */
+  private waitingOf(scope: string): Waiting | undefined {
+    let waiting = this.waiting.get(scope);
+    if (waiting !== undefined) return waiting;
+    if (this.watched?.has(scope) === false) return undefined;
+    this.waiting.set(scope, (waiting = { events: [], skipped: 0 }));
+    return waiting;
+  }
+
+  private check(): void {
+    if (this.isChecking || this.isClosed) return;
+    this.isChecking = true;
+    // Whoever watches hears that the database is away.
+    const scopes = this.parts.feed.watched().catch((): string[] => []);
+    void scopes.then((names) => {
+      this.isChecking = false;
+      this.use(new Set(names));
+    });
+  }
+
+  private use(watched: ReadonlySet<string>): void {
+    if (this.isClosed) return;
+    this.watched = watched;
+    for (const scope of this.waiting.keys()) if (!watched.has(scope)) this.waiting.delete(scope);
+    this.checkTimer = this.clock.afterUnlessIdle(CHECK_INTERVAL, () => {
+      this.watched = undefined;
+    });
+    if (this.waiting.size > 0) this.append();
+  }
+
+  private appendSoon(): void {
+    this.appendTimer ??= this.clock.afterUnlessIdle(APPEND_INTERVAL, () => {
+      this.appendTimer = undefined;
+      // While it is asked whether anybody watches, they wait for the answer.
+      if (this.watched !== undefined) this.append();
+    });
+  }
+
+  private append(): void {
+    const taken = this.waiting;
+    this.waiting = new Map();
+    for (const [scope, { events, skipped }] of taken) {
+      // Whoever watches hears that the database is away, and then sees what comes after it is back.
+      this.parts.feed.append(scope, events, skipped).catch(() => undefined);
+    }
+  }
+}
+
+function textOf(
+  outcome: LiveOutcome,
+  call: LiveCall,
+  tenant: string | undefined,
+  reason: string | undefined,
+): string {
+  const event: LiveEvent = liveEvent(outcome, call, tenant, reason);
+  return JSON.stringify(event);
+}

@@ -1,0 +1,43 @@
+import { type Clock, SYSTEM_CLOCK } from '../../shared/clock.js';
+import { KEPT_EVENTS, type LiveFeed, type NumberedEvent, READ_LIMIT, WATCH_TIME } from '../live-feed.js';
+
+/** A scope that is, or was, watched. */
+interface Scope {
+  watchedUntil: number;
+  latest: number;
+  events: NumberedEvent[];
+}
+
+/** The latest events where no other process uses the queue: in memory. */
+export class LocalLiveFeed implements LiveFeed {
+  private readonly scopes = new Map<string, Scope>();
+
+  constructor(private readonly clock: Clock = SYSTEM_CLOCK) {}
+
+  watched(): Promise<string[]> {
+    const now = this.clock.now();
+    for (const [name, { watchedUntil }] of this.scopes) if (watchedUntil <= now) this.scopes.delete(name);
+    return Promise.resolve([...this.scopes.keys()]);
+  }
+
+  watch(name: string): Promise<number> {
+    const scope = this.scopes.get(name) ?? { watchedUntil: 0, latest: 0, events: [] };
+    scope.watchedUntil = this.clock.now() + WATCH_TIME;
+    this.scopes.set(name, scope);
+    return Promise.resolve(scope.latest);
+  }
+
+  append(name: string, events: readonly string[], skipped: number): Promise<void> {
+    const scope = this.scopes.get(name);
+    if (scope === undefined) return Promise.resolve();
+    scope.latest += skipped;
+    for (const event of events) scope.events.push({ number: ++scope.latest, event });
+    scope.events.splice(0, scope.events.length - KEPT_EVENTS);
+    return Promise.resolve();
+  }
+
+  read(name: string, after: number): Promise<NumberedEvent[]> {
+    const events = this.scopes.get(name)?.events ?? [];
+    return Promise.resolve(events.filter(({ number }) => number > after).slice(0, READ_LIMIT));
+  }
+}

@@ -1,0 +1,101 @@
+import type { PgPool } from 'bullmq';
+import { OwnTables, SCHEMA } from '../../queue/postgres/own-tables.js';
+import {
+  EVENT_LIFETIME,
+  KEPT_EVENTS,
+  type LiveFeed,
+  type NumberedEvent,
+  READ_LIMIT,
+  WATCH_TIME,
+} from '../live-feed.js';
+
+const SCOPES = `${SCHEMA}.live_scopes`;
+const EVENTS = `${SCHEMA}.live_events`;
+const NOW = 'clock_timestamp()';
+
+/** By the server's clock. */
+const DELETE_OLD = `DELETE FROM ${EVENTS} WHERE at < ${NOW} - interval '${EVENT_LIFETIME} milliseconds'`;
+
+/** Not logged: after a crash of the server nobody looks for what was shown before, and each write costs less. */
+const TABLES = `
+  CREATE UNLOGGED TABLE IF NOT EXISTS ${SCOPES} (
+    scope text COLLATE "C" PRIMARY KEY,
+    latest bigint NOT NULL DEFAULT 0,
+    watched_until timestamptz NOT NULL
+  ) WITH (fillfactor = 50);
+  CREATE UNLOGGED TABLE IF NOT EXISTS ${EVENTS} (
+    scope text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT ${NOW},
+    event text NOT NULL,
+    PRIMARY KEY (scope, number)
+  );
+  ${DELETE_OLD}`;
+
+const WATCHED = `SELECT scope FROM ${SCOPES} WHERE watched_until > ${NOW}`;
+
+/** $1 scope. */
+const WATCH = `
+  WITH removed AS (${DELETE_OLD})
+  INSERT INTO ${SCOPES} AS s (scope, watched_until)
+  VALUES ($1, ${NOW} + interval '${WATCH_TIME} milliseconds')
+  ON CONFLICT (scope) DO UPDATE SET watched_until = excluded.watched_until
+  RETURNING s.latest::text AS latest`;
+
+/** $1 scope, $2 skipped events, $3 events. The row of the scope is locked, so numbers appear in their order. */
+const APPEND = `
+  WITH watched AS (
+    UPDATE ${SCOPES} SET latest = latest + $2::int + cardinality($3::text[])
+    WHERE scope = $1 AND watched_until > ${NOW}
+    RETURNING latest
+  ), removed AS (
+    DELETE FROM ${EVENTS} e USING watched w
+    WHERE e.scope = $1 AND e.number <= w.latest - ${KEPT_EVENTS}
+  )
+  INSERT INTO ${EVENTS} (scope, number, event)
+  SELECT $1, w.latest - cardinality($3::text[]) + list.number, list.event
+  FROM watched w, unnest($3::text[]) WITH ORDINALITY AS list (event, number)`;
+
+/** $1 scope, $2 number of the event to start after. */
+const READ = `
+  SELECT number::text AS number, event FROM ${EVENTS}
+  WHERE scope = $1 AND number > $2 ORDER BY number LIMIT ${READ_LIMIT}`;
+
+/** The latest events on the queue's PostgreSQL. */
+export class PostgresLiveFeed implements LiveFeed {
+  private readonly tables: OwnTables;
+  private removal: NodeJS.Timeout | undefined;
+
+  constructor(pool: PgPool) {
+    this.tables = new OwnTables(pool, TABLES);
+  }
+
+  async watched(): Promise<string[]> {
+    const rows = await this.tables.look<{ scope: string }>(SCOPES, WATCHED, []);
+    return rows.map(({ scope }) => scope);
+  }
+
+  async watch(scope: string): Promise<number> {
+    const [row] = await this.tables.query<{ latest: string }>(WATCH, [scope]);
+    this.removeLater();
+    return Number(row?.latest ?? 0);
+  }
+
+  async append(scope: string, events: readonly string[], skipped: number): Promise<void> {
+    await this.tables.query(APPEND, [scope, skipped, events]);
+  }
+
+  async read(scope: string, after: number): Promise<NumberedEvent[]> {
+    const rows = await this.tables.query<{ number: string; event: string }>(READ, [scope, after]);
+    return rows.map(({ number, event }) => ({ number: Number(number), event }));
+  }
+
+  /** What nobody watches any more does not stay. */
+  private removeLater(): void {
+    clearTimeout(this.removal);
+    this.removal = setTimeout(() => {
+      // If the server is away, whoever watches next removes them.
+      this.tables.query(DELETE_OLD, []).catch(() => undefined);
+    }, EVENT_LIFETIME + WATCH_TIME).unref();
+  }
+}

@@ -1,0 +1,268 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Controller, Get } from '@nestjs/common';
+import { ConsoleService, Track } from '../../src/index.js';
+import { authorize } from '../destinations-api/api-server.js';
+import { PLATFORMS, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
+import type { AppOptions } from '../support/analytics-app.js';
+import { Browser } from '../support/browser.js';
+import { describeServers, describeWith } from '../support/describe-backend.js';
+import { quickConnections } from '../support/quick-connections.js';
+import { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { Visitor } from './visitor.js';
+import { Watcher } from './watcher.js';
+
+const TIMEOUT = 60_000;
+const HOSTILE = '</script><img src=x onerror="document.title=1">\n\nevent: away\u0000\u2028';
+const OPERATOR = { cookie: 'user=operator' };
+const ACME = { cookie: 'user=acme' };
+
+@Controller()
+class OrdersController {
+  @Get('order')
+  @Track('Order Completed')
+  order(): string {
+    return 'ordered';
+  }
+}
+
+function consoleOptions(options: AppOptions): AppOptions {
+  return {
+    flushAt: 1,
+    destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
+    console: { authorize },
+    ...options,
+  };
+}
+
+describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
+  const stage = new Stage();
+  const newConnection = quickConnections();
+
+  async function start(options: AppOptions = {}, host: ServerOptions['host'] = {}): Promise<TrackingServer> {
+    const analytics = consoleOptions({ connection: await newConnection(), ...options });
+    return stage.add(TrackingServer.start({ platform, analytics, host }));
+  }
+
+  const watch = (server: TrackingServer, headers: Record<string, string>): Promise<Watcher> =>
+    stage.add(Watcher.open(`${server.url}/analytics`, headers));
+
+  it('is each call as it is taken, dropped or refused, with why', async () => {
+    const receiver = await stage.receiver();
+    const server = await start(
+      {
+        webhooks: webhooksTo(receiver),
+        beforeSend: (message) =>
+          message.type === 'track' && message.event === 'Unwanted' ? null : { ...message, integrations: {} },
+      },
+      { controllers: [OrdersController] },
+    );
+    const watcher = await watch(server, OPERATOR);
+    expect(watcher.answer.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store, no-transform',
+    });
+    const { analytics } = server;
+    const messageId = analytics.track({
+      userId: 'u1',
+      event: HOSTILE,
+      properties: { text: 'x'.repeat(9_000) },
+    });
+    analytics.track({ userId: 'u1', event: 'Unwanted' });
+    expect(() => analytics.track({ userId: '', event: 'Nobody' })).toThrow();
+    expect(() =>
+      analytics.track({ userId: 'u1', event: 'Large', properties: { text: 'x'.repeat(40_000) } }),
+    ).toThrow();
+    await server.send('/order', {});
+    await server.post('/v1/track', { userId: 'u2', event: 'Taken', writeKey: 'wk_test' });
+    await server.post('/v1/track', { userId: 'u2', writeKey: 'wk_test' });
+    const [taken, unwanted, nobody, large, order, received, invalid] = await watcher.sees(7);
+    expect(taken).toMatchObject({
+      outcome: 'taken',
+      source: 'default',
+      type: 'track',
+      name: HOSTILE,
+      userId: 'u1',
+      messageId,
+      isCut: true,
+    });
+    expect(taken?.json).toHaveLength(8_000);
+    expect(unwanted).toMatchObject({ outcome: 'dropped', reason: '`beforeSend` returned null' });
+    expect(unwanted).not.toHaveProperty('json');
+    expect(nobody).toMatchObject({ outcome: 'refused', reason: expect.stringContaining('userId') });
+    expect(large).toMatchObject({ outcome: 'refused', reason: expect.stringContaining('bytes') });
+    expect(order).toMatchObject({
+      outcome: 'dropped',
+      type: 'track',
+      name: 'Order Completed',
+      reason: expect.stringContaining('@Track("Order Completed") on OrdersController.order has no `userId`'),
+    });
+    expect(received).toMatchObject({ outcome: 'taken', userId: 'u2', name: 'Taken' });
+    expect(JSON.parse(received?.json ?? '')).toMatchObject({ type: 'track', userId: 'u2', event: 'Taken' });
+    expect(invalid).toMatchObject({
+      outcome: 'refused',
+      type: 'track',
+      reason: expect.stringContaining('event'),
+    });
+    expect(JSON.stringify(watcher.parts)).not.toContain('wk_test');
+  });
+
+  it('is for those who are known, and of another tenant for nobody but the operator', async () => {
+    const server = await start();
+    expect((await watch(server, {})).answer.statusCode).toBe(401);
+    expect((await server.send('/analytics/live', { headers: OPERATOR })).status).toBe(403);
+    const link = server.app.get(ConsoleService).linkFor({ tenant: 'acme' });
+    const token = link.slice(link.indexOf('#') + 1);
+    const acme = await watch(server, ACME);
+    const linked = await watch(server, { 'x-analytics-link': token });
+    const other = await watch(server, { cookie: 'user=other' });
+    const operator = await watch(server, OPERATOR);
+    server.analytics.tenant('acme').track({ userId: 'u1', event: 'Of acme' });
+    server.analytics.track({ userId: 'u1', event: 'Of other', context: { groupId: 'other' } });
+    server.analytics.track({ userId: 'u1', event: 'Of nobody' });
+    expect((await operator.sees(3)).map(({ tenant }) => tenant)).toEqual(['acme', 'other', undefined]);
+    for (const [watcher, tenant] of [
+      [acme, 'acme'],
+      [linked, 'acme'],
+      [other, 'other'],
+    ] as const) {
+      expect(await watcher.sees(1)).toEqual([expect.objectContaining({ name: `Of ${tenant}`, tenant })]);
+    }
+  });
+
+  it('ends when its reader goes, and when the application does', async () => {
+    const server = await start();
+    const watchers = await Promise.all(Array.from({ length: 10 }, () => watch(server, ACME)));
+    expect((await watch(server, ACME)).answer.statusCode).toBe(429);
+    expect((await watch(server, OPERATOR)).answer.statusCode).toBe(200);
+    await watchers[0]?.close();
+    const next = await until(async () => {
+      const watcher = await watch(server, ACME);
+      return watcher.answer.statusCode === 200 ? watcher : undefined;
+    });
+    const closed = server.close();
+    await next.ended;
+    await closed;
+  });
+});
+
+describeServers('what the console shows live', (backend) => {
+  const stage = new Stage();
+
+  const start = (options: AppOptions): Promise<TrackingServer> =>
+    stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: consoleOptions({ connection: backend.connection, ...options }),
+      }),
+    );
+
+  it('comes from all processes, and goes on where it was', async () => {
+    const server = await start({});
+    const { console: _, ...withoutConsole } = consoleOptions({ connection: backend.connection });
+    const other = await stage.add(TrackingServer.start({ platform: 'Fastify', analytics: withoutConsole }));
+    const watch = (headers: Record<string, string>): Promise<Watcher> =>
+      stage.add(Watcher.open(`${server.url}/analytics`, { ...OPERATOR, ...headers }));
+    const first = await watch({});
+    other.analytics.tenant('acme').track({ userId: 'u1', event: 'First' });
+    server.analytics.track({ userId: 'u1', event: 'Second' });
+    const events = await first.sees(2);
+    expect(events.map(({ name }) => name).sort()).toEqual(['First', 'Second']);
+    await first.close();
+    other.analytics.track({ userId: 'u1', event: 'Third' });
+    const id = first.parts.findLast(({ event }) => event === 'call')?.id ?? '';
+    const next = await watch({ 'last-event-id': id });
+    expect(await next.sees(1)).toEqual([expect.objectContaining({ name: 'Third' })]);
+  });
+
+  it('is only a part of what comes too fast, and says of how much', async () => {
+    const server = await start({});
+    const watcher = await stage.add(Watcher.open(`${server.url}/analytics`, OPERATOR));
+    for (let index = 0; index < 300; index++)
+      server.analytics.track({ userId: 'u1', event: `Event ${index}` });
+    const seen = await watcher.sees(50);
+    const missed = watcher.parts.filter(({ event }) => event === 'missed');
+    expect(missed).toEqual([expect.objectContaining({ data: { count: 250 } })]);
+    expect(seen[0]?.name).toBe('Event 0');
+  });
+});
+
+describeWith('chromium', Browser.binary !== undefined, 'the page of live events', () => {
+  const newConnection = quickConnections();
+  let receiver: Receiver;
+  let server: TrackingServer;
+  let visitor: Visitor;
+
+  beforeAll(async () => {
+    receiver = await Receiver.start();
+    server = await TrackingServer.start({
+      platform: 'Fastify',
+      analytics: consoleOptions({ connection: await newConnection(), webhooks: webhooksTo(receiver) }),
+    });
+    visitor = await Visitor.open(`${server.url}/analytics`, 'operator');
+  }, TIMEOUT);
+
+  afterAll(async () => {
+    await visitor.close();
+    await server.close();
+    await receiver.close();
+  }, TIMEOUT);
+
+  it(
+    'shows events as they come, of one user if asked to, and goes on after the connection was lost',
+    async () => {
+      const { page } = visitor;
+      const list = (): Promise<string> =>
+        page.$eval('ol', (element) => String(Reflect.get(element, 'innerText')));
+      await page.setViewport({ width: 375, height: 800 });
+      await visitor.click('Live');
+      await visitor.reads('Watching');
+      await visitor.reads('Nothing came yet');
+      server.analytics.tenant('acme').track({ userId: 'u1', event: HOSTILE, properties: { text: HOSTILE } });
+      server.analytics.page({ userId: 'u2', name: 'Home' });
+      await visitor.reads('2 of 2 events');
+      await page.locator('summary ::-p-text(onerror)').click();
+      await visitor.reads('"properties"');
+      await visitor.click('Follow u1');
+      await visitor.reads('1 of 2 events');
+      expect(await list()).not.toContain('Home');
+      await visitor.click('Show all');
+      await visitor.reads('2 of 2 events');
+      await visitor.fill('Text', 'hOmE');
+      await visitor.reads('1 of 2 events');
+      await visitor.click('Show all');
+      await page.select('select', 'taken');
+      await visitor.click('Show all');
+
+      await visitor.click('Pause');
+      await visitor.reads('Paused');
+      server.analytics.track({ userId: 'u3', event: 'Later' });
+      await visitor.reads('1 event has come since');
+      expect(await list()).not.toContain('Later');
+      await visitor.click('Pause');
+      await visitor.reads('Later');
+
+      server.app.getHttpServer().closeAllConnections();
+      await visitor.reads('The connection was lost');
+      await visitor.reads('Watching');
+      server.analytics.track({ userId: 'u3', event: 'After it' });
+      await visitor.reads('After it');
+      const width = await page.evaluate('document.documentElement.scrollWidth');
+      expect(width).toBeLessThanOrEqual(375);
+      expect(await page.title()).toBe('Analytics');
+
+      await visitor.click('Clear');
+      await visitor.reads('Nothing came yet');
+      await visitor.showTo('acme', '/analytics#/live');
+      await page.reload();
+      await visitor.reads('Watching');
+      server.analytics.track({ userId: 'u9', event: 'Of nobody' });
+      server.analytics.tenant('acme').track({ userId: 'u9', event: 'Of acme' });
+      await visitor.reads('Of acme');
+      expect(await list()).not.toContain('Of nobody');
+    },
+    TIMEOUT,
+  );
+});
