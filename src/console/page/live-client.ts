@@ -31,12 +31,13 @@ export class LiveClient {
 
   /** Resolves when the signal is aborted, or nothing can be received any more. */
   async run(signal: AbortSignal): Promise<void> {
+    const isOver = (): boolean => signal.aborted;
     this.observer.onState('connecting');
-    while (!signal.aborted) {
+    while (!isOver()) {
       try {
         await this.receive(signal);
       } catch (error) {
-        if (signal.aborted) return;
+        if (isOver()) return;
         const problem = error instanceof ApiError ? error : new ApiError('LOST', 'The connection was lost.');
         const isFinal = FINAL.includes(problem.code);
         this.observer.onState(isFinal ? 'ended' : 'away', problem);
