@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { GuardedChild } from '../support/child-process.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { Visitor } from '../console/visitor.js';
+import { Browser } from '../support/browser.js';
+import { describeBackend, describeWith } from '../support/describe-backend.js';
 import { freePort } from '../support/free-port.js';
 import { until } from '../support/until.js';
 
@@ -48,7 +50,7 @@ class Shop {
 
   private constructor(
     private readonly child: GuardedChild,
-    private readonly url: string,
+    readonly url: string,
   ) {}
 
   static async open(cwd: string, env: NodeJS.ProcessEnv = {}): Promise<Shop> {
@@ -238,6 +240,44 @@ describe('the sample shop', () => {
     },
     TIMEOUT,
   );
+
+  describeWith('chromium', Browser.binary !== undefined, 'in a browser', () => {
+    it(
+      'has a button that pays, and one that pays and fails, of which nothing is sent',
+      async () => {
+        const { url } = await visit();
+        const visitor = await Visitor.open(url, 'anybody');
+        try {
+          await visitor.sees('Live: each delivery shows up');
+          await visitor.click('Pay, then fail nothing');
+          await visitor.sees('The payment failed, and nothing is sent.');
+          await visitor.click('Pay a mug in a transaction track');
+          await visitor.sees('Paid. The event was committed together with the order.');
+          const cookie = (await visitor.cookies()).find(({ name }) => name === 'visitor');
+          if (cookie === undefined) throw new Error('The shop has set no cookie');
+          // The page shows what everybody has done.
+          const arrived = (event: string): Promise<string[]> =>
+            until(async () => {
+              const shown = (await visitor.page.evaluate(
+                `Array.from(document.querySelectorAll('#deliveries pre'), (one) => one.textContent)`,
+              )) as string[];
+              const own = shown.filter((text) => text.includes(cookie.value));
+              return own.some((text) => text.includes(event)) ? own : undefined;
+            });
+          await arrived('Order Completed');
+          // What is tracked now comes a second later: whatever the failed payment had sent would be here by then.
+          await visitor.click('Order a unicorn track');
+          expect(await arrived('Order Refused')).toEqual([
+            expect.stringContaining('"event": "Order Refused"'),
+            expect.stringMatching(/"event": "Order Completed"[^]*"product": "mug"/),
+          ]);
+        } finally {
+          await visitor.close();
+        }
+      },
+      TIMEOUT,
+    );
+  });
 
   it(
     'records orders that are refused and orders that come back, each with who it was',
