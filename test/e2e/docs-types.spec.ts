@@ -37,7 +37,7 @@ declare global {
   interface CreateOrder { coupon?: string }
   interface Login { userId: string }
   interface PrismaTransaction {
-    $executeRaw(text: TemplateStringsArray, ...values: unknown[]): Promise<number>;
+    order: { create(query: { data: { id: string } }): Promise<Order> };
     $executeRawUnsafe(text: string, ...values: unknown[]): Promise<number>;
   }
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { getPrismaClient, type GetPrismaClientConfig } from '@prisma/client/runtime/client';
 
@@ -8,18 +9,25 @@ type CompilerRuntime = Awaited<ReturnType<NonNullable<GetPrismaClientConfig['com
 /** TypeScript knows it with the types of browsers only. */
 declare const WebAssembly: { Module: new (bytes: Uint8Array) => object };
 
+type Generated = Pick<
+  GetPrismaClientConfig,
+  'clientVersion' | 'inlineSchema' | 'runtimeDataModel' | 'parameterizationSchema'
+>;
+
 /**
- * What `prisma generate` writes for a schema without models. The generator itself is left out, because it
- * downloads an engine; the client, its query compiler and its driver adapter are Prisma's own.
+ * What `prisma generate` has written for the schema that is in it. It is kept, since the generator brings 230 MB, and
+ * downloads an engine unless `PRISMA_SCHEMA_ENGINE_BINARY` names a file. The client, its query compiler and its driver
+ * adapter are Prisma's own.
  */
+const generated = JSON.parse(
+  readFileSync(new URL('./prisma-order.json', import.meta.url), 'utf8'),
+) as Generated;
+
 const GeneratedClient = getPrismaClient({
+  ...generated,
   previewFeatures: [],
-  clientVersion: '7.10.0',
   engineVersion: '0',
   activeProvider: 'postgresql',
-  inlineSchema: 'datasource db {\n  provider = "postgresql"\n}\n',
-  runtimeDataModel: { models: {}, enums: {}, types: {} },
-  parameterizationSchema: { strings: [], graph: 'AAAA' },
   compilerWasm: {
     getRuntime: () => import(`${COMPILER}.mjs`) as Promise<CompilerRuntime>,
     getQueryCompilerWasmModule: async () => {
