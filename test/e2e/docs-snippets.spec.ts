@@ -5,7 +5,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { describeRedis } from '../support/describe-backend.js';
 import { freePort } from '../support/free-port.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { readmeSnippet } from '../support/readme-snippet.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -226,5 +228,66 @@ describe('The documentation', () => {
         reasons: ['The worker of this process has stopped.'],
       }),
     ]);
+  });
+
+  describeRedis('with Redis', () => {
+    const newConnection = quickConnections();
+
+    it('shows how bull-board is served, to staff alone, without a button that changes a job', async () => {
+      const connection = JSON.stringify(await newConnection());
+      const stdout = await execute(
+        'board.mjs',
+        `import 'reflect-metadata';
+        import { Module } from '@nestjs/common';
+        import { NestFactory } from '@nestjs/core';
+        import { AnalyticsModule, AnalyticsService } from 'nestjs-analytics';
+        import { startTestReceiver } from 'nestjs-analytics/testing';
+        ${await snippet('docs/operating.md', 'bull-board')}
+        const receiver = await startTestReceiver();
+        receiver.answer(400);
+        const analytics = AnalyticsModule.forRoot({
+          writeKey: 'wk',
+          webhooks: { urls: [receiver.url], allowPrivateNetwork: true },
+          connection: ${connection},
+        });
+        @Module({ imports: [analytics] })
+        class Application {}
+        const app = await NestFactory.create(Application, { logger: ['error'] });
+        serveBoard(app, (request, response, next) => {
+          if (request.headers['x-staff'] === 'yes') next();
+          else response.status(401).end();
+        });
+        await app.listen(0, '127.0.0.1');
+        app.get(AnalyticsService).track({ userId: 'u1', event: 'Order Completed' });
+        await app.get(AnalyticsService).flush();
+        await receiver.waitFor(1, { timeout: 20_000 });
+        const url = await app.getUrl();
+        const ask = (path, init) => fetch(url + '/admin/queues' + path, init);
+        const headers = { 'x-staff': 'yes' };
+        let queue;
+        while (queue?.counts.failed !== 1 || queue.jobs.length === 0) {
+          const answer = await ask('/api/queues?activeQueue=analytics&status=failed&page=1', { headers });
+          [queue] = (await answer.json()).queues;
+        }
+        const [job] = queue.jobs;
+        const retry = await ask('/api/queues/analytics/' + job.id + '/retry', { method: 'PUT', headers });
+        console.log(JSON.stringify({
+          stranger: (await ask('/api/queues')).status,
+          page: (await ask('/', { headers })).status,
+          counts: queue.counts,
+          data: JSON.stringify(job.data),
+          retry: retry.status,
+        }));
+        await app.close();
+        await receiver.close();`,
+      );
+      expect(JSON.parse(stdout)).toEqual({
+        stranger: 401,
+        page: 200,
+        counts: expect.objectContaining({ failed: 1 }),
+        data: expect.stringContaining('Order Completed'),
+        retry: 405,
+      });
+    });
   });
 });

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PGlite } from '@electric-sql/pglite';
 import { metrics } from '@opentelemetry/api';
@@ -10,13 +11,21 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { DestinationsService } from '../../src/index.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeBackend, describeServers } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 
 let reader: PeriodicExportingMetricReader;
+
+/** Registers an SDK, in the place of the one before. */
+function register(): void {
+  metrics.disable();
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+}
 
 /** What is measured now, by the name of the metric without its prefix: attributes and value of each point. */
 async function collected(): Promise<Map<string, [attributes: object, value: unknown][]>> {
@@ -34,11 +43,7 @@ function pointsOf({ dataPointType, dataPoints }: MetricData): [object, unknown][
   return dataPoints.map(({ attributes, value }) => [attributes, value]);
 }
 
-beforeAll(() => {
-  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
-});
+beforeAll(register);
 
 afterAll(() => {
   metrics.disable();
@@ -110,11 +115,19 @@ describeBackend('the metrics', (backend) => {
   });
 
   it('count refused messages by a fixed set of reasons', async () => {
-    const before = Number((await valueOf('messages.refused', { reason: 'before_send' })) ?? 0);
+    const reasons = ['before_send', 'buffer_full', 'schema'];
+    const counts = async (): Promise<number[]> => {
+      const found: number[] = [];
+      for (const reason of reasons) found.push(Number((await valueOf('messages.refused', { reason })) ?? 0));
+      return found;
+    };
+    const before = await counts();
     const app = await stage.app({
       connection: backend.connection,
       webhooks: { urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true },
       maxBufferedBytes: 0,
+      events: { Signed: z.object({ plan: z.string() }) },
+      onViolation: 'drop',
       beforeSend: (message) => {
         if (message.userId === 'u2') throw new Error('Not u2.');
         return message;
@@ -122,8 +135,8 @@ describeBackend('the metrics', (backend) => {
     });
     app.analytics.track({ userId: 'u1', event: 'Paid' });
     app.analytics.track({ userId: 'u2', event: 'Paid' });
-    expect(await valueOf('messages.refused', { reason: 'before_send' })).toBe(before + 1);
-    expect(await valueOf('messages.refused', { reason: 'buffer_full' })).toBe(before + 1);
+    app.analytics.track({ userId: 'u1', event: 'Signed', properties: { plan: 1 } });
+    expect(await counts()).toEqual(before.map((count) => count + 1));
   });
 
   it('name destinations at run time and tenants only when asked to', async () => {
@@ -154,6 +167,29 @@ describeBackend('the metrics', (backend) => {
     const named = await deliver({ eachDestination: true, tenants: true });
     await until(() => valueOf('delivery.attempts', { destination: named, ...attempts }));
     expect(await valueOf('messages.taken', { source: names.source, tenant })).toBe(1);
+  });
+});
+
+describeServers('the metrics of a queue that does not answer', (backend) => {
+  const stage = new Stage();
+
+  it('are left out, and those of the process are not', async () => {
+    // An SDK repeats what it was told last.
+    register();
+    await stage.app({
+      connection: backend.connection,
+      webhooks: { urls: ['https://hooks.example.com/'] },
+      shutdownTimeout: 500,
+    });
+    backend.server.pause();
+    try {
+      const found = await collected();
+      expect(found.get('buffer.messages')).toEqual([[{}, 0]]);
+      expect(found.get('queue.jobs')).toBeUndefined();
+      expect(found.get('queue.oldest')).toBeUndefined();
+    } finally {
+      backend.server.resume();
+    }
   });
 });
 

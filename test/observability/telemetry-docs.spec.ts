@@ -11,40 +11,71 @@ import { readmeSnippet } from '../support/readme-snippet.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
 
-/** Prints the names of the metrics that Prometheus scrapes from an application. */
+/** Prints what Prometheus scrapes from an application that has done everything that is measured. */
 const APPLICATION = `
   import './telemetry.mjs';
   import 'reflect-metadata';
   import { Module } from '@nestjs/common';
   import { NestFactory } from '@nestjs/core';
+  import { PGlite } from '@electric-sql/pglite';
   import { AnalyticsModule, AnalyticsService } from 'nestjs-analytics';
+  import { startTestReceiver } from 'nestjs-analytics/testing';
+  const receiver = await startTestReceiver();
   const analytics = AnalyticsModule.forRoot({
     writeKey: 'wk',
-    webhooks: { urls: ['https://hooks.example.com/'] },
+    webhooks: { urls: [receiver.url], allowPrivateNetwork: true },
     connection: { embedded: { dataDir: 'memory://' } },
+    outbox: { connection: await PGlite.create(), migrate: true },
+    beforeSend: (message) => {
+      if (message.event === 'Refused') throw new Error('Refused.');
+      return message;
+    },
   });
   class Application {}
   Module({ imports: [analytics] })(Application);
   const app = await NestFactory.createApplicationContext(Application, { logger: false });
-  app.get(AnalyticsService).track({ userId: 'u1', event: 'Paid' });
-  const response = await fetch('http://127.0.0.1:' + process.env.METRICS_PORT + '/metrics');
-  console.log(await response.text());
-  await app.close();
+  const service = app.get(AnalyticsService);
+  service.track({ userId: 'u1', event: 'Refused' });
+  service.track({ userId: 'u1', event: 'Delivered' });
+  await service.flush();
+  await receiver.waitFor(1, { timeout: 20_000 });
+  service.track({ userId: 'u1', event: 'Kept' });
+  const scrape = async () =>
+    (await fetch('http://127.0.0.1:' + process.env.METRICS_PORT + '/metrics')).text();
+  let text = '';
+  while (!text.includes('latency_count')) text = await scrape();
+  console.log(text);
   process.exit(0);`;
+
+/** A series of a query: its name, and how it is selected. */
+const SERIES = /(nestjs_analytics_\w+)(?:\{(\w+)!?=)?/g;
+/** What Prometheus and a histogram add to the attributes of a metric. */
+const ADDED = ['le', 'instance'];
+
+interface Panel {
+  title: string;
+  targets: { expr: string; legendFormat: string }[];
+}
+
+/** The names that series of a scrape have, with those of their labels. */
+function seriesIn(scrape: string): Map<string, string[]> {
+  const lines = scrape.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [
+      /^\w+/.exec(line)?.[0] ?? '',
+      Array.from(line.matchAll(/(\w+)="/g), ([, label = '']) => label),
+    ]),
+  );
+}
 
 describe('The page on metrics and traces', () => {
   /** Inside the package, so that its snippets find it and its dependencies by their names. */
   let folder: string;
-  let page: string;
+  let scrape: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(ROOT, 'dist', 'telemetry-docs-'));
-    page = await readFile(join(ROOT, 'docs', 'metrics-and-traces.md'), 'utf8');
-  });
-
-  afterAll(() => rm(folder, { recursive: true }));
-
-  it('shows a Prometheus exporter, which can be scraped', async () => {
+    const page = await readFile(join(ROOT, 'docs', 'metrics-and-traces.md'), 'utf8');
     const { code } = transformSync(readmeSnippet(page, 'prometheus'), {
       jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
     });
@@ -52,7 +83,35 @@ describe('The page on metrics and traces', () => {
     await writeFile(join(folder, 'application.mjs'), APPLICATION);
     const env = { ...process.env, METRICS_PORT: String(await freePort()) };
     const { stdout } = await run(process.execPath, [join(folder, 'application.mjs')], { cwd: folder, env });
-    expect(stdout).toMatch(/^nestjs_analytics_messages_taken_total\{.*source="default".*\} 1$/m);
-    expect(stdout).toMatch(/^nestjs_analytics_buffer_messages\{.*\} 1$/m);
+    scrape = stdout;
   }, 60_000);
+
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('shows a Prometheus exporter, which can be scraped', () => {
+    expect(scrape).toMatch(/^nestjs_analytics_messages_taken_total\{.*source="default".*\} 2$/m);
+    expect(scrape).toMatch(/^nestjs_analytics_buffer_messages\{.*\} 1$/m);
+  });
+
+  it('has a dashboard for Grafana, which asks for what can be scraped, and for all of it', async () => {
+    const file = await readFile(join(ROOT, 'docs', 'public', 'grafana-dashboard.json'), 'utf8');
+    const { panels } = JSON.parse(file) as { panels: Panel[] };
+    const scraped = seriesIn(scrape);
+    const asked = new Set<string>();
+    for (const { expr, legendFormat } of panels.flatMap(({ targets }) => targets)) {
+      const grouped = Array.from(expr.matchAll(/ by \((.*?)\)/g), ([, labels = '']) => labels.split(', '));
+      const shown = Array.from(legendFormat.matchAll(/\{\{(\w+)\}\}/g), ([, label = '']) => label);
+      for (const [, name = '', selected] of expr.matchAll(SERIES)) {
+        asked.add(name.replace('_bucket', ''));
+        const labels = [...grouped.flat(), ...shown, ...(selected === undefined ? [] : [selected])];
+        expect(scraped.get(name) ?? [`no ${name}`]).toEqual(
+          expect.arrayContaining(labels.filter((label) => !ADDED.includes(label))),
+        );
+      }
+    }
+    const all = [...scraped.keys()].filter((name) =>
+      /^nestjs_analytics_.*(?<!_(sum|count|bucket))$/.test(name),
+    );
+    expect(all.filter((name) => !asked.has(name))).toEqual([]);
+  });
 });

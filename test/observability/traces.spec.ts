@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { PGlite } from '@electric-sql/pglite';
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
@@ -114,6 +115,25 @@ describe('the span of a delivery', () => {
     const [request] = await receiver.received(1);
     expect(request?.headers.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
     expect(request?.headers['x-shop']).toBe('traceparent');
+  });
+
+  it('begins a trace of its own for a message from the outbox', async () => {
+    const receiver = await stage.receiver();
+    const database = await stage.add(PGlite.create());
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver),
+      outbox: { connection: database, migrate: true },
+    });
+    const { traceId } = await trace.getTracer('shop').startActiveSpan('POST /orders', async (span) => {
+      await app.analytics.within(database).track({ userId: 'u1', event: 'Paid' });
+      return span.spanContext();
+    });
+    await receiver.received(1);
+    const [span] = await spansOf(1);
+    expect(span?.spanContext().traceId).not.toBe(traceId);
+    expect(span?.parentSpanContext).toBeUndefined();
+    expect(span?.links).toEqual([]);
   });
 
   it('links to the calls of all of its messages when they share a request', async () => {
