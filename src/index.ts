@@ -197,6 +197,8 @@ export type {
   AnalyticsModuleOptions,
   AnalyticsOptionsFactory,
   AudiencesOptions,
+  ClusterConnection,
+  ClusterNode,
   EmbeddedConnection,
   SourceOptions,
   TrackingApiOptions,

@@ -1,4 +1,4 @@
-import type { ConnectionOptions, PgPool } from 'bullmq';
+import type { ConnectionOptions, PgPool, RedisOptions } from 'bullmq';
 import type { AudienceStore } from './audience-store.js';
 import type { ConsoleOptions } from './console-options.interface.js';
 import type { CustomDestination, CustomDestinationClass } from './custom-destination.interface.js';
@@ -51,11 +51,27 @@ export interface EmbeddedConnection {
   };
 }
 
+/** A node of a Redis Cluster: its URL, its port on this machine, or its address. */
+export type ClusterNode = string | number | { host?: string | undefined; port?: number | undefined };
+
 /**
- * Where the queue lives: a `redis://`, `rediss://` or `postgres://` URL, ioredis options, an ioredis client
- * (duplicated, never closed), a `pg` Pool (only its settings are used), or the embedded database.
+ * A Redis Cluster. Beside `cluster` stand the options of ioredis's `Cluster`: `redisOptions` with a password or
+ * `tls`, `natMap`, `dnsLookup`.
  */
-export type AnalyticsConnection = string | ConnectionOptions | PgPool | EmbeddedConnection;
+export interface ClusterConnection {
+  /** Some of its nodes, by which the others are found. */
+  cluster: readonly ClusterNode[];
+  redisOptions?: RedisOptions;
+  [option: string]: unknown;
+}
+
+/**
+ * Where the queue lives: a `redis://`, `rediss://` or `postgres://` URL, ioredis options (those of Sentinel
+ * too), an ioredis client or `Cluster` (duplicated, never closed), the nodes of a Redis Cluster, a `pg` Pool
+ * (only its settings are used), or the embedded database.
+ */
+export type AnalyticsConnection =
+  string | ConnectionOptions | ClusterConnection | PgPool | EmbeddedConnection;
 
 /** Defaults for the calls of audiences and computed traits, and where their state is kept. */
 export interface AudiencesOptions {

@@ -1,5 +1,6 @@
 import { type ConnectionOptions, isPgPool } from 'bullmq';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
+import type { ClusterNode } from './analytics-options.interface.js';
 import type { ResolvedConnection } from './resolved-options.js';
 
 /** Folder of the embedded database, in the working directory. */
@@ -10,7 +11,7 @@ const DEFAULT_TEST_DATA_DIR = 'memory://';
 type EmbeddedConnection = Extract<ResolvedConnection, { kind: 'embedded' }>;
 
 const EXPECTED =
-  'a `redis://`, `rediss://` or `postgres://` URL, ioredis options or client, a pg Pool, or `{ embedded: { dataDir } }`';
+  'a `redis://`, `rediss://` or `postgres://` URL, ioredis options or client, `{ cluster: [{ host, port }] }`, a pg Pool, or `{ embedded: { dataDir } }`';
 
 /**
  * Options that say where a Redis is. Without any of them `ioredis` would silently connect to this machine.
@@ -42,17 +43,42 @@ export function resolveConnection(
 }
 
 function resolveRedis(redis: Record<string, unknown>, options: OptionReader): ResolvedConnection {
-  if (redis.isCluster === true) return refuse('a Redis Cluster, which is not supported yet', options);
   // Clients of other drivers do not have `ioredis` options.
   const isClient = typeof redis.duplicate === 'function';
   if (isClient && !isRecord(redis.options))
     return refuse('a client of a library other than `ioredis`', options);
+  if (redis.isCluster === true)
+    return resolveCluster({ ...asRecord(redis.options), cluster: redis.startupNodes }, options);
   if (isClient) return { kind: 'redis', redis };
+  if ('cluster' in redis) return resolveCluster(redis, options);
   if (!REDIS_PLACES.some((place) => redis[place] !== undefined))
     return refuse('an object with none of `host`, `port`, `path`, `sentinels` and `url`', options);
   if (typeof redis.url !== 'string') return { kind: 'redis', redis };
   if (isRedisUrl(redis.url)) return { kind: 'redis', redis };
   return refuse('an object whose `url` is no `redis://` URL', options);
+}
+
+function resolveCluster(
+  { cluster: nodes, ...others }: Record<string, unknown>,
+  options: OptionReader,
+): ResolvedConnection {
+  if (Array.isArray(nodes) && nodes.length > 0 && nodes.every(isNode))
+    return { kind: 'cluster', nodes, options: others };
+  options.report('connection.cluster', 'a list of nodes, `[{ host, port }]`', describe(nodes));
+  return defaultConnection();
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
+function isNode(node: unknown): node is ClusterNode {
+  if (isRecord(node)) return typeof node.host === 'string' || typeof node.port === 'number';
+  return typeof node === 'number' || (typeof node === 'string' && isNodeUrl(node));
+}
+
+function isNodeUrl(node: string): boolean {
+  return isRedisUrl(node) || /^[^/?@]+:\d+$/.test(node);
 }
 
 function resolveUrl(url: string, options: OptionReader): ResolvedConnection {

@@ -1,6 +1,7 @@
 import type { ConnectionOptions, PgPool } from 'bullmq';
 import type { SourceFilter } from '../messages/source-filter.js';
 import type { HmacKey } from '../webhooks/request/hmac-key.js';
+import type { ClusterNode } from './analytics-options.interface.js';
 import type { AudienceStore } from './audience-store.js';
 import type { ResolvedConsole } from './resolve-console.js';
 import type { ResolvedCustomDestinations } from './resolve-custom-destinations.js';
@@ -68,9 +69,19 @@ export interface ResolvedTrackingApi {
 /** What queued messages survive in the embedded database. */
 export type Durability = 'disk' | 'process';
 
+/** A Redis Cluster: some of its nodes, by which the others are found, and further options of `ioredis`. */
+export interface ResolvedCluster {
+  kind: 'cluster';
+  nodes: readonly ClusterNode[];
+  options: object;
+}
+
+/** A queue on Redis. */
+export type ResolvedRedis = { kind: 'redis'; redis: string | ConnectionOptions } | ResolvedCluster;
+
 /** The queue's connection. `kind` tells the databases apart; `none` if this process delivers nothing. */
 export type ResolvedConnection =
-  | { kind: 'redis'; redis: string | ConnectionOptions }
+  | ResolvedRedis
   | { kind: 'postgres'; postgres: string | PgPool }
   | { kind: 'embedded'; dataDir: string; durability: Durability }
   | { kind: 'none' };

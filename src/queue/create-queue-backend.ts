@@ -14,9 +14,10 @@ export async function createQueueBackend(
   logger: QueueLog,
 ): Promise<QueueBackend> {
   switch (connection.kind) {
-    case 'redis': {
+    case 'redis':
+    case 'cluster': {
       const { createRedisQueueBackend } = await import('./redis/redis-backend.js');
-      return createRedisQueueBackend(connection.redis, new QueueHealth('Redis', logger), logger);
+      return createRedisQueueBackend(connection, new QueueHealth('Redis', logger), logger);
     }
     case 'postgres': {
       const { createPostgresQueueBackend } = await import('./postgres/postgres-backend.js');

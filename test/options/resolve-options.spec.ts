@@ -97,9 +97,20 @@ describe('the connection', () => {
     expect(connectionOf('postgres://localhost/db', hostConnection)).toMatchObject({ kind: 'postgres' });
   });
 
-  it("refuses a host application's Redis Cluster, rather than to use one on this machine", () => {
-    const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
-    expect(() => connectionOf(undefined, cluster)).toThrow(/got a Redis Cluster/);
+  it('is a Redis Cluster where its nodes are given, or a client of one', () => {
+    const nodes = [{ host: '127.0.0.1', port: 1 }, 'redis://127.0.0.1:2', '127.0.0.1:3', 4];
+    const redisOptions = { password: 'secret' };
+    expect(connectionOf({ cluster: nodes, redisOptions })).toEqual({
+      kind: 'cluster',
+      nodes,
+      options: { redisOptions },
+    });
+    const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true, redisOptions });
+    expect(connectionOf(undefined, cluster)).toMatchObject({
+      kind: 'cluster',
+      nodes: [{ host: '127.0.0.1', port: 1 }],
+      options: { redisOptions },
+    });
     cluster.disconnect();
   });
 });

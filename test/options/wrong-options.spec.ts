@@ -105,9 +105,15 @@ describe('wrong options', () => {
       'connection',
     ],
     [
-      'a Redis Cluster',
+      'a cluster of another library',
       { writeKey: 'wk', connection: { isCluster: true, duplicate: () => undefined } },
       'connection',
+    ],
+    ['a Redis Cluster without nodes', { writeKey: 'wk', connection: { cluster: [] } }, 'connection.cluster'],
+    [
+      'a node of a Redis Cluster that is none',
+      { writeKey: 'wk', connection: { cluster: ['redis.example'] } },
+      'connection.cluster',
     ],
     ['a number as a connection', { writeKey: 'wk', connection: 6379 }, 'connection'],
     [

@@ -11,15 +11,20 @@ export const REDIS_DATABASES = 1000;
 export interface RedisServerOptions {
   /** Keeps an append-only file, so that a kill loses nothing that was acknowledged. @default false */
   appendOnly?: boolean;
-  /** Takes part in a cluster, in which it is alone. @default false */
+  /** Takes part in a cluster, in which it is alone until it meets others. @default false */
   cluster?: boolean;
 }
+
+/** How long the nodes of a cluster wait for one that does not answer, in milliseconds. */
+const NODE_TIMEOUT = 2_000;
 
 export class RedisServer implements TestServer {
   private child: GuardedChild | undefined;
 
   private constructor(
     readonly port: number,
+    /** On which it talks to the other nodes of a cluster. */
+    readonly busPort: number,
     /** Where it keeps its files. */
     readonly dir: string,
     private readonly options: RedisServerOptions,
@@ -32,7 +37,7 @@ export class RedisServer implements TestServer {
   /** Starts a server that nobody else uses. */
   static async create(options: RedisServerOptions = {}): Promise<RedisServer> {
     const dir = await mkdtemp(join(tmpdir(), 'analytics-redis-'));
-    const server = new RedisServer(await freePort(), dir, options);
+    const server = new RedisServer(await freePort(), await freePort(), dir, options);
     await server.start();
     return server;
   }
@@ -52,7 +57,7 @@ export class RedisServer implements TestServer {
       dir: this.dir,
       save: '',
       appendonly: this.options.appendOnly === true ? 'yes' : 'no',
-      ...(this.options.cluster === true ? { 'cluster-enabled': 'yes' } : { databases: REDIS_DATABASES }),
+      ...(this.options.cluster === true ? this.clusterSettings : { databases: REDIS_DATABASES }),
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
     this.child = await GuardedChild.start(binary, args);
@@ -79,6 +84,15 @@ export class RedisServer implements TestServer {
   async dispose(): Promise<void> {
     await this.kill();
     await rm(this.dir, { recursive: true, force: true });
+  }
+
+  private get clusterSettings(): Record<string, string | number> {
+    return {
+      'cluster-enabled': 'yes',
+      'cluster-port': this.busPort,
+      'cluster-node-timeout': NODE_TIMEOUT,
+      'repl-diskless-sync-delay': 0,
+    };
   }
 
   private async end(signal: NodeJS.Signals): Promise<void> {

@@ -2,8 +2,8 @@ import type { RedisCommands } from '../../queue/queue-backend.js';
 import { RedisScript } from '../../queue/redis/redis-script.js';
 import { CREDIT, type RateLimitStore } from './rate-limit-store.js';
 
-/** In the hash slot of the queue. */
-const PREFIX = '{nestjs-analytics}:rate:';
+/** Without a hash tag, so that a cluster spreads the destinations over its nodes. */
+const PREFIX = 'nestjs-analytics:rate:';
 /** An unused key is gone after this many milliseconds. */
 const LIFETIME = 60_000;
 

@@ -1,11 +1,12 @@
-import { type ConnectionOptions, createRedisBackend, withBackend } from 'bullmq';
-import type { Redis } from 'ioredis';
+import type { EventEmitter } from 'node:events';
+import { createRedisBackend, withBackend } from 'bullmq';
+import type { ResolvedRedis } from '../../options/resolved-options.js';
 import { within } from '../../shared/within.js';
 import type { BatchJobData } from '../batch-job.js';
 import type { QueueLog } from '../limited-log.js';
-import { type AddMemory, START_PATIENCE, type QueueBackend } from '../queue-backend.js';
+import { type AddMemory, START_PATIENCE, type QueueBackend, type RedisCommands } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
-import { openRedisClients } from './redis-clients.js';
+import { openRedisClients, type RedisClients, type RedisObserver } from './redis-clients.js';
 import { firstAnswer } from './redis-server-check.js';
 
 /** Keys of one queue share a hash tag, so that they are in one slot of a Redis Cluster. */
@@ -21,6 +22,7 @@ const MEMORY: AddMemory = { completed: { age: 600, count: 100 }, ids: 600_000 };
 const PROBE_KEY = `${PREFIX}:writable`;
 const PROBE_INTERVAL = 1_000;
 const PROBE_LIFETIME = 1_000;
+const PROBE = `return redis.call('SET', KEYS[1], '', 'PX', ARGV[1])`;
 
 /**
  * The queue on Redis. A server that cannot be reached is waited for later.
@@ -28,11 +30,11 @@ const PROBE_LIFETIME = 1_000;
  * @throws UnsupportedQueueServerError if the server answers at once and can never carry the queue.
  */
 export async function createRedisQueueBackend(
-  redis: string | ConnectionOptions,
+  connection: ResolvedRedis,
   health: QueueHealth,
   logger: QueueLog,
 ): Promise<QueueBackend> {
-  const clients = await openRedisClients(redis, {
+  const clients = await openClients(connection, {
     onDown: (error) => {
       health.down(error);
     },
@@ -41,16 +43,13 @@ export async function createRedisQueueBackend(
     },
   });
   const { client } = clients;
+  const events: EventEmitter = client;
   let wasReady = false;
-  client.on('ready', () => {
+  events.on('ready', () => {
     wasReady = true;
   });
-  client.on('close', () => {
+  events.on('close', () => {
     health.down(new Error(wasReady ? CLOSED : CLOSED_AT_ONCE));
-  });
-  // The connection does not keep an idle producer alive. The sender does so while it has work.
-  client.on('connect', () => {
-    client.stream.unref();
   });
   const probe = probeWrites(client, health);
   const close = (): void => {
@@ -58,7 +57,7 @@ export async function createRedisQueueBackend(
     health.close();
     clients.close();
   };
-  const answered = firstAnswer(client, logger);
+  const answered = firstAnswer(clients, logger);
   // After the start it is too late to reject the server, so it is only logged.
   answered.catch((error: unknown) => {
     health.down(error);
@@ -92,17 +91,28 @@ export async function createRedisQueueBackend(
   };
 }
 
+async function openClients(connection: ResolvedRedis, observer: RedisObserver): Promise<RedisClients> {
+  if (connection.kind === 'redis') return openRedisClients(connection.redis, observer);
+  const { openClusterClients } = await import('./redis-cluster-clients.js');
+  return openClusterClients(connection, observer);
+}
+
 const CLOSED = 'it closed the connection';
 const CLOSED_AT_ONCE = 'it closes the connection without an answer: is it a Redis that listens there?';
 
-/** A server that is full, or a replica, still answers. Only a write shows when that is over. */
-function probeWrites(client: Redis, health: QueueHealth): NodeJS.Timeout {
+/**
+ * A server that is full, or a replica, still answers, and a cluster answers for the slots that it serves. Only a
+ * write shows when that is over.
+ */
+function probeWrites(client: RedisClients['client'], health: QueueHealth): NodeJS.Timeout {
+  const commands: RedisCommands = client;
   let isAsking = false;
   return setInterval(() => {
-    if (!health.isRefusing || isAsking || client.status !== 'ready') return;
+    const isDoubtful = client.isCluster ? !health.isUp : health.isRefusing;
+    if (!isDoubtful || isAsking || client.status !== 'ready') return;
     isAsking = true;
-    client
-      .set(PROBE_KEY, '', 'PX', PROBE_LIFETIME)
+    commands
+      .eval(PROBE, 1, PROBE_KEY, PROBE_LIFETIME)
       .then(
         () => {
           health.stored();

@@ -1,5 +1,5 @@
 import { ConnectionClosedError, type ConnectionOptions } from 'bullmq';
-import type { Redis, RedisOptions } from 'ioredis';
+import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { MissingPackageError } from '../../errors/setup.errors.js';
 
 /**
@@ -8,21 +8,29 @@ import { MissingPackageError } from '../../errors/setup.errors.js';
  */
 const SILENCE_TIMEOUT = 12_000;
 
-const CLIENT_OPTIONS = {
+/** The wait before the next attempt to connect, in milliseconds. */
+export const retryDelay = (times: number): number => Math.min(100 * 2 ** times, 2_000);
+
+/** Options of each connection, to a single server or to a node of a cluster. */
+export const SOCKET_OPTIONS = {
   // BullMQ requires this: a command waits for the server to come back instead of failing.
   maxRetriesPerRequest: null,
   // The shape of replies that BullMQ reads, whatever the host application configured.
   replyMapping: 'legacy',
-  retryStrategy: (times: number) => Math.min(100 * 2 ** times, 2_000),
   // A client that disconnects waits this long for its socket to end, even for a socket that ended long ago,
   // and keeps the process alive meanwhile. A client that connects again repeats what was not answered.
   disconnectTimeout: 0,
   socketTimeout: SILENCE_TIMEOUT,
-  // The address may lead to the new master by now. The command itself fails, and its caller repeats it.
-  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   // Commands wait until the handshake is done: if their database does not exist, they must not run in another
   // one.
   enableReadyCheck: true,
+} satisfies RedisOptions;
+
+const CLIENT_OPTIONS = {
+  ...SOCKET_OPTIONS,
+  retryStrategy: retryDelay,
+  // The address may lead to the new master by now. The command itself fails, and its caller repeats it.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions;
 
 /** Learns what becomes of the connections. */
@@ -32,8 +40,10 @@ export interface RedisObserver {
 }
 
 /** A client, with a way to end it and everything that BullMQ duplicated from it. */
-export interface RedisClients {
-  client: Redis;
+export interface RedisClients<Client extends Redis | Cluster = Redis | Cluster> {
+  client: Client;
+  /** The servers that store something: one, or the masters of a cluster. */
+  servers(): Redis[];
   /** Ends the sockets at once: a server that hangs would never close its side. */
   close(): void;
 }
@@ -64,10 +74,10 @@ export function isNoSuchDatabase(error: Error): boolean {
 }
 
 /** Loads `ioredis`, an optional peer dependency. A bundler takes an import in a `try` for an optional one. */
-async function importRedis(): Promise<typeof Redis> {
+export async function importRedis(): Promise<{ Redis: typeof Redis; Cluster: typeof Cluster }> {
   try {
     const ioredis = await import('ioredis');
-    return ioredis.Redis;
+    return { Redis: ioredis.Redis, Cluster: ioredis.Cluster };
   } catch (cause) {
     throw MissingPackageError.explain('ioredis', cause);
   }
@@ -80,37 +90,14 @@ async function importRedis(): Promise<typeof Redis> {
 export async function openRedisClients(
   redis: string | ConnectionOptions,
   observer: RedisObserver,
-): Promise<RedisClients> {
-  const Base = await importRedis();
+): Promise<RedisClients<Redis>> {
+  const { Redis: Base } = await importRedis();
   const opened = new Set<Redis>();
   let isClosed = false;
 
   class OwnRedis extends Base {
-    /** The socket whose writes are held back until the end of this turn. */
-    private gathering: Redis['stream'] | undefined;
-
     override duplicate(override?: Partial<RedisOptions>): Redis {
       return observed(new OwnRedis({ ...this.options, ...override, ...CLIENT_OPTIONS }));
-    }
-
-    override sendCommand(...[command, stream]: Parameters<Redis['sendCommand']>): unknown {
-      this.gather();
-      return super.sendCommand(command, stream);
-    }
-
-    /**
-     * Sends the commands of one turn of the event loop in one write. Each write wakes the server up, and with
-     * many jobs in hand that costs more than everything else a command does here.
-     */
-    private gather(): void {
-      const { stream } = this;
-      if (this.gathering === stream) return;
-      this.gathering = stream;
-      stream.cork();
-      setImmediate(() => {
-        this.gathering = undefined;
-        stream.uncork();
-      });
     }
 
     override connect(): Promise<void> {
@@ -120,6 +107,7 @@ export async function openRedisClients(
 
   function observed(one: Redis): Redis {
     opened.add(one);
+    gatherWrites(one);
     one.on('error', (error) => {
       if (isClosed) return;
       observer.onDown(error);
@@ -142,8 +130,10 @@ export async function openRedisClients(
   const { url, options } = urlAndOptions(redis);
   const all = { ...options, lazyConnect: false, ...CLIENT_OPTIONS };
   const client = observed(url === undefined ? new OwnRedis(all) : new OwnRedis(url, all));
+  letExit(client);
   return {
     client,
+    servers: () => [client],
     close: () => {
       isClosed = true;
       const closed = new ConnectionClosedError();
@@ -158,7 +148,39 @@ export async function openRedisClients(
   };
 }
 
+type Socket = Redis['stream'];
+
+/**
+ * Sends the commands of one turn of the event loop in one write. Each write wakes the server up, and with many
+ * jobs in hand that costs more than everything else a command does here.
+ */
+export function gatherWrites(client: Redis): void {
+  const send = client.sendCommand.bind(client);
+  /** The socket whose writes are held back until the end of this turn. */
+  let gathering: Socket | undefined;
+  client.sendCommand = (command, to) => {
+    const { stream } = client;
+    // Both are absent until a client begins to connect, despite the type of the one.
+    if (gathering !== stream) {
+      gathering = stream;
+      stream.cork();
+      setImmediate(() => {
+        gathering = undefined;
+        stream.uncork();
+      });
+    }
+    return send(command, to);
+  };
+}
+
+/** The connection does not keep an idle producer alive. The sender does so while it has work. */
+export function letExit(client: Redis): void {
+  client.on('connect', () => {
+    client.stream.unref();
+  });
+}
+
 /** @param socket absent until a client begins to connect, despite its type */
-function end(socket: RedisClients['client']['stream'] | undefined): void {
+export function end(socket: Socket | undefined): void {
   socket?.destroy();
 }

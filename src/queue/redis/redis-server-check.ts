@@ -1,7 +1,8 @@
+import type { EventEmitter } from 'node:events';
 import type { Redis } from 'ioredis';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 import type { QueueLog } from '../limited-log.js';
-import { isNoSuchDatabase } from './redis-clients.js';
+import { isNoSuchDatabase, type RedisClients } from './redis-clients.js';
 
 const SAFE_POLICY = 'noeviction';
 
@@ -10,50 +11,71 @@ const SAFE_POLICY = 'noeviction';
  *
  * @throws UnsupportedQueueServerError if the server can never carry the queue.
  */
-export function firstAnswer(client: Redis, logger: QueueLog): Promise<void> {
+export function firstAnswer(clients: RedisClients, logger: QueueLog): Promise<void> {
+  const { client } = clients;
+  const events: EventEmitter = client;
   return new Promise((resolve, reject) => {
-    client.once('ready', () => {
-      checkServer(client, logger).then(resolve, reject);
+    events.once('ready', () => {
+      checkServers(clients.servers(), client.isCluster, logger).then(resolve, reject);
     });
-    client.once('close', resolve);
-    client.once('error', (error) => {
-      if (isNoSuchDatabase(error)) reject(noSuchDatabase(client, error));
+    events.once('close', resolve);
+    events.once('error', (error: Error) => {
+      if (isNoSuchDatabase(error))
+        reject(noSuchDatabase('db' in client.options ? client.options.db : undefined, error));
+      else if (isNoCluster(error)) reject(noCluster(error));
       else resolve();
     });
   });
 }
 
-function noSuchDatabase(client: Redis, cause: Error): UnsupportedQueueServerError {
+function noSuchDatabase(database: unknown, cause: Error): UnsupportedQueueServerError {
   return new UnsupportedQueueServerError(
-    `its Redis has no database ${client.options.db}`,
+    `its Redis has no database ${String(database)}`,
     'Use a number below the `databases` of its configuration, which is 16 by default.',
     { cause },
   );
 }
 
+/** Whether none of the nodes knew of a cluster. */
+function isNoCluster(error: Error): boolean {
+  return 'lastNodeError' in error && String(error.lastNodeError).includes('cluster support disabled');
+}
+
+function noCluster(cause: Error): UnsupportedQueueServerError {
+  return new UnsupportedQueueServerError(
+    'its Redis is no node of a Redis Cluster',
+    'Write `connection: { host, port }`, or a `redis://` URL.',
+    { cause },
+  );
+}
+
 /**
- * Refuses a node of a cluster. Warns once, at start, if a Redis may lose jobs that it has acknowledged, by
- * evicting them or by keeping nothing on disk. Logs nothing about settings that it may not read, as on a
- * managed Redis.
+ * Refuses a node of a cluster that is not named as one. Warns once, at start, if a Redis may lose jobs that it
+ * has acknowledged, by evicting them or by keeping nothing on disk. Logs nothing about settings that it may not
+ * read, as on a managed Redis.
  */
-async function checkServer(client: Redis, logger: QueueLog): Promise<void> {
-  const [info, save] = await Promise.all([answerOf(client.info()), answerOf(client.config('GET', 'save'))]);
-  if (fieldOf(info, 'cluster_enabled') === '1') {
+async function checkServers(servers: readonly Redis[], isCluster: boolean, logger: QueueLog): Promise<void> {
+  const faults = new Set((await Promise.all(servers.map((server) => faultsOf(server, isCluster)))).flat());
+  if (faults.size === 0) return;
+  logger.warn(`The queue's Redis can lose messages that are in the queue: ${[...faults].join(', and ')}.`);
+}
+
+async function faultsOf(server: Redis, isCluster: boolean): Promise<string[]> {
+  const [info, save] = await Promise.all([answerOf(server.info()), answerOf(server.config('GET', 'save'))]);
+  if (!isCluster && fieldOf(info, 'cluster_enabled') === '1') {
     throw new UnsupportedQueueServerError(
-      'its Redis is a node of a Redis Cluster, which is not supported',
-      'Use a Redis without cluster mode.',
+      'its Redis is a node of a Redis Cluster',
+      'Write `connection: { cluster: [{ host, port }] }`, with some of the nodes.',
     );
   }
   const policy = fieldOf(info, 'maxmemory_policy');
   const isKept = fieldOf(info, 'aof_enabled') !== '0' || !isNeverSaved(save);
-  const faults = [
+  return [
     ...(policy === undefined || policy === SAFE_POLICY
       ? []
       : [`its \`maxmemory-policy\` is \`${policy}\` (set it to \`${SAFE_POLICY}\`)`]),
     ...(isKept ? [] : ['it keeps nothing on disk (set `appendonly yes`)']),
   ];
-  if (faults.length === 0) return;
-  logger.warn(`The queue's Redis can lose messages that are in the queue: ${faults.join(', and ')}.`);
 }
 
 /** `undefined` if the server refuses to answer, or went away: it is asked only once. */

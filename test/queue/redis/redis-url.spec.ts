@@ -60,7 +60,9 @@ describeRedis('a connection to Redis', () => {
     const node = await RedisServer.create({ cluster: true });
     await expect(start(`redis://127.0.0.1:${node.port}`)).rejects.toMatchObject({
       code: 'UNSUPPORTED_QUEUE_SERVER',
-      message: expect.stringMatching(/a node of a Redis Cluster/),
+      message: expect.stringMatching(
+        /a node of a Redis Cluster.*`connection: \{ cluster: \[\{ host, port \}\] \}`/,
+      ),
     });
     await node.dispose();
   });

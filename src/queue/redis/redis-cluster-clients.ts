@@ -1,0 +1,140 @@
+import { types } from 'node:util';
+import { ConnectionClosedError } from 'bullmq';
+import type { Cluster, ClusterOptions, Redis } from 'ioredis';
+import type { ResolvedCluster } from '../../options/resolved-options.js';
+import {
+  end,
+  gatherWrites,
+  importRedis,
+  letExit,
+  type RedisClients,
+  type RedisObserver,
+  retryDelay,
+  SOCKET_OPTIONS,
+} from './redis-clients.js';
+
+/**
+ * How often the nodes are asked who has which slots, in milliseconds: a master that hangs does not say that
+ * another one has taken its place.
+ */
+const REFRESH_INTERVAL = 3_000;
+/** The pause before a command is tried again whose slot no node serves at the moment, in milliseconds. */
+const AGAIN_AFTER = 200;
+
+const CLUSTER_OPTIONS = {
+  lazyConnect: false,
+  enableOfflineQueue: true,
+  enableReadyCheck: true,
+  clusterRetryStrategy: retryDelay,
+  // A replica may not have yet what its master has acknowledged.
+  scaleReads: 'master',
+  // As on a single server, a command waits for its slot to be served again instead of failing.
+  maxRedirections: Infinity,
+  retryDelayOnFailover: AGAIN_AFTER,
+  retryDelayOnClusterDown: AGAIN_AFTER,
+  retryDelayOnTryAgain: AGAIN_AFTER,
+  // Its timer would keep the process alive.
+  slotsRefreshInterval: 0,
+} satisfies ClusterOptions;
+
+/** Connects to a Redis Cluster with this module's own clients, as `openRedisClients` does to one server. */
+export async function openClusterClients(
+  { nodes: startupNodes, options }: ResolvedCluster,
+  observer: RedisObserver,
+): Promise<RedisClients<Cluster>> {
+  const { Cluster: Base } = await importRedis();
+  /** With the connections to nodes that have not ended. */
+  const opened = new Map<Cluster, Set<Redis>>();
+  let isClosed = false;
+
+  class OwnCluster extends Base {
+    override async connect(): Promise<void> {
+      if (isClosed) throw new ConnectionClosedError();
+      // It would take the late end of a former connection for the end of the new one.
+      for (const node of opened.get(this) ?? []) {
+        if (!this.nodes().includes(node)) await new Promise((resolve) => node.once('end', resolve));
+      }
+      await super.connect();
+    }
+
+    override handleError(...[error, ...others]: Parameters<Cluster['handleError']>): void {
+      if (error.message.startsWith('CLUSTERDOWN')) observer.onDown(error);
+      super.handleError(error, ...others);
+    }
+  }
+
+  function open(given: ClusterOptions): Cluster {
+    const redisOptions = { ...given.redisOptions, ...SOCKET_OPTIONS };
+    const one = new OwnCluster([...startupNodes], { ...given, ...CLUSTER_OPTIONS, redisOptions });
+    // Its type follows from the options of each call, which a method of a class cannot promise.
+    Object.assign(one, {
+      duplicate: (_nodes: unknown, override: ClusterOptions) => open({ ...one.options, ...override }),
+    });
+    const nodes = new Set<Redis>();
+    opened.set(one, nodes);
+    one.on('+node', (node: Redis) => {
+      gatherWrites(node);
+      nodes.add(node);
+      node.once('end', () => nodes.delete(node));
+    });
+    keepEnded(one);
+    one.on('error', (error: Error) => {
+      if (!isClosed) observer.onDown(reasonOf(error));
+    });
+    // The nodes that it is found by may be gone, and a replica is not missed.
+    one.on('node error', (error: Error, address: string) => {
+      if (!isClosed && one.status === 'ready' && isMaster(one, address)) observer.onDown(error);
+    });
+    one.on('ready', () => {
+      observer.onUp();
+    });
+    return one;
+  }
+
+  const client = open(options);
+  client.on('+node', letExit);
+  const refresh = setInterval(() => {
+    for (const one of opened.keys()) if (one.status === 'ready') one.refreshSlotsCache();
+  }, REFRESH_INTERVAL).unref();
+  return {
+    client,
+    servers: () => client.nodes('master'),
+    close: () => {
+      isClosed = true;
+      clearInterval(refresh);
+      for (const one of opened.keys()) close(one);
+    },
+  };
+}
+
+/** Ends the sockets at once, and what waits for an answer. */
+function close(one: Cluster): void {
+  const nodes = one.nodes();
+  // Without any node it would leave its commands waiting. Only one that never connected ends at once.
+  if (nodes.length === 0) one.status = 'wait';
+  one.disconnect();
+  for (const { stream } of nodes) end(stream);
+}
+
+/** A connection to a node that ends late would have it seem to be closing, and whoever connects again wait. */
+function keepEnded(one: Cluster): void {
+  let hasEnded = false;
+  one.on('connecting', () => {
+    hasEnded = false;
+  });
+  one.on('end', () => {
+    hasEnded = true;
+  });
+  one.on('close', () => {
+    if (hasEnded) one.status = 'end';
+  });
+}
+
+function isMaster(one: Cluster, address: string): boolean {
+  return one.nodes('master').some(({ options: { host, port } }) => `${host}:${port}` === address);
+}
+
+/** Why no node could be asked, as far as it is known. */
+function reasonOf(error: Error): Error {
+  return 'lastNodeError' in error && types.isNativeError(error.lastNodeError) ? error.lastNodeError : error;
+}

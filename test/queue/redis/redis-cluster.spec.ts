@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { BullModule } from '@nestjs/bullmq';
+import { Cluster } from 'ioredis';
+import {
+  AnalyticsHealthIndicator,
+  AnalyticsModule,
+  AudiencesService,
+  DeliveriesService,
+  DestinationsService,
+} from '../../../src/index.js';
+import type { AnalyticsApp } from '../../support/analytics-app.js';
+import { describeRedis } from '../../support/describe-backend.js';
+import { eventsIn } from '../../support/received-message.js';
+import { RedisCluster } from '../../support/redis-cluster.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
+
+describeRedis('a Redis Cluster', () => {
+  const stage = new Stage();
+  let cluster: RedisCluster;
+
+  beforeAll(async () => {
+    cluster = await RedisCluster.create();
+  });
+  afterAll(() => cluster.dispose());
+
+  async function counts(app: AnalyticsApp): Promise<object> {
+    return app.context.get(DeliveriesService).counts();
+  }
+
+  it('carries the queue: messages are delivered, kept, listed and replayed', async () => {
+    const receiver = await stage.receiver({ answer: [404, 200] });
+    const app = await stage.app({ connection: cluster.connection, webhooks: webhooksTo(receiver) });
+    const deliveries = app.context.get(DeliveriesService);
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    await app.analytics.flush();
+    await app.failedJobs();
+    expect(await deliveries.failed()).toMatchObject([{ outcomes: [{ status: 404 }] }]);
+    expect(await counts(app)).toMatchObject({ failed: 1 });
+    expect(await deliveries.replay()).toBe(1);
+    await receiver.received(2);
+    await app.settled();
+    expect(await counts(app)).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
+    expect(await app.context.get(AnalyticsHealthIndicator).isHealthy('queue')).toMatchObject({
+      queue: { status: 'up' },
+    });
+    expect(app.log.errors).toEqual([]);
+  });
+
+  it('keeps audiences, destinations and their history', async () => {
+    const receiver = await stage.receiver();
+    const options = {
+      connection: cluster.connection,
+      webhooks: webhooksTo(await stage.receiver()),
+      destinations: { allowPrivateNetwork: true, encryptionKey: Buffer.alloc(32, 1).toString('hex') },
+    };
+    const app = await stage.app(options);
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [receiver.url()] });
+    await destinations.create({ tenant: 'other', urls: ['https://hooks.example.com/events'] });
+    expect(await destinations.list({ tenant: 'acme' })).toMatchObject({ destinations: [{ id }] });
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'Of a tenant' });
+    await app.context.get(AudiencesService).sync('VIPs', ['ann', 'bob']);
+    await app.analytics.flush();
+    await receiver.received(1);
+    await app.settled();
+    await app.close();
+
+    const { context } = await stage.app(options);
+    expect(await context.get(DeliveriesService).recent({ destination: id, tenant: 'acme' })).toMatchObject([
+      { event: 'Of a tenant', state: 'delivered' },
+    ]);
+    expect(await context.get(AudiencesService).sync('VIPs', ['bob'])).toEqual({
+      added: 0,
+      removed: 1,
+      unchanged: 1,
+    });
+  });
+
+  it("is used where it is the host application's", async () => {
+    const host = new Cluster(cluster.connection.cluster);
+    const receiver = await stage.receiver();
+    const app = await stage.appWith([
+      BullModule.forRoot({ connection: host }),
+      AnalyticsModule.forRoot({ writeKey: 'wk_test', webhooks: webhooksTo(receiver) }),
+    ]);
+    app.analytics.track({ userId: 'u1', event: 'On the host' });
+    await app.analytics.flush();
+    expect(eventsIn(await receiver.received(1))).toEqual(['On the host']);
+    await app.close();
+    expect(host.status).toBe('ready');
+    host.disconnect();
+  });
+
+  it('is told to be none where the servers know of no cluster', async () => {
+    const server = await RedisServer.create();
+    const connection = { cluster: [{ host: '127.0.0.1', port: server.port }] };
+    const webhooks = { urls: ['https://hooks.example.com/events'] };
+    await expect(stage.app({ connection, webhooks })).rejects.toMatchObject({
+      code: 'UNSUPPORTED_QUEUE_SERVER',
+      message: expect.stringMatching(/is no node of a Redis Cluster.*`connection: \{ host, port \}`/),
+    });
+    await server.dispose();
+  });
+
+  it('that is away is waited for, and lets the application end', async () => {
+    const away = await RedisCluster.create();
+    await Promise.all(away.servers.map((server) => server.kill()));
+    const receiver = await stage.receiver();
+    const webhooks = webhooksTo(receiver);
+    const app = await stage.app({ connection: away.connection, webhooks, flushAt: 1, shutdownTimeout: 500 });
+    app.analytics.track({ userId: 'u1', event: 'Waiting' });
+    await app.log.line(/cannot be reached/);
+    await Promise.all(away.servers.map((server) => server.start()));
+    expect(eventsIn(await receiver.received(1))).toEqual(['Waiting']);
+    await app.log.line(/is back after/);
+
+    await Promise.all(away.servers.map((server) => server.kill()));
+    const outages = (): string[] => app.log.analytics.filter((line) => line.includes('cannot be reached'));
+    await until(() => outages().length === 2 || undefined);
+    await app.close();
+    await away.dispose();
+  });
+});

@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { RedisServer } from './redis-server.js';
+import { until } from './until.js';
+
+const SLOTS = 16_384;
+
+export interface RedisClusterOptions {
+  /** @default 3 */
+  masters?: number;
+  /** Whether each master has a replica, which takes its place if it is gone. @default false */
+  replicas?: boolean;
+}
+
+/** A Redis Cluster that nobody else uses, whose slots are divided evenly. */
+export class RedisCluster {
+  /** All of them, the masters of the beginning first. */
+  readonly servers: RedisServer[] = [];
+  private readonly admins = new Map<RedisServer, Redis>();
+
+  static async create({ masters = 3, replicas = false }: RedisClusterOptions = {}): Promise<RedisCluster> {
+    const cluster = new RedisCluster();
+    const first = await Promise.all(Array.from({ length: masters }, () => cluster.addServer()));
+    await Promise.all(
+      first.map(async (server, index) => {
+        const from = Math.round((index * SLOTS) / masters);
+        const to = Math.round(((index + 1) * SLOTS) / masters) - 1;
+        await cluster.admin(server).call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+        await cluster.admin(server).call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+      }),
+    );
+    const followers = replicas ? await Promise.all(first.map(() => cluster.addServer())) : [];
+    await cluster.meet();
+    await Promise.all(
+      followers.map(async (server, index) => {
+        const master = first[index];
+        if (master !== undefined) await cluster.follow(server, master);
+      }),
+    );
+    return cluster;
+  }
+
+  /** What the option `connection` takes. */
+  get connection(): { cluster: { host: string; port: number }[] } {
+    return { cluster: this.servers.map(({ port }) => ({ host: '127.0.0.1', port })) };
+  }
+
+  /** A connection to one of the servers. */
+  admin(server: RedisServer): Redis {
+    let admin = this.admins.get(server);
+    if (admin === undefined) {
+      this.admins.set(server, (admin = new Redis({ port: server.port })));
+      // Servers that go away are what some tests are about.
+      admin.on('error', () => undefined);
+    }
+    return admin;
+  }
+
+  /** Adds a master that has no slots yet. */
+  async addMaster(): Promise<RedisServer> {
+    const server = await this.addServer();
+    await this.meet();
+    return server;
+  }
+
+  /** Moves slots until each master has as many as the others, while they are in use. */
+  async rebalance(): Promise<void> {
+    const [server] = this.servers;
+    const address = `127.0.0.1:${server?.port}`;
+    await promisify(execFile)('redis-cli', [
+      '--cluster',
+      'rebalance',
+      address,
+      '--cluster-use-empty-masters',
+    ]);
+  }
+
+  /** Resolves when a replica has taken the place of its master. */
+  async promoted(server: RedisServer): Promise<void> {
+    await until(async () => {
+      const role = await this.admin(server).call('ROLE');
+      return Array.isArray(role) && role[0] === 'master' ? true : undefined;
+    });
+  }
+
+  async dispose(): Promise<void> {
+    for (const admin of this.admins.values()) admin.disconnect();
+    await Promise.all(this.servers.map((server) => server.dispose()));
+  }
+
+  private async addServer(): Promise<RedisServer> {
+    const server = await RedisServer.create({ cluster: true, appendOnly: true });
+    this.servers.push(server);
+    return server;
+  }
+
+  /** Makes all servers know one another. */
+  private async meet(): Promise<void> {
+    const [first, ...others] = this.servers;
+    if (first === undefined) return;
+    for (const { port, busPort } of others) {
+      await this.admin(first).call('CLUSTER', 'MEET', '127.0.0.1', port, busPort);
+    }
+    await Promise.all(this.servers.map((server) => this.joined(server)));
+  }
+
+  private async joined(server: RedisServer): Promise<void> {
+    await until(async () => {
+      const info = String(await this.admin(server).call('CLUSTER', 'INFO'));
+      const nodes = String(await this.admin(server).call('CLUSTER', 'NODES'))
+        .trim()
+        .split('\n');
+      const known = nodes.filter((line) => !/handshake|noaddr|fail/.test(line)).length;
+      return info.includes('cluster_state:ok') && known === this.servers.length ? true : undefined;
+    });
+  }
+
+  private async follow(server: RedisServer, master: RedisServer): Promise<void> {
+    await this.admin(server).call('CLUSTER', 'REPLICATE', await this.idOf(master));
+    await until(async () => {
+      const info = await this.admin(server).info('replication');
+      return info.includes('master_link_status:up') ? true : undefined;
+    });
+    // The others have to know it as a replica before it can be elected.
+    await until(async () => {
+      const nodes = String(await this.admin(master).call('CLUSTER', 'NODES'));
+      return nodes.includes(`:${server.port}@`) && lineOf(nodes, server).includes('slave') ? true : undefined;
+    });
+  }
+
+  private async idOf(server: RedisServer): Promise<string> {
+    return String(await this.admin(server).call('CLUSTER', 'MYID'));
+  }
+}
+
+function lineOf(nodes: string, { port }: RedisServer): string {
+  return nodes.split('\n').find((line) => line.includes(`:${port}@`)) ?? '';
+}
