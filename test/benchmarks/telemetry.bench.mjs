@@ -1,0 +1,171 @@
+import { NestFactory } from '@nestjs/core';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { context, metrics, trace } from '@opentelemetry/api';
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { getQueueToken } from '@nestjs/bullmq';
+import { ANALYTICS_QUEUE, AnalyticsService } from 'nestjs-analytics';
+import { settled } from './support/analytics-app.mjs';
+import { appModule } from './support/app.mjs';
+import { inChild, task, tell } from './support/child.mjs';
+import { BURST, EVENT } from './support/events.mjs';
+import { measure } from './support/measure.mjs';
+import { startReceiver } from './support/receiver.mjs';
+import { report, show } from './support/report.mjs';
+import { reportTargets, target } from './support/targets.mjs';
+
+/**
+ * What is paid for being looked at: a call and a delivery with OpenTelemetry's SDK and with a console that nobody
+ * has open, each beside the same application without them. Two that have neither show the noise.
+ */
+const ROUNDS = 10;
+const CALLS = 100_000;
+const EVENTS = 20_000;
+/** Runs of a process beside the one that warms it up. What disturbs a run only ever makes it slower. */
+const RUNS = 3;
+const CONNECTIONS = 64;
+const COLLECTION_INTERVAL = 1_000;
+const REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/15';
+
+const BARE = 'without either';
+const CASES = {
+  [BARE]: {},
+  'the same again': {},
+  'a console': { hasConsole: true },
+  'an SDK': { sdk: true },
+};
+
+/** All that an SDK does but sending: every span is kept until a batch is full, and metrics are collected. */
+function registerSdk() {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  const spans = { export: (_spans, done) => done({ code: 0 }), shutdown: () => Promise.resolve() };
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(spans)] }));
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: COLLECTION_INTERVAL,
+    exportTimeoutMillis: COLLECTION_INTERVAL,
+  });
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+}
+
+/** Calls as requests make them: so many in a span of their own, and then the event loop turns. */
+async function inRequests(count, call) {
+  const tracer = trace.getTracer('bench');
+  for (let made = 0; made < count; made += BURST) {
+    tracer.startActiveSpan('POST /orders', (span) => {
+      for (let n = 0; n < BURST; n++) call();
+      span.end();
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+async function open({ worker, urls, hasConsole }) {
+  const app = await NestFactory.create(
+    appModule({
+      connection: REDIS,
+      worker,
+      connections: CONNECTIONS,
+      webhooks: { urls, sharedSecret: 'secret', allowPrivateNetwork: true },
+      destinations: { encryptionKey: false },
+      ...(hasConsole && { console: { authorize: () => ({ operator: true }) } }),
+    }),
+    { logger: ['error'] },
+  );
+  await app.listen(0, '127.0.0.1');
+  const queue = app.get(getQueueToken(ANALYTICS_QUEUE));
+  await queue.obliterate({ force: true });
+  return { app, queue, analytics: app.get(AnalyticsService) };
+}
+
+async function bestOf(run) {
+  await run();
+  const runs = [];
+  for (let n = 0; n < RUNS; n++) {
+    gc();
+    runs.push(await run());
+  }
+  return { rate: Math.max(...runs.map(({ rate }) => rate)), cpu: Math.min(...runs.map(({ cpu }) => cpu)) };
+}
+
+async function track(hasConsole) {
+  const urls = ['https://hooks.example.com/'];
+  const { app, queue, analytics } = await open({ worker: false, urls, hasConsole });
+  const best = await bestOf(async () => {
+    const measured = await measure(CALLS, () => inRequests(CALLS, () => analytics.track(EVENT)));
+    await analytics.flush();
+    await queue.obliterate({ force: true });
+    return measured;
+  });
+  await app.close();
+  return best;
+}
+
+async function deliver(hasConsole) {
+  const receiver = await startReceiver();
+  const { app, queue, analytics } = await open({ worker: true, urls: receiver.urls, hasConsole });
+  const best = await bestOf(async () => {
+    await receiver.reset();
+    const deliveries = async () => {
+      const done = receiver.received(EVENTS);
+      await inRequests(EVENTS, () => analytics.track(EVENT));
+      await done;
+    };
+    return measure(EVENTS, deliveries, () => settled(queue));
+  });
+  await queue.obliterate({ force: true });
+  await app.close();
+  receiver.stop();
+  return best;
+}
+
+async function measureCase({ work, sdk = false, hasConsole = false }) {
+  if (sdk) registerSdk();
+  return (work === 'track' ? track : deliver)(hasConsole);
+}
+
+/** Each case in a process of its own, in turn, and none always after the same one. */
+async function bench() {
+  const names = Object.keys(CASES);
+  const results = { track: [], delivery: [] };
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [work, rounds] of Object.entries(results)) {
+      const measured = {};
+      const order = names.map((_, index) => names[(index + round) % names.length]);
+      for (const name of order) measured[name] = await inChild(import.meta.url, { work, ...CASES[name] });
+      rounds.push(measured);
+    }
+  }
+  const targets = [];
+  for (const [work, rounds] of Object.entries(results)) {
+    const ratios = (name, figure) => rounds.map((round) => round[name][figure] / round[BARE][figure]);
+    report(
+      work === 'track' ? 'A call of a burst' : 'Delivery on Redis, one process, one URL',
+      names.map((name) => ({
+        application: name,
+        'throughput / without': show(ratios(name, 'rate')),
+        'CPU an event / without': show(ratios(name, 'cpu')),
+        'events/s': show(
+          rounds.map((round) => round[name].rate),
+          0,
+        ),
+        'µs of CPU an event': show(rounds.map((round) => round[name].cpu)),
+      })),
+    );
+    targets.push(
+      target(`${work}: CPU with a console / without`, ratios('a console', 'cpu'), { most: 1.05 }),
+      target(`${work}: CPU with an SDK / without`, ratios('an SDK', 'cpu'), { most: 1.1 }),
+      target(`${work}: throughput with an SDK / without`, ratios('an SDK', 'rate'), { least: 0.9 }),
+    );
+  }
+  reportTargets(targets);
+}
+
+if (task === undefined) await bench();
+else tell(await measureCase(task));
