@@ -10,6 +10,8 @@ import { InvalidRequest } from './api-answer.js';
 export interface ApiRequest {
   /** What the sender may see. */
   scope: DestinationScope;
+  /** Whether it came through a link to the console: whoever has it need not have signed in. */
+  isByLink: boolean;
   /** The id in the path; empty in those that have none. */
   id: string;
   /** The fields of the query; those that look like numbers are numbers. */

@@ -19,11 +19,16 @@ export class AuditLog {
   constructor(private readonly logger: { log(message: string): void }) {}
 
   /** An operation was done; one that was refused has changed nothing. */
-  note(operation: OperationName, { scope, id }: Pick<ApiRequest, 'scope' | 'id'>, answer: HttpAnswer): void {
+  note(
+    operation: OperationName,
+    { scope, id, isByLink }: Pick<ApiRequest, 'scope' | 'id' | 'isByLink'>,
+    answer: HttpAnswer,
+  ): void {
     const action = ACTIONS.get(operation);
     if (action === undefined || answer.status >= 300) return;
     const who = scope.tenant === undefined ? 'the operator' : `the tenant ${JSON.stringify(scope.tenant)}`;
     const destination = id === '' ? (answer.headers.location?.split('/').at(-1) ?? '') : id;
-    this.logger.log(`Audit: ${who} ${action} the destination ${JSON.stringify(destination)}.`);
+    const way = isByLink ? ', through a link to the console' : '';
+    this.logger.log(`Audit: ${who} ${action} the destination ${JSON.stringify(destination)}${way}.`);
   }
 }

@@ -39,6 +39,11 @@ export class Authorizer {
     return scope;
   }
 
+  /** Whether a request came through a link to the console. */
+  isByLink({ headers }: IncomingMessage): boolean {
+    return this.links !== undefined && typeof headers[LINK_HEADER] === 'string';
+  }
+
   private async scopeOfLink({ headers }: IncomingMessage): Promise<DestinationScope | undefined> {
     const token = headers[LINK_HEADER];
     if (this.links === undefined || typeof token !== 'string') return undefined;

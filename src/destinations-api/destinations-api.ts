@@ -23,7 +23,7 @@ const MAX_EXPENSIVE = 4;
 const ID = /^[^\p{Cc}]{1,200}$/u;
 
 export interface DestinationsApiParts {
-  authorizer: Pick<Authorizer, 'scopeOf'>;
+  authorizer: Pick<Authorizer, 'scopeOf' | 'isByLink'>;
   operations: Operations;
   audit: AuditLog;
   /** Whether only the console's page may ask for changes. */
@@ -50,7 +50,13 @@ export class DestinationsApi {
     if (route === undefined) return wrongMethod(found.routes.map(({ method }) => method));
     if (route.method !== 'GET') this.checkSender(raw);
     const id = idIn(found.id);
-    const request = { scope, id, query: queryOf(raw.url ?? ''), fields: await this.fieldsOf(route, raw) };
+    const request = {
+      scope,
+      isByLink: authorizer.isByLink(raw),
+      id,
+      query: queryOf(raw.url ?? ''),
+      fields: await this.fieldsOf(route, raw),
+    };
     const work = (): Promise<HttpAnswer> => operations[route.operation](request);
     const answered = isExpensive(route) ? this.running.run(scope.tenant, work) : work();
     const answer = await within(route.patience, answered);

@@ -57,6 +57,9 @@ describeBackend('a link to the console', (backend) => {
       errors: [],
     });
     const { id } = created.body as { id: string };
+    expect(server.log.analytics).toContain(
+      `log: Audit: the tenant "acme" added the destination "${id}", through a link to the console.`,
+    );
     const other = tokenOf(console.linkFor({ ...LINK, tenant: 'other' }));
     expect(await send(other)).toMatchObject({ body: { destinations: [] } });
     expect((await send(other, 'DELETE', `/${id}`)).status).toBe(404);
