@@ -1,6 +1,9 @@
-import { createServer } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 
-const [ports, delay] = process.argv.slice(2).map(Number);
+const [ports, delay] = process.argv.slice(2, 4).map(Number);
+const pem = process.argv[4] === undefined ? undefined : readFileSync(process.argv[4]);
 let received = 0;
 let connections = 0;
 let awaited = Infinity;
@@ -29,7 +32,11 @@ process.on('message', (question) => {
   if (received >= awaited || question.received === undefined) tell();
 });
 
-const servers = Array.from({ length: ports }, () => createServer({ keepAliveTimeout: 60_000 }, answer));
+const createServer = () =>
+  pem === undefined
+    ? createHttpServer({ keepAliveTimeout: 60_000 }, answer)
+    : createHttpsServer({ keepAliveTimeout: 60_000, key: pem, cert: pem }, answer);
+const servers = Array.from({ length: ports }, createServer);
 for (const server of servers) server.on('connection', () => connections++);
 await Promise.all(servers.map((server) => new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))));
 process.send(servers.map((server) => server.address().port));

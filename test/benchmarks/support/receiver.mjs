@@ -4,9 +4,13 @@ import { fileURLToPath } from 'node:url';
 
 const SERVER = fileURLToPath(new URL('receiver-server.mjs', import.meta.url));
 
-/** A receiver in a process of its own, which answers at once and counts. */
-export async function startReceiver({ ports = 1, delay = 0 } = {}) {
-  const child = fork(SERVER, [String(ports), String(delay)]);
+/**
+ * A receiver in a process of its own, which answers at once and counts.
+ *
+ * @param pem file with a private key and its certificate, for TLS
+ */
+export async function startReceiver({ ports = 1, delay = 0, pem } = {}) {
+  const child = fork(SERVER, [String(ports), String(delay), ...(pem === undefined ? [] : [pem])]);
   const [addresses] = await once(child, 'message');
   const ask = async (question) => {
     const answered = once(child, 'message');
@@ -15,7 +19,7 @@ export async function startReceiver({ ports = 1, delay = 0 } = {}) {
     return answer;
   };
   return {
-    urls: addresses.map((port) => `http://127.0.0.1:${port}/events`),
+    urls: addresses.map((port) => `${pem === undefined ? 'http' : 'https'}://127.0.0.1:${port}/events`),
     reset: () => ask({ reset: true }),
     /** Resolves when that many requests have come since the last reset, to what came since then. */
     received: (count) => ask({ received: count }),
