@@ -45,7 +45,7 @@ export class JobProcessor {
   private async settle(inHand: JobInHand, data: BatchJobData, end: BatchEnd): Promise<void> {
     const { batch } = end;
     if (end.kind === 'unknownDestination') {
-      const error = new DestinationNotFoundError(batch.destination);
+      const error = DestinationNotFoundError.inJob(batch.destination);
       await this.leaveToOthers(inHand, error);
       this.parts.reporter.refused(error, [batch]);
       throw FailedForGood.because(error);

@@ -1,14 +1,22 @@
 import { AnalyticsError } from './analytics.error.js';
 
-/** A job names a destination that this application does not have. The job is kept as failed. */
+/** A call or a job names a destination that this application, or the tenant that asks, does not have. */
 export class DestinationNotFoundError extends AnalyticsError {
   readonly code = 'DESTINATION_NOT_FOUND';
 
-  constructor(readonly destination: string) {
-    super(
-      `No destination has the id "${destination}". Its messages are kept as failed and sent nowhere else; ` +
-        'give one of `webhooks` or `customDestinations` this `id` again and replay them.',
-    );
+  constructor(
+    readonly destination: string,
+    advice = 'Check the id and the tenant.',
+  ) {
+    super(`No destination has the id "${destination}". ${advice}`);
+  }
+
+  /** A job names it, which is kept as failed. */
+  static inJob(destination: string): DestinationNotFoundError {
+    const advice =
+      'Its messages are kept as failed and sent nowhere else; give one of `webhooks` or `customDestinations` ' +
+      'this `id` again and replay them.';
+    return new DestinationNotFoundError(destination, advice);
   }
 }
 

@@ -16,7 +16,7 @@ import 'reflect-metadata';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
-import { NestFactory } from '@nestjs/core';
+import { APP_FILTER, NestFactory } from '@nestjs/core';
 `;
 const STORY = `
 const received = [];
@@ -53,7 +53,7 @@ async function start(destinations) {
     destinations: { allowPrivateNetwork: true, encryptionKey: process.env.ANALYTICS_KEY, ...destinations },
   });
   class Application {}
-  Module({ imports: [analytics], controllers: [WebhooksController, HistoryController], providers: [OrdersService] })(Application);
+  Module({ imports: [analytics], controllers: [WebhooksController, HistoryController], providers: [OrdersService, { provide: APP_FILTER, useClass: AnalyticsErrorFilter }] })(Application);
   const app = await NestFactory.create(Application, { logger: ['error'] });
   await app.listen(0, '127.0.0.1');
   return app;
@@ -67,6 +67,8 @@ const call = async (method, path, body) => {
 const { id, secret } = await call('POST', '/webhooks', { url });
 const listed = (await call('GET', '/webhooks')).destinations.map((destination) => destination.id === id);
 const [tested] = await call('POST', '/webhooks/' + id + '/test');
+const wrong = await call('POST', '/webhooks', { url: 'acme.example' });
+const unknown = await call('POST', '/webhooks/dst_1/test');
 const orders = app.get(OrdersService);
 orders.complete('acme', 'u1', 5);
 orders.refund('acme', 'u1');
@@ -102,7 +104,7 @@ server.close();
 const isSigned = ({ body, headers }, index) => isFromUs(body, headers, index === 4 ? standard : secret);
 const events = received.map(({ body }) => JSON.parse(body).event);
 const told = origin === new URL(url).origin && status === 200;
-console.log(JSON.stringify({ listed, told, counted, tested: tested.class, events, signed: received.map(isSigned), front, console: { page, api } }));
+console.log(JSON.stringify({ listed, told, counted, tested: tested.class, events, signed: received.map(isSigned), front, console: { page, api }, wrong, unknown }));
 `;
 
 describe('The page on webhooks for customers', () => {
@@ -121,6 +123,7 @@ describe('The page on webhooks for customers', () => {
       'module',
       'track',
       'controller',
+      'errors',
       'receiver',
       'history',
       'limit',
@@ -171,6 +174,8 @@ describe('The page on webhooks for customers', () => {
       signed: [true, true, true, true, true],
       front: { own: ['acme'], refused: expect.stringContaining('urls[0]'), stranger: 401 },
       console: { page: 200, api: 200 },
+      wrong: { code: 'INVALID_DESTINATION', message: expect.stringContaining('urls[0]') },
+      unknown: { code: 'DESTINATION_NOT_FOUND', message: expect.stringContaining('dst_1') },
     });
     const { events } = told as { events: string[] };
     expect(events[0]).toBe('Test Event');
