@@ -113,6 +113,18 @@ describe('what the log tells of a URL that cannot be used', () => {
     expect(receiver.requests).toEqual([]);
   });
 
+  it('is one warning for `https:` at a port that speaks plain HTTP, with what to do', async () => {
+    const receiver = await stage.receiver();
+    const urls = [receiver.url().replace('http:', 'https:')];
+    const webhooks = { ...webhooksTo(receiver), urls };
+    const app = await stage.app({ connection: await newConnection(), webhooks });
+    app.analytics.track({ userId: 'u1', event: 'E' });
+    await app.analytics.flush();
+    expect(await app.log.line(/does not take/)).toMatch(
+      /^warn: https:.* does not take events: TLS_FAILED\. .*Use `http:` for it, or the port that it serves https on/,
+    );
+  });
+
   it('is one error for an address that is refused, and names `allowPrivateNetwork`', async () => {
     const receiver = await stage.receiver();
     // The name of this machine, which leads to itself: `localhost` would be refused when the module starts.
