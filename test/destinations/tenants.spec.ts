@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import {
   DeliveriesService,
@@ -305,6 +306,39 @@ describeBackend('destinations of tenants', (backend) => {
       verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, secret);
     }).not.toThrow();
     await delivered(again);
+  });
+
+  it('are encrypted anew when their secrets change, after which the old key can go', async () => {
+    const next = randomBytes(32).toString('hex');
+    const withKeys = (...encryptionKey: string[]): Promise<AnalyticsApp> =>
+      start({ destinations: { encryptionKey, allowPrivateNetwork: true } });
+    const before = await withKeys(ENCRYPTION_KEY);
+    const { receiver, id } = await register(before, { tenant: 'acme', headers: { 'X-Team': 'one' } });
+    await before.close();
+    const both = await withKeys(next, ENCRYPTION_KEY);
+    const { secret } = await service(both).rotateSecret(id, { overlap: 0 });
+    await both.close();
+    const after = await withKeys(next);
+    track(after, 'acme', 'E');
+    const [request] = await receiver.received(1);
+    expect(request?.headers).toMatchObject({ 'x-team': 'one' });
+    expect(() => {
+      verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, secret);
+    }).not.toThrow();
+  });
+
+  it('reach no private address, also not by a name, unless the application allows it', async () => {
+    const receiver = await receive();
+    // The name of this machine, which leads to itself.
+    const urls = [receiver.url().replace('127.0.0.1', hostname())];
+    const app = await start({ destinations: { encryptionKey: ENCRYPTION_KEY } });
+    const { id } = await service(app).create({ tenant: 'acme', urls });
+    track(app, 'acme', 'E');
+    await app.failedJobs();
+    const [failed] = await app.context.get(DeliveriesService).failed({ destination: id });
+    expect(failed?.outcomes).toMatchObject([{ class: 'permanent', error: 'ADDRESS_REFUSED' }]);
+    expect(await service(app).sendTest(id)).toMatchObject([{ error: 'ADDRESS_REFUSED' }]);
+    expect(receiver.connections).toBe(0);
   });
 
   it('are signed with both secrets while one is rotated', async () => {
