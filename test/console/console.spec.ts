@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import { AnalyticsHealthIndicator, DeliveriesService, DestinationsService } from '../../src/index.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { authorize } from '../destinations-api/api-server.js';
 import { PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
@@ -34,6 +34,8 @@ const HOURS = [
   },
   { hour: 1_795_255_200_000, delivered: 4, retried: 2, failed: 0, durations: undefined },
 ];
+/** What the overview tells of an outbox. */
+const OUTBOX = { waiting: 3, oldestAge: 61_000, setAside: 1 };
 const HISTORY: Pick<DeliveriesService, 'recent' | 'stats' | 'totals'> = {
   recent: () =>
     Promise.resolve([
@@ -211,6 +213,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
         connection: await newConnection(),
         trackingApi: true,
         flushAt: 1,
+        webhooks: { id: 'in-code', urls: ['https://code.example/secret-path'], enabled: false },
         destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
         console: { authorize },
       },
@@ -237,10 +240,26 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       await visitor.sees('Expected an absolute URL');
       await visitor.fill('URLs', receiver.url());
       await visitor.fill('Name', HOSTILE);
+      await visitor.fill('Types', 'track, tracks');
+      await visitor.fill('Headers', 'x-team: growth');
+      await visitor.fill('Rate limit', 'fast');
+      await visitor.fill('Metadata', '{');
+      await visitor.click('Add');
+      await visitor.reads('got a text that is not JSON');
+      await visitor.fill('Metadata', '{"plan":"pro"}');
+      await visitor.click('Add');
+      await visitor.reads('got "tracks"');
+      await visitor.reads('got "fast"');
+      await visitor.fill('Types', 'track');
+      await visitor.fill('Rate limit', '50');
       await visitor.click('Add');
       await visitor.sees('whsec_');
       await visitor.click('Show it');
       await visitor.sees('Enabled');
+      const details = await visitor.text();
+      for (const part of ['Types\ntrack', 'Headers\nx-team', '50 requests a second']) {
+        expect(details).toContain(part);
+      }
       await visitor.click('Send a test event');
       await visitor.sees('200 from');
       await visitor.sees('first byte');
@@ -298,16 +317,29 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
   it(
     'shows the operator first how all is going',
     async () => {
+      const health = server.app.get(AnalyticsHealthIndicator);
+      const { queue } = await health.isHealthy('queue');
+      Object.assign(health, { isHealthy: () => Promise.resolve({ queue: { ...queue, outbox: OUTBOX } }) });
       await visitor.showTo('operator', '/analytics');
       await visitor.sees('Overview');
       await visitor.sees('7 delivered');
       expect(await visitor.page.$$eval('svg rect', (bars) => bars.length)).toBe(4);
       const text = await visitor.text();
+      for (const part of ['in the outbox\n3', 'oldest in the outbox\n1 min', 'set aside in the outbox\n1']) {
+        expect(text).toContain(part);
+      }
       for (const part of ['the queue\nUp', 'waiting\n0', 'running', 'None, as seen by this process.']) {
         expect(text).toContain(part);
       }
       await visitor.click('Destinations');
       await visitor.sees('Of another');
+      await visitor.click('https://code.example');
+      await visitor.reads('It is configured in the code of the application');
+      const configured = await visitor.text();
+      for (const part of ['Edit', 'Enable', 'Rotate', 'secret-path', 'Created']) {
+        expect(configured).not.toContain(part);
+      }
+      expect(await visitor.page.$$('[role=alert]')).toEqual([]);
       await visitor.click('Sources');
       await visitor.sees('Since this process started');
       await visitor.page.locator('summary').click();

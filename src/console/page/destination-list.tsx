@@ -59,15 +59,13 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
           {found.map((one) => (
             <tr key={one.id}>
               <td>
-                <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{one.name ?? one.urls[0]}</a>
+                <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{titleOf(one)}</a>
               </td>
               {isOperator && <td>{one.tenant ?? 'all'}</td>}
               <td>
                 <Status destination={one} />
               </td>
-              <td>
-                <Time at={one.updatedAt} />
-              </td>
+              <td>{one.readOnly ? 'in code only' : <Time at={one.updatedAt} />}</td>
             </tr>
           ))}
         </tbody>
@@ -88,6 +86,11 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
       )}
     </section>
   );
+}
+
+/** What a destination is called; one that is configured in code may have neither a name nor a URL. */
+export function titleOf({ id, name, urls }: DestinationDetails): string {
+  return name ?? urls[0] ?? id;
 }
 
 /** Whether a destination gets events, and why not. */

@@ -1,9 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import type { DestinationDetails } from '../../destinations/destinations.types.js';
 import type { TestResult } from '../../webhooks/endpoint.js';
 import type { Api } from './api.js';
 import { DestinationForm } from './destination-form.js';
-import { Status } from './destination-list.js';
+import { Status, titleOf } from './destination-list.js';
 import { FailedMessages } from './failed-messages.js';
 import { Action, Problem, Secret, Time } from './parts.js';
 import { RecentDeliveries } from './recent-deliveries.js';
@@ -26,76 +27,72 @@ export function DestinationPage({
   const [results, setResults] = useState<TestResult[]>();
   const [isEdited, setEdited] = useState(false);
   if (destination === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
-  const { name, urls, tenant, createdAt, description } = destination;
+  const { urls, tenant, createdAt, description, readOnly, headers = [], rateLimit } = destination;
   return (
     <article>
       <p>
         <a href="#/destinations">All destinations</a>
       </p>
-      <h1>{name ?? urls[0]}</h1>
+      <h1>{titleOf(destination)}</h1>
       {description !== undefined && <p>{description}</p>}
+      {readOnly && (
+        <p>
+          It is configured in the code of the application, so it can only be changed there. Of its URLs and
+          headers no more is shown than the origins and the names.
+        </p>
+      )}
       <dl>
         <dt>Status</dt>
         <dd>
           <Status destination={destination} />
         </dd>
-        <dt>URLs</dt>
-        <dd>
-          {urls.map((url) => (
-            <code key={url}>{url}</code>
-          ))}
-        </dd>
+        {urls.length > 0 && <dt>URLs</dt>}
+        {urls.length > 0 && (
+          <dd>
+            {urls.map((url) => (
+              <code key={url}>{url}</code>
+            ))}
+          </dd>
+        )}
         {isOperator && <dt>Tenant</dt>}
         {isOperator && <dd>{tenant ?? 'all'}</dd>}
         <dt>Events</dt>
         <dd>{destination.events?.join(', ') ?? 'all'}</dd>
-        <dt>Signed with</dt>
-        <dd>{destination.signatures?.join(', ') ?? 'a secret that cannot be decrypted'}</dd>
-        <dt>Created</dt>
-        <dd>
-          <Time at={createdAt} />
-        </dd>
+        {destination.types !== undefined && <dt>Types</dt>}
+        {destination.types !== undefined && <dd>{destination.types.join(', ')}</dd>}
+        {headers.length > 0 && <dt>Headers</dt>}
+        {headers.length > 0 && <dd>{headers.join(', ')}</dd>}
+        {rateLimit !== undefined && <dt>Rate limit</dt>}
+        {rateLimit !== undefined && <dd>{rateLimit} requests a second</dd>}
+        {urls.length > 0 && <dt>Signed with</dt>}
+        {urls.length > 0 && <dd>{signaturesOf(destination)}</dd>}
+        {createdAt > 0 && <dt>Created</dt>}
+        {createdAt > 0 && (
+          <dd>
+            <Time at={createdAt} />
+          </dd>
+        )}
       </dl>
       <p class="bar">
-        <Action
-          run={async () => {
-            setResults((await api.sendTest(id)).results);
-          }}
-        >
-          Send a test event
-        </Action>
-        {destination.enabled ? (
-          <Action run={() => api.disable(id).then(reload)}>Disable</Action>
-        ) : (
-          <Action run={() => api.enable(id).then(reload)}>Enable</Action>
+        {urls.length > 0 && (
+          <Action
+            run={async () => {
+              setResults((await api.sendTest(id)).results);
+            }}
+          >
+            Send a test event
+          </Action>
         )}
-        <Action
-          run={async () => {
-            setSecret((await api.rotateSecret(id)).secret);
-          }}
-          question="Make a new secret? The old one signs as well for one day."
-        >
-          Rotate the secret
-        </Action>
-        <button
-          type="button"
-          aria-expanded={isEdited}
-          onClick={() => {
-            setEdited(!isEdited);
-          }}
-        >
-          Edit
-        </button>
-        <Action
-          run={() =>
-            api.remove(id).then(() => {
-              location.hash = '#/destinations';
-            })
-          }
-          question="Delete this destination? What waits for it is dropped."
-        >
-          Delete
-        </Action>
+        {!readOnly && (
+          <Changes
+            api={api}
+            destination={destination}
+            isEdited={isEdited}
+            onEdit={setEdited}
+            onSecret={setSecret}
+            reload={reload}
+          />
+        )}
       </p>
       {secret !== undefined && <Secret text={secret} />}
       {results !== undefined && <TestResults results={results} />}
@@ -115,4 +112,59 @@ export function DestinationPage({
       <FailedMessages api={api} id={id} />
     </article>
   );
+}
+
+interface ChangesProps {
+  api: Api;
+  destination: DestinationDetails;
+  isEdited: boolean;
+  onEdit: (isEdited: boolean) => void;
+  /** A new secret, which is shown once. */
+  onSecret: (secret: string) => void;
+  reload: () => Promise<void>;
+}
+
+/** What can be changed of a destination that is not configured in code. */
+function Changes({ api, destination, isEdited, onEdit, onSecret, reload }: ChangesProps): JSX.Element {
+  const { id, enabled } = destination;
+  return (
+    <>
+      {enabled ? (
+        <Action run={() => api.disable(id).then(reload)}>Disable</Action>
+      ) : (
+        <Action run={() => api.enable(id).then(reload)}>Enable</Action>
+      )}
+      <Action
+        run={async () => {
+          onSecret((await api.rotateSecret(id)).secret);
+        }}
+        question="Make a new secret? The old one signs as well for one day."
+      >
+        Rotate the secret
+      </Action>
+      <button
+        type="button"
+        aria-expanded={isEdited}
+        onClick={() => {
+          onEdit(!isEdited);
+        }}
+      >
+        Edit
+      </button>
+      <Action
+        run={async () => {
+          await api.remove(id);
+          location.hash = '#/destinations';
+        }}
+        question="Delete this destination? What waits for it is dropped."
+      >
+        Delete
+      </Action>
+    </>
+  );
+}
+
+function signaturesOf({ signatures }: DestinationDetails): string {
+  if (signatures === undefined) return 'a secret that cannot be decrypted';
+  return signatures.length === 0 ? 'nothing' : signatures.join(', ');
 }

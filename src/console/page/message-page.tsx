@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Api, ShownRequest } from './api.js';
+import { type Api, ApiError, type ShownRequest } from './api.js';
 import { Attempts } from './attempts.js';
 import { Action, Copyable, Problem, Time } from './parts.js';
 import { useLoaded } from './use-loaded.js';
@@ -53,6 +53,7 @@ export function MessagePage({
       {requests.map((request) => (
         <Request key={request.url} request={request} />
       ))}
+      {failed !== undefined && requests.length === 0 && <p>Its destination is code of the application.</p>}
       {failed === undefined && <p>The request is shown while a message is kept as failed.</p>}
     </article>
   );
@@ -79,7 +80,11 @@ async function load(api: Api, id: string, messageId: string) {
     // Without a history there is still what failed.
     api.recent(id).catch(() => ({ deliveries: [] })),
     api.failed(id, new URLSearchParams({ messageIds: messageId })),
-    api.explain(id, messageId),
+    api.explain(id, messageId).catch((error: unknown) => {
+      // A destination of the application's own code sends no request of this kind.
+      if (error instanceof ApiError && error.code === 'NOT_A_WEBHOOK') return { requests: [] };
+      throw error;
+    }),
   ]);
   return {
     delivery: deliveries.find((one) => one.messageId === messageId),

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { HourStats } from '../../deliveries/history/history.types.js';
 import type { Overview } from '../console-reports.js';
 import type { Api } from './api.js';
-import { Status } from './destination-list.js';
+import { Status, titleOf } from './destination-list.js';
 import { Action, Problem, Time } from './parts.js';
 import { HoursChart } from './stats-chart.js';
 import { useLoaded } from './use-loaded.js';
@@ -25,6 +25,11 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
       <h1>Overview</h1>
       <Problem error={error} />
       <Tiles overview={value} />
+      {health.refused > 0 && (
+        <p>
+          What is refused from now on, and why, is shown <a href="#/live">live</a>.
+        </p>
+      )}
       {health.reasons?.map((reason) => (
         <p key={reason} class="problem">
           {reason}
@@ -47,7 +52,7 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
         <ul>
           {disabled.map((one) => (
             <li key={one.id}>
-              <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{one.name ?? one.urls[0]}</a>{' '}
+              <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{titleOf(one)}</a>{' '}
               <Status destination={one} />
             </li>
           ))}
@@ -59,7 +64,7 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
 }
 
 function Tiles({ overview: { health, hours } }: { overview: Overview }): JSX.Element {
-  const { queue, waiting, oldest, refused, buffered, worker } = health;
+  const { queue, waiting, oldest, refused, buffered, worker, outbox } = health;
   const latest = hours?.slice(-2) ?? [];
   const since = latest[0]?.hour;
   const counts = (kind: 'delivered' | 'retried' | 'failed'): [string, string] => [
@@ -70,6 +75,7 @@ function Tiles({ overview: { health, hours } }: { overview: Overview }): JSX.Ele
     ...(since === undefined ? [] : [counts('delivered'), counts('retried'), counts('failed')]),
     ['waiting', waiting === undefined ? 'unknown' : String(waiting)],
     ['oldest that no worker has taken', oldest === undefined ? 'unknown' : durationText(oldest)],
+    ...outboxTiles(outbox),
     ['refused by this process', String(refused)],
     ['not in the queue yet', String(buffered.messages)],
     ['the queue', QUEUE[queue]],
@@ -85,6 +91,16 @@ function Tiles({ overview: { health, hours } }: { overview: Overview }): JSX.Ele
       ))}
     </dl>
   );
+}
+
+function outboxTiles(outbox: Overview['health']['outbox']): [string, string][] {
+  if (outbox === undefined) return [];
+  const { waiting, oldestAge, setAside } = outbox;
+  return [
+    ['in the outbox', String(waiting)],
+    ['oldest in the outbox', durationText(oldestAge)],
+    ['set aside in the outbox', String(setAside)],
+  ];
 }
 
 function Down({ overview: { health } }: { overview: Overview }): JSX.Element {

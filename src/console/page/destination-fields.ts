@@ -1,0 +1,121 @@
+import type { DestinationDetails } from '../../destinations/destinations.types.js';
+import { ApiError, type Fields } from './api.js';
+
+/** The texts of a form's fields, by the names of the fields. */
+export type Texts = Readonly<Record<string, string>>;
+
+/** A field as the form shows it. */
+export interface FormField {
+  name: string;
+  label: string;
+  hint: string;
+  isLong?: boolean;
+}
+
+/** @param destination what is changed; `undefined` for a new one */
+export function formFields(destination: DestinationDetails | undefined, isOperator: boolean): FormField[] {
+  const names = destination?.headers ?? [];
+  const kept =
+    names.length === 0
+      ? ''
+      : ` It has ${names.join(', ')}: empty keeps them, and what you write replaces all.`;
+  return [
+    {
+      name: 'urls',
+      label: 'URLs',
+      hint: 'One a line, 1 to 5. Each event is delivered when one of them takes it.',
+      isLong: true,
+    },
+    {
+      name: 'events',
+      label: 'Events',
+      hint: 'Names of events, one a line; a * at the end stands for any ending. Empty: all.',
+      isLong: true,
+    },
+    {
+      name: 'types',
+      label: 'Types',
+      hint: 'Types of messages, such as track, identify, page, group; with commas. Empty: all.',
+    },
+    { name: 'name', label: 'Name', hint: 'Shown in the list.' },
+    { name: 'description', label: 'Description', hint: 'For yourself.' },
+    {
+      name: 'headers',
+      label: 'Headers',
+      hint: `Sent with each request, one a line: name: value. Values are never shown again.${kept}`,
+      isLong: true,
+    },
+    { name: 'rateLimit', label: 'Rate limit', hint: 'Most requests a second. Empty: no limit.' },
+    { name: 'metadata', label: 'Metadata', hint: 'A JSON object, for yourself.', isLong: true },
+    ...(destination === undefined && isOperator
+      ? [{ name: 'tenant', label: 'Tenant', hint: 'Whose events it gets. Empty: those of all.' }]
+      : []),
+  ];
+}
+
+export function textsOf(destination: DestinationDetails | undefined): Texts {
+  const { urls, events, types, name, description, rateLimit, metadata } = destination ?? {};
+  return {
+    urls: urls?.join('\n') ?? '',
+    events: events?.join('\n') ?? '',
+    types: types?.join(', ') ?? '',
+    name: name ?? '',
+    description: description ?? '',
+    rateLimit: rateLimit === undefined ? '' : String(rateLimit),
+    metadata: metadata === undefined ? '' : JSON.stringify(metadata, null, 2),
+  };
+}
+
+/**
+ * The fields that are sent. What was left empty is not sent for a new destination, and reset for one that is
+ * changed.
+ *
+ * @throws ApiError for what the API could not even be asked
+ */
+export function fieldsOf(texts: Texts, destination: DestinationDetails | undefined): Fields {
+  const none = destination === undefined ? undefined : null;
+  const text = (name: string): string => texts[name]?.trim() ?? '';
+  const given = <T>(name: string, read: (value: string) => T): T | null | undefined =>
+    text(name) === '' ? none : read(text(name));
+  return {
+    urls: linesOf(text('urls')),
+    events: given('events', linesOf),
+    types: given('types', (value) => linesOf(value.replaceAll(',', '\n'))),
+    name: given('name', String),
+    description: given('description', String),
+    rateLimit: given('rateLimit', (value) => (Number.isNaN(Number(value)) ? value : Number(value))),
+    metadata: given('metadata', jsonOf),
+    ...(text('headers') !== '' && { headers: headersOf(text('headers')) }),
+    ...(text('tenant') !== '' && { tenant: text('tenant') }),
+    ...(destination !== undefined && { version: destination.version }),
+  };
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
+function headersOf(text: string): Record<string, string> {
+  return Object.fromEntries(
+    linesOf(text).map((line): [string, string] => {
+      const colon = line.indexOf(':');
+      if (colon === -1) throw wrong('headers', 'a colon between name and value', 'a line without one');
+      return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+    }),
+  );
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw wrong('metadata', 'a JSON object', 'a text that is not JSON');
+  }
+}
+
+function wrong(path: string, expected: string, given: string): ApiError {
+  return new ApiError('INVALID_REQUEST', `The field ${path} is wrong.`, [{ path, expected, given }]);
+}
