@@ -402,13 +402,36 @@ describe('the sample shop', () => {
     'delivers an order after it was killed while the receiver was down',
     async () => {
       const killed = await visit();
-      await killed.send('PUT', '/hooks/open', { open: false });
+      await killed.send('PUT', '/hooks/state', { state: 'down' });
       const orderId = await killed.order();
       expect(await killed.delivery(orderId)).toMatchObject({ verdict: 'refused' });
       await killed.stop('SIGKILL');
 
       const restarted = await open();
       expect(await restarted.delivery(orderId)).toMatchObject({ verdict: 'verified' });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'shows in its console an order that failed for good, and delivers it when that is replayed',
+    async () => {
+      const shop = await visit();
+      await shop.send('PUT', '/hooks/state', { state: 'broken' });
+      const orderId = await shop.order();
+      expect(await shop.delivery(orderId)).toMatchObject({ verdict: 'rejected' });
+      await shop.send('PUT', '/hooks/state', { state: 'up' });
+      const [, path = ''] =
+        /"(\/analytics#[^"]+)">replay/.exec(await (await shop.send('GET', '/')).text()) ?? [];
+      const id = path.slice('/analytics#/destinations/'.length);
+      const api = `/analytics/destinations/${id}`;
+      await until(async () => {
+        const failed = await (await shop.send('GET', `${api}/failed`)).text();
+        return failed.includes(orderId) ? true : undefined;
+      });
+      const replayed = await shop.send('POST', `${api}/replay`, {}, { 'x-analytics-console': '1' });
+      expect(await replayed.json()).toEqual({ replayed: 1 });
+      expect(await shop.delivery(orderId, '"verified"')).toMatchObject({ verdict: 'verified' });
     },
     TIMEOUT,
   );

@@ -1,8 +1,9 @@
 /**
  * What the receiver made of a request: it was signed and is kept; it was signed and turned away with 503,
- * to come again; or it was not signed with our secret, and anyone may have sent it.
+ * to come again; it was signed and turned away with 400, for good; or it was not signed with our secret, and
+ * anyone may have sent it.
  */
-export type Verdict = 'verified' | 'refused' | 'not verified';
+export type Verdict = 'verified' | 'refused' | 'rejected' | 'not verified';
 
 /** A request as the page shows it. */
 export interface Delivery {

@@ -5,7 +5,6 @@ import {
   Controller,
   Headers,
   HttpCode,
-  ParseBoolPipe,
   Post,
   Put,
   type RawBodyRequest,
@@ -13,13 +12,16 @@ import {
   ServiceUnavailableException,
   UnauthorizedException,
 } from '@nestjs/common';
-import { Receiver } from './receiver.js';
+import { isReceiverState, Receiver } from './receiver.js';
 
 @Controller('hooks')
 export class HooksController {
   constructor(private readonly receiver: Receiver) {}
 
-  /** Where the webhooks arrive. A status of 2xx says that the event is here; of 5xx, that it shall come again. */
+  /**
+   * Where the webhooks arrive. A status of 2xx says that the event is here; of 5xx, that it shall come again; of
+   * 400, that nobody needs to try again.
+   */
   @Post()
   @HttpCode(204)
   receive(
@@ -31,13 +33,15 @@ export class HooksController {
     if (rawBody === undefined) throw new BadRequestException('A webhook is a JSON object.');
     const verdict = this.receiver.receive({ id, signature, rawBody, body });
     if (verdict === 'not verified') throw new UnauthorizedException('The signature is wrong or missing.');
+    if (verdict === 'rejected') throw new BadRequestException('This receiver is broken.');
     if (verdict === 'refused') throw new ServiceUnavailableException('Closed for now, try again later.');
   }
 
-  /** Closes the receiver or opens it again, so that retries can be watched. */
-  @Put('open')
+  /** Breaks the receiver, or puts it right, so that retries and failures can be watched. */
+  @Put('state')
   @HttpCode(204)
-  setOpen(@Body('open', ParseBoolPipe) open: boolean): void {
-    this.receiver.open = open;
+  setState(@Body('state') state: unknown): void {
+    if (!isReceiverState(state)) throw new BadRequestException('The state is up, down or broken.');
+    this.receiver.state = state;
   }
 }

@@ -5,6 +5,18 @@ import { DeliveryLog } from './delivery-log.js';
 
 export const SHARED_SECRET = Symbol('SHARED_SECRET');
 
+/** What becomes of an event: it is taken; it is turned away and comes again later; or it never comes again. */
+export type ReceiverState = keyof typeof VERDICTS;
+
+const VERDICTS = { up: 'verified', down: 'refused', broken: 'rejected' } as const satisfies Record<
+  string,
+  Verdict
+>;
+
+export function isReceiverState(value: unknown): value is ReceiverState {
+  return typeof value === 'string' && Object.hasOwn(VERDICTS, value);
+}
+
 /** A request to the webhook's URL. */
 export interface Hook {
   id: string;
@@ -17,8 +29,7 @@ export interface Hook {
 /** The customer's side of a webhook: believes only what is signed, and keeps each event once. */
 @Injectable()
 export class Receiver {
-  /** While it is closed, every event is turned away and comes again later. */
-  open = true;
+  state: ReceiverState = 'up';
 
   constructor(
     @Inject(SHARED_SECRET) private readonly sharedSecret: string,
@@ -33,6 +44,6 @@ export class Receiver {
 
   private judge(rawBody: Buffer, signature: string): Verdict {
     if (!verifySignature(rawBody, signature, this.sharedSecret)) return 'not verified';
-    return this.open ? 'verified' : 'refused';
+    return VERDICTS[this.state];
   }
 }

@@ -8,7 +8,7 @@ export function welcome({ port, queueUrl, worker }: Settings): string {
   The shop is open:   ${url}
   Order something:    curl -X POST ${url}/orders -d product=mug
   Watch it arrive:    curl -N ${url}/deliveries
-  See the webhooks:   ${url}/analytics
+  Open the console:   ${url}/analytics
 
   The queue is ${queue}. ${worker ? 'Kill this process whenever you like: nothing ordered is lost.' : NO_WORKER}
 `;
