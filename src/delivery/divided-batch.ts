@@ -30,16 +30,26 @@ export function divided(batch: QueuedBatch, size: number, limit: number, now: nu
   return parts;
 }
 
-/**
- * The jobs of the parts. Their ids are the same for the same parts of the same job: when a job is tried again
- * after a crash, what it was divided into then was either put back the first time, too, or is delivered.
- */
+/** The jobs of the parts. */
 export function jobsOfParts(jobId: string, failedRetention: number, parts: readonly Part[]): LeftBatch[] {
-  return parts.map(({ batch, dueAt }) => {
-    const { destination, source, messages } = batch;
-    const hash = createHash('sha256').update(
-      JSON.stringify([destination, source, messages.map(({ id }) => id)]),
-    );
-    return { jobId: `${jobId}-${hash.digest('hex').slice(0, 16)}`, failedRetention, batch, dueAt };
-  });
+  return parts.map(({ batch, dueAt }) => ({
+    jobId: idOfLeft(jobId, batch),
+    failedRetention,
+    batch,
+    dueAt,
+  }));
+}
+
+/**
+ * The id of a job for what is left of a batch. It is the same for the same messages of the same job: when that
+ * is tried again after a crash, what it leaves then was either left the first time, too, or is delivered. A
+ * destination may have several batches in a job, since its connections are made anew when it is changed.
+ *
+ * @param jobId the job that the batch was in
+ * @param batch as it was there
+ */
+export function idOfLeft(jobId: string, { destination, source, messages }: QueuedBatch): string {
+  const parts = [destination, source, messages.map(({ id }) => id)];
+  const hash = createHash('sha256').update(JSON.stringify(parts));
+  return `${jobId}-${hash.digest('hex').slice(0, 16)}`;
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   type BatchJobData,
   failedRetentionOf,
@@ -9,8 +8,8 @@ import { storedData } from '../queue/shared-bodies.js';
 import { within } from '../shared/within.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
-import { jobsOfParts } from './divided-batch.js';
-import type { BatchJob, JobInHand, JobProcessorParts } from './job-in-hand.js';
+import { idOfLeft, jobsOfParts } from './divided-batch.js';
+import type { JobInHand, JobProcessorParts } from './job-in-hand.js';
 
 /**
  * How long finished batches wait for the others of their job before they are recorded in the queue, in
@@ -126,17 +125,9 @@ export class SharedJob {
     const batch = end.kind === 'settled' ? await this.parts.deleted.strip(left, job) : left;
     if (batch === undefined) return [];
     const dueAt = end.kind === 'settled' ? end.settlement.dueAt : 'until' in end ? end.until : undefined;
-    return [{ jobId: idOf(job, batch), failedRetention, batch, dueAt }];
+    const queued = end.kind === 'settled' ? end.queued : end.batch;
+    return [{ jobId: idOfLeft(String(job.id), queued), failedRetention, batch, dueAt }];
   }
-}
-
-/**
- * The id is the same for the same batch of the same job. When a job is tried again after a crash, what it
- * leaves then was either left the first time, too, or is delivered.
- */
-function idOf({ id }: BatchJob, { destination, source }: QueuedBatch): string {
-  const hash = createHash('sha256').update(JSON.stringify([destination, source]));
-  return `${String(id)}-${hash.digest('hex').slice(0, 16)}`;
 }
 
 /** Characters of the bodies, which are nearly everything that is written. */

@@ -12,8 +12,8 @@ import { Stage, webhooksTo } from '../support/stage.js';
 const RETRY_WINDOW = 20_000;
 const NOTHING = { waiting: 0, active: 0, delayed: 0, failed: 0 };
 
-function batchFor(destination: string): QueuedBatch {
-  const message = { id: `for ${destination}`, body: '{"type":"track"}', outcomes: [] };
+function batchFor(destination: string, id = `for ${destination}`): QueuedBatch {
+  const message = { id, body: '{"type":"track"}', outcomes: [] };
   return { destination, source: 'default', messages: [message] };
 }
 
@@ -174,5 +174,18 @@ describeBackend('batches that share a job, each for a destination of its own,', 
     expect(queuedMessages(...delayed)).toMatchObject([
       { id: 'for down', outcomes: [{ status: 503, attempt: 1 }] },
     ]);
+  });
+
+  it('leave everything behind, also when two of them are for the same destination', async () => {
+    const later = { status: 503, headers: { 'retry-after': '60' } };
+    const receivers = { down: await stage.receiver({ answer: [later] }) };
+    const app = await appFor(receivers);
+    const batches = [batchFor('down', 'one'), batchFor('down', 'two')];
+    const terms = { jobId: 'shared', removeOnComplete: true };
+    await app.queue.add('batch', { v: BATCH_JOB_VERSION, batches }, terms);
+    await receivers.down.received(1);
+    while ((await app.queue.getJob('shared')) !== undefined) await new Promise(setImmediate);
+    const left = queuedMessages(...(await app.queue.getDelayed()));
+    expect(left.map(({ id }) => id).sort()).toEqual(['one', 'two']);
   });
 });
