@@ -210,7 +210,10 @@ export class DestinationsService {
     return sendTest(id);
   }
 
-  /** The application has changed destinations of a tenant in a store of its own. */
+  /**
+   * The application has changed destinations of a tenant in a store of its own. If it rejects, since the queue's
+   * database is away, other processes have not heard of it: call it again.
+   */
   async changed(tenant?: string): Promise<void> {
     await this.parts.records.tell({ tenant });
   }

@@ -179,6 +179,14 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(unavailable).toMatchObject({ status: 503, body: { error: { code: 'QUEUE_UNAVAILABLE' } } });
     expect(unavailable.headers.get('retry-after')).toBe('5');
 
+    const hanging = await start({
+      store: { findByTenant: () => Promise.resolve([]), findById: () => new Promise(() => undefined) },
+    });
+    expect(await hanging.acme.get('/dst_1')).toMatchObject({
+      status: 503,
+      body: { error: { code: 'DESTINATION_STORE_TIMEOUT' } },
+    });
+
     const broken = await start({ store: new BrokenStore(new Error('teehee')) });
     expect((await broken.acme.get()).body).toEqual({
       error: { code: 'INTERNAL_ERROR', message: 'The request failed. Send it again later.' },
