@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AnalyticsHealthIndicator, DeliveriesService, DestinationsService } from '../../src/index.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
@@ -14,6 +15,8 @@ import { until } from '../support/until.js';
 import { Visitor } from './visitor.js';
 
 const TIMEOUT = 60_000;
+/** Of the page's script and styles, compressed. */
+const MAX_PAGE_BYTES = 120 * 1024;
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
 
 const ATTEMPT = {
@@ -55,6 +58,16 @@ const HISTORY: Pick<DeliveriesService, 'recent' | 'stats' | 'totals'> = {
   stats: () => Promise.resolve(HOURS),
   totals: () => Promise.resolve(HOURS),
 };
+
+/** Makes replays wait until the returned function is called. */
+function holdReplays(deliveries: DeliveriesService): () => void {
+  let proceed = (): void => undefined;
+  const held = new Promise<void>((resolve) => (proceed = resolve));
+  const replay = deliveries.replay.bind(deliveries);
+  const replayLater: DeliveriesService['replay'] = (filter) => held.then(() => replay(filter));
+  Object.assign(deliveries, { replay: replayLater });
+  return proceed;
+}
 
 describe.each(PLATFORMS)('the console on %s', (platform) => {
   const stage = new Stage();
@@ -103,10 +116,11 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
       expect(String(page.body).includes('data-operator')).toBe(isOperator);
       expect(page.body).not.toMatch(/<script(?![^>]* src=)|style=/);
     }
-    expect((await server.send('/analytics/page.js', {})).headers.get('content-type')).toMatch(
-      'text/javascript',
-    );
-    expect((await server.send('/analytics/page.css', {})).headers.get('content-type')).toMatch('text/css');
+    const script = await server.send('/analytics/page.js', {});
+    expect(script.headers.get('content-type')).toMatch('text/javascript');
+    const styles = await server.send('/analytics/page.css', {});
+    expect(styles.headers.get('content-type')).toMatch('text/css');
+    expect(gzipSync(`${String(script.body)}${String(styles.body)}`).length).toBeLessThan(MAX_PAGE_BYTES);
     expect((await server.send('/analytics/other', {})).status).toBe(404);
   });
 
@@ -277,6 +291,13 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
         await visitor.click('Refresh failed messages');
         return (await visitor.text()).includes('400 track') ? true : undefined;
       });
+      const filter = visitor.page.locator('.filters input');
+      await filter.fill('503');
+      await visitor.page.keyboard.press('Enter');
+      await visitor.reads('Nothing that matches has failed for good');
+      await filter.fill('400');
+      await visitor.page.keyboard.press('Enter');
+      await visitor.reads('400 track');
       const failed = visitor.page.locator('input[type=checkbox]');
       await failed.click();
       await visitor.sees('Replay 1 message');
@@ -287,7 +308,10 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       expect(await visitor.text()).toContain(`curl --include --http1.1 --globoff --request POST`);
       await visitor.click('The destination');
       status = 200;
+      const proceed = holdReplays(server.app.get(DeliveriesService));
       await visitor.click('Replay all that match');
+      await visitor.reads('0 of 1 message');
+      proceed();
       await visitor.sees('1 message is delivered again.');
       await receiver.received(3);
 

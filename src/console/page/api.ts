@@ -87,16 +87,16 @@ export class Api {
     return this.send('GET', `${pathOf(id)}/stats`);
   }
 
-  failed(id: string, filter: URLSearchParams): Promise<{ messages: FailedMessage[] }> {
-    return this.send('GET', `${pathOf(id)}/failed?${filter}`);
+  failed(id: string, filter: Fields): Promise<{ messages: FailedMessage[] }> {
+    return this.send('GET', `${pathOf(id)}/failed?${queryOf(filter)}`);
   }
 
-  countFailed(id: string, filter: URLSearchParams): Promise<{ count: number }> {
-    return this.send('GET', `${pathOf(id)}/count-failed?${filter}`);
+  countFailed(id: string, filter: Fields): Promise<{ count: number }> {
+    return this.send('GET', `${pathOf(id)}/count-failed?${queryOf(filter)}`);
   }
 
   explain(id: string, message: string): Promise<{ requests: ShownRequest[] }> {
-    return this.send('GET', `${pathOf(id)}/explain?${new URLSearchParams({ message })}`);
+    return this.send('GET', `${pathOf(id)}/explain?${queryOf({ message })}`);
   }
 
   replay(id: string, filter: Fields): Promise<{ replayed: number }> {
@@ -157,6 +157,10 @@ export class Api {
     };
     throw new ApiError(error.code, error.message, error.problems);
   }
+}
+
+function queryOf(fields: Fields): URLSearchParams {
+  return new URLSearchParams(Object.entries(fields).map(([name, value]) => [name, String(value)]));
 }
 
 function pathOf(id: string): string {

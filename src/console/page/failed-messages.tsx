@@ -1,20 +1,33 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { Api, Fields } from './api.js';
+import { FailedFilters, filterOf } from './failed-filters.js';
 import { messageHash } from './message-page.js';
 import { Action, Problem, Time } from './parts.js';
+import { type Progress, replayAll } from './replay-all.js';
 import { useLoaded } from './use-loaded.js';
+
+/** Messages that are shown at first, and how many more if asked to. */
+const STEP = 20;
+/** The most that the API answers at once. */
+const MAX_ANSWER = 100;
 
 /** What failed for good at a destination, and a way to deliver it again. */
 export function FailedMessages({ api, id }: { api: Api; id: string }): JSX.Element {
-  const [status, setStatus] = useState('');
-  const filter = new URLSearchParams(status === '' ? {} : { status });
-  const { value, error, reload } = useLoaded(() => api.failed(id, filter), `failed ${id} ${status}`);
+  const [texts, setTexts] = useState({});
+  const [count, setCount] = useState(STEP);
+  const filter = filterOf(texts);
+  const { value, error, reload } = useLoaded(
+    () => load(api, id, filter, count),
+    `failed ${id} ${count} ${JSON.stringify(filter)}`,
+  );
   const [replayed, setReplayed] = useState<number>();
-  const fields: Fields = status === '' ? {} : { status: Number(status) };
+  const [progress, setProgress] = useState<Progress>();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const replay = async (chosen: Fields): Promise<void> => {
-    setReplayed((await api.replay(id, chosen)).replayed);
+    setReplayed(undefined);
+    setReplayed(await replayAll(api, id, chosen, setProgress));
     setSelected(new Set());
     await reload();
   };
@@ -25,24 +38,14 @@ export function FailedMessages({ api, id }: { api: Api; id: string }): JSX.Eleme
   return (
     <section>
       <h2>Failed for good</h2>
+      <FailedFilters texts={texts} onChange={setTexts} />
       <p class="bar">
-        <label>
-          Status{' '}
-          <input
-            inputMode="numeric"
-            size={4}
-            value={status}
-            onChange={(event) => {
-              setStatus(event.currentTarget.value);
-            }}
-          />
-        </label>
         <Action
           question={async () => {
-            const { count } = await api.countFailed(id, filter);
-            return count === 0 ? undefined : `Deliver ${messages(count)} again?`;
+            const { count: all } = await api.countFailed(id, filter);
+            return all === 0 ? undefined : `Deliver ${messages(all)} again?`;
           }}
-          run={() => replay(fields)}
+          run={() => replay(filter)}
         >
           Replay all that match
         </Action>
@@ -57,38 +60,86 @@ export function FailedMessages({ api, id }: { api: Api; id: string }): JSX.Eleme
         <Action run={reload}>Refresh failed messages</Action>
       </p>
       <Problem error={error} />
+      {progress !== undefined && (
+        <p>
+          <progress aria-label="Replay" value={progress.done} max={progress.all} /> {progress.done} of{' '}
+          {messages(progress.all)}
+        </p>
+      )}
       {replayed !== undefined && (
         <p role="status">
           {messages(replayed)} {replayed === 1 ? 'is' : 'are'} delivered again.
         </p>
       )}
-      {value?.messages.length === 0 && <p>Nothing that matches has failed for good.</p>}
-      {value?.messages.map(({ messageId, type, failedAt, error: code, outcomes, body }) => (
-        <div key={messageId} class="selectable">
-          <input
-            type="checkbox"
-            aria-label={`Select ${messageId}`}
-            checked={selected.has(messageId)}
-            onChange={(event) => {
-              select(messageId, event.currentTarget.checked);
-            }}
-          />
-          <details>
-            <summary>
-              <span class="bad">{outcomes.map((one) => one.status ?? one.error).join(', ') || code}</span>{' '}
-              {type ?? 'unknown'} <Time at={failedAt} />
-            </summary>
-            <p>
-              <a href={messageHash(id, messageId)}>
-                Message <code>{messageId}</code>
-              </a>
-            </p>
-            <pre tabIndex={0}>{body}</pre>
-          </details>
-        </div>
+      {value?.length === 0 && <p>Nothing that matches has failed for good.</p>}
+      {value?.map((message) => (
+        <Failed
+          key={message.messageId}
+          id={id}
+          message={message}
+          isSelected={selected.has(message.messageId)}
+          onSelect={select}
+        />
       ))}
+      {value?.length === count && (
+        <button
+          type="button"
+          onClick={() => {
+            setCount(count + MAX_ANSWER);
+          }}
+        >
+          Show more
+        </button>
+      )}
     </section>
   );
+}
+
+interface FailedProps {
+  /** Of the destination. */
+  id: string;
+  message: FailedMessage;
+  isSelected: boolean;
+  onSelect: (messageId: string, isSelected: boolean) => void;
+}
+
+function Failed({ id, message, isSelected, onSelect }: FailedProps): JSX.Element {
+  const { messageId, type, failedAt, error, outcomes, body } = message;
+  return (
+    <div class="selectable">
+      <input
+        type="checkbox"
+        aria-label={`Select ${messageId}`}
+        checked={isSelected}
+        onChange={(event) => {
+          onSelect(messageId, event.currentTarget.checked);
+        }}
+      />
+      <details>
+        <summary>
+          <span class="bad">{outcomes.map((one) => one.status ?? one.error).join(', ') || error}</span>{' '}
+          {type ?? 'unknown'} <Time at={failedAt} />
+        </summary>
+        <p>
+          <a href={messageHash(id, messageId)}>
+            Message <code>{messageId}</code>
+          </a>
+        </p>
+        <pre tabIndex={0}>{body}</pre>
+      </details>
+    </div>
+  );
+}
+
+async function load(api: Api, id: string, filter: Fields, count: number): Promise<FailedMessage[]> {
+  const found: FailedMessage[] = [];
+  while (found.length < count) {
+    const limit = Math.min(count - found.length, MAX_ANSWER);
+    const page = await api.failed(id, { ...filter, start: found.length, limit });
+    found.push(...page.messages);
+    if (page.messages.length < limit) break;
+  }
+  return found;
 }
 
 function messages(count: number): string {

@@ -79,7 +79,7 @@ async function load(api: Api, id: string, messageId: string) {
   const [{ deliveries }, { messages }, { requests }] = await Promise.all([
     // Without a history there is still what failed.
     api.recent(id).catch(() => ({ deliveries: [] })),
-    api.failed(id, new URLSearchParams({ messageIds: messageId })),
+    api.failed(id, { messageIds: messageId }),
     api.explain(id, messageId).catch((error: unknown) => {
       // A destination of the application's own code sends no request of this kind.
       if (error instanceof ApiError && error.code === 'NOT_A_WEBHOOK') return { requests: [] };

@@ -40,12 +40,30 @@ export function HoursChart({ hours }: { hours: readonly HourStats[] }): JSX.Elem
       >
         {bars(hours)}
       </svg>
+      <Axis hours={hours} />
     </>
   );
 }
 
+/** What the bars stand for: their time, and the highest of them. */
+function Axis({ hours }: { hours: readonly HourStats[] }): JSX.Element | null {
+  const [first] = hours;
+  if (first === undefined) return null;
+  return (
+    <p class="axis">
+      <small>{new Date(first.hour).toLocaleDateString()}</small>
+      <small>{highestOf(hours)} in the busiest hour</small>
+      <small>now</small>
+    </p>
+  );
+}
+
+function highestOf(hours: readonly HourStats[]): number {
+  return Math.max(0, ...hours.map(({ delivered, retried, failed }) => delivered + retried + failed));
+}
+
 function bars(hours: readonly HourStats[]): JSX.Element[] {
-  const highest = Math.max(1, ...hours.map(({ delivered, retried, failed }) => delivered + retried + failed));
+  const highest = Math.max(1, highestOf(hours));
   return hours.flatMap((stats, index) => {
     let top = HEIGHT;
     return KINDS.filter((kind) => stats[kind] > 0).map((kind) => {
