@@ -15,7 +15,9 @@ import type { WebhookClients } from './webhooks/http/webhook-clients.js';
 import type { Outbox } from './outbox/outbox.js';
 import type { BacklogCounter } from './queue/backlog-counter.js';
 import type { BacklogUpkeep } from './queue/backlog-upkeep.js';
-import type { BatchJobQueue, QueueBackend } from './queue/queue-backend.js';
+import type { PartitionWatch } from './queue/partition-watch.js';
+import type { QueueBackend } from './queue/queue-backend.js';
+import type { QueuePartitions } from './queue/queue-partitions.js';
 import { within } from './shared/within.js';
 
 /** The end of `shutdownTimeout` is reserved: this much to give the jobs in hand back to the queue … */
@@ -44,7 +46,8 @@ export interface AnalyticsParts {
   /** `undefined` in a process that only produces, or keeps no history. */
   history: HistoryRecorder | undefined;
   destinations: DestinationsEnd;
-  queue: BatchJobQueue;
+  partitions: QueuePartitions;
+  partitionWatch: PartitionWatch;
   backend: QueueBackend;
 }
 
@@ -95,7 +98,8 @@ export class AnalyticsLifecycle
 
   private async close(): Promise<void> {
     const { client, worker, eraser, outbox, events, destinations } = this.parts;
-    const { webhookClients, backlogs, backlogUpkeep, history, queue, backend } = this.parts;
+    const { webhookClients, backlogs, backlogUpkeep, history, partitions, partitionWatch, backend } =
+      this.parts;
     const patience = this.timeLeft(CLOSING);
     this.work ??= this.endWork();
     const [, kept, workerEnded] = await Promise.all([
@@ -107,9 +111,10 @@ export class AnalyticsLifecycle
     await worker?.close(!workerEnded);
     destinations.close();
     backlogUpkeep.close();
+    partitionWatch.close();
     await within(this.timeLeft(DISCONNECTING), Promise.all([backlogs.close(), history?.close()]));
     events.complete();
-    await within(this.timeLeft(), queue.close());
+    await within(this.timeLeft(), partitions.close());
     await webhookClients.close();
     await backend.close();
     this.logLosses(client.losses);

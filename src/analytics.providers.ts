@@ -32,8 +32,10 @@ import { RESOLVED_OPTIONS } from './options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from './options/resolved-options.js';
 import { BacklogCounter } from './queue/backlog-counter.js';
 import { BacklogUpkeep } from './queue/backlog-upkeep.js';
-import { QUEUE, QUEUE_PROVIDERS } from './queue/queue.providers.js';
-import { QUEUE_BACKEND, type BatchJobQueue, type QueueBackend } from './queue/queue-backend.js';
+import { PartitionWatch } from './queue/partition-watch.js';
+import { ANALYTICS_QUEUES, QUEUE, QUEUE_PROVIDERS } from './queue/queue.providers.js';
+import { QUEUE_BACKEND, type QueueBackend } from './queue/queue-backend.js';
+import { QueuePartitions } from './queue/queue-partitions.js';
 import type { WebhookClients } from './webhooks/http/webhook-clients.js';
 import { WEBHOOK_CLIENTS } from './webhooks/webhooks.tokens.js';
 
@@ -56,7 +58,8 @@ const ROOT_PROVIDERS: Provider[] = [
       BacklogCounter,
       BacklogUpkeep,
       DestinationsEnd,
-      QUEUE,
+      QueuePartitions,
+      PartitionWatch,
       QUEUE_BACKEND,
       OUTBOX,
       HistoryRecorder,
@@ -71,7 +74,8 @@ const ROOT_PROVIDERS: Provider[] = [
       backlogs: BacklogCounter,
       backlogUpkeep: BacklogUpkeep,
       destinations: DestinationsEnd,
-      queue: BatchJobQueue,
+      partitions: QueuePartitions,
+      partitionWatch: PartitionWatch,
       backend: QueueBackend,
       outbox: Outbox | undefined,
       history: HistoryRecorder | undefined,
@@ -86,7 +90,8 @@ const ROOT_PROVIDERS: Provider[] = [
           backlogs,
           backlogUpkeep,
           destinations,
-          queue,
+          partitions,
+          partitionWatch,
           backend,
           outbox,
           history,
@@ -125,5 +130,6 @@ export const ANALYTICS_EXPORTS = [
   OutboxService,
   AnalyticsHealthIndicator,
   QUEUE,
+  ANALYTICS_QUEUES,
   DECORATOR_RUNTIME,
 ];

@@ -204,7 +204,8 @@ export type {
   TrackingApiOptions,
 } from './options/analytics-options.interface.js';
 export type { StandardWebhooksOptions, WebhooksOptions } from './options/webhooks-options.interface.js';
-export { ANALYTICS_QUEUE } from './queue/queue-backend.js';
+export { ANALYTICS_QUEUE, analyticsQueueName } from './queue/partitions.js';
+export { ANALYTICS_QUEUES } from './queue/queue.providers.js';
 export { verifySignature } from './receivers/verify-signature.js';
 export {
   type ReceivedHeaders,

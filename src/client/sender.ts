@@ -23,6 +23,8 @@ const FOR_EVER = 2 ** 31 - 1;
 export interface JobSink {
   /** Resolves once the jobs are safely in the queue; adding the same ones again is harmless. */
   add(jobs: readonly NewJob[]): Promise<void>;
+  /** Messages for destinations with the same number can share a job. @default all can */
+  readonly partitionOf?: (destination: string) => number;
 }
 
 /** Learns what becomes of the messages. */
@@ -183,17 +185,21 @@ export class Sender {
 
   /** Takes from each connection in turn, so that a busy one does not hold up the others. */
   private takeJobs(): OutgoingJob[] {
-    let job = new OutgoingJob();
-    const jobs = [job];
+    /** The job that is being filled, by its partition. */
+    const filled = new Map<number, OutgoingJob>();
+    const jobs: OutgoingJob[] = [];
+    const begin = (partition: number): OutgoingJob => {
+      const job = new OutgoingJob();
+      filled.set(partition, job);
+      jobs.push(job);
+      return job;
+    };
     let bytes = 0;
     for (const [connection, flushed] of this.waiting) {
       if (bytes >= MAX_ADD_BYTES) break;
-      let taken = job.takeFrom(connection, flushed);
-      if (taken === 0) {
-        job = new OutgoingJob();
-        jobs.push(job);
-        taken = job.takeFrom(connection, flushed);
-      }
+      const partition = this.sink.partitionOf?.(connection.destination) ?? 0;
+      const job = filled.get(partition) ?? begin(partition);
+      const taken = job.takeFrom(connection, flushed) || begin(partition).takeFrom(connection, flushed);
       bytes += taken;
       // It goes to the end of the map, where this loop reaches it again.
       this.waiting.delete(connection);

@@ -8,6 +8,7 @@ import type { ResolvedOptions } from '../options/resolved-options.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { QueueBackend } from '../queue/queue-backend.js';
+import type { QueuePartitions } from '../queue/queue-partitions.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import { BatchDelivery } from './batch-delivery.js';
 import { DeliveryReporter } from './delivery-reporter.js';
@@ -25,6 +26,7 @@ export interface DeliveryWorkerParts {
   destinations: DestinationRegistry;
   queue: BatchQueue;
   backend: QueueBackend;
+  partitions: QueuePartitions;
   counter: BacklogCounter;
   deleted: DeletedUsers;
   endpoints: EndpointLog;
@@ -37,7 +39,7 @@ export async function createDeliveryWorker(
   options: ResolvedOptions,
   parts: DeliveryWorkerParts,
 ): Promise<DeliveryWorker> {
-  const { destinations, queue, backend, deleted } = parts;
+  const { destinations, queue, backend, partitions, deleted } = parts;
   const scheduler = await createScheduler(options, parts);
   const reporter = createReporter(parts);
   const deliveries = new BatchDelivery(destinations, scheduler, reporter, deleted);
@@ -49,7 +51,7 @@ export async function createDeliveryWorker(
     deleted,
     unknownJobTimeout: options.unknownJobTimeout,
   });
-  return new DeliveryWorker(backend, processor, {
+  return new DeliveryWorker(backend, partitions, processor, {
     scheduler,
     jobs: options.concurrency * JOBS_IN_HAND,
     timeout: longestTimeout(options),
@@ -66,7 +68,7 @@ async function createScheduler(
     batches: concurrency,
     jobs: concurrency * JOBS_IN_HAND,
     rateLimits: await createRateLimitStore(backend.storage, connection.kind === 'embedded'),
-    promote: (jobId) => queue.promote(jobId),
+    promote: (jobId, destination) => queue.promote(jobId, destination),
   });
 }
 

@@ -42,7 +42,7 @@ export interface DeliverySchedulerOptions {
   /** Shares the time of destinations with a `rateLimit` among all processes. */
   rateLimits: RateLimitStore;
   /** Makes the queue hand out a put-back job at once. */
-  promote: (jobId: string) => Promise<void>;
+  promote: (jobId: string, destination: string) => Promise<void>;
 }
 
 /**
@@ -227,7 +227,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     if (wanted <= 0 || queue.destination.heldBack(Date.now()) > 0) return;
     for (const id of queue.putBack.promote(wanted, Date.now())) {
       // The job may have returned by itself, or another process may have it.
-      this.options.promote(id).catch(() => {
+      this.options.promote(id, queue.destination.id).catch(() => {
         queue.putBack.delete(id);
       });
     }

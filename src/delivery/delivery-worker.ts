@@ -1,11 +1,8 @@
 import { types } from 'node:util';
-import {
-  ANALYTICS_QUEUE,
-  type BatchJobWorker,
-  type BatchWorkerOptions,
-  type QueueBackend,
-} from '../queue/queue-backend.js';
+import type { BatchJobWorker, BatchWorkerOptions, QueueBackend } from '../queue/queue-backend.js';
+import type { QueuePartitions } from '../queue/queue-partitions.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
+import { JobBudget } from './job-budget.js';
 import type { JobProcessor } from './job-processor.js';
 import { RetryLater } from './job-outcome.errors.js';
 
@@ -29,58 +26,45 @@ export interface DeliveryWorkerOptions {
   timeout: number;
 }
 
-/** Takes jobs from the queue and has them delivered. */
+/** Takes jobs from all partitions of the queue and has them delivered. */
 export class DeliveryWorker {
-  private readonly worker: BatchJobWorker;
+  /** One for each partition. */
+  private readonly workers: BatchJobWorker[] = [];
+  private readonly budget: JobBudget;
   /** One for all jobs: BullMQ would make one for each. */
   private readonly cancellation = new AbortController();
+  private state: 'new' | 'running' | 'ending' = 'new';
 
   constructor(
     private readonly backend: QueueBackend,
-    processor: JobProcessor,
+    partitions: QueuePartitions,
+    private readonly processor: JobProcessor,
     private readonly options: DeliveryWorkerOptions,
   ) {
-    const lockDuration = Math.max(2 * options.timeout, MIN_LOCK);
-    const workerOptions: BatchWorkerOptions = {
-      autorun: false,
-      concurrency: options.jobs,
-      lockDuration,
-      stalledInterval: lockDuration / 2,
-      maxStalledCount: MAX_STALLED_COUNT,
-      runRetryDelay: RUN_RETRY_DELAY,
-      settings: {
-        backoffStrategy: (_attempts, _type, error) =>
-          error instanceof RetryLater ? Math.max(error.at - Date.now(), 1) : UNEXPECTED_RETRY_DELAY,
-      },
-    };
-    const { signal } = this.cancellation;
-    this.worker = backend.createWorker(
-      ANALYTICS_QUEUE,
-      (job, token) => processor.process({ job, token, signal }),
-      workerOptions,
-    );
-    this.worker.on('error', (error) => {
-      backend.health.report(error);
+    this.budget = new JobBudget(options.jobs);
+    for (const partition of partitions.queues.keys()) this.open(partition);
+    partitions.observe((partition) => {
+      if (this.state !== 'ending') this.open(partition);
     });
   }
 
   /** Whether it takes jobs. */
   get isRunning(): boolean {
-    return this.worker.isRunning() && !this.worker.isPaused();
+    return this.workers.every((worker) => worker.isRunning() && !worker.isPaused());
   }
 
   start(): void {
+    this.state = 'running';
     this.options.scheduler.start();
-    this.worker.run().catch((error: unknown) => {
-      this.report(error);
-    });
+    for (const worker of this.workers) this.run(worker);
   }
 
   /** Takes no more jobs. Resolves when those in hand are finished, to whether they are. */
   async pause(): Promise<boolean> {
+    this.state = 'ending';
     this.options.scheduler.stop();
     try {
-      await this.worker.pause();
+      await Promise.all(this.workers.map((worker) => worker.pause()));
       return true;
     } catch (error) {
       this.report(error);
@@ -95,7 +79,48 @@ export class DeliveryWorker {
 
   /** @param force does not wait for the queue, which may be unreachable */
   async close(force: boolean): Promise<void> {
-    await this.worker.close(force);
+    await Promise.all(this.workers.map((worker) => worker.close(force)));
+  }
+
+  private open(partition: number): void {
+    const { options, budget } = this;
+    const lockDuration = Math.max(2 * options.timeout, MIN_LOCK);
+    const workerOptions: BatchWorkerOptions = {
+      autorun: false,
+      lockDuration,
+      stalledInterval: lockDuration / 2,
+      maxStalledCount: MAX_STALLED_COUNT,
+      runRetryDelay: RUN_RETRY_DELAY,
+      settings: {
+        backoffStrategy: (_attempts, _type, error) =>
+          error instanceof RetryLater ? Math.max(error.at - Date.now(), 1) : UNEXPECTED_RETRY_DELAY,
+      },
+    };
+    const { signal } = this.cancellation;
+    const worker = this.backend.createWorker(
+      partition,
+      async (job, token) => {
+        budget.taken(worker);
+        try {
+          await this.processor.process({ job, token, signal });
+        } finally {
+          budget.ended(worker);
+        }
+      },
+      workerOptions,
+    );
+    worker.on('error', (error) => {
+      this.backend.health.report(error);
+    });
+    this.workers.push(worker);
+    budget.join(worker);
+    if (this.state === 'running') this.run(worker);
+  }
+
+  private run(worker: BatchJobWorker): void {
+    worker.run().catch((error: unknown) => {
+      this.report(error);
+    });
   }
 
   private report(error: unknown): void {

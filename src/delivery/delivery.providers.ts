@@ -12,6 +12,7 @@ import type { ResolvedOptions } from '../options/resolved-options.js';
 import { BacklogCounter } from '../queue/backlog-counter.js';
 import { BatchQueue } from '../queue/batch-queue.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
+import { QueuePartitions } from '../queue/queue-partitions.js';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import type { WebhookClients } from '../webhooks/http/webhook-clients.js';
 import { WEBHOOK_CLIENTS } from '../webhooks/webhooks.tokens.js';
@@ -48,6 +49,7 @@ async function createWorker(
   destinations: DestinationRegistry,
   queue: BatchQueue,
   backend: QueueBackend,
+  partitions: QueuePartitions,
   counter: BacklogCounter,
   deleted: DeletedUsers,
   endpoints: EndpointLog,
@@ -61,6 +63,7 @@ async function createWorker(
     destinations,
     queue,
     backend,
+    partitions,
     counter,
     deleted,
     endpoints,
@@ -89,6 +92,7 @@ export const DELIVERY_PROVIDERS: Provider[] = [
       DestinationRegistry,
       BatchQueue,
       QUEUE_BACKEND,
+      QueuePartitions,
       BacklogCounter,
       DeletedUsers,
       EndpointLog,

@@ -14,8 +14,8 @@ export interface GaugesParts {
   meter: Meter;
   labels: DestinationLabels;
   status: () => AnalyticsStatus;
-  /** `undefined` in a process that has no queue. */
-  queue: Pick<BatchJobQueue, 'getJobCounts'> | undefined;
+  /** The partitions; `undefined` in a process that has no queue. */
+  queues: readonly Pick<BatchJobQueue, 'getJobCounts'>[] | undefined;
   store: Pick<BatchStore, 'oldestWaiting'>;
   /** `undefined` in an application without one. */
   outbox: { status(): Promise<OutboxStatus> } | undefined;
@@ -77,9 +77,9 @@ export class Gauges implements OnModuleDestroy {
   }
 
   private async observeQueue(result: BatchObservableResult): Promise<void> {
-    const { queue, store } = this.parts;
-    if (queue === undefined) return;
-    const load = await within(PATIENCE, readLoad(queue, store));
+    const { queues, store } = this.parts;
+    if (queues === undefined) return;
+    const load = await within(PATIENCE, readLoad(queues, store));
     if (load === undefined) return;
     for (const [state, count] of Object.entries(load.counts)) result.observe(this.jobs, count, { state });
     result.observe(this.oldest, load.oldest);
@@ -98,17 +98,25 @@ export class Gauges implements OnModuleDestroy {
 
 /** `undefined` if the queue is away; its owner has logged that. */
 async function readLoad(
-  queue: Pick<BatchJobQueue, 'getJobCounts'>,
+  queues: readonly Pick<BatchJobQueue, 'getJobCounts'>[],
   store: Pick<BatchStore, 'oldestWaiting'>,
 ): Promise<{ counts: Record<string, number>; oldest: number } | undefined> {
   try {
     const [counts, since] = await Promise.all([
-      queue.getJobCounts('wait', 'active', 'delayed', 'failed'),
+      Promise.all(queues.map((queue) => queue.getJobCounts('wait', 'active', 'delayed', 'failed'))),
       store.oldestWaiting(),
     ]);
-    const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts;
+    const sumOf = (state: string): number => counts.reduce((sum, { [state]: count = 0 }) => sum + count, 0);
     const oldest = since === undefined ? 0 : Math.max(Date.now() - since, 0) / 1000;
-    return { counts: { waiting: wait, active, delayed, failed }, oldest };
+    return {
+      counts: {
+        waiting: sumOf('wait'),
+        active: sumOf('active'),
+        delayed: sumOf('delayed'),
+        failed: sumOf('failed'),
+      },
+      oldest,
+    };
   } catch {
     return undefined;
   }

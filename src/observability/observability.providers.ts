@@ -5,8 +5,9 @@ import { DeliveryWorker } from '../delivery/delivery-worker.js';
 import type { Outbox } from '../outbox/outbox.js';
 import { OUTBOX } from '../outbox/outbox.providers.js';
 import { BatchStore } from '../queue/batch-store.js';
-import { createBacklogStore, QUEUE } from '../queue/queue.providers.js';
-import { type BatchJobQueue, QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
+import { createBacklogStore } from '../queue/queue.providers.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
+import { QueuePartitions } from '../queue/queue-partitions.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
@@ -41,14 +42,14 @@ async function createGauges(
   openTelemetry: OpenTelemetry | undefined,
   labels: DestinationLabels,
   status: () => AnalyticsStatus,
-  queue: BatchJobQueue,
+  { queues }: QueuePartitions,
   store: BatchStore,
   outbox: Outbox | undefined,
 ): Promise<Gauges | undefined> {
   const meter = openTelemetry?.meter;
   if (meter === undefined) return undefined;
   const { Gauges } = await import('./gauges.js');
-  return new Gauges({ meter, labels, status, queue: kind === 'none' ? undefined : queue, store, outbox });
+  return new Gauges({ meter, labels, status, queues: kind === 'none' ? undefined : queues, store, outbox });
 }
 
 /** Tells the application how analytics is doing. */
@@ -66,7 +67,15 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
   },
   {
     provide: GAUGES,
-    inject: [RESOLVED_OPTIONS, OPEN_TELEMETRY, DestinationLabels, READ_STATUS, QUEUE, BatchStore, OUTBOX],
+    inject: [
+      RESOLVED_OPTIONS,
+      OPEN_TELEMETRY,
+      DestinationLabels,
+      READ_STATUS,
+      QueuePartitions,
+      BatchStore,
+      OUTBOX,
+    ],
     useFactory: createGauges,
   },
   {

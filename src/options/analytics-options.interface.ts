@@ -127,6 +127,12 @@ interface ModuleSettings {
    * @default the host application's BullMQ connection, else the embedded database
    */
   connection?: AnalyticsConnection;
+  /**
+   * How many BullMQ queues messages are spread over, by their destination. More than one is of use on a Redis
+   * Cluster alone, which keeps each queue on one of its nodes. It may be raised and lowered at any deploy: what is
+   * in a queue that nobody adds to any more is still delivered. From 1 to 32. @default 8 on a Redis Cluster, else 1
+   */
+  partitions?: number;
   /** Number of messages that triggers a flush; 1 sends each at once. @default 20 */
   flushAt?: number;
   /** The longest time that a message waits for a flush, in milliseconds. @default 5000 */

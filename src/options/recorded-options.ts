@@ -41,6 +41,7 @@ export function recordedOptions(options: ResolvedOptions, { audienceStore }: Rec
     enabled: true,
     worker: false,
     connection: { kind: 'none' },
+    partitions: 1,
     connectionIsDefault: false,
     destinations: undefined,
     customDestinations: { objects, classes: new Map() },

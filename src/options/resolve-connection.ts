@@ -8,6 +8,11 @@ const DEFAULT_DATA_DIR = '.analytics';
 /** In tests, since test files run in parallel and a folder serves one process. It keeps nothing. */
 const DEFAULT_TEST_DATA_DIR = 'memory://';
 
+/** The largest number of partitions. */
+export const MAX_PARTITIONS = 32;
+/** Enough for each of a few masters to get about as many. */
+const CLUSTER_PARTITIONS = 8;
+
 type EmbeddedConnection = Extract<ResolvedConnection, { kind: 'embedded' }>;
 
 const EXPECTED =
@@ -40,6 +45,15 @@ export function resolveConnection(
   if (isEmbedded(connection)) return resolveEmbedded(connection, options);
   if (isRecord(connection)) return resolveRedis(connection, options);
   return refuse(describe(connection), options);
+}
+
+/** Reads `partitions`: 1, unless the queue is on a cluster, where they spread it over the nodes. */
+export function resolvePartitions(options: OptionReader, { kind }: ResolvedConnection): number {
+  const fallback = kind === 'cluster' ? CLUSTER_PARTITIONS : 1;
+  const partitions = options.number('partitions', fallback, { min: 1, max: MAX_PARTITIONS });
+  if (partitions === 1 || kind === 'redis' || kind === 'cluster') return partitions;
+  options.report('partitions', '1, unless the queue is on Redis', String(partitions));
+  return 1;
 }
 
 function resolveRedis(redis: Record<string, unknown>, options: OptionReader): ResolvedConnection {

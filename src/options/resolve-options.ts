@@ -4,7 +4,7 @@ import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js'
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 import { resolveAudiences } from './resolve-audiences.js';
-import { isDefaultConnection, resolveConnection } from './resolve-connection.js';
+import { isDefaultConnection, resolveConnection, resolvePartitions } from './resolve-connection.js';
 import { checkConsolePath, resolveConsole, withConsoleApi } from './resolve-console.js';
 import { resolveCustomDestinations } from './resolve-custom-destinations.js';
 import { resolveDestinations } from './resolve-destinations.js';
@@ -29,6 +29,7 @@ const KNOWN: readonly string[] = [
   'console',
   'endpoint',
   'connection',
+  'partitions',
   'flushAt',
   'flushAfter',
   'maxBufferedBytes',
@@ -88,6 +89,7 @@ export function resolveOptions(
   const names = sources.map(({ name }) => name);
   const console = resolveConsole(options);
   const webhooks = resolveWebhooks(options, names);
+  const connection = resolveConnection(options, hostConnection);
   const resolved: ResolvedOptions = {
     sources,
     webhooks,
@@ -100,7 +102,8 @@ export function resolveOptions(
     ),
     forwarding: resolveForwarding(options),
     trackingApi: resolveTrackingApi(givenExtras.trackingApi, problems),
-    connection: resolveConnection(options, hostConnection),
+    connection,
+    partitions: resolvePartitions(options, connection),
     connectionIsDefault: isDefaultConnection(options.get('connection'), hostConnection),
     worker: extras.boolean('worker', true),
     flushAt: options.number('flushAt', 20, { min: 1 }),
@@ -144,7 +147,13 @@ function delivers(options: ResolvedOptions): boolean {
 
 /** A process that delivers nothing opens nothing. */
 function withoutQueue(options: ResolvedOptions): ResolvedOptions {
-  return { ...options, connection: { kind: 'none' }, connectionIsDefault: false, worker: false };
+  return {
+    ...options,
+    connection: { kind: 'none' },
+    partitions: 1,
+    connectionIsDefault: false,
+    worker: false,
+  };
 }
 
 function checkSourceNames(extras: OptionReader, sources: readonly string[]): void {

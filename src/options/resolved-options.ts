@@ -140,6 +140,8 @@ export interface ResolvedOptions {
   /** `undefined` if it is not served. */
   trackingApi: ResolvedTrackingApi | undefined;
   connection: ResolvedConnection;
+  /** How many BullMQ queues new messages are spread over. */
+  partitions: number;
   /**
    * `true` if nobody chose the embedded database. It is then only the fallback, so a warning is logged in
    * production.

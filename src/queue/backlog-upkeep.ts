@@ -35,7 +35,7 @@ export class BacklogUpkeep {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly queue: Pick<BatchJobQueue, 'getJobCounts' | 'getRanges' | 'getJob'>,
+    private readonly queues: readonly Pick<BatchJobQueue, 'getJobCounts' | 'getRanges' | 'getJob'>[],
     private readonly store: BacklogStore,
     private readonly limitOf: (destination: string) => number,
     options: BacklogUpkeepOptions = {},
@@ -98,22 +98,30 @@ export class BacklogUpkeep {
   }
 
   private async isEmpty(): Promise<boolean> {
-    const counts = await this.queue.getJobCounts(...WAITING_STATES);
-    return Object.values(counts).every((count) => count === 0);
+    const counts = await Promise.all(this.queues.map((queue) => queue.getJobCounts(...WAITING_STATES)));
+    return counts.flatMap((ofPartition) => Object.values(ofPartition)).every((count) => count === 0);
   }
 
   /** Messages by destination; `undefined` if the count was broken off. */
   private async count(): Promise<Map<string, number> | undefined> {
-    const ids = [...new Set(await this.queue.getRanges([...WAITING_STATES], 0, -1))];
-    const step = Math.max(ids.length / SAMPLE, 1);
-    const sample = ids.filter((_, index) => Math.floor((index + 1) / step) > Math.floor(index / step));
+    const found = await Promise.all(
+      this.queues.map(async (queue) => {
+        const ids = new Set(await queue.getRanges([...WAITING_STATES], 0, -1));
+        return Array.from(ids, (id) => ({ queue, id }));
+      }),
+    );
+    const all = found.flat();
+    const step = Math.max(all.length / SAMPLE, 1);
+    const sample = all.filter((_, index) => Math.floor((index + 1) / step) > Math.floor(index / step));
     const counts = new Map<string, number>();
     for (let start = 0; start < sample.length; start += PAGE) {
       if (this.stopped.signal.aborted) return undefined;
-      const jobs = await Promise.all(sample.slice(start, start + PAGE).map((id) => this.queue.getJob(id)));
+      const jobs = await Promise.all(
+        sample.slice(start, start + PAGE).map(({ queue, id }) => queue.getJob(id)),
+      );
       for (const job of jobs) addMessages(counts, job?.data);
     }
-    const scale = ids.length / Math.max(sample.length, 1);
+    const scale = all.length / Math.max(sample.length, 1);
     return new Map(Array.from(counts, ([id, count]) => [id, count * scale]));
   }
 }

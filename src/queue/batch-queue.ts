@@ -4,9 +4,11 @@ import {
   type BatchJobData,
   type JobTerms,
   type LeftBatch,
+  type NewBatch,
   type NewJob,
   type QueuedBatch,
 } from './batch-job.js';
+import { partitionOf } from './partitions.js';
 import type { AddMemory, BatchJobQueue } from './queue-backend.js';
 import { storedData } from './shared-bodies.js';
 
@@ -19,26 +21,39 @@ const NO_DATA: BatchJobData = { v: BATCH_JOB_VERSION, batches: [] };
 
 type JobToAdd = Parameters<BatchJobQueue['addBulk']>[0][number];
 
-/** Adds batches to the queue as jobs. */
+/** Adds batches to the queue as jobs, each to the partition of its destination. */
 export class BatchQueue {
-  /** @param onAdded called with the messages for a destination that were not in the queue before */
+  /**
+   * @param queues the partitions
+   * @param onAdded called with the messages for a destination that were not in the queue before
+   * @param partitions how many of them are added to
+   */
   constructor(
-    private readonly queue: BatchJobQueue,
+    private readonly queues: readonly BatchJobQueue[],
     private readonly onAdded: (destination: string, messages: number) => void = () => undefined,
     private readonly memory: AddMemory = DEFAULT_MEMORY,
+    private readonly partitions = queues.length,
   ) {}
 
-  /** Resolves once all of the jobs are in the queue. For some minutes, adding one again is harmless. */
+  /** The partition that messages for a destination are added to. */
+  readonly partitionOf = (destination: string): number => partitionOf(destination, this.partitions);
+
+  /**
+   * Resolves once all of the jobs are in the queue. For some minutes, adding one again is harmless. A job of
+   * several partitions becomes one in each of them, under the same id.
+   */
   async add(jobs: readonly NewJob[]): Promise<void> {
     const { ids } = this.memory;
-    await this.addJobs(
-      jobs.map((job) =>
-        jobOf(batchesOf(job), {
+    const parts = jobs.flatMap((job) =>
+      Array.from(this.divided(job.batches), ([partition, batches]) => ({
+        partition,
+        job: jobOf(batches.map(batchOf), {
           ...this.optionsOf(job),
           ...(ids !== undefined && { deduplication: { id: job.jobId, ttl: ids } }),
         }),
-      ),
+      })),
     );
+    await this.addJobs(parts);
     for (const { batches } of jobs) {
       for (const { destination, messages } of batches) this.onAdded(destination, messages.length);
     }
@@ -53,15 +68,28 @@ export class BatchQueue {
     return this.addJobs(
       left.map(({ batch, dueAt = now, ...terms }) => {
         const delay = Math.max(dueAt - now, 0);
-        return jobOf([batch], { ...this.optionsOf(terms), ...(delay > 0 ? { delay } : { lifo: true }) });
+        return {
+          partition: this.partitionOf(batch.destination),
+          job: jobOf([batch], { ...this.optionsOf(terms), ...(delay > 0 ? { delay } : { lifo: true }) }),
+        };
       }),
     );
   }
 
-  /** Makes the queue hand out a put-back job now. Rejects if the job is not delayed any more. */
-  async promote(jobId: string): Promise<void> {
+  /**
+   * Makes the queue hand out a put-back job of a destination now. Rejects if the job is not delayed any more, or
+   * is in the partition where other processes look for it: it then returns when it is due.
+   */
+  async promote(jobId: string, destination: string): Promise<void> {
+    const queue = this.queues[this.partitionOf(destination)];
     // The job is not read from the queue, since its data may be half a megabyte.
-    await new Job(this.queue, JOB_NAME, NO_DATA, {}, jobId).promote();
+    if (queue !== undefined) await new Job(queue, JOB_NAME, NO_DATA, {}, jobId).promote();
+  }
+
+  private divided(batches: readonly NewBatch[]): Map<number, readonly NewBatch[]> {
+    return this.partitions === 1
+      ? new Map([[0, batches]])
+      : groupedBy(batches, ({ destination }) => this.partitionOf(destination));
   }
 
   private optionsOf({ jobId, failedRetention }: JobTerms): JobsOptions {
@@ -75,24 +103,42 @@ export class BatchQueue {
     };
   }
 
-  private async addJobs(jobs: JobToAdd[]): Promise<void> {
-    const [job] = jobs;
-    // For a single job, a bulk would only cost more.
-    if (job !== undefined && jobs.length === 1) await this.queue.add(job.name, job.data, job.opts);
-    else await this.queue.addBulk(jobs);
+  private async addJobs(parts: readonly { partition: number; job: JobToAdd }[]): Promise<void> {
+    const adds = Array.from(
+      groupedBy(parts, ({ partition }) => partition),
+      async ([partition, ofPartition]) => {
+        const queue = this.queues[partition];
+        const [first] = ofPartition;
+        // For a single job, a bulk would only cost more.
+        if (first !== undefined && ofPartition.length === 1)
+          await queue?.add(first.job.name, first.job.data, first.job.opts);
+        else await queue?.addBulk(ofPartition.map(({ job }) => job));
+      },
+    );
+    await Promise.all(adds);
   }
+}
+
+function groupedBy<T>(items: readonly T[], groupOf: (item: T) => number): Map<number, T[]> {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const group = groups.get(groupOf(item));
+    if (group === undefined) groups.set(groupOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
 }
 
 function jobOf(batches: QueuedBatch[], opts: JobsOptions): JobToAdd {
   return { name: JOB_NAME, data: storedData({ v: BATCH_JOB_VERSION, batches }), opts };
 }
 
-function batchesOf({ batches }: NewJob): QueuedBatch[] {
-  return batches.map(({ destination, source, messages }) => ({
+function batchOf({ destination, source, messages }: NewBatch): QueuedBatch {
+  return {
     destination,
     source,
     messages: messages.map(({ id, body, call }) =>
       call === undefined ? { id, body, outcomes: [] } : { id, body, outcomes: [], call },
     ),
-  }));
+  };
 }

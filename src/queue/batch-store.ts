@@ -1,171 +1,116 @@
-import { types } from 'node:util';
-import { InvalidJobError } from '../errors/delivery.errors.js';
-import { TimeSlice } from '../shared/time-slice.js';
-import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
-import { JobData } from './job-data.js';
+import type { BatchMessage, QueuedBatch } from './batch-job.js';
+import { type BatchState, PartitionStore, type StoredJob } from './partition-store.js';
+import { jobKeyOf, jobOfKey } from './partitions.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
-import { type JobProblem, readJob } from './read-job.js';
-import { storedData } from './shared-bodies.js';
+
+export type { BatchState, StoredJob } from './partition-store.js';
+
+type JobInState = [job: StoredJob, state: BatchState];
 
 /**
- * The state of a job in the queue: not yet taken, being delivered, put back for later, or failed for good.
+ * Reads the jobs of the queue, over all its partitions, and removes messages from them. The id of a job says
+ * which partition it is in.
  */
-export type BatchState = 'waiting' | 'active' | 'delayed' | 'failed';
-
-/**
- * The order in which jobs move between states, so that a job that moves meanwhile is still found in at least
- * one of them.
- */
-const PATH: readonly BatchState[] = ['delayed', 'waiting', 'active', 'failed'];
-
-/** Jobs read at once: the largest hold half a megabyte each. */
-const PAGE = 10;
-/** Ids listed at once. */
-const ID_PAGE = 1_000;
-
-/** A job as the queue holds it. */
-export interface StoredJob {
-  jobId: string;
-  /** When a producer added it, in milliseconds since the epoch. */
-  addedAt: number;
-  /** Empty if the job cannot be read. */
-  batches: QueuedBatch[];
-  /** Why the job cannot be read, and its data as JSON. */
-  unreadable: { problem: JobProblem; json: string } | undefined;
-  /** Why the job failed for good; begins with a stable code. */
-  failedReason: string | undefined;
-  /** When the job failed for good, in milliseconds since the epoch. */
-  failedAt: number | undefined;
-  /** Milliseconds that the job is kept if it fails for good. */
-  failedRetention: number;
-}
-
-/** Reads the jobs of the queue, whoever wrote them, and removes messages from them. */
 export class BatchStore {
-  private readonly data: JobData;
+  private readonly opened: PartitionStore[] = [];
 
+  /** @param queues the partitions, of which there may later be more */
   constructor(
-    private readonly queue: BatchJobQueue,
-    storage: QueueStorage,
-  ) {
-    this.data = new JobData(queue, storage);
-  }
+    private readonly queues: readonly BatchJobQueue[],
+    private readonly storage: QueueStorage,
+  ) {}
 
-  /**
-   * The jobs of some states, one state after the other, newest first, each once. The ids are all read first,
-   * since offsets shift while the queue moves. The jobs are then read page by page.
-   */
-  async *jobs(states: readonly BatchState[]): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
-    const slice = new TimeSlice();
-    const found = new Map<string, BatchState>();
-    for (const state of PATH.filter((each) => states.includes(each))) {
-      for (const id of await this.queue.getRanges([state], 0, -1)) found.set(id, state);
-    }
-    for (const state of states) {
-      const ids = [...found.keys()].filter((id) => found.get(id) === state);
-      for (let start = 0; start < ids.length; start += PAGE) {
-        for (const job of await this.read(ids.slice(start, start + PAGE))) yield [job, state];
-        await slice.check();
-      }
+  /** The jobs of some states, one state after the other, newest first, each once. */
+  async *jobs(states: readonly BatchState[]): AsyncGenerator<JobInState, void> {
+    const sources = this.stores.map((store, partition) => ({ partition, jobs: store.jobs(states) }));
+    const heads = await Promise.all(sources.map(headOf));
+    for (;;) {
+      const first = heads.reduce<Head | undefined>(
+        (one, other) => (isBefore(other, one, states) ? other : one),
+        undefined,
+      );
+      if (first === undefined) return;
+      yield first.found;
+      heads[first.partition] = await headOf(first);
     }
   }
 
-  /**
-   * The ids of the jobs of a state, in pages. If jobs move meanwhile, an id may appear twice or not at all.
-   */
+  /** The ids of the jobs of a state, in pages. */
   async *ids(state: BatchState): AsyncGenerator<string[], void> {
-    for (let start = 0; ; start += ID_PAGE) {
-      const ids = await this.queue.getRanges([state], start, start + ID_PAGE - 1);
-      yield ids;
-      if (ids.length < ID_PAGE) return;
+    for (const [partition, store] of this.stores.entries()) {
+      for await (const ids of store.ids(state)) yield ids.map((id) => jobKeyOf(partition, id));
     }
   }
 
   /**
-   * When the job was added that a worker takes next, in milliseconds since the epoch; `undefined` if none waits
-   * for a worker.
+   * When the job was added that has waited longest for a worker to take it, in milliseconds since the epoch;
+   * `undefined` if none waits for one.
    */
   async oldestWaiting(): Promise<number | undefined> {
-    const [id] = await this.queue.getRanges(['waiting'], 0, 0, true);
-    return id === undefined ? undefined : (await this.readOne(id))?.addedAt;
+    const times = await Promise.all(this.stores.map((store) => store.oldestWaiting()));
+    const oldest = Math.min(...times.map((time) => time ?? Infinity));
+    return Number.isFinite(oldest) ? oldest : undefined;
   }
 
   /** The jobs with these ids. Jobs that are gone are left out. */
   async read(ids: readonly string[]): Promise<StoredJob[]> {
-    const jobs = await Promise.all(ids.map((id) => this.readOne(id)));
+    const jobs = await Promise.all(
+      ids.map(async (id) => {
+        const { partition, jobId } = jobOfKey(id);
+        const job = await this.stores[partition]?.readOne(jobId);
+        return job && { ...job, jobId: id };
+      }),
+    );
     return jobs.filter((job) => job !== undefined);
   }
 
   /** Removes messages from a job, and removes the job together with its last message. */
-  async remove(jobId: string, messages: readonly BatchMessage[]): Promise<void> {
-    const bodies = new Map(messages.map(({ id, body }) => [id, body]));
-    await this.removeWhere(jobId, ({ id, body }) => bodies.get(id) === body);
+  async remove(id: string, messages: readonly BatchMessage[]): Promise<void> {
+    const { partition, jobId } = jobOfKey(id);
+    await this.stores[partition]?.remove(jobId, messages);
   }
 
-  /**
-   * The same for messages that a function selects. If several callers remove messages of one job at the same
-   * time, none restores what another one removed. A job that is being delivered keeps its last message.
-   *
-   * @returns the batches with the messages that were removed from them
-   */
+  /** The same for messages that a function selects. Returns the batches with the messages that were removed. */
   async removeWhere(
-    jobId: string,
+    id: string,
     isMeant: (message: BatchMessage, batch: QueuedBatch) => boolean,
   ): Promise<QueuedBatch[]> {
-    const found = { removed: new Array<QueuedBatch>(), isEmptied: false };
-    await this.data.change(jobId, (data) => {
-      const read = readJob(data);
-      if (!('batches' in read)) return undefined;
-      const batches = messagesWhere(read.batches, (message, batch) => !isMeant(message, batch));
-      found.removed = messagesWhere(read.batches, isMeant);
-      found.isEmptied = batches.length === 0;
-      return found.isEmptied || found.removed.length === 0 ? undefined : storedData({ ...read, batches });
-    });
-    if (found.isEmptied && (await this.queue.remove(jobId)) === 0) return [];
-    return found.removed;
+    const { partition, jobId } = jobOfKey(id);
+    return (await this.stores[partition]?.removeWhere(jobId, isMeant)) ?? [];
   }
 
-  private async readOne(id: string): Promise<StoredJob | undefined> {
-    try {
-      const job = await this.queue.getJob(id);
-      if (job === undefined) return undefined;
-      const read = readJob(job.data);
-      const isReadable = 'batches' in read;
-      return {
-        jobId: id,
-        addedAt: job.timestamp,
-        batches: isReadable ? read.batches : [],
-        unreadable: isReadable ? undefined : { problem: read, json: JSON.stringify(job.data) },
-        failedReason: job.failedReason,
-        failedAt: job.finishedOn,
-        failedRetention: failedRetentionOf(job.opts),
-      };
-    } catch (error) {
-      // BullMQ cannot parse the job. Any other error belongs to the queue.
-      if (!types.isNativeError(error) || error.name !== 'SyntaxError') throw error;
-      return unparsable(id);
+  private get stores(): readonly PartitionStore[] {
+    for (const queue of this.queues.slice(this.opened.length)) {
+      this.opened.push(new PartitionStore(queue, this.storage));
     }
+    return this.opened;
   }
 }
 
-function unparsable(jobId: string): StoredJob {
-  return {
-    jobId,
-    addedAt: 0,
-    batches: [],
-    unreadable: { problem: new InvalidJobError('data', 'JSON'), json: '' },
-    failedReason: undefined,
-    failedAt: undefined,
-    failedRetention: failedRetentionOf({}),
-  };
+interface JobSource {
+  partition: number;
+  jobs: AsyncGenerator<JobInState, void>;
 }
 
-/** The batches with those of their messages that a function selects. */
-function messagesWhere(
-  batches: readonly QueuedBatch[],
-  isMeant: (message: BatchMessage, batch: QueuedBatch) => boolean,
-): QueuedBatch[] {
-  return batches
-    .map((batch) => ({ ...batch, messages: batch.messages.filter((message) => isMeant(message, batch)) }))
-    .filter(({ messages }) => messages.length > 0);
+/** The next job of a partition, and where those after it come from. */
+interface Head extends JobSource {
+  found: JobInState;
+}
+
+async function headOf({ partition, jobs }: JobSource): Promise<Head | undefined> {
+  const { value } = await jobs.next();
+  if (value === undefined) return undefined;
+  const [job, state] = value;
+  return { partition, jobs, found: [{ ...job, jobId: jobKeyOf(partition, job.jobId) }, state] };
+}
+
+function isBefore(one: Head | undefined, other: Head | undefined, states: readonly BatchState[]): boolean {
+  if (one === undefined || other === undefined) return one !== undefined;
+  const order = states.indexOf(one.found[1]) - states.indexOf(other.found[1]);
+  return order === 0 ? timeOf(one) > timeOf(other) : order < 0;
+}
+
+/** When a job failed, or was added if it did not. */
+function timeOf({ found: [{ failedAt, addedAt }] }: Head): number {
+  return failedAt ?? addedAt;
 }

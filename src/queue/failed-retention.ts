@@ -12,7 +12,8 @@ const PAGE = 20;
 const MAX_JOBS = 2_000;
 
 export interface FailedRetentionParts {
-  queue: BatchJobQueue;
+  /** The partitions. */
+  queues: readonly BatchJobQueue[];
   health: QueueHealth;
   /**
    * The shortest retention of any destination, in milliseconds. Jobs that failed later than that are not
@@ -54,9 +55,13 @@ export class FailedRetention implements OnApplicationBootstrap, BeforeApplicatio
     }, interval).unref();
   }
 
-  /** The oldest come first. A kept job does not shift the next page, a removed one does. */
   private async removeExpired(): Promise<void> {
-    const { queue, health, shortest } = this.parts;
+    for (const queue of this.parts.queues) await this.removeExpiredIn(queue);
+  }
+
+  /** The oldest come first. A kept job does not shift the next page, a removed one does. */
+  private async removeExpiredIn(queue: BatchJobQueue): Promise<void> {
+    const { health, shortest } = this.parts;
     let kept = 0;
     for (let read = 0; read < MAX_JOBS && !this.isClosed && health.isUp; read += PAGE) {
       const jobs = await queue.getJobs('failed', kept, kept + PAGE - 1, true);

@@ -9,6 +9,7 @@ import {
 import { NoQueueError } from '../errors/setup.errors.js';
 import type { BatchJobData } from './batch-job.js';
 import { EmptyPool } from './empty-pool.js';
+import { analyticsQueueName } from './partitions.js';
 import type { QueueBackend } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 
@@ -51,7 +52,8 @@ export function createNoQueueBackend(health: QueueHealth): QueueBackend {
     health,
     storage: { kind: 'postgres', pool },
     memory: { completed: { age: 0 } },
-    createQueue: (name, options) => new Queue<BatchJobData, void>(name, { ...options, connection: pool }),
+    createQueue: (partition, options) =>
+      new Queue<BatchJobData, void>(analyticsQueueName(partition), { ...options, connection: pool }),
     createWorker: () => {
       throw new NoQueueError();
     },

@@ -15,9 +15,6 @@ import type {
 import type { BatchJobData } from './batch-job.js';
 import type { QueueHealth } from './queue-health.js';
 
-/** Name of the BullMQ queue that carries the batches, for `@InjectQueue` and dashboards. */
-export const ANALYTICS_QUEUE = 'analytics';
-
 /** Injection token of the database under the queue. */
 export const QUEUE_BACKEND = Symbol.for('nestjs-analytics:queue-backend');
 
@@ -80,8 +77,9 @@ export interface QueueBackend {
   readonly health: QueueHealth;
   readonly storage: QueueStorage;
   readonly memory: AddMemory;
-  createQueue(name: string, options: BatchQueueOptions): BatchJobQueue;
-  createWorker(name: string, processor: BatchProcessor, options: BatchWorkerOptions): BatchJobWorker;
+  /** @param partition from 0; there is more than one on Redis alone */
+  createQueue(partition: number, options: BatchQueueOptions): BatchJobQueue;
+  createWorker(partition: number, processor: BatchProcessor, options: BatchWorkerOptions): BatchJobWorker;
   /** Ends the connections after the queue and the worker were closed. Never waits for a dead server. */
   close(): Promise<void>;
 }

@@ -10,14 +10,11 @@ import { BatchQueue } from './batch-queue.js';
 import { BatchStore } from './batch-store.js';
 import { FailedRetention } from './failed-retention.js';
 import { createQueueBackend } from './create-queue-backend.js';
+import { PartitionWatch } from './partition-watch.js';
+import { ANALYTICS_QUEUE } from './partitions.js';
 import { PostgresBacklogStore } from './postgres/postgres-backlog-store.js';
-import {
-  ANALYTICS_QUEUE,
-  QUEUE_BACKEND,
-  type BatchJobQueue,
-  type QueueBackend,
-  type QueueStorage,
-} from './queue-backend.js';
+import { QUEUE_BACKEND, type QueueBackend, type QueueStorage } from './queue-backend.js';
+import { QueuePartitions } from './queue-partitions.js';
 import { RedisBacklogStore } from './redis/redis-backlog-store.js';
 
 /**
@@ -26,13 +23,17 @@ import { RedisBacklogStore } from './redis/redis-backlog-store.js';
  */
 export const QUEUE = `BullQueue_${ANALYTICS_QUEUE}`;
 
-function openQueue(backend: QueueBackend): BatchJobQueue {
-  const queue = backend.createQueue(ANALYTICS_QUEUE, {});
-  // BullMQ prints errors that nobody listens to.
-  queue.on('error', (error) => {
-    backend.health.report(error);
-  });
-  return queue;
+/** Injection token of a list of BullMQ's queues: all partitions, the first one first. */
+export const ANALYTICS_QUEUES = Symbol.for('nestjs-analytics:queues');
+
+async function watchPartitions(
+  partitions: QueuePartitions,
+  { storage }: QueueBackend,
+  { worker }: ResolvedOptions,
+): Promise<PartitionWatch> {
+  const watch = new PartitionWatch(partitions, storage, { isWorker: worker });
+  await watch.start();
+  return watch;
 }
 
 /** The store in the queue's own database. */
@@ -56,14 +57,14 @@ function hasOthers(options: ResolvedOptions): boolean {
 /** Only a process with a worker removes failed jobs. */
 function createFailedRetention(
   options: ResolvedOptions,
-  queue: BatchJobQueue,
+  { queues }: QueuePartitions,
   { health }: QueueBackend,
 ): FailedRetention {
   const { worker, webhooks, forwarding } = options;
   const known = forwarding === undefined ? webhooks : [forwarding];
   const ofOthers = hasOthers(options) ? DEFAULT_FAILED_RETENTION : Infinity;
   const shortest = Math.min(ofOthers, ...known.map(({ failedRetention }) => failedRetention));
-  return new FailedRetention({ queue, health, shortest: worker ? shortest : Infinity });
+  return new FailedRetention({ queues, health, shortest: worker ? shortest : Infinity });
 }
 
 /** The queue and the database under it. */
@@ -73,7 +74,23 @@ export const QUEUE_PROVIDERS: Provider[] = [
     inject: [RESOLVED_OPTIONS],
     useFactory: ({ connection }: ResolvedOptions) => createQueueBackend(connection, new Logger('Analytics')),
   },
-  { provide: QUEUE, inject: [QUEUE_BACKEND], useFactory: openQueue },
+  {
+    provide: QueuePartitions,
+    inject: [QUEUE_BACKEND, RESOLVED_OPTIONS],
+    useFactory: (backend: QueueBackend, { partitions }: ResolvedOptions) =>
+      new QueuePartitions(backend, partitions),
+  },
+  {
+    provide: PartitionWatch,
+    inject: [QueuePartitions, QUEUE_BACKEND, RESOLVED_OPTIONS],
+    useFactory: watchPartitions,
+  },
+  { provide: QUEUE, inject: [QueuePartitions], useFactory: ({ queues }: QueuePartitions) => queues[0] },
+  {
+    provide: ANALYTICS_QUEUES,
+    inject: [QueuePartitions],
+    useFactory: ({ queues }: QueuePartitions) => queues,
+  },
   {
     provide: BacklogCounter,
     inject: [RESOLVED_OPTIONS, QUEUE_BACKEND],
@@ -82,36 +99,37 @@ export const QUEUE_PROVIDERS: Provider[] = [
   },
   {
     provide: BacklogUpkeep,
-    inject: [RESOLVED_OPTIONS, QUEUE, QUEUE_BACKEND],
-    useFactory: (options: ResolvedOptions, queue: BatchJobQueue, { storage }: QueueBackend) =>
-      new BacklogUpkeep(queue, createBacklogStore(storage), limitsOf(options)),
+    inject: [RESOLVED_OPTIONS, QueuePartitions, QUEUE_BACKEND],
+    useFactory: (options: ResolvedOptions, { queues }: QueuePartitions, { storage }: QueueBackend) =>
+      new BacklogUpkeep(queues, createBacklogStore(storage), limitsOf(options)),
   },
   {
     provide: BatchQueue,
-    inject: [QUEUE, BacklogCounter, QUEUE_BACKEND, TELEMETRY],
+    inject: [QueuePartitions, BacklogCounter, QUEUE_BACKEND, TELEMETRY],
     useFactory: (
-      queue: BatchJobQueue,
+      { queues, written }: QueuePartitions,
       counter: BacklogCounter,
       { memory }: QueueBackend,
       telemetry: Telemetry | undefined,
     ) =>
       new BatchQueue(
-        queue,
+        queues,
         (destination, messages) => {
           counter.taken(destination, messages);
           telemetry?.queued(destination, messages);
         },
         memory,
+        written,
       ),
   },
   {
     provide: FailedRetention,
-    inject: [RESOLVED_OPTIONS, QUEUE, QUEUE_BACKEND],
+    inject: [RESOLVED_OPTIONS, QueuePartitions, QUEUE_BACKEND],
     useFactory: createFailedRetention,
   },
   {
     provide: BatchStore,
-    inject: [QUEUE, QUEUE_BACKEND],
-    useFactory: (queue: BatchJobQueue, { storage }: QueueBackend) => new BatchStore(queue, storage),
+    inject: [QueuePartitions, QUEUE_BACKEND],
+    useFactory: ({ queues }: QueuePartitions, { storage }: QueueBackend) => new BatchStore(queues, storage),
   },
 ];

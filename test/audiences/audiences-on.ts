@@ -9,7 +9,7 @@ import type { AnalyticsClientOptions } from '../../src/client/analytics-client.t
 import { StaticRouter } from '../../src/client/router.js';
 import type { JobSink } from '../../src/client/sender.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
-import { ANALYTICS_QUEUE, type BatchJobQueue, type QueueBackend } from '../../src/queue/queue-backend.js';
+import type { BatchJobQueue, QueueBackend } from '../../src/queue/queue-backend.js';
 import type { TestConnection } from '../support/describe-backend.js';
 import { openBackend } from '../support/open-backend.js';
 
@@ -55,7 +55,7 @@ export class AudiencesOn {
   /** @param read the jobs that were looked at before; they are left out, and those looked at are added */
   static async open(connection: TestConnection, read = new Set<string>()): Promise<AudiencesOn> {
     const backend = await openBackend(connection);
-    const queue = backend.createQueue(ANALYTICS_QUEUE, {});
+    const queue = backend.createQueue(0, {});
     queue.on('error', () => undefined);
     return new AudiencesOn(queue, backend, await createAudienceStore(backend.storage), read);
   }
@@ -63,7 +63,7 @@ export class AudiencesOn {
   /** A client and a service as a process would have them; several of them know nothing of each other. */
   live(options: LifeOptions = {}): Life {
     const { wrapSink = (sink) => sink, wrapStore = (store) => store, lockDuration = 20_000 } = options;
-    const jobs = new BatchQueue(this.queue);
+    const jobs = new BatchQueue([this.queue]);
     const connections = SOURCES.map((source) => ({
       source,
       destination: 'webhooks',

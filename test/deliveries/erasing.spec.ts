@@ -98,7 +98,7 @@ describeBackend('the deletion of a user', (backend) => {
     const messages = queuedMessages(job);
     const removals = messages
       .slice(1)
-      .map((message) => new BatchStore(app.queue, storageOf(app)).remove(job?.id ?? '', [message]));
+      .map((message) => new BatchStore([app.queue], storageOf(app)).remove(job?.id ?? '', [message]));
     await Promise.all(removals);
     const [left] = await app.failedJobs();
     expect(queuedMessages(left).map(({ id }) => id)).toEqual([messages[0]?.id]);

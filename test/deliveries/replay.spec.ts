@@ -111,8 +111,8 @@ describeBackend('replay', (backend) => {
     await app.analytics.flush();
     await app.failedJobs();
     const cutShort = new FailedMessages(
-      new CrashingStore(app.queue, app.context.get<QueueBackend>(QUEUE_BACKEND).storage),
-      new BatchQueue(app.queue),
+      new CrashingStore([app.queue], app.context.get<QueueBackend>(QUEUE_BACKEND).storage),
+      new BatchQueue([app.queue]),
       app.context.get(DestinationRegistry),
       app.context.get(DeletedUsers),
     );

@@ -4,7 +4,7 @@ import type { BacklogStore } from '../../src/queue/backlog-store.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { BacklogUpkeep } from '../../src/queue/backlog-upkeep.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
-import { ANALYTICS_QUEUE, type BatchJobQueue } from '../../src/queue/queue-backend.js';
+import type { BatchJobQueue } from '../../src/queue/queue-backend.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { ifServer } from '../support/if-server.js';
 import { openBackend } from '../support/open-backend.js';
@@ -22,7 +22,7 @@ describeBackend('the counter of what waits', (backend) => {
 
   async function open(): Promise<{ queue: BatchJobQueue; store: BacklogStore }> {
     const database = await openBackend(backend.connection);
-    const queue = database.createQueue(ANALYTICS_QUEUE, {});
+    const queue = database.createQueue(0, {});
     closings.push(async () => {
       await queue.close();
       await database.close();
@@ -97,7 +97,7 @@ describeBackend('the counter of what waits', (backend) => {
 
       /** Adds batches until one is refused. */
       async function fill(counter: BacklogCounter): Promise<void> {
-        const batches = new BatchQueue(queue, (destination, messages) => {
+        const batches = new BatchQueue([queue], (destination, messages) => {
           counter.taken(destination, messages);
           added.messages += messages;
         });
@@ -141,7 +141,7 @@ describeBackend('the counter of what waits', (backend) => {
   it('forgets what a killed process left behind as soon as the queue is empty', async () => {
     const { queue, store } = await open();
     await store.add(new Map([['crm', 70]]));
-    const upkeep = new BacklogUpkeep(queue, store, () => LIMIT, { interval: 2, quietTime: 50 });
+    const upkeep = new BacklogUpkeep([queue], store, () => LIMIT, { interval: 2, quietTime: 50 });
     await upkeep.run();
     expect(await store.all()).toEqual(new Map());
   });
@@ -149,7 +149,7 @@ describeBackend('the counter of what waits', (backend) => {
   it('forgets nothing of a queue that is in use meanwhile', async () => {
     const { queue, store } = await open();
     await store.add(new Map([['crm', 70]]));
-    const upkeep = new BacklogUpkeep(queue, store, () => LIMIT, { interval: 2, quietTime: 200 });
+    const upkeep = new BacklogUpkeep([queue], store, () => LIMIT, { interval: 2, quietTime: 200 });
     const run = upkeep.run();
     await new Promise((resolve) => setTimeout(resolve, 100));
     await store.add(new Map([['crm', 5]]));
@@ -159,9 +159,9 @@ describeBackend('the counter of what waits', (backend) => {
 
   it('counts the messages themselves where a total that is off comes near its limit', async () => {
     const { queue, store } = await open();
-    await new BatchQueue(queue).add([jobOf('crm', 30), jobOf('crm', 10), jobOf('mail', 20)]);
+    await new BatchQueue([queue]).add([jobOf('crm', 30), jobOf('crm', 10), jobOf('mail', 20)]);
     await store.add(new Map(Object.entries({ crm: 90, mail: 21 })));
-    const upkeep = new BacklogUpkeep(queue, store, () => LIMIT, { interval: 2, recountInterval: 60_000 });
+    const upkeep = new BacklogUpkeep([queue], store, () => LIMIT, { interval: 2, recountInterval: 60_000 });
     await upkeep.run();
     // What is nearly right stays as it is.
     expect(await store.all()).toEqual(new Map(Object.entries({ crm: 40, mail: 21 })));

@@ -8,6 +8,7 @@ import {
 import { NestFactory } from '@nestjs/core';
 import {
   ANALYTICS_QUEUE,
+  ANALYTICS_QUEUES,
   AnalyticsModule,
   type AnalyticsModuleExtras,
   type AnalyticsModuleOptions,
@@ -66,18 +67,25 @@ export class AnalyticsApp {
     return this.context.get<BatchJobQueue>(getQueueToken(ANALYTICS_QUEUE));
   }
 
+  /** All partitions of the queue. */
+  get queues(): readonly BatchJobQueue[] {
+    return this.context.get<readonly BatchJobQueue[]>(ANALYTICS_QUEUES);
+  }
+
   /** Resolves when no job waits, is worked on, or will be tried again. */
   async settled(): Promise<void> {
     await until(async () => {
-      const { wait, active, delayed } = await this.queue.getJobCounts('wait', 'active', 'delayed');
-      return wait === 0 && active === 0 && delayed === 0 ? true : undefined;
+      const counts = await Promise.all(
+        this.queues.map((queue) => queue.getJobCounts('wait', 'active', 'delayed')),
+      );
+      return counts.flatMap((one) => Object.values(one)).every((count) => count === 0) ? true : undefined;
     });
   }
 
   /** Resolves to the jobs that failed for good, as soon as there is one. */
   failedJobs(): Promise<BatchJobOf[]> {
     return until(async () => {
-      const jobs = await this.queue.getFailed();
+      const jobs = (await Promise.all(this.queues.map((queue) => queue.getFailed()))).flat();
       return jobs.length > 0 ? jobs : undefined;
     });
   }

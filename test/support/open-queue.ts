@@ -1,4 +1,4 @@
-import { ANALYTICS_QUEUE, type BatchJobQueue } from '../../src/queue/queue-backend.js';
+import type { BatchJobQueue } from '../../src/queue/queue-backend.js';
 import type { TestConnection } from './describe-backend.js';
 import { openBackend } from './open-backend.js';
 
@@ -8,7 +8,7 @@ export async function lookIntoQueue<T>(
   look: (queue: BatchJobQueue) => Promise<T>,
 ): Promise<T> {
   const backend = await openBackend(connection);
-  const queue = backend.createQueue(ANALYTICS_QUEUE, {});
+  const queue = backend.createQueue(0, {});
   try {
     return await look(queue);
   } finally {

@@ -7,6 +7,7 @@ import {
 } from 'bullmq';
 import { within } from '../../shared/within.js';
 import type { BatchJobData } from '../batch-job.js';
+import { analyticsQueueName } from '../partitions.js';
 import { type AddMemory, START_PATIENCE, type QueueBackend } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
 import { openPostgresPool, type PostgresSettings } from './postgres-pool.js';
@@ -50,10 +51,10 @@ function backendOn(reconnecting: ReconnectingPool, health: QueueHealth, memory: 
     health,
     storage: { kind: 'postgres', pool: reconnecting },
     memory,
-    createQueue: (name, options) =>
-      new Queue<BatchJobData, void>(name, { ...options, connection: reconnecting }),
-    createWorker: (name, processor, options) =>
-      new BatchWorker(name, processor, { ...options, connection: reconnecting }),
+    createQueue: (partition, options) =>
+      new Queue<BatchJobData, void>(analyticsQueueName(partition), { ...options, connection: reconnecting }),
+    createWorker: (partition, processor, options) =>
+      new BatchWorker(analyticsQueueName(partition), processor, { ...options, connection: reconnecting }),
     close: () => reconnecting.end(),
   };
 }

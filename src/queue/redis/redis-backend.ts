@@ -4,13 +4,12 @@ import type { ResolvedRedis } from '../../options/resolved-options.js';
 import { within } from '../../shared/within.js';
 import type { BatchJobData } from '../batch-job.js';
 import type { QueueLog } from '../limited-log.js';
+import { analyticsQueueName } from '../partitions.js';
 import { type AddMemory, START_PATIENCE, type QueueBackend, type RedisCommands } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
+import { prefixOf } from './hash-tags.js';
 import { openRedisClients, type RedisClients, type RedisObserver } from './redis-clients.js';
 import { firstAnswer } from './redis-server-check.js';
-
-/** Keys of one queue share a hash tag, so that they are in one slot of a Redis Cluster. */
-const PREFIX = '{nestjs-analytics}';
 
 /**
  * After a job is gone, its id stays for ten minutes, in a hundred bytes. Keeping the jobs would fill the
@@ -19,7 +18,7 @@ const PREFIX = '{nestjs-analytics}';
 const MEMORY: AddMemory = { completed: { age: 600, count: 100 }, ids: 600_000 };
 
 /** Written to check whether a server that refused to store takes jobs again. */
-const PROBE_KEY = `${PREFIX}:writable`;
+const probeKeyOf = (partition: number): string => `${prefixOf(partition)}:writable`;
 const PROBE_INTERVAL = 1_000;
 const PROBE_LIFETIME = 1_000;
 const PROBE = `return redis.call('SET', KEYS[1], '', 'PX', ARGV[1])`;
@@ -51,7 +50,8 @@ export async function createRedisQueueBackend(
   events.on('close', () => {
     health.down(new Error(wasReady ? CLOSED : CLOSED_AT_ONCE));
   });
-  const probe = probeWrites(client, health);
+  const probed = new Set<string>();
+  const probe = probeWrites(client, probed, health);
   const close = (): void => {
     clearInterval(probe);
     health.close();
@@ -80,10 +80,20 @@ export async function createRedisQueueBackend(
     health,
     storage: { kind: 'redis', client },
     memory: MEMORY,
-    createQueue: (name, options) =>
-      new Queue<BatchJobData, void>(name, { ...options, connection: client, prefix: PREFIX }),
-    createWorker: (name, processor, options) =>
-      new BatchWorker(name, processor, { ...options, connection: client, prefix: PREFIX }),
+    createQueue: (partition, options) => {
+      probed.add(probeKeyOf(partition));
+      return new Queue<BatchJobData, void>(analyticsQueueName(partition), {
+        ...options,
+        connection: client,
+        prefix: prefixOf(partition),
+      });
+    },
+    createWorker: (partition, processor, options) =>
+      new BatchWorker(analyticsQueueName(partition), processor, {
+        ...options,
+        connection: client,
+        prefix: prefixOf(partition),
+      }),
     close: () => {
       close();
       return Promise.resolve();
@@ -104,15 +114,18 @@ const CLOSED_AT_ONCE = 'it closes the connection without an answer: is it a Redi
  * A server that is full, or a replica, still answers, and a cluster answers for the slots that it serves. Only a
  * write shows when that is over.
  */
-function probeWrites(client: RedisClients['client'], health: QueueHealth): NodeJS.Timeout {
+function probeWrites(
+  client: RedisClients['client'],
+  keys: ReadonlySet<string>,
+  health: QueueHealth,
+): NodeJS.Timeout {
   const commands: RedisCommands = client;
   let isAsking = false;
   return setInterval(() => {
     const isDoubtful = client.isCluster ? !health.isUp : health.isRefusing;
     if (!isDoubtful || isAsking || client.status !== 'ready') return;
     isAsking = true;
-    commands
-      .eval(PROBE, 1, PROBE_KEY, PROBE_LIFETIME)
+    Promise.all(Array.from(keys, (key) => commands.eval(PROBE, 1, key, PROBE_LIFETIME)))
       .then(
         () => {
           health.stored();

@@ -1,5 +1,5 @@
 import { getQueueToken } from '@nestjs/bullmq';
-import { ANALYTICS_QUEUE, AnalyticsService } from 'nestjs-analytics';
+import { ANALYTICS_QUEUE, ANALYTICS_QUEUES, AnalyticsService } from 'nestjs-analytics';
 import { openApp } from './app.mjs';
 
 /** How often a queue is asked whether it is done, in milliseconds. */
@@ -9,15 +9,17 @@ const LOOK_AGAIN = 5;
 export async function startAnalytics(options) {
   const app = await openApp(options);
   const queue = app.get(getQueueToken(ANALYTICS_QUEUE));
-  await queue.obliterate({ force: true });
+  const queues = app.get(ANALYTICS_QUEUES);
+  const clear = () => Promise.all(queues.map((partition) => partition.obliterate({ force: true })));
+  await clear();
   return {
     analytics: app.get(AnalyticsService),
     queue,
     get: (token) => app.get(token),
-    settled: () => settled(queue),
+    settled: () => Promise.all(queues.map(settled)),
     /** Leaves nothing in the queue. */
     async stop() {
-      await queue.obliterate({ force: true });
+      await clear();
       await app.close();
     },
   };

@@ -14,7 +14,7 @@ const FAILED_RETENTION = 60_000;
  * @param queue BullMQ's
  */
 export async function addWaiting(queue, destination, count) {
-  const batches = new BatchQueue(queue);
+  const batches = new BatchQueue([queue]);
   for (let added = 0; added < count;) {
     const jobs = [];
     while (jobs.length < JOBS_AT_ONCE && added < count) {

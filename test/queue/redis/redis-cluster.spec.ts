@@ -8,6 +8,8 @@ import {
   DeliveriesService,
   DestinationsService,
 } from '../../../src/index.js';
+import { MAX_PARTITIONS } from '../../../src/options/resolve-connection.js';
+import { prefixOf } from '../../../src/queue/redis/hash-tags.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeRedis } from '../../support/describe-backend.js';
 import { eventsIn } from '../../support/received-message.js';
@@ -15,6 +17,11 @@ import { RedisCluster } from '../../support/redis-cluster.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
+
+/** Which of three masters has a slot. */
+function masterOf(slot: number): number {
+  return Math.floor((slot * 3) / 16_384);
+}
 
 describeRedis('a Redis Cluster', () => {
   const stage = new Stage();
@@ -76,6 +83,23 @@ describeRedis('a Redis Cluster', () => {
       removed: 1,
       unchanged: 1,
     });
+  });
+
+  it('has the partitions of a queue divided evenly among its masters, however many there are', async () => {
+    const [server] = cluster.servers;
+    if (server === undefined) throw new Error('A cluster has servers.');
+    const slots = await Promise.all(
+      Array.from({ length: MAX_PARTITIONS }, async (_, partition) =>
+        Number(await cluster.admin(server).call('CLUSTER', 'KEYSLOT', prefixOf(partition))),
+      ),
+    );
+    const perMaster = (partitions: number): number[] =>
+      [0, 1, 2].map(
+        (master) => slots.slice(0, partitions).filter((slot) => masterOf(slot) === master).length,
+      );
+    expect(perMaster(3)).toEqual([1, 1, 1]);
+    expect(perMaster(8).sort()).toEqual([2, 3, 3]);
+    expect(perMaster(32).sort()).toEqual([10, 11, 11]);
   });
 
   it("is used where it is the host application's", async () => {

@@ -14,9 +14,9 @@ function told(): void {
 
 async function round(until: () => boolean): Promise<void> {
   const backend = await createQueueBackend({ kind: 'postgres', postgres: url }, silent);
-  const queue = backend.createQueue('analytics', {});
+  const queue = backend.createQueue(0, {});
   queue.on('error', () => undefined);
-  const worker = backend.createWorker('analytics', () => Promise.resolve(), {});
+  const worker = backend.createWorker(0, () => Promise.resolve(), {});
   worker.on('error', () => undefined);
   do {
     const adding = queue.add('batch', { v: 0, batches: [] }).then(told, () => undefined);

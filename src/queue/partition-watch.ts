@@ -1,0 +1,94 @@
+import { MAX_PARTITIONS } from '../options/resolve-connection.js';
+import { within } from '../shared/within.js';
+import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
+import type { QueuePartitions } from './queue-partitions.js';
+import { RedisScript } from './redis/redis-script.js';
+
+/** How often a process says how many partitions it adds to, and learns of those of others, in milliseconds. */
+const INTERVAL = 5_000;
+/** How often it looks whether partitions that it does not add to are empty, in intervals. */
+const LOOK_EACH = 12;
+/** How long a start waits to learn of the partitions of others, in milliseconds. */
+const START_PATIENCE = 500;
+
+const KEYS = ['{nestjs-analytics}:partitions'];
+
+/** Argument: the number of a process. The largest number that any process has used since it was lowered. */
+const RAISE = new RedisScript(
+  `
+  local known, own = tonumber(redis.call('GET', KEYS[1]) or '1'), tonumber(ARGV[1])
+  if own > known then
+    redis.call('SET', KEYS[1], own)
+    return own
+  end
+  return known`,
+  false,
+);
+
+/** Arguments: the number as it was read, and the new one. */
+const LOWER = new RedisScript(
+  `
+  if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2]) end
+  return 1`,
+  false,
+);
+
+export interface PartitionWatchOptions {
+  interval?: number;
+  /** Whether this process delivers, so that it can tell when a partition is empty for good. */
+  isWorker?: boolean;
+}
+
+/**
+ * Lets processes agree that add to different numbers of partitions, at the same time or one after the other: the
+ * largest number is recorded on the queue's Redis, and all processes read that many. A number that nobody uses any
+ * more is lowered when the partitions above are empty. A process that still uses it raises it again at once, and
+ * nobody closes a partition, so that nothing is left in one in between.
+ */
+export class PartitionWatch {
+  private timer: NodeJS.Timeout | undefined;
+  private rounds = 0;
+
+  constructor(
+    private readonly partitions: QueuePartitions,
+    private readonly storage: QueueStorage,
+    private readonly options: PartitionWatchOptions = {},
+  ) {}
+
+  /** Learns what is recorded, unless the queue is away: then it does so when it is back. */
+  async start(): Promise<void> {
+    if (this.storage.kind !== 'redis') return;
+    this.timer = setInterval(() => {
+      void this.look();
+    }, this.options.interval ?? INTERVAL).unref();
+    await within(START_PATIENCE, this.look());
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  private async look(): Promise<void> {
+    try {
+      await this.agree();
+    } catch {
+      // An outage of the queue is logged elsewhere, and there is a next time.
+    }
+  }
+
+  private async agree(): Promise<void> {
+    const { storage, partitions } = this;
+    if (storage.kind !== 'redis') return;
+    const { written, queues } = partitions;
+    const known = Number(await RAISE.run(storage.client, KEYS, [written]));
+    partitions.openUpTo(Math.min(known, MAX_PARTITIONS));
+    if (known <= written || this.options.isWorker !== true || ++this.rounds % LOOK_EACH !== 0) return;
+    const others = await Promise.all(queues.slice(written).map(isEmpty));
+    if (others.every(Boolean)) await LOWER.run(storage.client, KEYS, [known, written]);
+  }
+}
+
+async function isEmpty(queue: BatchJobQueue): Promise<boolean> {
+  const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'failed');
+  return Object.values(counts).every((count) => count === 0);
+}

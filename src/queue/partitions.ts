@@ -1,0 +1,31 @@
+/** Name of the BullMQ queue that carries the batches, or its first partition. */
+export const ANALYTICS_QUEUE = 'analytics';
+
+/** Name of the BullMQ queue that is one of the partitions. @param partition from 0 */
+export function analyticsQueueName(partition: number): string {
+  return partition === 0 ? ANALYTICS_QUEUE : `${ANALYTICS_QUEUE}-${partition}`;
+}
+
+/** The partition that messages for a destination go to: the same one in every process with as many partitions. */
+export function partitionOf(destination: string, partitions: number): number {
+  if (partitions === 1) return 0;
+  // FNV-1a
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < destination.length; at++) {
+    hash = Math.imul(hash ^ destination.charCodeAt(at), 0x01000193);
+  }
+  return (hash >>> 0) % partitions;
+}
+
+/** A job over all partitions: in the first one, its own id. BullMQ refuses ids with a colon. */
+export function jobKeyOf(partition: number, jobId: string): string {
+  return partition === 0 ? jobId : `${partition}:${jobId}`;
+}
+
+/** What `jobKeyOf` was made of. */
+export function jobOfKey(key: string): { partition: number; jobId: string } {
+  const [, partition, jobId] = /^(\d+):(.*)$/s.exec(key) ?? [];
+  return partition === undefined || jobId === undefined
+    ? { partition: 0, jobId: key }
+    : { partition: Number(partition), jobId };
+}

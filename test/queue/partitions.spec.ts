@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { getQueueToken } from '@nestjs/bullmq';
+import {
+  ANALYTICS_QUEUE,
+  ANALYTICS_QUEUES,
+  AnalyticsHealthIndicator,
+  analyticsQueueName,
+  DeliveriesService,
+} from '../../src/index.js';
+import { JobBudget } from '../../src/delivery/job-budget.js';
+import { partitionOf } from '../../src/queue/partitions.js';
+import { PartitionWatch } from '../../src/queue/partition-watch.js';
+import type { QueueBackend } from '../../src/queue/queue-backend.js';
+import { QueuePartitions } from '../../src/queue/queue-partitions.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { describeRedis } from '../support/describe-backend.js';
+import { openBackend } from '../support/open-backend.js';
+import { eventsIn } from '../support/received-message.js';
+import type { Receiver } from '../support/receiver.js';
+import { RedisServer } from '../support/redis-server.js';
+import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const PARTITIONS = 4;
+const DESTINATIONS = Array.from({ length: 12 }, (_, index) => `d${index}`);
+
+it('The partition of a destination is the same in every process and version', () => {
+  expect(DESTINATIONS.map((id) => partitionOf(id, 8))).toEqual([1, 6, 3, 0, 5, 2, 7, 4, 1, 6, 2, 5]);
+  expect(new Set(DESTINATIONS.map((id) => partitionOf(id, 1)))).toEqual(new Set([0]));
+});
+
+it('The jobs in hand are divided so that a partition takes what the others leave, and each has some', () => {
+  const workers = [{ concurrency: 0 }, { concurrency: 0 }];
+  const budget = new JobBudget(80);
+  for (const worker of workers) budget.join(worker);
+  const [one, other] = workers;
+  if (one === undefined || other === undefined) throw new Error('There are two workers.');
+  expect(workers.map(({ concurrency }) => concurrency)).toEqual([70, 70]);
+  for (let jobs = 0; jobs < 70; jobs++) budget.taken(one);
+  expect(workers.map(({ concurrency }) => concurrency)).toEqual([70, 10]);
+  for (let jobs = 0; jobs < 40; jobs++) budget.ended(one);
+  expect(workers.map(({ concurrency }) => concurrency)).toEqual([70, 50]);
+});
+
+describeRedis('a queue of several partitions', () => {
+  const stage = new Stage();
+  let server: RedisServer;
+  let database = 0;
+
+  beforeAll(async () => {
+    server = await RedisServer.create({ appendOnly: true });
+  });
+  afterAll(() => server.dispose());
+
+  /** Starts an application with several destinations, each of a source of its own. */
+  function start(
+    url: string,
+    receiver: Receiver,
+    options: { partitions?: number; worker?: boolean },
+  ): Promise<AnalyticsApp> {
+    return stage.app({
+      connection: url,
+      sources: DESTINATIONS.map((name) => ({ name, writeKey: name })),
+      webhooks: DESTINATIONS.map((id) => ({
+        id,
+        sources: [id],
+        urls: [receiver.url(`/${id}`)],
+        allowPrivateNetwork: true,
+      })),
+      ...options,
+    });
+  }
+
+  async function trackAll(app: AnalyticsApp, event: string): Promise<void> {
+    for (const name of DESTINATIONS) app.analytics.source(name).track({ userId: 'u1', event });
+    await app.analytics.flush();
+  }
+
+  it('delivers from all of them, and keeps the messages of a destination in one', async () => {
+    const url = server.url(database++);
+    const receiver = await stage.receiver();
+    const producer = await start(url, receiver, { partitions: PARTITIONS, worker: false });
+    await trackAll(producer, 'First');
+    await trackAll(producer, 'Second');
+    const destinationsIn = await Promise.all(
+      producer.queues.map(async (queue) => {
+        const jobs = await queue.getJobs(['waiting']);
+        return [
+          ...new Set(jobs.flatMap(({ data }) => data.batches.map((batch) => batch.destination))),
+        ].sort();
+      }),
+    );
+    const expected = Array.from({ length: PARTITIONS }, (_, partition) =>
+      DESTINATIONS.filter((id) => partitionOf(id, PARTITIONS) === partition).sort(),
+    );
+    expect(destinationsIn).toEqual(expected);
+    const { context } = producer;
+    expect(context.get(ANALYTICS_QUEUES)).toHaveLength(PARTITIONS);
+    expect(context.get(getQueueToken(ANALYTICS_QUEUE))).toBe(producer.queues[0]);
+    expect(producer.queues.map(({ name }) => name)).toEqual([0, 1, 2, 3].map(analyticsQueueName));
+    expect(await context.get(DeliveriesService).counts()).toMatchObject({ waiting: 2 * DESTINATIONS.length });
+
+    const worker = await start(url, receiver, { partitions: PARTITIONS });
+    await receiver.received(2 * DESTINATIONS.length);
+    await worker.settled();
+    expect(await context.get(DeliveriesService).counts()).toMatchObject({
+      waiting: 0,
+      active: 0,
+      delayed: 0,
+    });
+    expect(
+      await worker.context.get(AnalyticsHealthIndicator).isHealthy('a', { requireWorker: true }),
+    ).toMatchObject({ a: { status: 'up', oldest: 0 } });
+  });
+
+  it('lists what failed in all of them, the latest first, and replays and removes it', async () => {
+    const receiver = await stage.receiver({ answer: ({ url }) => (url.endsWith('d0') ? 200 : 404) });
+    const app = await start(server.url(database++), receiver, { partitions: PARTITIONS });
+    const deliveries = app.context.get(DeliveriesService);
+    for (const name of DESTINATIONS.slice(1)) {
+      app.analytics.source(name).track({ userId: 'u1', event: name });
+      await app.analytics.flush();
+      await app.settled();
+    }
+    const failed = await deliveries.failed();
+    expect(failed.map(({ destination }) => destination)).toEqual(DESTINATIONS.slice(1).reverse());
+    expect(await deliveries.failed({ start: 1, end: 2 })).toEqual(failed.slice(1, 3));
+    expect(await deliveries.replay({ destination: 'd5' })).toBe(1);
+    await receiver.received(DESTINATIONS.length);
+    await app.settled();
+    expect(await deliveries.counts()).toMatchObject({ failed: DESTINATIONS.length - 1 });
+
+    app.analytics.delete({ userId: 'u1' });
+    await until(async () => ((await deliveries.counts()).failed === 0 ? true : undefined));
+  });
+
+  it('is delivered by a process that was told of fewer, whether it starts before or after', async () => {
+    const url = server.url(database++);
+    const receiver = await stage.receiver();
+    const first = await start(url, receiver, {});
+    const producer = await start(url, receiver, { partitions: PARTITIONS, worker: false });
+    await trackAll(producer, 'Raised');
+    await receiver.received(DESTINATIONS.length);
+    await first.close();
+
+    await trackAll(producer, 'Lowered');
+    await producer.close();
+    const last = await start(url, receiver, {});
+    await receiver.received(2 * DESTINATIONS.length);
+    await last.settled();
+    expect(last.queues).toHaveLength(PARTITIONS);
+    expect(new Set(eventsIn(receiver.requests))).toEqual(new Set(['Raised', 'Lowered']));
+  });
+
+  it('forgets a partition that nobody adds to any more, once it is empty', async () => {
+    const url = server.url(database++);
+    const backends: QueueBackend[] = [];
+    const opened: QueuePartitions[] = [];
+    const open = async (written: number, isWorker = false): Promise<PartitionWatch> => {
+      const backend = await openBackend(url);
+      const partitions = new QueuePartitions(backend, written);
+      const watch = new PartitionWatch(partitions, backend.storage, { interval: 5, isWorker });
+      await watch.start();
+      backends.push(backend);
+      opened.push(partitions);
+      return watch;
+    };
+    const readBy = async (): Promise<number> => {
+      const watch = await open(1);
+      watch.close();
+      return opened.at(-1)?.queues.length ?? 0;
+    };
+    (await open(PARTITIONS)).close();
+    const job = await opened[0]?.queues[3]?.add('batch', { v: 2, batches: [] });
+    const worker = await open(1, true);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await readBy()).toBe(PARTITIONS);
+    await job?.remove();
+    await until(async () => ((await readBy()) === 1 ? true : undefined));
+    worker.close();
+    await Promise.all(opened.map((partitions) => partitions.close()));
+    await Promise.all(backends.map((backend) => backend.close()));
+  });
+});
