@@ -14,7 +14,8 @@ export function partitionOf(destination: string, partitions: number): number {
   for (let at = 0; at < destination.length; at++) {
     hash = Math.imul(hash ^ destination.charCodeAt(at), 0x01000193);
   }
-  return (hash >>> 0) % partitions;
+  // Its lower bits alone would put similar ids too close together.
+  return ((hash ^ (hash >>> 16)) >>> 0) % partitions;
 }
 
 /** A job over all partitions: in the first one, its own id. BullMQ refuses ids with a colon. */

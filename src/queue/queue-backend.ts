@@ -54,6 +54,8 @@ type RedisArgument = string | number;
  * not need `ioredis`, which an application may not have.
  */
 export interface RedisCommands {
+  /** Whether the keys of one script have to be in one slot. */
+  readonly isCluster?: boolean;
   eval(script: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
   evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
 }

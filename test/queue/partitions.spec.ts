@@ -25,7 +25,7 @@ const PARTITIONS = 4;
 const DESTINATIONS = Array.from({ length: 12 }, (_, index) => `d${index}`);
 
 it('The partition of a destination is the same in every process and version', () => {
-  expect(DESTINATIONS.map((id) => partitionOf(id, 8))).toEqual([1, 6, 3, 0, 5, 2, 7, 4, 1, 6, 2, 5]);
+  expect(DESTINATIONS.map((id) => partitionOf(id, 8))).toEqual([4, 3, 6, 5, 0, 7, 2, 1, 4, 3, 4, 3]);
   expect(new Set(DESTINATIONS.map((id) => partitionOf(id, 1)))).toEqual(new Set([0]));
 });
 

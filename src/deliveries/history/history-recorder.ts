@@ -19,7 +19,7 @@ const ENTRIES_PER_WRITE = 200;
 const PATIENCE = 60_000;
 
 export interface HistoryRecorderParts {
-  store: Pick<HistoryStore, 'write'>;
+  store: Pick<HistoryStore, 'write' | 'groupOf'>;
   log: HistoryLog;
   /** Whether the queue can be used. While it cannot, that is told already. */
   isQueueUp: () => boolean;
@@ -137,14 +137,16 @@ export class HistoryRecorder {
 
   /** Never rejects: what cannot be written stays in memory. */
   private async write(): Promise<void> {
-    const taken = [...this.pending.values()];
+    const groupOf = ({ destination }: DestinationHistory): number =>
+      this.parts.store.groupOf?.(destination) ?? 0;
+    const taken = [...this.pending.values()].sort((one, other) => groupOf(one) - groupOf(other));
     if (taken.length === 0) return;
     this.pending = new Map();
     this.waitingSince ??= this.clock.now();
     try {
       const slice = new TimeSlice();
       while (taken.length > 0) {
-        const part = firstOf(taken);
+        const part = firstOf(taken, groupOf);
         for (const history of part) {
           history.summarize();
           await slice.check();
@@ -177,10 +179,17 @@ export class HistoryRecorder {
   }
 }
 
-/** So many of the histories that a write is of a bounded size; at least one. */
-function firstOf(histories: readonly DestinationHistory[]): DestinationHistory[] {
+/** So many of the histories of the first group that a write is of a bounded size; at least one. */
+function firstOf(
+  histories: readonly DestinationHistory[],
+  groupOf: (history: DestinationHistory) => number,
+): DestinationHistory[] {
+  const [first] = histories;
+  const group = first && groupOf(first);
   let entries = 0;
-  const end = histories.findIndex(({ size }) => (entries += size) > ENTRIES_PER_WRITE);
+  const end = histories.findIndex(
+    (history) => (entries += history.size) > ENTRIES_PER_WRITE || groupOf(history) !== group,
+  );
   return histories.slice(0, end === -1 ? histories.length : Math.max(end, 1));
 }
 

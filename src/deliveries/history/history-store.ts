@@ -32,9 +32,11 @@ export interface StoredHistory {
  * forgets by itself what is older than a week.
  */
 export interface HistoryStore {
+  /** Destinations that can be written at once have the same number. Absent if all can. */
+  readonly groupOf?: ((destination: string) => number) | undefined;
   /**
    * Adds to what is stored: attempts to the entry of their message, counts to those of their hour. An entry that
-   * is older than the stored one of its message only adds its attempts.
+   * is older than the stored one of its message only adds its attempts. All of it is stored, or nothing.
    *
    * @param now milliseconds since the epoch
    */

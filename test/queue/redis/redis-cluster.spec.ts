@@ -7,6 +7,7 @@ import {
   AudiencesService,
   DeliveriesService,
   DestinationsService,
+  type HourStats,
 } from '../../../src/index.js';
 import { MAX_PARTITIONS } from '../../../src/options/resolve-connection.js';
 import { prefixOf } from '../../../src/queue/redis/hash-tags.js';
@@ -21,6 +22,10 @@ import { until } from '../../support/until.js';
 /** Which of three masters has a slot. */
 function masterOf(slot: number): number {
   return Math.floor((slot * 3) / 16_384);
+}
+
+function deliveredIn(hours: readonly HourStats[]): number {
+  return hours.reduce((sum, { delivered }) => sum + delivered, 0);
 }
 
 describeRedis('a Redis Cluster', () => {
@@ -83,6 +88,30 @@ describeRedis('a Redis Cluster', () => {
       removed: 1,
       unchanged: 1,
     });
+  });
+
+  it('keeps the history of destinations on all of its nodes, and tells of all of them together', async () => {
+    const receiver = await stage.receiver();
+    const ids = Array.from({ length: 12 }, (_, index) => `crm-${index}`);
+    const webhooks = ids.map((id) => webhooksTo(receiver, { id }));
+    const app = await stage.app({ connection: cluster.connection, webhooks });
+    const deliveries = app.context.get(DeliveriesService);
+    const before = deliveredIn(await deliveries.totals());
+    app.analytics.track({ userId: 'u1', event: 'To all' });
+    await app.analytics.flush();
+    await receiver.received(ids.length);
+    await until(async () =>
+      deliveredIn(await deliveries.totals()) === before + ids.length ? true : undefined,
+    );
+    for (const destination of ids) {
+      expect(await deliveries.recent({ destination })).toMatchObject([{ event: 'To all' }]);
+      expect(deliveredIn(await deliveries.stats({ destination }))).toBe(1);
+    }
+    const keys = await Promise.all(
+      cluster.servers.map((server) => cluster.admin(server).keys('*:history:entries:crm-*')),
+    );
+    expect(keys.flat()).toHaveLength(ids.length);
+    expect(Math.min(...keys.map((ofNode) => ofNode.length))).toBeGreaterThan(0);
   });
 
   it('has the partitions of a queue divided evenly among its masters, however many there are', async () => {

@@ -1,18 +1,23 @@
+import { MAX_PARTITIONS } from '../../../options/resolve-connection.js';
+import { prefixOf } from '../../../queue/redis/hash-tags.js';
 import { RedisScript } from '../../../queue/redis/redis-script.js';
 import { KEPT_ATTEMPTS } from '../history-entry.js';
 import { KEPT_ENTRIES } from '../history-store.js';
 import { HOUR, KEPT_HOURS } from '../hour-counts.js';
 
-/** All keys share a hash tag, so that a script finds them on one node of a cluster. */
 const PREFIX = '{nestjs-analytics:history}:';
 
+/** Groups of destinations on a cluster. Each has a hash tag of its own, so that they are spread over the nodes. */
+export const CLUSTER_GROUPS = MAX_PARTITIONS;
+
 /**
- * The keys of a destination. `entries`: a hash of texts by messageId, whose first line is the head and whose
+ * The keys of a destination, or of all destinations of a group. `entries`: a hash of texts by messageId, whose first line is the head and whose
  * others are attempts. `order`: the messageIds by their ordinal. `hours`: a hash of counts as JSON by the number
  * of the hour. A destination that is idle for a week goes with its keys.
  */
-export function keysOf(destination: string): string[] {
-  return ['entries', 'order', 'hours'].map((name) => `${PREFIX}${name}:${destination}`);
+export function keysOf(destination: string, group: number | undefined): string[] {
+  const prefix = group === undefined ? PREFIX : `${prefixOf(group)}:history:`;
+  return ['entries', 'order', 'hours'].map((name) => `${prefix}${name}:${destination}`);
 }
 
 /**
