@@ -186,4 +186,13 @@ describe('a directory of destinations', () => {
     await waiting;
     expect(clock.pending).toBe(0);
   });
+
+  it('keeps no process alive once the application is closed, also while the store hangs', async () => {
+    store.held = new Promise(() => undefined);
+    void directory.ofTenant('acme');
+    await clock.pass(100);
+    expect(clock.holding).toBe(1);
+    directory.close();
+    expect(clock.holding).toBe(0);
+  });
 });
