@@ -166,11 +166,27 @@ describeServers('what the console shows live', (backend) => {
     server.analytics.track({ userId: 'u1', event: 'Second' });
     const events = await first.sees(2);
     expect(events.map(({ name }) => name).sort()).toEqual(['First', 'Second']);
+    const second = await watch({});
     await first.close();
     other.analytics.track({ userId: 'u1', event: 'Third' });
+    await second.sees(1);
     const id = first.parts.findLast(({ event }) => event === 'call')?.id ?? '';
     const next = await watch({ 'last-event-id': id });
     expect(await next.sees(1)).toEqual([expect.objectContaining({ name: 'Third' })]);
+  });
+
+  it('begins soon in a process that was told that nobody watches', async () => {
+    const analytics = consoleOptions({ connection: backend.connection });
+    const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
+    const other = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
+    const track = (event: string): string => other.analytics.track({ userId: 'u1', event });
+    track('Unseen');
+    await other.analytics.flush();
+    const watcher = await stage.add(Watcher.open(`${server.url}/analytics`, OPERATOR));
+    await until(() => {
+      track('Seen');
+      return watcher.events.find(({ name }) => name === 'Seen');
+    });
   });
 });
 
