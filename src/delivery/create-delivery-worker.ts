@@ -14,6 +14,7 @@ import { BatchDelivery } from './batch-delivery.js';
 import { DeliveryReporter } from './delivery-reporter.js';
 import { DeliveryScheduler } from './delivery-scheduler.js';
 import { DeliveryWorker } from './delivery-worker.js';
+import { JobBudget } from './job-budget.js';
 import { JobProcessor } from './job-processor.js';
 import { createRateLimitStore } from './rate-limits/create-rate-limit-store.js';
 
@@ -53,7 +54,7 @@ export async function createDeliveryWorker(
   });
   return new DeliveryWorker(backend, partitions, processor, {
     scheduler,
-    jobs: options.concurrency * JOBS_IN_HAND,
+    budget: new JobBudget(options.concurrency * JOBS_IN_HAND),
     timeout: longestTimeout(options),
   });
 }

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import type { BatchJobWorker, BatchWorkerOptions, QueueBackend } from '../queue/queue-backend.js';
 import type { QueuePartitions } from '../queue/queue-partitions.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
-import { JobBudget } from './job-budget.js';
+import type { JobBudget } from './job-budget.js';
 import type { JobProcessor } from './job-processor.js';
 import { RetryLater } from './job-outcome.errors.js';
 
@@ -20,8 +20,8 @@ const MAX_STALLED_COUNT = 2 ** 31 - 1;
 
 export interface DeliveryWorkerOptions {
   scheduler: Pick<DeliveryScheduler, 'start' | 'stop'>;
-  /** Jobs in hand: those being delivered, and those waiting for their turn. */
-  jobs: number;
+  /** Divides the jobs in hand: those being delivered, and those waiting for their turn. */
+  budget: JobBudget;
   /** The longest deadline of a request, in milliseconds: the lock and stall times follow from it. */
   timeout: number;
 }
@@ -30,7 +30,6 @@ export interface DeliveryWorkerOptions {
 export class DeliveryWorker {
   /** One for each partition. */
   private readonly workers: BatchJobWorker[] = [];
-  private readonly budget: JobBudget;
   /** One for all jobs: BullMQ would make one for each. */
   private readonly cancellation = new AbortController();
   private state: 'new' | 'running' | 'ending' = 'new';
@@ -41,7 +40,6 @@ export class DeliveryWorker {
     private readonly processor: JobProcessor,
     private readonly options: DeliveryWorkerOptions,
   ) {
-    this.budget = new JobBudget(options.jobs);
     for (const partition of partitions.queues.keys()) this.open(partition);
     partitions.observe((partition) => {
       if (this.state !== 'ending') this.open(partition);
@@ -83,8 +81,8 @@ export class DeliveryWorker {
   }
 
   private open(partition: number): void {
-    const { options, budget } = this;
-    const lockDuration = Math.max(2 * options.timeout, MIN_LOCK);
+    const { timeout, budget } = this.options;
+    const lockDuration = Math.max(2 * timeout, MIN_LOCK);
     const workerOptions: BatchWorkerOptions = {
       autorun: false,
       lockDuration,

@@ -113,9 +113,22 @@ describe('the connection', () => {
     });
     cluster.disconnect();
   });
+
+  it('is divided into eight partitions on a Redis Cluster, and into one elsewhere', () => {
+    const partitionsOf = (connection: unknown, partitions?: number): number =>
+      resolveOptions({ ...WITH_WEBHOOKS, connection, partitions }, { worker: true }).partitions;
+    const cluster = { cluster: [{ host: '127.0.0.1', port: 1 }] };
+    expect(partitionsOf(cluster)).toBe(8);
+    expect(partitionsOf(cluster, 12)).toBe(12);
+    expect(partitionsOf('redis://localhost')).toBe(1);
+    expect(partitionsOf('redis://localhost', 3)).toBe(3);
+    expect(partitionsOf('postgres://localhost/db')).toBe(1);
+  });
 });
 
+const WITH_WEBHOOKS = { writeKey: 'wk', webhooks: { urls: ['https://hooks.example.com/events'] } };
+
 function connectionOf(connection: unknown, hostConnection?: ConnectionOptions): unknown {
-  const options = { writeKey: 'wk', webhooks: { urls: ['https://hooks.example.com/events'] }, connection };
+  const options = { ...WITH_WEBHOOKS, connection };
   return resolveOptions(options, { worker: true, hostConnection }).connection;
 }

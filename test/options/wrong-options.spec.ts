@@ -115,6 +115,12 @@ describe('wrong options', () => {
       { writeKey: 'wk', connection: { cluster: ['redis.example'] } },
       'connection.cluster',
     ],
+    ['no partition', { writeKey: 'wk', connection: 'redis://localhost', partitions: 0 }, 'partitions'],
+    [
+      'partitions of a queue that cannot have them',
+      { writeKey: 'wk', connection: 'postgres://localhost/db', partitions: 2 },
+      'partitions',
+    ],
     ['a number as a connection', { writeKey: 'wk', connection: 6379 }, 'connection'],
     [
       'an empty folder',
