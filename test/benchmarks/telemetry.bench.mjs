@@ -7,8 +7,14 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
-import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace-base';
 import { getQueueToken } from '@nestjs/bullmq';
+import { Redis } from 'ioredis';
 import { ANALYTICS_QUEUE, AnalyticsService } from 'nestjs-analytics';
 import { settled } from './support/analytics-app.mjs';
 import { appModule } from './support/app.mjs';
@@ -38,7 +44,8 @@ const BARE = 'without either';
 const CONTEXT = 'a context alone';
 const SDKS = {
   'an SDK for metrics': { hasContext: true, signals: ['metrics'] },
-  'one for traces, too': { hasContext: true, signals: ['metrics', 'traces'] },
+  'one for a tenth of the traces, too': { hasContext: true, signals: ['metrics', 'traces'], share: 0.1 },
+  'one for all traces, too': { hasContext: true, signals: ['metrics', 'traces'], share: 1 },
 };
 const CASES = {
   [BARE]: {},
@@ -58,10 +65,11 @@ const REGISTER = {
     });
     metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
   },
-  traces: () => {
+  traces: (share) => {
+    const sampler = new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) });
     const exporter = { export: (_spans, done) => done({ code: 0 }), shutdown: () => Promise.resolve() };
     const spanProcessors = [new BatchSpanProcessor(exporter)];
-    trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors }));
+    trace.setGlobalTracerProvider(new BasicTracerProvider({ sampler, spanProcessors }));
   },
 };
 
@@ -83,7 +91,12 @@ async function open({ worker, urls, hasConsole }) {
       connection: REDIS,
       worker,
       connections: CONNECTIONS,
-      webhooks: { urls, sharedSecret: 'secret', allowPrivateNetwork: true },
+      webhooks: {
+        urls,
+        sharedSecret: 'secret',
+        allowPrivateNetwork: true,
+        backlogLimit: Number.MAX_SAFE_INTEGER,
+      },
       destinations: { encryptionKey: false },
       ...(hasConsole && { console: { authorize: () => ({ operator: true }) } }),
     }),
@@ -110,7 +123,8 @@ async function track(hasConsole) {
   const { app, queue, analytics } = await open({ worker: false, urls, hasConsole });
   const best = await bestOf(async () => {
     const measured = await measure(CALLS, () => inRequests(CALLS, () => analytics.track(EVENT)));
-    await analytics.flush();
+    const { refused } = await analytics.flush();
+    if (refused > 0) throw new Error(`${refused} calls were refused`);
     await queue.obliterate({ force: true });
     return measured;
   });
@@ -136,10 +150,17 @@ async function deliver(hasConsole) {
   return best;
 }
 
-async function measureCase({ work, signals = [], hasContext = false, hasConsole = false }) {
+async function measureCase({ work, signals = [], share, hasContext = false, hasConsole = false }) {
   if (hasContext) context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-  for (const signal of signals) REGISTER[signal]();
+  for (const signal of signals) REGISTER[signal](share);
   return (work === 'track' ? track : deliver)(hasConsole);
+}
+
+/** What was cleared away unseen by a worker still counts as waiting, and would have later calls refused. */
+async function clearBacklog() {
+  const redis = new Redis(REDIS);
+  await redis.del('{nestjs-analytics}:backlog');
+  await redis.quit();
 }
 
 /** Each case in a process of its own, in turn, and none always after the same one. */
@@ -152,6 +173,7 @@ async function bench() {
       const order = names.map((_, index) => names[(index + round) % names.length]);
       for (const name of order) measured[name] = await inChild(import.meta.url, { work, ...CASES[name] });
       rounds.push(measured);
+      await clearBacklog();
     }
   }
   const targets = [];
