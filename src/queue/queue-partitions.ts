@@ -7,6 +7,7 @@ import type { BatchJobQueue, QueueBackend } from './queue-backend.js';
 export class QueuePartitions {
   private readonly opened: BatchJobQueue[] = [];
   private onOpened: (partition: number) => void = () => undefined;
+  private isClosed = false;
 
   /** @param written how many this process adds to */
   constructor(
@@ -27,6 +28,7 @@ export class QueuePartitions {
   }
 
   openUpTo(count: number): void {
+    if (this.isClosed) return;
     for (let partition = this.opened.length; partition < count; partition++) {
       const queue = this.backend.createQueue(partition, {});
       // BullMQ prints errors that nobody listens to.
@@ -39,6 +41,7 @@ export class QueuePartitions {
   }
 
   async close(): Promise<void> {
+    this.isClosed = true;
     await Promise.all(this.opened.map((queue) => queue.close()));
   }
 }
