@@ -69,24 +69,29 @@ export async function writeStream(
   closing: AbortSignal,
 ): Promise<void> {
   const ended = new AbortController();
-  const end = (): void => {
-    ended.abort();
-  };
-  response.once('close', end);
-  closing.addEventListener('abort', end);
-  if (response.destroyed || response.headersSent || closing.aborted) end();
-  if (!response.destroyed && !response.headersSent) {
+  const isWritable = !response.destroyed && !response.headersSent;
+  if (isWritable) {
     request.resume();
     removeHostHeaders(response);
     response.shouldKeepAlive = false;
     response.writeHead(status, headers).flushHeaders();
+  } else {
+    ended.abort();
   }
+  // The parts may wait for something that is away. The reader does not.
+  const end = (): void => {
+    ended.abort();
+    response.end();
+  };
+  response.once('close', end);
+  closing.addEventListener('abort', end);
+  if (isWritable && closing.aborted) end();
   // Also where nobody reads it, so that it can end what it began.
   for await (const part of parts(ended.signal)) {
     if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal);
   }
   closing.removeEventListener('abort', end);
-  response.end();
+  if (isWritable) response.end();
 }
 
 /** Resolves when a reader has room for more, or is gone. */
