@@ -17,6 +17,8 @@ export interface RedisClusterOptions {
 export class RedisCluster {
   /** All of them, the masters of the beginning first. */
   readonly servers: RedisServer[] = [];
+  /** By their masters. */
+  private readonly replicas = new Map<RedisServer, RedisServer>();
   private readonly admins = new Map<RedisServer, Redis>();
 
   static async create({ masters = 3, replicas = false }: RedisClusterOptions = {}): Promise<RedisCluster> {
@@ -76,10 +78,12 @@ export class RedisCluster {
     ]);
   }
 
-  /** Resolves when a replica has taken the place of its master. */
-  async promoted(server: RedisServer): Promise<void> {
+  /** Resolves when the replica of a master has taken its place. */
+  async replaced(master: RedisServer): Promise<void> {
+    const replica = this.replicas.get(master);
+    if (replica === undefined) throw new Error('This master has no replica.');
     await until(async () => {
-      const role = await this.admin(server).call('ROLE');
+      const role = await this.admin(replica).call('ROLE');
       return Array.isArray(role) && role[0] === 'master' ? true : undefined;
     });
   }
@@ -117,6 +121,7 @@ export class RedisCluster {
   }
 
   private async follow(server: RedisServer, master: RedisServer): Promise<void> {
+    this.replicas.set(master, server);
     await this.admin(server).call('CLUSTER', 'REPLICATE', await this.idOf(master));
     await until(async () => {
       const info = await this.admin(server).info('replication');
