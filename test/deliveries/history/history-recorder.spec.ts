@@ -119,7 +119,7 @@ describe('the recorder of the history', () => {
   });
 
   it('keeps of a message nothing but its type and the name of its event', async () => {
-    const properties = { card: '4111 1111', event: 'not this one' };
+    const properties = { card: 'visa', event: 'not this one' };
     const secret = message('a', [outcome()], { properties, context: { ip: '203.0.113.7' } });
     recorder.record(batch([secret]), [secret], { state: 'failed', error: 'DESTINATION_DISABLED' });
     await recorder.close();
@@ -132,7 +132,7 @@ describe('the recorder of the history', () => {
       error: 'DESTINATION_DISABLED',
     };
     expect(JSON.parse(entry?.head ?? '')).toEqual(head);
-    expect(JSON.stringify(store.writes)).not.toMatch(/u1|4111|203\.0/);
+    expect(JSON.stringify(store.writes)).not.toMatch(/u1|visa|203\.0/);
   });
 
   it.each([

@@ -163,16 +163,17 @@ describeBackend('the history of a destination', (backend) => {
       webhooks: webhooksTo(receiver, { headers: { 'X-Secret': 'swordfish' }, sharedSecret: 'opensesame' }),
     });
     app.analytics.track({
-      userId: 'ada',
+      // No digits of times and ids could look like these.
+      userId: 'somebody',
       event: 'E',
-      properties: { card: '4111' },
+      properties: { card: 'visa' },
       context: { ip: '203.0.113.7' },
     });
     await app.analytics.flush();
     await recentOf(app, ({ length }) => length > 0);
     const text = await storedText(storageOf(app));
     expect(text).toContain('webhooks');
-    expect(text).not.toMatch(/ada|4111|203\.0|swordfish|opensesame/);
+    expect(text).not.toMatch(/somebody|visa|203\.0|swordfish|opensesame/);
   });
 
   it('survives a restart, which writes what is in memory', async () => {
