@@ -8,13 +8,13 @@ const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
 
 /**
  * Runs what it is given until that ends, or until its own input ends: then the test process is gone,
- * however it went, and what it started must go too. The first line of output is the pid.
+ * however it went, and what it started must go too. The first line of output is the pid, written before the
+ * program itself can write anything.
  */
 const GUARD = `
   exec 3<&0
-  "$@" 3<&- 2>&1 &
+  sh -c 'echo $$; exec "$@"' sh "$@" 3<&- 2>&1 &
   child=$!
-  echo $child
   ( cat <&3 >/dev/null; kill -9 $child ) >/dev/null 2>&1 &
   wait $child
   code=$?
