@@ -28,7 +28,7 @@ export class LiveCalls {
   /** A message has passed its checks. @param refusal why it was refused after all */
   settled(source: string, message: AnalyticsMessage, tenant: string | undefined, refusal?: Refusal): void {
     const { live, outgoing } = this;
-    if (live?.mayBeWatched !== true) return;
+    if (live?.wants() !== true) return;
     const call = { source, tenant, message };
     if (refusal !== undefined) live.add('refused', call, refusal.reason);
     else if (outgoing.reaches(source, message, tenant)) live.add('taken', call);
@@ -49,7 +49,7 @@ export class LiveCalls {
   ): AnalyticsMessage | null {
     const refused = filter.count;
     const finished = filter.pass(message);
-    if (finished !== null || this.live?.mayBeWatched !== true) return finished;
+    if (finished !== null || this.live?.wants() !== true) return finished;
     const call = { source, tenant, type: message.type, ...(!this.hidesContents && { message }) };
     if (filter.count > refused) this.live.add('refused', call, filter.latestReason);
     else this.live.add('dropped', call, '`beforeSend` returned null');
@@ -58,7 +58,7 @@ export class LiveCalls {
 
   /** A call threw. @throws the error */
   failed({ source, tenant, type, fields }: UncheckedCall, error: unknown): never {
-    if (this.live?.mayBeWatched === true && !(error instanceof AnalyticsClosedError)) {
+    if (this.live?.wants() === true && !(error instanceof AnalyticsClosedError)) {
       const name = this.hidesContents ? undefined : nameIn(fields);
       this.live.addError(error, { source, tenant, type: typeof type === 'string' ? type : undefined, name });
     }

@@ -50,9 +50,16 @@ export class LiveEvents implements OnApplicationShutdown {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
   }
 
-  /** Whether anybody may watch. Ask before doing anything for `add`. */
-  get mayBeWatched(): boolean {
-    return this.watched === undefined || this.watched.size > 0;
+  /**
+   * Whether a call is to be shown. Ask before doing anything for `add`. While it is not known whether anybody
+   * watches, a few calls wait for the answer, and those beyond are only counted.
+   */
+  wants(): boolean {
+    if (this.watched !== undefined) return this.watched.size > 0;
+    const all = this.waiting.get(ALL_EVENTS);
+    if (all === undefined || all.events.length < MAX_EVENTS) return true;
+    all.skipped++;
+    return false;
   }
 
   /** Somebody has begun to watch here, which other processes find out with their next question. */
@@ -62,12 +69,7 @@ export class LiveEvents implements OnApplicationShutdown {
 
   /** Shows what became of a call. Never throws. */
   add(outcome: LiveOutcome, call: LiveCall, reason?: string): void {
-    if (!this.mayBeWatched || this.isClosed) return;
-    const all = this.waiting.get(ALL_EVENTS);
-    if (this.watched === undefined && all !== undefined && all.events.length >= MAX_EVENTS) {
-      all.skipped++;
-      return;
-    }
+    if (this.watched?.size === 0 || this.isClosed) return;
     const { tenant, problem } = this.ownerOf(call);
     const scopes = isTenantName(tenant) ? [ALL_EVENTS, tenant] : [ALL_EVENTS];
     let event: string | undefined;
@@ -86,7 +88,8 @@ export class LiveEvents implements OnApplicationShutdown {
 
   /** Shows that a call was refused with an error, once for each error. */
   addError(error: unknown, call: LiveCall): void {
-    if (!this.mayBeWatched || typeof error !== 'object' || error === null || this.shown.has(error)) return;
+    if (this.watched?.size === 0 || typeof error !== 'object' || error === null || this.shown.has(error))
+      return;
     this.shown.add(error);
     // The texts of other errors may hold what was to be sent.
     this.add(

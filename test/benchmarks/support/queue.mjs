@@ -1,4 +1,5 @@
 import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
 import { Arrivals } from './collector.mjs';
 
 const PAGE = 100;
@@ -8,7 +9,12 @@ export const REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/13';
 /** Looks at what producers left in the queue, which nobody delivers from, and clears it away. */
 export function openQueue() {
   const queue = new Queue('analytics', { connection: { url: REDIS }, prefix: '{nestjs-analytics}' });
-  const clear = () => queue.obliterate({ force: true });
+  const redis = new Redis(REDIS);
+  const clear = async () => {
+    await queue.obliterate({ force: true });
+    // Otherwise what nobody has delivered still counts, and later calls are refused.
+    await redis.del('{nestjs-analytics}:backlog');
+  };
   return {
     clear,
     /** What is in it, as the collector tells of the peers; nothing is any more then. */
@@ -23,6 +29,9 @@ export function openQueue() {
       await clear();
       return arrivals.take();
     },
-    close: () => queue.close(),
+    close: async () => {
+      await queue.close();
+      redis.disconnect();
+    },
   };
 }
