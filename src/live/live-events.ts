@@ -59,6 +59,8 @@ export class LiveEvents implements OnApplicationShutdown {
     const all = this.waiting.get(ALL_EVENTS);
     if (all === undefined || all.events.length < MAX_EVENTS) return true;
     all.skipped++;
+    // They may have waited since before it became unknown.
+    this.check();
     return false;
   }
 
@@ -69,7 +71,7 @@ export class LiveEvents implements OnApplicationShutdown {
 
   /** Shows what became of a call. Never throws. */
   add(outcome: LiveOutcome, call: LiveCall, reason?: string): void {
-    if (this.watched?.size === 0 || this.isClosed) return;
+    if (this.isClosed || !this.wants()) return;
     const { tenant, problem } = this.ownerOf(call);
     const scopes = isTenantName(tenant) ? [ALL_EVENTS, tenant] : [ALL_EVENTS];
     let event: string | undefined;
@@ -149,8 +151,8 @@ export class LiveEvents implements OnApplicationShutdown {
   private appendSoon(): void {
     this.appendTimer ??= this.clock.afterUnlessIdle(APPEND_INTERVAL, () => {
       this.appendTimer = undefined;
-      // While it is asked whether anybody watches, they wait for the answer.
-      if (this.watched !== undefined) this.append();
+      if (this.watched === undefined) this.check();
+      else this.append();
     });
   }
 
