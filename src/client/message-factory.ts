@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { checkMessage } from '../messages/check-message.js';
 import { createMessage } from '../messages/create-message.js';
+import { mergedFields } from '../messages/merged-fields.js';
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';
 import { stringify } from '../messages/serialize.js';
@@ -36,7 +37,7 @@ export class MessageFactory {
   ): CreatedMessage {
     const { context, callContext } = this.options;
     const known = callContext?.();
-    const message = createMessage(type, params, known === undefined ? context : { ...context, ...known });
+    const message = createMessage(type, params, known === undefined ? context : mergedFields(context, known));
     return this.withTenant(source, message, boundTo);
   }
 
@@ -55,7 +56,7 @@ export class MessageFactory {
     const message = checkMessage({
       ...fields,
       messageId: fields.messageId ?? randomUUID(),
-      context: { ...this.options.context, ...context },
+      context: mergedFields(this.options.context, context),
     });
     return this.withTenant(source, message);
   }

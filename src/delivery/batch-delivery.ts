@@ -75,14 +75,15 @@ export class BatchDelivery {
             this.startedAt,
             now,
           );
-    const window = { firstAttemptAt, retryWindow: destination.retryWindow };
-    const isLast = now >= lastAttemptAt(window);
+    const { retryWindow } = destination;
+    const isLast = now >= lastAttemptAt({ firstAttemptAt, retryWindow });
     const open = openMessages(queued);
     const known = isLast
       ? lastResultsOf(open, destination, firstAttemptAt, now)
       : this.deferredBy(open, destination, now);
     if (known !== undefined) {
-      const settlement = settleBatch({ ...window, startedAt: now, messages: open, results: known }, now);
+      const tried = { firstAttemptAt, retryWindow, startedAt: now, messages: open, results: known };
+      const settlement = settleBatch(tried, now);
       this.reporter.attempted(destination, settlement);
       return { kind: 'settled', queued, batch: queued, destination, settlement };
     }
@@ -100,7 +101,8 @@ export class BatchDelivery {
     // All of its messages may have been about deleted users.
     const results = messages.length === 0 ? [] : await this.scheduler.deliver(destination, messages, attempt);
     await this.turns.take();
-    const settlement = settleBatch({ ...window, startedAt: now, messages, results }, Date.now());
+    const tried = { firstAttemptAt, retryWindow, startedAt: now, messages, results };
+    const settlement = settleBatch(tried, Date.now());
     this.reporter.attempted(destination, settlement);
     return { kind: 'settled', queued, batch, destination, settlement };
   }

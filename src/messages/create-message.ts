@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { InvalidMessageError } from '../errors/message.errors.js';
+import { mergedFields } from './merged-fields.js';
 import { buildMessage, type MessageOf } from './message-builders.js';
 import { integrationsOf, isAbsent, objectOf, requiredMessageId } from './message-checks.js';
 import type { MessageParams } from './message-params.types.js';
@@ -35,7 +36,7 @@ export function createMessage<T extends MessageType>(
 
 function contextOf(fields: JsonObject, baseContext: JsonObject): JsonObject {
   if (isAbsent(fields.context)) return { ...baseContext };
-  return { ...baseContext, ...objectOf(fields, 'context') };
+  return mergedFields(baseContext, objectOf(fields, 'context'));
 }
 
 function fieldsOf(type: MessageType, params: unknown): JsonObject {

@@ -1,4 +1,5 @@
 import { InvalidMessageError } from '../errors/message.errors.js';
+import { mergedFields } from './merged-fields.js';
 import { isGiven, objectOf, optionalString, requiredString } from './message-checks.js';
 import type { AnalyticsMessage, Integrations, JsonObject, MessageType } from './message.types.js';
 
@@ -54,7 +55,7 @@ const BUILDERS: MessageBuilders = {
     name: optionalString(fields, 'name'),
     category: optionalString(fields, 'category'),
     // The client specification calls a page's properties its traits.
-    properties: { ...objectOf(fields, 'traits'), ...objectOf(fields, 'properties') },
+    properties: mergedFields(objectOf(fields, 'traits'), objectOf(fields, 'properties')),
   }),
   screen: (fields, stamp) => ({
     type: 'screen',

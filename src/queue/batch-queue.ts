@@ -47,10 +47,10 @@ export class BatchQueue {
     const parts = jobs.flatMap((job) =>
       Array.from(this.divided(job.batches), ([partition, batches]) => ({
         partition,
-        job: jobOf(batches.map(batchOf), {
-          ...this.optionsOf(job),
-          ...(ids !== undefined && { deduplication: { id: job.jobId, ttl: ids } }),
-        }),
+        job: jobOf(
+          batches.map(batchOf),
+          this.optionsOf(job, ids === undefined ? {} : { deduplication: { id: job.jobId, ttl: ids } }),
+        ),
       })),
     );
     await this.addJobs(parts);
@@ -70,7 +70,7 @@ export class BatchQueue {
         const delay = Math.max(dueAt - now, 0);
         return {
           partition: this.partitionOf(batch.destination),
-          job: jobOf([batch], { ...this.optionsOf(terms), ...(delay > 0 ? { delay } : { lifo: true }) }),
+          job: jobOf([batch], this.optionsOf(terms, delay > 0 ? { delay } : { lifo: true })),
         };
       }),
     );
@@ -92,7 +92,7 @@ export class BatchQueue {
       : groupedBy(batches, ({ destination }) => this.partitionOf(destination));
   }
 
-  private optionsOf({ jobId, failedRetention }: JobTerms): JobsOptions {
+  private optionsOf({ jobId, failedRetention }: JobTerms, own: JobsOptions): JobsOptions {
     return {
       jobId,
       attempts: ATTEMPTS,
@@ -100,6 +100,7 @@ export class BatchQueue {
       stackTraceLimit: 1,
       removeOnComplete: this.memory.completed,
       removeOnFail: { age: Math.ceil(failedRetention / 1000) },
+      ...own,
     };
   }
 

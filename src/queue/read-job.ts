@@ -30,10 +30,8 @@ export function readJob(data: unknown): BatchJobData | JobProblem {
   if (typeof v !== 'number') return problem({ path: '.v', expected: 'a number' });
   if (v === PREVIOUS_VERSION) return readJob(fromPreviousVersion(data));
   if (v !== BATCH_JOB_VERSION) return new UnknownJobFormatError(v);
-  const { bodies, ...others } = data;
-  if (bodies !== undefined && !isTexts(bodies))
-    return problem({ path: '.bodies', expected: 'a list of strings' });
-  const read = bodies === undefined ? data : { ...others, batches: withBodies(data.batches, bodies) };
+  const read = data.bodies === undefined ? data : withBodies(data);
+  if (read === undefined) return problem({ path: '.bodies', expected: 'a list of strings' });
   const fault = faultOfBatches(read.batches);
   return fault === undefined ? (read as unknown as BatchJobData) : problem(fault);
 }
@@ -42,14 +40,19 @@ function fromPreviousVersion(data: Fields): Fields {
   return { ...data, v: BATCH_JOB_VERSION };
 }
 
-/** Puts bodies in the place of their indexes. What has another shape stays, and is found to be wrong. */
-function withBodies(batches: unknown, bodies: readonly string[]): unknown {
-  return mapped(batches, (batch) => ({
+/**
+ * Puts bodies in the place of their indexes. What has another shape stays, and is found to be wrong. `undefined`
+ * if the bodies themselves are.
+ */
+function withBodies({ bodies, ...others }: Fields): Fields | undefined {
+  if (!isTexts(bodies)) return undefined;
+  const batches = mapped(others.batches, (batch) => ({
     ...batch,
     messages: mapped(batch.messages, (message) =>
       typeof message.body === 'number' ? { ...message, body: bodies[message.body] } : message,
     ),
   }));
+  return { ...others, batches };
 }
 
 function mapped(items: unknown, map: (item: Fields) => Fields): unknown {

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { InvalidMessageError } from '../../errors/message.errors.js';
 import { isMessageType, MESSAGE_TYPES } from '../../messages/message-builders.js';
 import { objectOf, unexpected } from '../../messages/message-checks.js';
+import { mergedFields } from '../../messages/merged-fields.js';
 import type { JsonObject, MessageType } from '../../messages/message.types.js';
 import { toTimestamp } from '../../messages/timestamp.js';
 import { isJsonObject } from '../../messages/value-kind.js';
@@ -46,7 +47,8 @@ export function receivedMessage(value: unknown, envelope: RequestEnvelope): Json
   const message = withShared(value, envelope);
   const context = objectOf(message, 'context');
   if (context.ip === undefined && envelope.ip !== undefined) context.ip = envelope.ip;
-  return { ...message, ...numericIds(value), type, context, timestamp: timestampOf(value, envelope) };
+  const checked = { type, context, timestamp: timestampOf(value, envelope) };
+  return mergedFields(mergedFields(message, numericIds(value)), checked);
 }
 
 /**
@@ -58,11 +60,10 @@ export function withShared(
   message: JsonObject,
   shared: Pick<RequestEnvelope, 'context' | 'integrations'>,
 ): JsonObject {
-  return {
-    ...message,
-    context: { ...shared.context, ...objectOf(message, 'context') },
-    integrations: { ...shared.integrations, ...integrationsOf(message) },
-  };
+  return mergedFields(message, {
+    context: mergedFields(shared.context, objectOf(message, 'context')),
+    integrations: mergedFields(shared.integrations, integrationsOf(message)),
+  });
 }
 
 /** The `integrations` of a batch or a message. One client writes `All` in lower case. */
