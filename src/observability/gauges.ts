@@ -6,12 +6,15 @@ import type { OutboxStatus } from '../outbox/outbox-store.js';
 import { within } from '../shared/within.js';
 import type { AnalyticsStatus } from './analytics-status.js';
 import type { DestinationLabels } from './destination-labels.js';
+import type { Metrics } from './metrics.js';
 
 /** How long a collection waits for the queue and the outbox, in milliseconds. What one does not tell by then is left out. */
 const PATIENCE = 1_000;
 
 export interface GaugesParts {
   meter: Meter;
+  /** Hands over what it has counted when metrics are collected. */
+  metrics: Pick<Metrics, 'flush'> | undefined;
   labels: DestinationLabels;
   status: () => AnalyticsStatus;
   /** The partitions; `undefined` in a process that has no queue. */
@@ -59,6 +62,7 @@ export class Gauges implements OnModuleDestroy {
   }
 
   private readonly observe: BatchObservableCallback = async (result) => {
+    this.parts.metrics?.flush();
     this.observeProcess(result);
     await Promise.all([this.observeQueue(result), this.observeOutbox(result)]);
   };

@@ -1,5 +1,7 @@
-import type { Counter, Histogram, Meter } from '@opentelemetry/api';
+import type { OnModuleDestroy } from '@nestjs/common';
+import type { Histogram, Meter } from '@opentelemetry/api';
 import type { CallTrace, RefusalKind, Telemetry } from '../shared/telemetry.js';
+import { BufferedCounter } from './buffered-counter.js';
 import type { DestinationLabels } from './destination-labels.js';
 import type { Tracing } from './tracing.js';
 
@@ -18,32 +20,26 @@ export interface MetricsParts {
 }
 
 /** Counts and times messages with the application's OpenTelemetry. */
-export class Metrics implements Telemetry {
-  private readonly takenMessages: Counter;
-  private readonly refusedMessages: Counter;
-  private readonly queuedMessages: Counter;
-  private readonly attempts: Counter;
+export class Metrics implements Telemetry, OnModuleDestroy {
+  private readonly takenMessages: BufferedCounter;
+  private readonly refusedMessages: BufferedCounter;
+  private readonly queuedMessages: BufferedCounter;
+  private readonly attempts: BufferedCounter;
   private readonly requestDuration: Histogram;
   private readonly latency: Histogram;
 
   constructor(private readonly parts: MetricsParts) {
     const { meter } = parts;
-    this.takenMessages = meter.createCounter('nestjs_analytics.messages.taken', {
-      description: 'Messages that sources have taken.',
-      unit: '{message}',
-    });
-    this.refusedMessages = meter.createCounter('nestjs_analytics.messages.refused', {
-      description: 'Messages that were refused.',
-      unit: '{message}',
-    });
-    this.queuedMessages = meter.createCounter('nestjs_analytics.messages.queued', {
-      description: 'Messages that were added to the queue, once for each destination.',
-      unit: '{message}',
-    });
-    this.attempts = meter.createCounter('nestjs_analytics.delivery.attempts', {
-      description: 'Requests to the URLs of destinations.',
-      unit: '{attempt}',
-    });
+    const counter = (name: string, unit: string, description: string): BufferedCounter =>
+      new BufferedCounter(meter.createCounter(`nestjs_analytics.${name}`, { unit, description }));
+    this.takenMessages = counter('messages.taken', '{message}', 'Messages that sources have taken.');
+    this.refusedMessages = counter('messages.refused', '{message}', 'Messages that were refused.');
+    this.queuedMessages = counter(
+      'messages.queued',
+      '{message}',
+      'Messages that were added to the queue, once for each destination.',
+    );
+    this.attempts = counter('delivery.attempts', '{attempt}', 'Requests to the URLs of destinations.');
     this.requestDuration = meter.createHistogram('nestjs_analytics.delivery.duration', {
       description: 'Time from the start of a request to its answer.',
       unit: 's',
@@ -57,8 +53,8 @@ export class Metrics implements Telemetry {
   }
 
   taken(source: string, tenant: string | undefined): void {
-    const isNamed = this.parts.tenants && tenant !== undefined;
-    this.takenMessages.add(1, isNamed ? { source, tenant } : { source });
+    if (!this.parts.tenants || tenant === undefined) this.takenMessages.add(1, source, () => ({ source }));
+    else this.takenMessages.add(1, `${tenant}\n${source}`, () => ({ source, tenant }));
   }
 
   get tracing(): Tracing | undefined {
@@ -72,21 +68,35 @@ export class Metrics implements Telemetry {
   }
 
   refused(kind: RefusalKind): void {
-    this.refusedMessages.add(1, { reason: kind });
+    this.refusedMessages.add(1, kind, () => ({ reason: kind }));
   }
 
   queued(destination: string, messages: number): void {
-    this.queuedMessages.add(messages, { destination: this.parts.labels.of(destination) });
+    const label = this.parts.labels.of(destination);
+    this.queuedMessages.add(messages, label, () => ({ destination: label }));
   }
 
   attempted(destination: string, outcomeClass: string, duration: number): void {
     const attributes = { destination: this.parts.labels.of(destination), class: outcomeClass };
-    this.attempts.add(1, attributes);
+    this.attempts.add(1, `${attributes.destination}\n${outcomeClass}`, () => attributes);
     this.requestDuration.record(duration / 1000, attributes);
   }
 
   delivered(destination: string, latency: number): void {
     // Clocks of two processes differ, and a histogram takes nothing below 0.
     this.latency.record(Math.max(latency, 0) / 1000, { destination: this.parts.labels.of(destination) });
+  }
+
+  /** Tells the SDK everything that was counted so far. */
+  flush(): void {
+    for (const counter of this.counters) counter.flush();
+  }
+
+  onModuleDestroy(): void {
+    for (const counter of this.counters) counter.close();
+  }
+
+  private get counters(): BufferedCounter[] {
+    return [this.takenMessages, this.refusedMessages, this.queuedMessages, this.attempts];
   }
 }

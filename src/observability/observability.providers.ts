@@ -10,11 +10,12 @@ import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 import { QueuePartitions } from '../queue/queue-partitions.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
-import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
+import { TELEMETRY } from '../shared/telemetry.js';
 import { AnalyticsHealthIndicator } from './analytics-health.indicator.js';
 import { type AnalyticsStatus, readStatus } from './analytics-status.js';
 import { DestinationLabels } from './destination-labels.js';
 import type { Gauges } from './gauges.js';
+import type { Metrics } from './metrics.js';
 import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry.js';
 
 /** Injection token of a function that reads the status. */
@@ -29,7 +30,7 @@ async function createTelemetry(
   { metrics: { tenants }, tracing: { propagate } }: ResolvedOptions,
   openTelemetry: OpenTelemetry | undefined,
   labels: DestinationLabels,
-): Promise<Telemetry | undefined> {
+): Promise<Metrics | undefined> {
   if (openTelemetry === undefined) return undefined;
   const { api, tracer, meter = api.createNoopMeter() } = openTelemetry;
   const [{ Metrics }, { Tracing }] = await Promise.all([import('./metrics.js'), import('./tracing.js')]);
@@ -40,6 +41,7 @@ async function createTelemetry(
 async function createGauges(
   { connection: { kind } }: ResolvedOptions,
   openTelemetry: OpenTelemetry | undefined,
+  metrics: Metrics | undefined,
   labels: DestinationLabels,
   status: () => AnalyticsStatus,
   { queues }: QueuePartitions,
@@ -49,7 +51,15 @@ async function createGauges(
   const meter = openTelemetry?.meter;
   if (meter === undefined) return undefined;
   const { Gauges } = await import('./gauges.js');
-  return new Gauges({ meter, labels, status, queues: kind === 'none' ? undefined : queues, store, outbox });
+  return new Gauges({
+    meter,
+    metrics,
+    labels,
+    status,
+    queues: kind === 'none' ? undefined : queues,
+    store,
+    outbox,
+  });
 }
 
 /** Tells the application how analytics is doing. */
@@ -70,6 +80,7 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
     inject: [
       RESOLVED_OPTIONS,
       OPEN_TELEMETRY,
+      TELEMETRY,
       DestinationLabels,
       READ_STATUS,
       QueuePartitions,

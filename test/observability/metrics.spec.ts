@@ -86,6 +86,27 @@ describeBackend('the metrics', (backend) => {
     expect(own('delivery.latency')).toEqual([[{ destination }, 1]]);
   });
 
+  it('add up over the applications of a process, also while one shuts down', async () => {
+    const receiver = await stage.receiver();
+    const source = `closed-${backend.name}`;
+    const options = {
+      connection: backend.connection,
+      sources: [{ name: source, writeKey: 'wk' }],
+      webhooks: webhooksTo(receiver, { id: names.id }),
+    };
+    const first = await stage.app(options);
+    first.analytics.track({ userId: 'u1', event: 'Paid' });
+    await first.close();
+    expect(await valueOf('messages.taken', { source })).toBe(1);
+    const second = await stage.app(options);
+    second.analytics.track({ userId: 'u1', event: 'Paid' });
+    expect(await valueOf('messages.taken', { source })).toBe(2);
+    await receiver.received(2);
+    second.analytics.track({ userId: 'u1', event: 'Paid' });
+    await second.close();
+    expect(await valueOf('messages.taken', { source })).toBe(3);
+  });
+
   it('show the queue, the buffer and the URLs that are down', async () => {
     const app = await stage.app({
       connection: backend.connection,
