@@ -45,10 +45,11 @@ export class DestinationDirectory {
   constructor(private readonly parts: DestinationDirectoryParts) {
     const { store, feed } = parts;
     this.clock = parts.clock ?? SYSTEM_CLOCK;
-    this.tenants = new LookupCache(
-      (tenant) => store.findByTenant(tenant === '' ? undefined : tenant),
-      MAX_REMEMBERED,
-    );
+    this.tenants = new LookupCache(async (tenant) => {
+      const found = await store.findByTenant(tenant === '' ? undefined : tenant);
+      // Most tenants have none, and one list for all of them stays in the processor's cache.
+      return found.length === 0 ? NONE : found;
+    }, MAX_REMEMBERED);
     this.ids = new LookupCache(async (id) => ({ found: await store.findById(id) }), MAX_REMEMBERED);
     this.watch = new ChangeWatch(feed, this.clock, (changes) => {
       if (changes === undefined) this.forgetAll();
