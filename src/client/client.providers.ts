@@ -3,12 +3,12 @@ import { CustomDestinations } from '../destinations/custom/custom-destinations.j
 import type { DestinationDirectory } from '../destinations/destination-directory.js';
 import { DestinationKeys } from '../destinations/destination-selection.js';
 import { DESTINATION_DIRECTORY } from '../destinations/destinations.tokens.js';
-import { forwardingId } from '../forwarding/forwarding-id.js';
 import { LiveEvents } from '../live/live-events.js';
 import { LIBRARY } from '../messages/library.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';
 import { UnknownFields } from '../messages/unknown-fields.js';
 import { RECORDING, RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import { forwardingId } from '../options/resolve-forwarding.js';
 import { DEFAULT_FAILED_RETENTION } from '../options/resolve-webhooks.js';
 import type { ResolvedCustomDestination } from '../options/resolve-custom-destinations.js';
 import { hasCustomDestinations, type ResolvedOptions } from '../options/resolved-options.js';
@@ -22,9 +22,8 @@ import { AnalyticsClient } from './analytics-client.js';
 import type { Recording } from './analytics-client.types.js';
 import { CALL_HOOKS, type CallHooks } from './call-hooks.js';
 import { ClientLog } from './client-log.js';
-import { LateRouter } from './late-router.js';
 import { MESSAGE_STORE, type MessageStore } from './message-store.js';
-import { type Router, type SourceConnection, StaticRouter } from './router.js';
+import { LateRouter, type Router, type SourceConnection, StaticRouter } from './router.js';
 import { TenantRouter } from './tenant-router.js';
 
 /**

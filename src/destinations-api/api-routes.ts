@@ -1,6 +1,21 @@
-import type { Operations } from './operations.js';
-
-export type OperationName = keyof Operations;
+/** What the API does. */
+export type OperationName =
+  | 'list'
+  | 'create'
+  | 'describe'
+  | 'get'
+  | 'update'
+  | 'remove'
+  | 'enable'
+  | 'disable'
+  | 'rotateSecret'
+  | 'sendTest'
+  | 'recent'
+  | 'stats'
+  | 'failed'
+  | 'countFailed'
+  | 'explain'
+  | 'replay';
 
 /** A method and a path of the API. */
 export interface ApiRoute {

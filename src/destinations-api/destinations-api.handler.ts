@@ -1,9 +1,24 @@
+import { Logger } from '@nestjs/common';
+import type { DeliveriesService } from '../deliveries/deliveries.service.js';
+import type { DestinationsService } from '../destinations/destinations.service.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
+import type { ResolvedDestinationsApi } from '../options/resolve-destinations-api.js';
+import { LimitedLog } from '../queue/limited-log.js';
 import { answerToError, internalError, refusedAnswer } from './api-answer.js';
-import { type DestinationsApi, MAX_BODY_BYTES } from './destinations-api.js';
+import { AuditLog } from './audit-log.js';
+import { Authorizer } from './authorizer.js';
+import { DestinationsApi, MAX_BODY_BYTES } from './destinations-api.js';
+import type { ConsoleLinks } from './links/console-links.js';
+import { Operations } from './operations.js';
+
+interface DestinationsApiParts {
+  destinations: DestinationsService;
+  deliveries: DeliveriesService;
+  links: ConsoleLinks | undefined;
+}
 
 /** Recognises the requests to the API of the destinations, and answers all of them. */
 export class DestinationsApiHandler extends HttpHandler<string> {
@@ -48,4 +63,16 @@ export class DestinationsApiHandler extends HttpHandler<string> {
       return refusedAnswer(internalError());
     }
   }
+}
+
+export function createDestinationsApi(
+  { path, authorize, isForConsole }: ResolvedDestinationsApi,
+  { destinations, deliveries, links }: DestinationsApiParts,
+): DestinationsApiHandler {
+  const logger = new Logger('Analytics');
+  const log = new LimitedLog(logger, () => performance.now());
+  const authorizer = new Authorizer(authorize, 'destinations.api.authorize', log, links);
+  const operations = new Operations(destinations, deliveries, path);
+  const api = new DestinationsApi({ authorizer, operations, audit: new AuditLog(logger), isForConsole });
+  return new DestinationsApiHandler(api, path, logger);
 }

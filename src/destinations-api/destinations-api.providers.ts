@@ -23,7 +23,7 @@ async function createHandler(
   links: ConsoleLinks | undefined,
 ): Promise<HttpHandler | undefined> {
   if (destinations?.api === undefined) return undefined;
-  const { createDestinationsApi } = await import('./create-destinations-api.js');
+  const { createDestinationsApi } = await import('./destinations-api.handler.js');
   return createDestinationsApi(destinations.api, { destinations: service, deliveries, links });
 }
 

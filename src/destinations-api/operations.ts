@@ -5,6 +5,7 @@ import type { HttpAnswer } from '../http/http-answer.js';
 import { withoutValues } from '../webhooks/diagnostics/explained-request.js';
 import { emptyAnswer, jsonAnswer } from './api-answer.js';
 import { type ApiRequest, invalid } from './api-request.js';
+import type { OperationName } from './api-routes.js';
 import { openApiDocument } from './openapi/openapi-document.js';
 import { FILTER_FIELDS, RequestInput } from './request-input.js';
 
@@ -13,8 +14,10 @@ const MAX_FAILED = 100;
 const DEFAULT_FAILED = 20;
 const MAX_RECENT = 100;
 
-/** What the API does: each method answers the requests of one route. */
-export class Operations {
+type Operation = (request: ApiRequest) => Promise<HttpAnswer>;
+
+/** Each method answers the requests of one route. */
+export class Operations implements Record<OperationName, Operation> {
   constructor(
     private readonly destinations: DestinationsService,
     private readonly deliveries: DeliveriesService,

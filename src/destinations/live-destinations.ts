@@ -1,16 +1,46 @@
 import { InvalidDestinationError } from '../errors/destination.errors.js';
 import type { DestinationRecord } from '../options/destination-store.js';
 import { requestOptionsOf } from '../options/resolve-destination.js';
+import type { QueuedMessage } from '../queue/batch-job.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { WebhookClient } from '../webhooks/http/webhook-client.js';
 import { hashUrl } from '../webhooks/request/webhook-url.js';
-import type { WebhooksDestinationOptions } from '../webhooks/webhooks-destination.js';
+import { WebhooksDestination, type WebhooksDestinationOptions } from '../webhooks/webhooks-destination.js';
 import type { DestinationDirectory } from './destination-directory.js';
 import type { DestinationChange } from './destination-feed.js';
-import type { AttemptSummary } from './destination.js';
+import type { AttemptSummary, AttemptTerms, SettleMessages } from './destination.js';
 import type { DestinationLookup, DestinationProfile } from './destination-registry.js';
-import { LiveDestination } from './live-destination.js';
 import type { SecretBox } from './secret-box.js';
+
+/** A destination that may change while messages wait for it. */
+export class LiveDestination extends WebhooksDestination {
+  /** `stale` until a change of it is known here. */
+  state: 'enabled' | 'disabled' | 'stale' = 'enabled';
+
+  /** @param observeAttempt told of each attempt */
+  constructor(
+    options: WebhooksDestinationOptions,
+    client: WebhookClient,
+    observer: EndpointObserver,
+    private readonly observeAttempt: (attempt: AttemptSummary) => void,
+  ) {
+    super(options, client, observer);
+  }
+
+  attempted(attempt: AttemptSummary): void {
+    this.observeAttempt(attempt);
+  }
+
+  get isDisabled(): boolean {
+    return this.state === 'disabled';
+  }
+
+  /** Messages that were in hand before a change go back to the queue, to be looked at again. */
+  override deliver(messages: readonly QueuedMessage[], terms: AttemptTerms, settle: SettleMessages): void {
+    if (this.state === 'enabled') super.deliver(messages, terms, settle);
+    else settle(messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait: 0 })));
+  }
+}
 
 /** What is known of a destination's URLs is forgotten when it was not used for this long, in milliseconds. */
 const FORGET_AFTER = 600_000;

@@ -4,11 +4,11 @@ import type {
   Destination,
   SettleMessages,
 } from '../destinations/destination.js';
+import { forwardingId } from '../options/resolve-forwarding.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
 import { Endpoint, type EndpointAnswer, type EndpointOptions } from '../webhooks/endpoint.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { WebhookClient } from '../webhooks/http/webhook-client.js';
-import { forwardingId } from './forwarding-id.js';
 
 /** The beginning of an answer that lists refused messages, as this module's own API writes it. */
 const REFUSED_LIST = '{"success":true,"refused":[';

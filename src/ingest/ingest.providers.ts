@@ -45,7 +45,7 @@ async function createHandler(
   client: AnalyticsClient,
 ): Promise<HttpHandler | undefined> {
   if (trackingApi === undefined) return undefined;
-  const { createTrackingApi } = await import('./http/create-tracking-api.js');
+  const { createTrackingApi } = await import('./http/tracking-api.handler.js');
   return createTrackingApi(trackingApi, sources, client);
 }
 

@@ -1,4 +1,4 @@
-import { forwardingId } from '../forwarding/forwarding-id.js';
+import { forwardingId } from '../options/resolve-forwarding.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 
 /** The name that destinations at run time share, and jobs of destinations that are not known here. */

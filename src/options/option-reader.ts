@@ -115,6 +115,17 @@ export class OptionReader {
     return undefined;
   }
 
+  /** An array of names out of the known ones; all of these if it is missing. */
+  names(name: string, known: readonly string[], kind: string): string[] {
+    const names = this.array(name, `an array of names of ${kind}`);
+    if (names === undefined) return [...known];
+    return names.filter((one): one is string => {
+      const isKnown = typeof one === 'string' && known.includes(one);
+      if (!isKnown) this.report(name, `names of ${kind} (${known.join(', ')})`, describe(one));
+      return isKnown;
+    });
+  }
+
   /**
    * Reports unknown names: a misspelt option would otherwise be silently ignored.
    *

@@ -2,7 +2,6 @@ import { InvalidOptionsError, type OptionProblem } from '../errors/setup.errors.
 import { closestName } from '../shared/closest-name.js';
 import type { CustomDestination, CustomDestinationClass } from './custom-destination.interface.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
-import { resolveConnectedSources } from './resolve-webhooks.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -123,7 +122,7 @@ function resolveOne(
     id,
     name: resolveName(options, id),
     enabled: options.boolean('enabled', true),
-    sources: resolveConnectedSources(options, sources),
+    sources: options.names('sources', sources, 'sources'),
     batchSize: options.number('batchSize', BATCH_SIZE, { min: 1, max: MAX_BATCH_SIZE }),
     timeout: options.number('timeout', 30 * SECOND, { min: 1, max: MAX_TIME }),
     retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: MAX_TIME }),

@@ -2,7 +2,7 @@ import type { OptionProblem } from '../errors/setup.errors.js';
 import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
 import type { DestinationRecord } from './destination-store.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
-import { type RequestOptions, resolveConnectedSources, resolveRequestOptions } from './resolve-webhooks.js';
+import { type RequestOptions, resolveRequestOptions } from './resolve-webhooks.js';
 import { isTenantName, TENANT_NAME } from './tenant-name.js';
 
 /** The fields that a caller of `DestinationsService` may give. */
@@ -58,7 +58,7 @@ export function destinationProblems(
   if (retryWindow > MAX_RETRY_WINDOW) {
     options.report('retryWindow', `at most ${MAX_RETRY_WINDOW} (7 days)`, describe(retryWindow));
   }
-  resolveConnectedSources(options, sources);
+  options.names('sources', sources, 'sources');
   checkText(options, 'name', MAX_NAME);
   checkText(options, 'description', MAX_DESCRIPTION);
   checkEvents(options);

@@ -36,3 +36,8 @@ export function resolveForwarding(options: OptionReader): ResolvedForwarding | u
 function isBase({ protocol, username, password, search, hash }: URL): boolean {
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
+
+/** Id of the destination that forwards the messages of a source. */
+export function forwardingId(source: string): string {
+  return `endpoint/${source}`;
+}

@@ -90,7 +90,7 @@ function resolveOne(
     id: options.get('id') === undefined && defaultId !== undefined ? defaultId : options.requiredString('id'),
     ...resolveRequestOptions(options, allowPrivateNetwork),
     enabled: options.boolean('enabled', true),
-    sources: resolveConnectedSources(options, sources),
+    sources: options.names('sources', sources, 'sources'),
     failedRetention: options.number('failedRetention', DEFAULT_FAILED_RETENTION, { min: 0 }),
     backlogLimit: options.number('backlogLimit', DEFAULT_BACKLOG_LIMIT, { min: 1 }),
     allowPrivateNetwork,
@@ -160,17 +160,6 @@ function readKeys(secret: unknown, name: string, reader: OptionReader): HmacKey[
   if (key !== undefined) return [key];
   reader.report(name, STANDARD_SECRET, typeof secret === 'string' ? 'another string' : describeType(secret));
   return [];
-}
-
-/** Reads `sources`: the names of the connected ones. */
-export function resolveConnectedSources(options: OptionReader, sources: readonly string[]): string[] {
-  const connected = options.array('sources', 'an array of names of sources');
-  if (connected === undefined) return [...sources];
-  return connected.filter((name): name is string => {
-    const known = typeof name === 'string' && sources.includes(name);
-    if (!known) options.report('sources', `names of sources (${sources.join(', ')})`, describe(name));
-    return known;
-  });
 }
 
 function resolveRetryStatuses(options: OptionReader): (number | '5xx')[] {

@@ -1,17 +1,55 @@
+import { EventEmitter } from 'node:events';
 import {
   type BackendFactory,
   type JobType,
   type PgPool,
+  type PgPoolClient,
+  type PgQueryResult,
   PostgresConnection,
   PostgresQueueBackend,
   withBackend,
 } from 'bullmq';
 import { NoQueueError } from '../errors/setup.errors.js';
 import type { BatchJobData } from './batch-job.js';
-import { EmptyPool } from './empty-pool.js';
 import { analyticsQueueName } from './partitions.js';
 import type { QueueBackend } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
+
+/** What a database answers that holds nothing and keeps nothing. */
+function nothing<R>(): Promise<PgQueryResult<R>> {
+  return Promise.resolve({ rows: [], rowCount: 0 });
+}
+
+class EmptyClient extends EventEmitter implements PgPoolClient {
+  query<R>(): Promise<PgQueryResult<R>> {
+    return nothing();
+  }
+
+  release(): void {
+    // No connection is behind it.
+  }
+}
+
+/**
+ * Takes the place of a database in a process that delivers nothing. What others store there is gone at once,
+ * and what they look for is not found.
+ */
+class EmptyPool extends EventEmitter implements PgPool {
+  /** Tells BullMQ that there is no connection to watch. */
+  readonly options = { keepAlive: true };
+
+  query<R>(): Promise<PgQueryResult<R>> {
+    return nothing();
+  }
+
+  connect(): Promise<PgPoolClient> {
+    return Promise.resolve(new EmptyClient());
+  }
+
+  end(): Promise<void> {
+    return Promise.resolve();
+  }
+}
 
 class ReadyConnection extends PostgresConnection {
   // BullMQ would look for its schema.

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
-import { LocalRateLimitStore } from '../../src/delivery/rate-limits/local-rate-limit-store.js';
+import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { DeliveryResult, Destination, SettleMessages } from '../../src/destinations/destination.js';
 import type { OutcomeClass, QueuedMessage } from '../../src/queue/batch-job.js';
 import { firstAttempt } from '../support/deliver-one.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createHmac } from 'node:crypto';
 import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
-import { LocalRateLimitStore } from '../../src/delivery/rate-limits/local-rate-limit-store.js';
+import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { DeliveryResult } from '../../src/destinations/destination.js';
 import type { QueuedMessage, UrlOutcome } from '../../src/queue/batch-job.js';
 import { NameLookupBusyError } from '../../src/errors/delivery.errors.js';

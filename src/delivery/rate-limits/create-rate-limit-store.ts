@@ -1,16 +1,13 @@
 import type { QueueStorage } from '../../queue/queue-backend.js';
-import type { RateLimitStore } from './rate-limit-store.js';
+import { LocalRateLimitStore, type RateLimitStore } from './rate-limit-store.js';
 
 /**
- * Only the code of the store that is used is loaded.
+ * Only the code of the database that is used is loaded.
  *
  * @param isOwn whether no other process uses the queue
  */
 export async function createRateLimitStore(storage: QueueStorage, isOwn: boolean): Promise<RateLimitStore> {
-  if (isOwn) {
-    const { LocalRateLimitStore } = await import('./local-rate-limit-store.js');
-    return new LocalRateLimitStore();
-  }
+  if (isOwn) return new LocalRateLimitStore();
   if (storage.kind === 'redis') {
     const { RedisRateLimitStore } = await import('./redis-rate-limit-store.js');
     return new RedisRateLimitStore(storage.client);

@@ -1,13 +1,19 @@
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import type { AnalyticsClient } from '../../client/analytics-client.js';
 import { thrownAt } from '../../errors/thrown-at.js';
 import type { OwnRoutes } from '../../http/host-routes.js';
 import type { HttpAnswer } from '../../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../../http/http-handler.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
+import type { ResolvedSource, ResolvedTrackingApi } from '../../options/resolved-options.js';
+import { Intake } from './intake.js';
+import { RateLimiter } from './rate-limiter.js';
 import { failedAnswer, PREFLIGHT_ANSWER, refusedAnswer } from './tracking-answer.js';
-import type { TrackingApi } from './tracking-api.js';
+import { TrackingApi } from './tracking-api.js';
 import { TRACKING_PATHS, type TrackingRoute, trackingRoute } from './tracking-routes.js';
+import { UnknownKeyLog } from './unknown-key-log.js';
+import { WriteKeys } from './write-keys.js';
 
 export interface TrackingApiLogger {
   error(message: string): void;
@@ -55,4 +61,19 @@ export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements On
       return failedAnswer();
     }
   }
+}
+
+export function createTrackingApi(
+  { path, rateLimit }: ResolvedTrackingApi,
+  sources: readonly ResolvedSource[],
+  client: AnalyticsClient,
+): TrackingApiHandler {
+  const logger = new Logger('Analytics');
+  const api = new TrackingApi({
+    intake: new Intake(client),
+    keys: new WriteKeys(sources),
+    limiter: new RateLimiter(rateLimit),
+    unknownKeys: new UnknownKeyLog(logger),
+  });
+  return new TrackingApiHandler(api, path, logger);
 }
