@@ -17,7 +17,7 @@ export function warnAtStart(options: ResolvedOptions, given: unknown, logger: St
   if (options.connectionIsDefault && process.env.NODE_ENV === 'production') {
     logger.warn(
       'The queue is the embedded database, since no `connection` is configured. It serves one process on one ' +
-        'machine and does not survive a power cut; give a `redis://` or `postgres://` URL in production.',
+        'machine, and what waits is lost with its disk; give a `redis://` or `postgres://` URL in production.',
     );
   }
   const { destinations } = options;
@@ -42,7 +42,7 @@ export function warnAtStart(options: ResolvedOptions, given: unknown, logger: St
   }
 }
 
-/** Also finds keys without a value: an unset variable must not go unnoticed. */
+/** Keys without a value count: an unset variable must not go unnoticed. */
 function undefinedSecrets(webhooks: unknown): { path: string; header: string }[] {
   const destinations: [path: string, options: unknown][] = Array.isArray(webhooks)
     ? webhooks.map((one: unknown, index) => [`webhooks[${index}]`, one])

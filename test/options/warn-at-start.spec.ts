@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { warnAtStart } from '../../src/options/warn-at-start.js';
 
@@ -32,5 +32,31 @@ describe('the warnings at start', () => {
   it('say nothing where the key is left out, or has a value', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([]);
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls, sharedSecret: 'teehee' } })).toEqual([]);
+  });
+});
+
+describe('the warning about an embedded queue that nobody chose', () => {
+  const { NODE_ENV } = process.env;
+
+  beforeEach(() => {
+    process.env.NODE_ENV = 'production';
+  });
+  afterEach(() => {
+    process.env.NODE_ENV = NODE_ENV;
+  });
+
+  it('says in production what it lacks: other processes, and a copy on another disk', () => {
+    expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([
+      expect.stringMatching(
+        /^The queue is the embedded database, .* one process on one machine, and what waits is lost with its disk; give/,
+      ),
+    ]);
+  });
+
+  it('is not written where the embedded database was chosen, or outside of production', () => {
+    const chosen = { writeKey: 'wk', webhooks: { urls }, connection: { embedded: {} } };
+    expect(warningsOf(chosen)).toEqual([]);
+    process.env.NODE_ENV = 'development';
+    expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([]);
   });
 });
