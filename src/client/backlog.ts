@@ -1,9 +1,6 @@
-import type { Clock, Timer } from '../shared/clock.js';
+import { type Clock, LONGEST_TIMER, type Timer } from '../shared/clock.js';
 import type { CallTrace } from '../shared/telemetry.js';
 import { OutstandingNumbers } from './outstanding-numbers.js';
-
-/** Longest timer that Node supports. A longer wait has no timeout. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** A message that was taken: checked, serialised, and on its way to the queue. */
 export interface TakenMessage {
@@ -132,6 +129,7 @@ export class Backlog {
         },
       };
       this.waiters.add(waiter);
+      // A wait that is longer than any timer has no timeout.
       if (timeout > LONGEST_TIMER) return;
       waiter.timer = this.clock.after(timeout, () => {
         waiter.end(false);

@@ -1,5 +1,5 @@
 import type { NewJob } from '../queue/batch-job.js';
-import type { Clock, Timer } from '../shared/clock.js';
+import { type Clock, LONGEST_TIMER, type Timer } from '../shared/clock.js';
 import { bytesOf, type TakenMessage } from './backlog.js';
 import { OutgoingJob } from './outgoing-job.js';
 import type { SourceConnection } from './router.js';
@@ -16,8 +16,6 @@ const MAX_RETRY_DELAY_DRAINING = 250;
  * jobs.
  */
 const ADD_INTERVAL = 10;
-/** Longest timer that Node supports; its only purpose is to keep the process alive. */
-const FOR_EVER = 2 ** 31 - 1;
 
 /** Where jobs go. */
 export interface JobSink {
@@ -142,7 +140,7 @@ export class Sender {
     if (this.isClosed) return;
     this.isBusy = true;
     this.nextAddAt = this.clock.now() + ADD_INTERVAL;
-    this.keepAlive = this.clock.after(FOR_EVER, () => undefined);
+    this.keepAlive = this.clock.after(LONGEST_TIMER, () => undefined);
     this.jobs = this.takeJobs();
     this.retryDelay = FIRST_RETRY_DELAY;
     void this.add();

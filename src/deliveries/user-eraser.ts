@@ -1,6 +1,7 @@
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import debugFactory from 'debug';
 import { thrownAt } from '../errors/thrown-at.js';
+import { LONGEST_TIMER } from '../shared/clock.js';
 import { within } from '../shared/within.js';
 import type { DeletionStore } from './deletion-store.js';
 import { userKey } from './message-body.js';
@@ -10,8 +11,6 @@ const debug = debugFactory('analytics');
 
 const FIRST_RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 60_000;
-/** Longest timer that Node supports; its only purpose is to keep the process alive. */
-const FOR_EVER = 2 ** 31 - 1;
 /** Deletions that are carried out together. */
 const LIMIT = 1_000;
 
@@ -96,7 +95,7 @@ export class UserEraser implements OnApplicationBootstrap {
   }
 
   private async run(): Promise<void> {
-    this.keepAlive = setTimeout(() => undefined, FOR_EVER);
+    this.keepAlive = setTimeout(() => undefined, LONGEST_TIMER);
     let delay = FIRST_RETRY_DELAY;
     let isDone = false;
     while ((!isDone || this.waiting.size > 0) && !this.stop.signal.aborted) {

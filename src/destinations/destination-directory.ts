@@ -1,7 +1,7 @@
 import { AnalyticsClosedError } from '../errors/message.errors.js';
 import type { DestinationRecord, DestinationStore } from '../options/destination-store.js';
 import { isTenantName } from '../options/tenant-name.js';
-import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { type Clock, LONGEST_TIMER, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { ChangeWatch } from './change-watch.js';
 import type { DestinationChange, DestinationFeed } from './destination-feed.js';
 import { LookupCache } from './lookup-cache.js';
@@ -10,8 +10,6 @@ import { LookupCache } from './lookup-cache.js';
 const MAX_REMEMBERED = 20_000;
 /** How often a look-up is repeated while the store is away, in milliseconds. */
 const RETRY_INTERVAL = 250;
-/** Longest timer that Node supports; its only purpose is to keep the process alive. */
-const FOR_EVER = 2 ** 31 - 1;
 const NONE: readonly DestinationRecord[] = [];
 
 export interface DestinationDirectoryParts {
@@ -120,7 +118,7 @@ export class DestinationDirectory {
 
   private async lookUp(key: string): Promise<readonly DestinationRecord[]> {
     // Messages wait for the answer, so the process must.
-    const wait = this.clock.after(FOR_EVER, () => undefined);
+    const wait = this.clock.after(LONGEST_TIMER, () => undefined);
     this.waits.add(wait);
     try {
       for (;;) {

@@ -1,12 +1,11 @@
 import { InvalidOptionsError, type OptionProblem } from '../errors/setup.errors.js';
+import { LONGEST_TIMER } from '../shared/clock.js';
 import { closestName } from '../shared/closest-name.js';
 import type { CustomDestination, CustomDestinationClass } from './custom-destination.interface.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
-/** Longest timer that Node supports. */
-const MAX_TIME = 2 ** 31 - 1;
 /** Messages of a job, which a call cannot exceed. */
 const BATCH_SIZE = 200;
 const MAX_BATCH_SIZE = 10_000;
@@ -124,8 +123,8 @@ function resolveOne(
     enabled: options.boolean('enabled', true),
     sources: options.names('sources', sources, 'sources'),
     batchSize: options.number('batchSize', BATCH_SIZE, { min: 1, max: MAX_BATCH_SIZE }),
-    timeout: options.number('timeout', 30 * SECOND, { min: 1, max: MAX_TIME }),
-    retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: MAX_TIME }),
+    timeout: options.number('timeout', 30 * SECOND, { min: 1, max: LONGEST_TIMER }),
+    retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: LONGEST_TIMER }),
     deliver: resolveDeliver(options, destination),
   };
 }

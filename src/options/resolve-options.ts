@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from 'bullmq';
 import { InvalidOptionsError, type OptionProblem } from '../errors/setup.errors.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
+import { LONGEST_TIMER } from '../shared/clock.js';
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 import { resolveAudiences } from './resolve-audiences.js';
@@ -16,9 +17,6 @@ import { resolveIngest, resolveTrackingApi } from './resolve-ingest.js';
 import { resolveMetrics, resolveTracing } from './resolve-telemetry.js';
 import { resolveWebhooks } from './resolve-webhooks.js';
 import { hasCustomDestinations, type ResolvedOptions } from './resolved-options.js';
-
-/** Longest timer that Node supports. */
-const MAX_TIME = 2 ** 31 - 1;
 
 const KNOWN: readonly string[] = [
   'writeKey',
@@ -107,11 +105,11 @@ export function resolveOptions(
     connectionIsDefault: isDefaultConnection(options.get('connection'), hostConnection),
     worker: extras.boolean('worker', true),
     flushAt: options.number('flushAt', 20, { min: 1 }),
-    flushAfter: options.number('flushAfter', 5_000, { min: 0, max: MAX_TIME }),
+    flushAfter: options.number('flushAfter', 5_000, { min: 0, max: LONGEST_TIMER }),
     maxBufferedBytes: options.number('maxBufferedBytes', 64 * 1024 * 1024, { min: 0 }),
     concurrency: options.number('concurrency', 16, { min: 1 }),
     connections: options.number('connections', 64, { min: 1 }),
-    shutdownTimeout: options.number('shutdownTimeout', 10_000, { min: 0, max: MAX_TIME }),
+    shutdownTimeout: options.number('shutdownTimeout', 10_000, { min: 0, max: LONGEST_TIMER }),
     unknownJobTimeout: options.number('unknownJobTimeout', 10 * 60_000, { min: 0 }),
     context: resolveContext(options),
     beforeSend: resolveBeforeSend(options),

@@ -1,3 +1,4 @@
+import { LONGEST_TIMER } from '../shared/clock.js';
 import { headerProblems } from '../webhooks/request/header-rules.js';
 import type { HmacKey } from '../webhooks/request/hmac-key.js';
 import { STANDARD_SECRET, standardKey } from '../webhooks/request/webhook-signature.js';
@@ -7,8 +8,6 @@ import type { ResolvedWebhooks } from './resolved-options.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
-/** Longest timer that Node supports, and more than any of these needs. */
-const MAX_TIME = 2 ** 31 - 1;
 
 /** Milliseconds that a message which failed for good is kept, unless a destination says otherwise. */
 export const DEFAULT_FAILED_RETENTION = 7 * 24 * HOUR;
@@ -104,8 +103,8 @@ export function resolveRequestOptions(options: OptionReader, allowPrivateNetwork
     headers: resolveHeaders(options),
     sharedSecret: options.secret('sharedSecret', ' (leave it out to send unsigned)'),
     standardWebhooks: resolveStandardWebhooks(options),
-    timeout: options.number('timeout', 5 * SECOND, { min: 1, max: MAX_TIME }),
-    retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: MAX_TIME }),
+    timeout: options.number('timeout', 5 * SECOND, { min: 1, max: LONGEST_TIMER }),
+    retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: LONGEST_TIMER }),
     retryStatuses: resolveRetryStatuses(options),
     rateLimit:
       options.get('rateLimit') === undefined ? undefined : options.number('rateLimit', 1, RATE_LIMIT),

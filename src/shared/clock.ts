@@ -1,3 +1,9 @@
+/**
+ * Longest timer that Node supports, in milliseconds. One of this length only keeps the process alive until it is
+ * cancelled.
+ */
+export const LONGEST_TIMER = 2 ** 31 - 1;
+
 /** A callback that is due later. */
 export interface Timer {
   cancel(): void;

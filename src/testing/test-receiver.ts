@@ -49,40 +49,40 @@ export async function startTestReceiver(options: TestReceiverOptions = {}): Prom
 export class TestReceiver {
   /** A URL of it, for `webhooks: { urls: [receiver.url] }`. It answers every path. */
   readonly url: string;
-  readonly #server: Server;
-  readonly #options: TestReceiverOptions;
-  readonly #arrivals = new Arrivals<ReceivedWebhook>(({ method, path }) => `${method} ${path}`);
-  readonly #next: TestAnswer[] = [];
-  readonly #timers = new Set<NodeJS.Timeout>();
-  #answer: TestAnswer;
+  private readonly server: Server;
+  private readonly options: TestReceiverOptions;
+  private readonly arrivals = new Arrivals<ReceivedWebhook>(({ method, path }) => `${method} ${path}`);
+  private readonly next: TestAnswer[] = [];
+  private readonly timers = new Set<NodeJS.Timeout>();
+  private usualAnswer: TestAnswer;
 
   /** @internal */
   constructor(server: Server, options: TestReceiverOptions) {
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : options.port;
     this.url = `http://${HOST}:${port}/`;
-    this.#server = server;
-    this.#options = options;
-    this.#answer = options.answer ?? 200;
+    this.server = server;
+    this.options = options;
+    this.usualAnswer = options.answer ?? 200;
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       // A sender that goes away in the middle of a request is no concern of the test.
-      this.#receive(request, response).catch(() => response.destroy());
+      this.receive(request, response).catch(() => response.destroy());
     });
   }
 
   /** What has arrived, in that order. */
   get requests(): ReceivedWebhook[] {
-    return this.#arrivals.all;
+    return this.arrivals.all;
   }
 
   /** From now on, what every request is answered that `answerOnce` says nothing about. */
   answer(answer: TestAnswer): void {
-    this.#answer = answer;
+    this.usualAnswer = answer;
   }
 
   /** What the next requests are answered, one after the other. */
   answerOnce(...answers: readonly TestAnswer[]): void {
-    this.#next.push(...answers);
+    this.next.push(...answers);
   }
 
   /**
@@ -91,7 +91,7 @@ export class TestReceiver {
    * @throws WaitTimeoutError
    */
   waitFor(count: number, options?: WaitOptions): Promise<ReceivedWebhook[]> {
-    return this.#arrivals.wait({
+    return this.arrivals.wait({
       ...options,
       find: (requests) => (requests.length < count ? undefined : [...requests]),
       awaited: `${count} requests`,
@@ -100,31 +100,31 @@ export class TestReceiver {
 
   /** Forgets what has arrived. */
   clear(): void {
-    this.#arrivals.clear();
+    this.arrivals.clear();
   }
 
   /** Stops it, and breaks off what is not answered yet. Safe to call again. */
   async close(): Promise<void> {
-    if (!this.#server.listening) return;
-    for (const timer of this.#timers) clearTimeout(timer);
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
+    if (!this.server.listening) return;
+    for (const timer of this.timers) clearTimeout(timer);
+    const closed = once(this.server, 'close');
+    this.server.close();
+    this.server.closeAllConnections();
     await closed;
   }
 
-  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
     const rawBody = Buffer.concat(chunks);
     const { method = '', url: path = '', headers } = request;
-    const answer = this.#next.shift() ?? this.#answer;
-    const verified = this.#verify(rawBody, headers);
-    this.#arrivals.add({ method, path, headers, rawBody, message: objectIn(rawBody), verified });
-    this.#respond(answer, request, response);
+    const answer = this.next.shift() ?? this.usualAnswer;
+    const verified = this.verify(rawBody, headers);
+    this.arrivals.add({ method, path, headers, rawBody, message: objectIn(rawBody), verified });
+    this.respond(answer, request, response);
   }
 
-  #respond(answer: TestAnswer, request: IncomingMessage, response: ServerResponse): void {
+  private respond(answer: TestAnswer, request: IncomingMessage, response: ServerResponse): void {
     if (answer === 'hang') return;
     if (answer === 'reset') {
       request.socket.resetAndDestroy();
@@ -135,12 +135,12 @@ export class TestReceiver {
     const respond = (): void => {
       response.writeHead(status, headers).end(body);
     };
-    if (delay > 0) this.#timers.add(setTimeout(respond, delay));
+    if (delay > 0) this.timers.add(setTimeout(respond, delay));
     else respond();
   }
 
-  #verify(rawBody: Buffer, headers: IncomingMessage['headers']): boolean | undefined {
-    const { sharedSecret, standardWebhooks } = this.#options;
+  private verify(rawBody: Buffer, headers: IncomingMessage['headers']): boolean | undefined {
+    const { sharedSecret, standardWebhooks } = this.options;
     if (sharedSecret === undefined && standardWebhooks === undefined) return undefined;
     if (sharedSecret !== undefined && !verifySignature(rawBody, headers['x-signature'], sharedSecret))
       return false;

@@ -1,17 +1,8 @@
 import type { PgPool } from 'bullmq';
 import type { BacklogStore, MessageTotals } from '../backlog-store.js';
+import { OwnTables, SCHEMA } from './own-tables.js';
 
-/**
- * This module's own schema beside BullMQ's in the same database. Every statement names it, since the search
- * path is BullMQ's.
- */
-const SCHEMA = 'nestjs_analytics';
-/** All migrations of this schema take this lock: `CREATE … IF NOT EXISTS` fails if two run at once. */
-const MIGRATION_LOCK = 4_712_366_095;
-
-const MIGRATION = `
-  SELECT pg_advisory_xact_lock(${MIGRATION_LOCK});
-  CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
+const TABLES = `
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.backlog (
     destination text PRIMARY KEY,
     messages bigint NOT NULL
@@ -53,34 +44,26 @@ interface TotalRow {
 
 /** Stores the totals on the queue's PostgreSQL, server or embedded. */
 export class PostgresBacklogStore implements BacklogStore {
-  private migrated: Promise<unknown> | undefined;
+  private readonly tables: OwnTables;
 
-  constructor(private readonly pool: PgPool) {}
+  constructor(pool: PgPool) {
+    this.tables = new OwnTables(pool, TABLES);
+  }
 
   async add(changes: MessageTotals): Promise<Map<string, number>> {
-    return totalsOf(await this.query<TotalRow>(ADD, columnsOf(changes)));
+    return totalsOf(await this.tables.query<TotalRow>(ADD, columnsOf(changes)));
   }
 
   async all(): Promise<Map<string, number>> {
-    return totalsOf(await this.query<TotalRow>(ALL, []));
+    return totalsOf(await this.tables.query<TotalRow>(ALL, []));
   }
 
   async clear(totals: MessageTotals): Promise<void> {
-    await this.query(CLEAR, columnsOf(totals));
+    await this.tables.query(CLEAR, columnsOf(totals));
   }
 
   async claim(task: string, interval: number): Promise<boolean> {
-    return (await this.query(CLAIM, [task, interval])).length > 0;
-  }
-
-  private async query<R extends object>(statement: string, values: unknown[]): Promise<R[]> {
-    this.migrated ??= this.pool.query(MIGRATION).catch((error: unknown) => {
-      // The next statement tries again.
-      this.migrated = undefined;
-      throw error;
-    });
-    await this.migrated;
-    return (await this.pool.query<R>(statement, values)).rows;
+    return (await this.tables.query(CLAIM, [task, interval])).length > 0;
   }
 }
 

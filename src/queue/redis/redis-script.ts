@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
 import { types } from 'node:util';
+import { LONGEST_TIMER } from '../../shared/clock.js';
 import type { RedisCommands } from '../queue-backend.js';
-
-/** Longest timer that Node supports; its only purpose is to keep the process alive. */
-const FOR_EVER = 2 ** 31 - 1;
 
 /** A Lua script. The server runs it atomically, and knows it by its hash after the first time. */
 export class RedisScript {
@@ -23,7 +21,7 @@ export class RedisScript {
     args: readonly (string | number)[],
   ): Promise<unknown> {
     // The queue's idle connection does not keep the process alive, but a script that awaits its answer must.
-    const keepAlive = this.isAwaited ? setTimeout(() => undefined, FOR_EVER) : undefined;
+    const keepAlive = this.isAwaited ? setTimeout(() => undefined, LONGEST_TIMER) : undefined;
     try {
       return await client.evalsha(this.sha, keys.length, ...keys, ...args);
     } catch (error) {
