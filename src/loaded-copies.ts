@@ -12,7 +12,7 @@ interface LoadedCopies {
 
 const LOADED = Symbol.for('nestjs-analytics:loaded-copies');
 
-/** All copies of this package in the process: its ES modules and its CommonJS are two to Node. */
+/** All copies of this package in the process: Node loads its ES modules and its CommonJS as two. */
 function loadedCopies(): LoadedCopies {
   const holder: typeof globalThis & { [LOADED]?: LoadedCopies } = globalThis;
   return (holder[LOADED] ??= { copies: [], isInUse: false, isTold: false });

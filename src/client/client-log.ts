@@ -14,7 +14,7 @@ export interface ClientLogger {
 }
 
 /** A reason for which messages are being refused. */
-interface Refusal {
+interface LoggedRefusal {
   /** Messages since the last line. */
   count: number;
   timer: Timer;
@@ -22,7 +22,7 @@ interface Refusal {
 
 /** Logs what a call cannot report by throwing: once, or once a minute, however many messages are affected. */
 export class ClientLog implements ClientObserver {
-  private readonly refusals = new Map<string, Refusal>();
+  private readonly refusals = new Map<string, LoggedRefusal>();
   private readonly keys = new Set<string>();
 
   constructor(

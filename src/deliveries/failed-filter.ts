@@ -9,7 +9,7 @@ export interface FailedFilter {
   destination?: string;
   /** Name of a source. */
   source?: string;
-  /** Ids of messages. An id that no failed message has is left out of account. */
+  /** Ids of messages. An id that no failed message has is ignored. */
   messageIds?: readonly string[];
   type?: MessageType;
   /** `retry`: a URL was tried until the time was over. `permanent`: a URL refused for good. */

@@ -14,10 +14,10 @@ import { typeOf } from '../deliveries/message-body.js';
 
 const debug = debugFactory('analytics');
 
-/** Lines that are remembered, to be written once. */
+/** Log lines that are remembered, so that each is written once. */
 const MAX_TOLD = 1_000;
 
-/** What the history calls what the events call by other words. Nothing is kept of a destination that is gone. */
+/** The history's words for the classes of the events. Nothing is kept of a destination that is gone. */
 const STATES: Record<Exclude<MessageOutcome['class'], 'dropped'>, RecentDelivery['state']> = {
   delivered: 'delivered',
   retry: 'retrying',
@@ -50,10 +50,10 @@ export class DeliveryReporter {
       }
     }
     if (!debug.enabled) return;
-    tellStory('delivered', delivered);
-    tellStory('retried', retried);
-    tellStory('failed', failed);
-    tellStory('deferred', deferred);
+    debugEach('delivered', delivered);
+    debugEach('retried', retried);
+    debugEach('failed', failed);
+    debugEach('deferred', deferred);
   }
 
   /**
@@ -151,7 +151,7 @@ function timeDelivered(telemetry: Telemetry, destination: string, messages: read
   }
 }
 
-function tellStory(event: string, messages: readonly BatchMessage[]): void {
+function debugEach(event: string, messages: readonly BatchMessage[]): void {
   for (const { id, outcomes } of messages) {
     const answers = outcomes.map(({ url, status, error }) => `${url}: ${status ?? error ?? 'no answer'}`);
     debug('%s %s (%s)', event, id, answers.join(', '));

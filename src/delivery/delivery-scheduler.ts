@@ -111,7 +111,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const delivered = queue.deliver(messages, terms);
     if (destination.rateLimit === undefined) return delivered;
     this.limited++;
-    if (this.isStopped) queue.letGo();
+    if (this.isStopped) queue.breakOff();
     return delivered.finally(() => this.limited--);
   }
 
@@ -129,7 +129,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   stop(): void {
     this.isStopped = true;
     clearInterval(this.timer);
-    for (const queue of this.queues.values()) queue.letGo();
+    for (const queue of this.queues.values()) queue.breakOff();
   }
 
   /** A job of a destination went back to the queue. It is promoted when there is room for it. */

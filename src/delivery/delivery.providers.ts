@@ -19,8 +19,8 @@ import { WEBHOOK_CLIENTS } from '../webhooks/webhooks.tokens.js';
 import { DeliveryWorker } from './delivery-worker.js';
 
 /**
- * The clients are loaded here, so that a program that only verifies webhooks does without them. Clients that are
- * closed send nothing, so that test events leave a test no more than other messages do.
+ * The clients are loaded here, so that a program that only verifies webhooks does without them. While
+ * messages are only recorded, the clients are closed at once: test events must not leave a test either.
  */
 async function createWebhookClients(
   { connections }: ResolvedOptions,

@@ -119,7 +119,7 @@ export class DestinationQueue {
   }
 
   /** The process is about to end. What waits for a `rateLimit` is broken off, so that the end does not wait. */
-  letGo(): void {
+  breakOff(): void {
     if (limitOf(this.current) === undefined) return;
     for (const batch of this.batches.splice(0)) {
       const unsent = batch.messages.length - batch.next;

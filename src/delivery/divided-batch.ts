@@ -41,9 +41,10 @@ export function jobsOfParts(jobId: string, failedRetention: number, parts: reado
 }
 
 /**
- * The id of a job for what is left of a batch. It is the same for the same messages of the same job: when that
- * is tried again after a crash, what it leaves then was either left the first time, too, or is delivered. A
- * destination may have several batches in a job, since its connections are made anew when it is changed.
+ * The id of a job for what is left of a batch. It is the same for the same messages of the same job. After a
+ * crash the job is tried again, and what it leaves then was either left the first time as well, or has been
+ * delivered. A destination may have several batches in a job, since its connections are made anew when it is
+ * changed.
  *
  * @param jobId the job that the batch was in
  * @param batch as it was there

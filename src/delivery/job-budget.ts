@@ -1,7 +1,7 @@
 /** Share of the jobs in hand that is kept for the partitions, so that none waits for the jobs of another one. */
 const KEPT_SHARE = 1 / 4;
 
-/** What is told how many jobs it may have in hand. */
+/** A worker whose limit of jobs in hand is set here. */
 interface BudgetedWorker {
   concurrency: number;
 }

@@ -74,8 +74,8 @@ export class PutBackJobs {
   }
 
   /**
-   * Forgets the jobs that are late. They would pass for work that waits here, and nothing is promoted for a
-   * destination that is down.
+   * Forgets the jobs that are late, which would count as work that waits here. `promote` does so too, but is
+   * not called for a destination that is down.
    *
    * @param now milliseconds since the epoch
    */

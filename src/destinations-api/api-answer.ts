@@ -62,7 +62,7 @@ export function jsonAnswer(status: number, body: object, headers: Record<string,
   return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
 }
 
-/** Something was done of which there is nothing to tell. */
+/** The operation was done, and has no result. */
 export function emptyAnswer(): HttpAnswer {
   return { status: 204, headers: HEADERS, body: '' };
 }

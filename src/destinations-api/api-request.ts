@@ -26,8 +26,8 @@ const NUMBER = /^\d{1,16}$/;
 const TEXTS: readonly string[] = ['tenant', 'cursor', 'source', 'error', 'messageIds', 'message'];
 
 /**
- * A browser posts a form or text from any page with the cookies of this application, and asks nobody. JSON, as
- * any `PATCH` and `DELETE`, it sends only from pages that this application allows to.
+ * A browser lets any page post a form or text here, with the cookies of this application and without a
+ * preflight. It sends JSON, like any `PATCH` and `DELETE`, only for pages that this application allows.
  *
  * @throws {RequestRefusal}
  */

@@ -2,7 +2,7 @@ import type { HttpAnswer } from '../http/http-answer.js';
 import type { ApiRequest } from './api-request.js';
 import type { OperationName } from './api-routes.js';
 
-/** What was done to a destination, as a sentence goes on with it. Operations that only read are not here. */
+/** What was done to a destination, as the verb of a sentence. Operations that only read are not here. */
 const ACTIONS: ReadonlyMap<OperationName, string> = new Map<OperationName, string>([
   ['create', 'added'],
   ['update', 'changed'],

@@ -13,7 +13,7 @@ import type { ConsoleLinks } from './links/console-links.js';
 /** The header in which the page of a link sends what was behind the `#`. */
 const LINK_HEADER = 'x-analytics-link';
 
-/** Asks the application who has sent a request, and takes its answer only if it is a clear one. */
+/** Asks the application who has sent a request, and accepts only an answer that is clear. */
 export class Authorizer {
   /** By the tenant; empty for the operator. */
   private readonly rate = new RequestRate(() => performance.now());

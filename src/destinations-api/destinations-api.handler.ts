@@ -14,7 +14,7 @@ import { DestinationsApi, MAX_BODY_BYTES } from './destinations-api.js';
 import type { ConsoleLinks } from './links/console-links.js';
 import { Operations } from './operations.js';
 
-interface DestinationsApiParts {
+interface DestinationsApiServices {
   destinations: DestinationsService;
   deliveries: DeliveriesService;
   links: ConsoleLinks | undefined;
@@ -23,7 +23,7 @@ interface DestinationsApiParts {
 /** Recognises the requests to the API of the destinations, and answers all of them. */
 export class DestinationsApiHandler extends HttpHandler<string> {
   readonly routes: OwnRoutes;
-  /** Requests come with the cookies of who is signed in. */
+  /** Requests carry the cookies of whoever is signed in. */
   readonly isOpenToPages = false;
   protected readonly maxBytes = MAX_BODY_BYTES;
 
@@ -67,7 +67,7 @@ export class DestinationsApiHandler extends HttpHandler<string> {
 
 export function createDestinationsApi(
   { path, authorize, isForConsole }: ResolvedDestinationsApi,
-  { destinations, deliveries, links }: DestinationsApiParts,
+  { destinations, deliveries, links }: DestinationsApiServices,
 ): DestinationsApiHandler {
   const logger = new Logger('Analytics');
   const log = new LimitedLog(logger, () => performance.now());

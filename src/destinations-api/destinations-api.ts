@@ -65,7 +65,7 @@ export class DestinationsApi {
     return answer;
   }
 
-  /** The cookies of who is signed in come with the requests of any page. */
+  /** Requests from any page carry the cookies of whoever is signed in. */
   private checkSender(raw: IncomingMessage): void {
     checkOrigin(raw);
     if (this.parts.isForConsole) checkConsoleHeader(raw);

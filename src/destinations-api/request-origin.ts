@@ -4,18 +4,20 @@ import { RequestRefusal } from '../http/request-refusal.js';
 /** The header that the console's page sends. A page of another origin cannot, unless it is allowed to. */
 export const CONSOLE_HEADER = 'x-analytics-console';
 
-/** What a browser says of a request of this application's own pages, or of the reader. */
+/**
+ * `Sec-Fetch-Site` of requests from this application's own pages, and of those that the user makes directly.
+ */
 const OWN_SITES: readonly string[] = ['same-origin', 'none'];
 
 /**
- * Refuses a change that a page of another origin asks for. Whatever is no browser says nothing of origins, and
- * has no cookies that somebody else could use.
+ * Refuses a change that a page of another origin asks for. A client that is no browser sends neither header,
+ * and has no cookies that another page could use.
  *
  * @throws {RequestRefusal}
  */
 export function checkOrigin({ headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site'];
-  // Browsers name no site where the page came over plain HTTP, except from the machine itself.
+  // Browsers send no `Sec-Fetch-Site` over plain HTTP, except to the machine itself.
   const isOwn = typeof site === 'string' ? OWN_SITES.includes(site) : isOwnOrigin(headers);
   if (isOwn) return;
   throw new RequestRefusal(

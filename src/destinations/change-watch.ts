@@ -5,7 +5,7 @@ import type { DestinationChange, DestinationFeed } from './destination-feed.js';
 const LEASE = 2_000;
 /** How often the feed is read, in milliseconds. */
 const INTERVAL = 1_000;
-/** Nobody has asked for this many readings, so the feed is left alone until somebody does. */
+/** After this many readings without a question, the feed is not read until somebody asks again. */
 const IDLE_READINGS = 30;
 
 /**
@@ -59,7 +59,7 @@ export class ChangeWatch {
     this.timer?.cancel();
     if (this.isClosed || ++this.readings > IDLE_READINGS) return;
     this.timer = this.clock.afterUnlessIdle(INTERVAL, () => {
-      // Whoever needs an answer asks again, and hears why there is none.
+      // Callers that need an answer ask again, and get the error.
       this.refresh().catch(() => undefined);
     });
   }

@@ -12,7 +12,7 @@ export interface ConfiguredDestinationsParts {
   sources: readonly string[];
 }
 
-/** What may be told of the destinations that are configured in code. */
+/** What callers may see of the destinations that are configured in code. */
 export class ConfiguredDestinations {
   constructor(private readonly parts: ConfiguredDestinationsParts) {}
 

@@ -11,7 +11,7 @@ import { DeadDestinations } from './dead-destinations.js';
 import { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
 
-/** @param endpoints told of destinations that are disabled, or will be */
+/** @param endpoints gets an event when a destination is disabled, or will be */
 export function createLiveDestinations(
   { allowPrivateNetwork, disableAfter }: ResolvedDestinations,
   parts: DestinationParts,

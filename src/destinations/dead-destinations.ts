@@ -9,12 +9,12 @@ const WARNING_TIME = 86_400_000;
 /** … or this share of the time, where that is less. */
 const WARNING_SHARE = 1 / 5;
 /**
- * Share of the time after which the store is told since when every message fails. A destination that fails
- * now and then is not written each time.
+ * Share of the time after which it is stored since when every message fails. A destination that fails now and
+ * then is not written each time.
  */
 const RECORD_SHARE = 1 / 120;
 /** Destinations that fail, and are remembered. */
-const MAX_TROUBLES = 10_000;
+const MAX_FAILING = 10_000;
 
 export interface DeadDestinationsParts {
   /** Milliseconds during which every message failed for good; Infinity for never. */
@@ -27,7 +27,7 @@ export interface DeadDestinationsParts {
 }
 
 /** What this process knows of a destination. */
-interface Trouble {
+interface FailingDestination {
   since: number;
   isRecorded: boolean;
   isWarned: boolean;
@@ -36,8 +36,8 @@ interface Trouble {
 
 /** Disables destinations at run time that have taken nothing for days, or say that they are gone. */
 export class DeadDestinations {
-  private readonly troubles = new Map<string, Trouble>();
-  /** Destinations of which the store is being told that they recovered. */
+  private readonly failing = new Map<string, FailingDestination>();
+  /** Destinations whose recovery is being stored. */
   private readonly recovering = new Set<string>();
 
   /** @param now the time, in milliseconds since the epoch */
@@ -57,8 +57,8 @@ export class DeadDestinations {
   }
 
   private recovered({ id, failingSince }: DestinationRecord): void {
-    const isRecorded = this.troubles.get(id)?.isRecorded ?? failingSince !== undefined;
-    this.troubles.delete(id);
+    const isRecorded = this.failing.get(id)?.isRecorded ?? failingSince !== undefined;
+    this.failing.delete(id);
     if (!isRecorded || this.recovering.has(id)) return;
     this.recovering.add(id);
     const recorded = this.parts.record(id, undefined).finally(() => this.recovering.delete(id));
@@ -67,53 +67,53 @@ export class DeadDestinations {
 
   private failed(record: DestinationRecord, messages: AttemptSummary['failed'], now: number): void {
     const { id } = record;
-    const trouble = this.troubleOf(record, now);
-    if (trouble.isDisabled) return;
+    const known = this.failingOf(record, now);
+    if (known.isDisabled) return;
     const { disableAfter } = this.parts;
-    const { since } = trouble;
+    const { since } = known;
     const isGone = messages.some(({ outcomes }) => outcomes.some(({ status }) => status === GONE));
     if (isGone || now - since >= disableAfter) {
-      trouble.isDisabled = true;
+      known.isDisabled = true;
       const reason = isGone
         ? 'it answered 410, which means that it is gone'
         : `every message has failed since ${new Date(since).toISOString()}`;
       this.run(
         id,
         this.parts.disable(id, reason).then(() => {
-          this.troubles.delete(id);
+          this.failing.delete(id);
           this.parts.tell({ type: 'disabled', destination: id, reason, since });
         }),
       );
       return;
     }
     const warningTime = Math.min(WARNING_TIME, disableAfter * WARNING_SHARE);
-    if (!trouble.isWarned && now - since >= disableAfter - warningTime) {
-      trouble.isWarned = true;
+    if (!known.isWarned && now - since >= disableAfter - warningTime) {
+      known.isWarned = true;
       const reason = `every message has failed since ${new Date(since).toISOString()}`;
       this.parts.tell({ type: 'disabling', destination: id, reason, since });
     }
-    if (!trouble.isRecorded && now - since >= disableAfter * RECORD_SHARE) {
-      trouble.isRecorded = true;
+    if (!known.isRecorded && now - since >= disableAfter * RECORD_SHARE) {
+      known.isRecorded = true;
       this.run(id, this.parts.record(id, since));
     }
   }
 
-  private troubleOf({ id, failingSince }: DestinationRecord, now: number): Trouble {
-    let trouble = this.troubles.get(id);
-    if (trouble === undefined) {
+  private failingOf({ id, failingSince }: DestinationRecord, now: number): FailingDestination {
+    let known = this.failing.get(id);
+    if (known === undefined) {
       const isRecorded = failingSince !== undefined;
-      trouble = { since: failingSince ?? now, isRecorded, isWarned: false, isDisabled: false };
-      // Those of deleted destinations stay behind.
-      if (this.troubles.size >= MAX_TROUBLES) this.troubles.clear();
-      this.troubles.set(id, trouble);
+      known = { since: failingSince ?? now, isRecorded, isWarned: false, isDisabled: false };
+      // Deleted destinations would stay in it forever.
+      if (this.failing.size >= MAX_FAILING) this.failing.clear();
+      this.failing.set(id, known);
     }
-    return trouble;
+    return known;
   }
 
   private run(id: string, work: Promise<unknown>): void {
     work.catch((error: unknown) => {
       // It was not disabled or written, so the next failure tries again.
-      this.troubles.delete(id);
+      this.failing.delete(id);
       this.parts.onFailed(id, error);
     });
   }

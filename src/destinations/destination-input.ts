@@ -11,7 +11,7 @@ import type { DestinationQuery, DestinationUpdate } from './destinations.types.j
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 
-/** A destination keeps its tenant, and is enabled and disabled by calls of their own. */
+/** A destination keeps its tenant, and separate calls enable and disable it. */
 const UPDATED = DESTINATION_FIELDS.filter((field) => field !== 'tenant' && field !== 'enabled');
 const SECRETS: readonly string[] = ['headers', 'sharedSecret', 'standardWebhooks'];
 
@@ -41,7 +41,7 @@ export function checkedUpdate(
   );
   const current = Object.entries({ ...record, ...secrets });
   const kept = Object.fromEntries(current.filter(([name]) => UPDATED.some((field) => field === name)));
-  // Sources that are gone since are no fault of this update.
+  // Sources that were removed since are not the fault of this update.
   if (!('sources' in changes)) delete kept.sources;
   const problems = destinationProblems({ ...kept, ...changes }, UPDATED, rules);
   if (problems.length > 0) throw new InvalidDestinationError(problems);

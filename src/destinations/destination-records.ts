@@ -50,12 +50,12 @@ export class DestinationRecords {
     return this.parts.box.open(record);
   }
 
-  /** What may be told of a destination. */
+  /** What callers may see of a destination. */
   detailsOf(record: DestinationRecord): DestinationDetails {
     try {
       return detailsOf(record, this.secretsOf(record));
     } catch (error) {
-      // The rest can still be told, and the destination be disabled or deleted.
+      // The rest can still be shown, and the destination can be disabled or deleted.
       if (error instanceof DestinationKeyError) return detailsOf(record, undefined);
       throw error;
     }

@@ -1,6 +1,6 @@
 import type { Destination } from './destination.js';
 
-/** What is told of a destination to those who may ask. */
+/** What callers may see of a destination. */
 export interface DestinationProfile {
   /** Whose it is; `undefined` for the application's own. */
   tenant: string | undefined;
@@ -10,7 +10,7 @@ export interface DestinationProfile {
 
 /** Destinations that are looked up while the application runs. */
 export interface DestinationLookup {
-  /** Rejects if it cannot be told now. */
+  /** Rejects if it cannot be looked up now. */
   find(id: string): Promise<Destination | 'deleted' | undefined>;
   /** The same without its secrets, so also if they cannot be decrypted. */
   profile(id: string): Promise<DestinationProfile | undefined>;
@@ -34,14 +34,14 @@ export class DestinationRegistry {
     this.destinations.set(destination.id, destination);
   }
 
-  /** Rejects if it cannot be told now. `deleted`: messages for it are dropped. */
+  /** Rejects if it cannot be looked up now. `deleted`: messages for it are dropped. */
   lookUp(id: string): Promise<Destination | 'deleted' | undefined> {
     const known = this.destinations.get(id);
     if (known !== undefined || this.others === undefined) return Promise.resolve(known);
     return this.others.find(id);
   }
 
-  /** Rejects if it cannot be told now. */
+  /** Rejects if it cannot be looked up now. */
   profile(id: string): Promise<DestinationProfile | undefined> {
     const known = this.destinations.get(id);
     if (known === undefined) return this.others?.profile(id) ?? Promise.resolve(undefined);

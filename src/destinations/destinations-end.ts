@@ -1,4 +1,4 @@
-/** What ends with the application. */
+/** Ends what the destinations at run time have running. */
 export class DestinationsEnd {
   constructor(
     private readonly parts: readonly { close(): void }[],

@@ -75,7 +75,8 @@ function createForget(
     try {
       await store?.forget(id);
     } catch (error) {
-      // It then goes a week after its last delivery. The destination is deleted whatever becomes of its history.
+      // It then expires a week after its last delivery. The destination is deleted whatever becomes of its
+      // history.
       debug('the history of a deleted destination could not be removed: %o', error);
     }
   };

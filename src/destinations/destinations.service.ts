@@ -67,7 +67,7 @@ export class DestinationsService {
 
   /**
    * Adds a destination. Without `sharedSecret` and `standardWebhooks` a secret is made, which only the result
-   * of this call tells.
+   * of this call contains.
    *
    * @throws InvalidDestinationError, DestinationLimitError
    */
@@ -178,7 +178,7 @@ export class DestinationsService {
   }
 
   /**
-   * Makes a new secret of Standard Webhooks, and tells it. For the overlap both secrets sign, so that the
+   * Makes a new secret of Standard Webhooks, and returns it. For the overlap both secrets sign, so that the
    * receiver can change over.
    *
    * @param options `overlap` in milliseconds. @default a day

@@ -57,7 +57,7 @@ export interface DestinationDetails {
   enabled: boolean;
   /** Whether it is configured in code (`webhooks`, `customDestinations`), so that no call can change it. */
   readOnly: boolean;
-  /** Why it was disabled, if it was told. */
+  /** Why it was disabled, if a reason was given. */
   disabledReason: string | undefined;
   /** In milliseconds since the epoch; 0 if the store does not know. */
   createdAt: number;
@@ -68,7 +68,7 @@ export interface DestinationDetails {
 /** A destination that was just created. */
 export interface CreatedDestination extends DestinationDetails {
   /**
-   * The secret that was made for it, if none was given: of Standard Webhooks, and told only now. Hand it to
+   * The secret that was made for it, if none was given: of Standard Webhooks, and shown only now. Hand it to
    * the receiver.
    */
   secret: string | undefined;

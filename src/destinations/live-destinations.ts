@@ -17,7 +17,7 @@ export class LiveDestination extends WebhooksDestination {
   /** `stale` until a change of it is known here. */
   state: 'enabled' | 'disabled' | 'stale' = 'enabled';
 
-  /** @param observeAttempt told of each attempt */
+  /** @param observeAttempt called after each attempt */
   constructor(
     options: WebhooksDestinationOptions,
     client: WebhookClient,

@@ -8,8 +8,8 @@ interface Lookup<V> {
 }
 
 /**
- * Remembers what was looked up, until it is forgotten or was not asked for while as many others were. It
- * shares one look-up between all who ask at the same time.
+ * Remembers what was looked up, until it is forgotten or has to make room for keys that were asked for later.
+ * Callers that ask at the same time share one look-up.
  */
 export class LookupCache<V> {
   private recent = new Map<string, V>();
@@ -32,7 +32,7 @@ export class LookupCache<V> {
     return older;
   }
 
-  /** Looks a key up, unless somebody else does. Rejects as the look-up does. */
+  /** Looks a key up, or joins a look-up of it that is running. Rejects as that does. */
   load(key: string): Promise<V> {
     const running = this.running.get(key);
     if (running !== undefined) return running.result;

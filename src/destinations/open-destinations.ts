@@ -20,7 +20,7 @@ export async function openDestinations(
 ): Promise<DestinationParts> {
   const logger = new Logger('Analytics');
   const beside = await createDestinationStore(storage);
-  // A look-up in the queue's database ends, for its connections are watched.
+  // A look-up in the queue's own database always ends, since its connections are watched.
   const reads = store === undefined ? beside : new TimedStore(store);
   const directory = new DestinationDirectory({
     store: reads,

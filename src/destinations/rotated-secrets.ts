@@ -12,7 +12,7 @@ export function newSecret(): string {
 }
 
 /**
- * Secrets of which the one of Standard Webhooks is new, and those before it sign for a while.
+ * The secrets with a new one of Standard Webhooks. Those that it replaces go on signing for a while.
  *
  * @param overlap in milliseconds
  * @throws InvalidDestinationError

@@ -3,7 +3,7 @@ import { DestinationKeyError } from '../errors/destination.errors.js';
 import type { DestinationRecord, DestinationSecrets } from '../options/destination-store.js';
 
 const ALGORITHM = 'aes-256-gcm';
-/** Of the format of a sealed text. */
+/** Version of the format of a sealed text. */
 const VERSION = 'v1';
 /** In bytes, as NIST SP 800-38D recommends. */
 const NONCE_BYTES = 12;
@@ -69,7 +69,7 @@ export class SecretBox {
   }
 }
 
-/** Tells the keys apart, and says nothing about them. */
+/** Tells keys apart, and reveals nothing about them. */
 function nameOf(key: Buffer): string {
   return createHash('sha256').update('nestjs-analytics').update(key).digest('hex').slice(0, 8);
 }

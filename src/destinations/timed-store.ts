@@ -6,9 +6,9 @@ import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 const DEADLINE = 5_000;
 
 /**
- * The store of an application, whose look-ups all end: one that is not answered in time rejects. From then on
- * one at a time asks again, and the others reject at once, until it answers. Otherwise they would keep the
- * worker from the messages of all other destinations.
+ * An application's own store with a deadline for each look-up. Once a look-up has missed it, one at a time is
+ * tried and the others reject at once, until the store answers. Otherwise they would keep the worker from the
+ * messages of all other destinations.
  */
 export class TimedStore implements DestinationStore {
   /** Why look-ups reject at once; `undefined` while the store answers. */

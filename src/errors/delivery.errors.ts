@@ -6,17 +6,17 @@ export class DestinationNotFoundError extends AnalyticsError {
 
   constructor(
     readonly destination: string,
-    advice = 'Check the id and the tenant.',
+    remedy = 'Check the id and the tenant.',
   ) {
-    super(`No destination has the id "${destination}". ${advice}`);
+    super(`No destination has the id "${destination}". ${remedy}`);
   }
 
   /** A job names it, which is kept as failed. */
   static inJob(destination: string): DestinationNotFoundError {
-    const advice =
+    const remedy =
       'Its messages are kept as failed and sent nowhere else; give one of `webhooks` or `customDestinations` ' +
       'this `id` again and replay them.';
-    return new DestinationNotFoundError(destination, advice);
+    return new DestinationNotFoundError(destination, remedy);
   }
 }
 

@@ -98,7 +98,7 @@ export class DestinationStoreTimeoutError extends AnalyticsError {
   readonly code = 'DESTINATION_STORE_TIMEOUT';
 
   constructor(
-    /** Which was called. */
+    /** The method that was called. */
     readonly method: string,
     /** In milliseconds. */
     readonly timeout: number,

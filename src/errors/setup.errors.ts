@@ -113,12 +113,13 @@ export class MissingPackageError extends AnalyticsError {
 /** Whether `import(packageName)` failed because the package is absent. */
 export function isPackageMissing(cause: unknown, packageName: string): boolean {
   return (
-    // What comes from a loader hook of Node is no native error, and what comes from a test runner no instance.
+    // An error from a loader hook of Node is no native error, and one from a test runner is no instance of
+    // `Error`.
     (types.isNativeError(cause) || cause instanceof Error) &&
     'code' in cause &&
     typeof cause.code === 'string' &&
     NOT_FOUND_CODES.has(cause.code) &&
-    // As Node says it, and as Yarn's Plug'n'Play does of an optional peer.
+    // The texts of Node and, for an optional peer, of Yarn's Plug'n'Play.
     [`'${packageName}'`, `tried to access ${packageName} `].some((text) => cause.message.includes(text))
   );
 }

@@ -78,7 +78,7 @@ export async function writeStream(
   } else {
     ended.abort();
   }
-  // The parts may wait for something that is away. The reader does not.
+  // The parts may wait for a database that is away. The reader must not.
   const end = (): void => {
     ended.abort();
     response.end();
@@ -86,7 +86,7 @@ export async function writeStream(
   response.once('close', end);
   closing.addEventListener('abort', end);
   if (isWritable && closing.aborted) end();
-  // Also where nobody reads it, so that it can end what it began.
+  // Also where nobody reads, so that the parts can end what they began.
   for await (const part of parts(ended.signal)) {
     if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal);
   }

@@ -13,7 +13,7 @@ const MAX_SENDERS = 1_000;
  * a monotonic clock, in milliseconds.
  */
 export class RequestRate {
-  /** When all that a sender may send at once is there again. */
+  /** When a sender may send a whole burst again. */
   private readonly fullAt = new Map<string, number>();
 
   constructor(private readonly now: () => number) {}

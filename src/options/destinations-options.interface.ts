@@ -14,8 +14,8 @@ export interface DestinationsOptions {
    */
   encryptionKey?: string | string[] | false;
   /**
-   * Whose event a message is. Synchronous; asked for messages that `analytics.tenant(id)` or the source's own
-   * `tenant` does not say it of. `undefined`: nobody's in particular.
+   * Whose event a message is. Synchronous; asked for messages whose tenant neither `analytics.tenant(id)` nor
+   * the source's own `tenant` names. `undefined`: nobody's in particular.
    *
    * @default `context.groupId`
    */

@@ -104,7 +104,7 @@ export interface ResolvedIngest {
   onViolation: OnViolation;
 }
 
-/** Which attributes the metrics have that an application may have very many of. */
+/** Attributes of the metrics that may take very many values. */
 export interface ResolvedMetrics {
   /** Whether each destination at run time is named by its id. */
   eachDestination: boolean;
@@ -162,7 +162,7 @@ export interface ResolvedOptions {
   audiences: ResolvedAudiences;
   /** `undefined` if the application has none. */
   outbox: ResolvedOutbox | undefined;
-  /** Whether it is kept what happened at each destination. */
+  /** Whether a history of deliveries is kept. */
   history: boolean;
   metrics: ResolvedMetrics;
   tracing: ResolvedTracing;

@@ -1,4 +1,4 @@
-/** Which attributes the metrics have that an application may have very many of. */
+/** Attributes of the metrics that may take very many values. */
 export interface MetricsOptions {
   /**
    * Whether each destination at run time is named by its id. Otherwise all of them share the name

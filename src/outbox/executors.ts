@@ -1,7 +1,7 @@
 import type { OutboxExecutor } from '../client/message-store.js';
 import { InvalidExecutorError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
 
-// Types are told by shape, so that this package needs none of these libraries.
+// Types are described by their shape, so that this package needs none of these libraries.
 
 /** What is needed of TypeORM's `EntityManager` or `QueryRunner`. */
 export interface TypeOrmTransaction {

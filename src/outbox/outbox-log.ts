@@ -41,7 +41,7 @@ export class OutboxLog {
   }
 }
 
-/** Messages of drivers name hosts and users, so that only their codes are told. */
+/** Messages of drivers name hosts and users, so that only their codes are logged. */
 function reasonOf(error: unknown): string {
   if (error instanceof AnalyticsError) return error.message.replace(/\.$/, '');
   return failureOf(error)?.reason ?? codesOf(error)[0] ?? 'the database answers with an error';

@@ -28,7 +28,7 @@ export interface OutboxStatus {
 }
 
 /** Answers of a database that cannot carry an outbox, whatever is tried later. */
-const HOPELESS: Readonly<Record<string, string>> = {
+const UNUSABLE: Readonly<Record<string, string>> = {
   '3D000': 'there is no such database',
   '28P01': 'the password is wrong',
   '28000': 'the server does not let this user in',
@@ -107,7 +107,7 @@ export class OutboxStore {
     try {
       result = await this.database.query(this.table.look, []);
     } catch (cause) {
-      throw hopeless(cause) ?? cause;
+      throw unusable(cause) ?? cause;
     }
     const rows = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : undefined;
     if (!Array.isArray(rows)) throw new UnsupportedOutboxDatabaseError('its `query` resolves to no `rows`');
@@ -124,9 +124,9 @@ export class OutboxStore {
 }
 
 /** What an error of the first statement says about a database that can never carry an outbox. */
-function hopeless(cause: unknown): UnsupportedOutboxDatabaseError | undefined {
+function unusable(cause: unknown): UnsupportedOutboxDatabaseError | undefined {
   for (const code of codesOf(cause)) {
-    const fault = HOPELESS[code];
+    const fault = UNUSABLE[code];
     if (fault !== undefined) return new UnsupportedOutboxDatabaseError(fault, { cause });
     // PostgreSQL knows the statement, so that only another database refuses its syntax or a function in it.
     if (/^(42601|42883|SQLITE_|ERR_SQLITE_|ER_)/.test(code)) {

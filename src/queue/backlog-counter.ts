@@ -3,10 +3,11 @@ import type { BacklogStore } from './backlog-store.js';
 /** How often changes are written, and the totals of all processes read back, in milliseconds. */
 const SYNC_INTERVAL = 1_000;
 /**
- * Changes of one destination that are written without waiting for that, as a share of its limit: before and
- * after the total is watched. Other processes cannot know of them.
+ * Changes of one destination that are written without waiting for that, as a share of its limit: other
+ * processes do not know of them yet.
  */
 const MANY_CHANGES_SHARE = 1 / 20;
+/** The same while its total is watched. */
 const MANY_WATCHED_CHANGES_SHARE = 1 / 200;
 /**
  * From this share of its limit on, a total is read even without changes here: other processes may change it.
@@ -35,7 +36,7 @@ export interface BacklogObserver {
 }
 
 /** One destination's backlog, in messages. */
-interface Backlog {
+interface DestinationBacklog {
   readonly destination: string;
   readonly limit: number;
   /** The total of all processes, from the store. */
@@ -55,7 +56,7 @@ interface Backlog {
  * gets its answer at once. A crash loses a second of changes, which the upkeep corrects.
  */
 export class BacklogCounter {
-  private readonly backlogs = new Map<string, Backlog>();
+  private readonly backlogs = new Map<string, DestinationBacklog>();
   private observer: BacklogObserver | undefined;
   private timer: NodeJS.Timeout | undefined;
   private work: Promise<void> | undefined;
@@ -120,7 +121,7 @@ export class BacklogCounter {
     await this.sync().catch(() => undefined);
   }
 
-  private backlogOf(destination: string): Backlog {
+  private backlogOf(destination: string): DestinationBacklog {
     let backlog = this.backlogs.get(destination);
     if (backlog === undefined) {
       const limit = this.limitOf(destination);
@@ -130,7 +131,7 @@ export class BacklogCounter {
     return backlog;
   }
 
-  private change(backlog: Backlog, messages: number): void {
+  private change(backlog: DestinationBacklog, messages: number): void {
     backlog.changes += messages;
     if (hasManyChanges(backlog) && !this.isFailing) this.run();
     else this.schedule();
@@ -188,7 +189,7 @@ export class BacklogCounter {
     }
   }
 
-  private synced(backlog: Backlog, total: number): void {
+  private synced(backlog: DestinationBacklog, total: number): void {
     backlog.total = total;
     backlog.syncing = 0;
     const { full } = backlog;
@@ -203,22 +204,22 @@ export class BacklogCounter {
 }
 
 /** Whether there is something to write, or the total has to be up to date. */
-function isPending({ changes, total, limit, full }: Backlog): boolean {
+function isPending({ changes, total, limit, full }: DestinationBacklog): boolean {
   return changes !== 0 || full !== undefined || total >= limit * WATCHED_SHARE;
 }
 
-function hasManyChanges(backlog: Backlog): boolean {
+function hasManyChanges(backlog: DestinationBacklog): boolean {
   const { changes, limit } = backlog;
   const isWatched = waitingIn(backlog) >= limit * WATCHED_SHARE;
   const share = isWatched ? MANY_WATCHED_CHANGES_SHARE : MANY_CHANGES_SHARE;
   return Math.abs(changes) >= Math.max(limit * share, 1);
 }
 
-function waitingIn({ total, syncing, changes, admitted }: Backlog): number {
+function waitingIn({ total, syncing, changes, admitted }: DestinationBacklog): number {
   return Math.max(total + syncing + changes, 0) + admitted;
 }
 
-function fullBacklog(backlog: Backlog, full: { since: number; refused: number }): FullBacklog {
+function fullBacklog(backlog: DestinationBacklog, full: { since: number; refused: number }): FullBacklog {
   const { destination, limit } = backlog;
   return { destination, limit, waiting: waitingIn(backlog), ...full };
 }

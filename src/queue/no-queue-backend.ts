@@ -15,7 +15,7 @@ import { analyticsQueueName } from './partitions.js';
 import type { QueueBackend } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 
-/** What a database answers that holds nothing and keeps nothing. */
+/** The answer of a database that holds nothing and keeps nothing. */
 function nothing<R>(): Promise<PgQueryResult<R>> {
   return Promise.resolve({ rows: [], rowCount: 0 });
 }

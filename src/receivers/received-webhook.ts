@@ -5,7 +5,7 @@ import { types } from 'node:util';
 import { InvalidHeadersError, RawBodyMissingError } from '../errors/receiver.errors.js';
 
 /** A request in Nest, on Express and on Fastify. */
-export type WebhookRequest = RawBodyRequest<{ headers: IncomingHttpHeaders; body?: unknown }>;
+export type IncomingWebhook = RawBodyRequest<{ headers: IncomingHttpHeaders; body?: unknown }>;
 
 /**
  * The bytes of a webhook's body as they arrived. There is no substitute for them: an empty text would be
@@ -14,7 +14,7 @@ export type WebhookRequest = RawBodyRequest<{ headers: IncomingHttpHeaders; body
  * @throws {RawBodyMissingError} if there is JSON and the application has not kept its bytes
  * @throws {UnauthorizedException} for any other body, and for none
  */
-export function rawBodyOf(request: WebhookRequest): Buffer {
+export function rawBodyOf(request: IncomingWebhook): Buffer {
   if (request.rawBody !== undefined) return request.rawBody;
   // Only JSON, which every delivery is. Nest keeps no other bytes, and a sender of other bodies must not be
   // able to cause a server error.
@@ -50,11 +50,11 @@ export function equalTexts(given: string, expected: string): boolean {
   return givenBytes.length === expectedBytes.length && timingSafeEqual(givenBytes, expectedBytes);
 }
 
-function isJson({ headers }: WebhookRequest): boolean {
+function isJson({ headers }: IncomingWebhook): boolean {
   return headers['content-type']?.toLowerCase().startsWith('application/json') ?? false;
 }
 
-function hasBody({ headers, body }: WebhookRequest): boolean {
+function hasBody({ headers, body }: IncomingWebhook): boolean {
   const isAnnounced = Number(headers['content-length']) > 0 || headers['transfer-encoding'] !== undefined;
   return isAnnounced || (body !== undefined && body !== null);
 }

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { InvalidSecretError, WebhookVerificationError } from '../errors/receiver.errors.js';
-import { rawBodyOf, type WebhookRequest } from './received-webhook.js';
+import { rawBodyOf, type IncomingWebhook } from './received-webhook.js';
 import { sharedSecrets, verifySignature } from './verify-signature.js';
 import {
   standardKeys,
@@ -56,7 +56,7 @@ export function webhookSignatureGuard(options: WebhookSignatureGuardOptions): Ty
     constructor(@Inject(ModuleRef) private readonly moduleRef: ModuleRef) {}
 
     async canActivate(context: ExecutionContext): Promise<boolean> {
-      const request = context.switchToHttp().getRequest<WebhookRequest>();
+      const request = context.switchToHttp().getRequest<IncomingWebhook>();
       const rawBody = rawBodyOf(request);
       if (sharedSecret !== undefined) {
         const secret = await this.find(sharedSecret, context);

@@ -16,7 +16,9 @@ export class EventLoopTurns {
     });
   }
 
-  /** All that is set off by `resolve` runs before the next callback here, which so knows how long it took. */
+  /**
+   * Everything that `resolve` sets off runs before the next callback here, which can therefore measure it.
+   */
   private wait(resolve: () => void): void {
     setImmediate(() => {
       if (this.hasTime) resolve();

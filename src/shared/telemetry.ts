@@ -1,4 +1,4 @@
-/** What a message carries through the queue of the call that made it. Never part of what is sent. */
+/** What a message carries through the queue about the call that made it. Never part of what is sent. */
 export interface CallTrace {
   /** When the message was taken, in milliseconds since the epoch. */
   at: number;
@@ -26,7 +26,7 @@ export interface TracedRequest {
 
 /** The span of a request. */
 export interface RequestSpan {
-  /** What the receiver is told; `undefined` if it is told nothing. */
+  /** The header that the receiver gets; `undefined` for none. */
   traceparent: string | undefined;
   /** @param outcome `undefined` if the request was broken off */
   end(outcome: RequestOutcome | undefined): void;

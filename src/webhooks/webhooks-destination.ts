@@ -166,7 +166,7 @@ function headersOf({ headers, sharedSecret, standardWebhooks }: WebhooksDestinat
   return new WebhookHeaders(headers, sharedSecret, standardWebhooks?.keys);
 }
 
-/** Whether two options send to a URL in the same time, and judge its answers in the same way. */
+/** Whether two sets of options give a URL the same time, and judge its answers in the same way. */
 function judgeAlike(one: EndpointOptions, other: EndpointOptions): boolean {
   return (
     one.timeout === other.timeout &&

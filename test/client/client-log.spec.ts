@@ -67,8 +67,8 @@ describe('a key that no destination has', () => {
       send({ All: true, Webhooks: true });
     }
     expect(await app.analytics.flush()).toEqual({ queued: 9, refused: 0, pending: 0 });
-    const line = (key: string, advice = ''): string =>
-      `warn: The key "${key}" in \`integrations\` changes nothing, as no destination has that name or id.${advice}`;
+    const line = (key: string, hint = ''): string =>
+      `warn: The key "${key}" in \`integrations\` changes nothing, as no destination has that name or id.${hint}`;
     expect(app.log.analytics).toEqual([
       line('all', ' Did you mean "All"?'),
       line('webhooks', ' Did you mean "Webhooks"?'),

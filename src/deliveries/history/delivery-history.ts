@@ -6,7 +6,7 @@ import { ALL_DESTINATIONS, type HistoryStore, KEPT_ENTRIES, type StoredEntry } f
 import type { HourRange, HourStats, RecentDelivery, RecentQuery, StatsQuery } from './history.types.js';
 import { HourCounts, hourOf, oldestHour } from './hour-counts.js';
 
-/** Finds what may be told of a destination. */
+/** Finds what callers may see of a destination. */
 export interface DestinationProfiles {
   profile(id: string): Promise<DestinationProfile | undefined>;
 }

@@ -41,7 +41,7 @@ export class DestinationHistory {
     for (const [hour, counts] of later.hours) this.countsOf(hour).add(counts);
   }
 
-  /** Lets go of the bodies of messages. */
+  /** Drops the bodies of messages. */
   summarize(): void {
     for (const entry of this.entries.values()) entry.summarize();
   }

@@ -43,7 +43,7 @@ export class HistoryEntry {
     this.attempts = attempts;
   }
 
-  /** The same message, later on. */
+  /** Takes over a later state of the same message. */
   follow({ state, attempts, ordinal }: HistoryEntry): void {
     this.state = state;
     this.ordinal = ordinal;
@@ -51,8 +51,8 @@ export class HistoryEntry {
   }
 
   /**
-   * Keeps what is wanted of the body, and lets go of the rest. Parsing costs more than all else here, and at a
-   * high rate most entries are replaced by later ones before it comes to that.
+   * Keeps the parts of the body that are shown, and drops the rest. It is called late: parsing costs more
+   * than everything else here, and at a high rate most entries are replaced before they are written.
    */
   summarize(): void {
     if (this.body === undefined) return;

@@ -15,13 +15,13 @@ const MANY_ENTRIES = 2_000;
 const MAX_ENTRIES = 10_000;
 /** Entries of one write, so that neither the database nor this process is busy with it for long. */
 const ENTRIES_PER_WRITE = 200;
-/** How long the store may be away before that is told, in milliseconds. */
+/** How long the store may be away before that is logged, in milliseconds. */
 const PATIENCE = 60_000;
 
 export interface HistoryRecorderParts {
   store: Pick<HistoryStore, 'write' | 'groupOf'>;
   log: HistoryLog;
-  /** Whether the queue can be used. While it cannot, that is told already. */
+  /** Whether the queue can be used. While it cannot, the log says so already. */
   isQueueUp: () => boolean;
   /** @default the system's */
   clock?: Clock;
@@ -179,7 +179,7 @@ export class HistoryRecorder {
   }
 }
 
-/** So many of the histories of the first group that a write is of a bounded size; at least one. */
+/** The first histories of the first group, as many as fit into a write of bounded size; at least one. */
 function firstOf(
   histories: readonly DestinationHistory[],
   groupOf: (history: DestinationHistory) => number,

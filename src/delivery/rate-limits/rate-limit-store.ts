@@ -18,7 +18,10 @@ export interface RateLimitStore {
   reserve(destination: string, milliseconds: number): Promise<number>;
 }
 
-/** Destinations that are remembered. What is forgotten of the others is a moment of their limit. */
+/**
+ * Destinations that are remembered. When there are more, all are forgotten, which costs a moment of their
+ * limits.
+ */
 const MAX_DESTINATIONS = 10_000;
 
 /** The time of destinations in a process that has its queue for itself. */

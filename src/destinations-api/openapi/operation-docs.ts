@@ -29,7 +29,7 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     errors: [422, 501],
   },
   create: {
-    summary: 'Adds a destination. Without a secret one is made, which only this answer tells.',
+    summary: 'Adds a destination. Without a secret one is made, which only this answer shows.',
     body: 'NewDestination',
     status: 201,
     answer: 'CreatedDestination',
@@ -56,7 +56,7 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   },
   disable: {
     summary: 'Disables a destination. What waits for it is kept.',
-    body: { type: 'object', properties: { reason: text('Told as `disabledReason`.') } },
+    body: { type: 'object', properties: { reason: text('Shown as `disabledReason`.') } },
     status: 200,
     answer: 'Destination',
     errors: [409, 422, 501],
@@ -72,7 +72,7 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     errors: [409, 422, 501],
   },
   sendTest: {
-    summary: 'Sends a signed test event to each URL at once, and tells what each answered.',
+    summary: 'Sends a signed test event to each URL at once, and returns what each answered.',
     status: 200,
     answer: 'TestResults',
     errors: [409, 422],

@@ -71,7 +71,7 @@ const DESTINATION: Record<string, Schema> = {
 };
 const OPTIONAL = ['tenant', ...Object.keys(COMMON), 'headers', 'signatures', 'disabledReason'];
 
-const SECRET = text('The secret of Standard Webhooks, told only now.');
+const SECRET = text('The secret of Standard Webhooks, shown only now.');
 
 const OUTCOME: Record<string, Schema> = {
   url: text('A hash of the URL.'),
@@ -92,7 +92,7 @@ const PHASES: Record<string, Schema> = Object.fromEntries(
 const PERCENTILES = object({ p50: { type: 'number' }, p95: { type: 'number' }, p99: { type: 'number' } });
 
 const MESSAGE_IDS: Schema = {
-  ...list(text(), 'Only these messages. Ids that no failed message has are left out of account.'),
+  ...list(text(), 'Only these messages. Ids that no failed message has are ignored.'),
   minItems: 1,
   maxItems: MAX_MESSAGE_IDS,
 };

@@ -1,7 +1,7 @@
 /** How long a group may work before it is answered, in milliseconds. */
 const GROUP_TIME = 10;
 
-/** Work that is done, and what tells its caller: how it went, or that it was in vain. */
+/** Work that is done, and the function that tells its caller how it went, or that its commit was lost. */
 interface Done {
   answer: () => void;
   fail: (error: unknown) => void;

@@ -26,7 +26,7 @@ const SYNC_SETTINGS = ['wal_sync_method=fsync'];
 const INITDB_ARGUMENTS = ['--wal-segsize=1'];
 
 /** PostgreSQL's output when it does not start, without the time and the process before it. */
-const COMPLAINT = /(?:FATAL|PANIC|DETAIL): .*/;
+const START_ERROR = /(?:FATAL|PANIC|DETAIL): .*/;
 
 /**
  * Loads PGlite, an optional peer dependency. A bundler takes an import in a `try` for an optional one.
@@ -57,7 +57,7 @@ export interface OpenedPGlite {
 export async function createPGlite({ path, template, durability }: DatabaseFiles): Promise<OpenedPGlite> {
   const Database = await importPGlite();
   const isSynced = durability === 'disk' && path !== MEMORY_DIR;
-  const complaints: string[] = [];
+  const errors: string[] = [];
   const options: PGliteOptions = {
     ...(template && { loadDataDir: template }),
     initDbStartParams: INITDB_ARGUMENTS,
@@ -66,7 +66,7 @@ export async function createPGlite({ path, template, durability }: DatabaseFiles
       ...[...SETTINGS, ...(isSynced ? SYNC_SETTINGS : [])].flatMap((setting) => ['-c', setting]),
     ],
     onStderr: (line) => {
-      complaints.push(...(COMPLAINT.exec(line) ?? []));
+      errors.push(...(START_ERROR.exec(line) ?? []));
       return true;
     },
   };
@@ -80,6 +80,6 @@ export async function createPGlite({ path, template, durability }: DatabaseFiles
     await syncTree(path);
     return { database, sync: files.sync };
   } catch (cause) {
-    throw new EmbeddedQueueOpenError(path, complaints.join('; '), { cause });
+    throw new EmbeddedQueueOpenError(path, errors.join('; '), { cause });
   }
 }

@@ -4,13 +4,13 @@ import type { PgPoolClient } from 'bullmq';
 /** How often the connections are checked, in milliseconds. */
 const INTERVAL = 1_000;
 /** Checks in a row without an answer, after which a connection is suspected. */
-const SUSPICION = 7;
+const SUSPECT_AFTER = 7;
 /** A suspected connection also closes those that answered nothing for this many checks. */
-const COMPANY = 3;
+const CLOSE_ALONG_AFTER = 3;
 /** Checks between two signs of life that a listening connection is asked for. */
 const HEARTBEAT = 3;
 /** Checks before a statement that proved to be at work is suspected again. */
-const REPRIEVE = 60;
+const CHECKS_WITHOUT_SUSPICION = 60;
 
 /** The part of a `pg` client that the watch uses. */
 export interface WatchedClient extends PgPoolClient {
@@ -30,7 +30,7 @@ export interface SilenceObserver {
 }
 
 interface Watched {
-  /** Checks in a row without an answer to a statement; negative while it has a reprieve. */
+  /** Checks in a row without an answer to a statement; negative for a while after it proved to be at work. */
   silentFor: number;
   bytesRead: number;
   /** Checks since the connection was last asked or used. */
@@ -70,7 +70,7 @@ export class SilenceWatch {
       const isWaiting = client.readyForQuery === false && bytesRead === watched.bytesRead;
       watched.bytesRead = bytesRead;
       if (isWaiting) {
-        if (++watched.silentFor >= SUSPICION) suspect ??= client;
+        if (++watched.silentFor >= SUSPECT_AFTER) suspect ??= client;
         continue;
       }
       watched.silentFor = 0;
@@ -93,16 +93,17 @@ export class SilenceWatch {
     this.isChecking = false;
     const watched = this.clients.get(suspect);
     // It may have answered meanwhile, or be gone.
-    if (watched === undefined || watched.silentFor < SUSPICION) return;
+    if (watched === undefined || watched.silentFor < SUSPECT_AFTER) return;
     if (isAtWork) {
       this.observer.onSlow(watched.silentFor);
-      watched.silentFor = -REPRIEVE;
+      watched.silentFor = -CHECKS_WITHOUT_SUSPICION;
       return;
     }
     this.observer.onSilent(watched.silentFor);
     for (const [client, { silentFor }] of this.clients) {
       // Idle connections have most likely been lost as well.
-      if (client.readyForQuery === true || silentFor >= COMPANY) client.connection?.stream?.destroy();
+      if (client.readyForQuery === true || silentFor >= CLOSE_ALONG_AFTER)
+        client.connection?.stream?.destroy();
     }
   }
 }

@@ -50,7 +50,7 @@ export async function openClusterClients(
   class OwnCluster extends Base {
     override async connect(): Promise<void> {
       if (isClosed) throw new ConnectionClosedError();
-      // It would take the late end of a former connection for the end of the new one.
+      // The client would take the late end of a former connection for the end of the new one.
       for (const node of opened.get(this) ?? []) {
         if (!this.nodes().includes(node)) await new Promise((resolve) => node.once('end', resolve));
       }
@@ -81,7 +81,7 @@ export async function openClusterClients(
     one.on('error', (error: Error) => {
       if (!isClosed) observer.onDown(reasonOf(error));
     });
-    // The nodes that it is found by may be gone, and a replica is not missed.
+    // The configured nodes may be gone, and the loss of a replica does not matter.
     one.on('node error', (error: Error, address: string) => {
       if (!isClosed && one.status === 'ready' && isMaster(one, address)) observer.onDown(error);
     });
@@ -116,7 +116,10 @@ function close(one: Cluster): void {
   for (const { stream } of nodes) end(stream);
 }
 
-/** A connection to a node that ends late would have it seem to be closing, and whoever connects again wait. */
+/**
+ * A connection to a node that ends late would make the cluster seem to be closing, and keep the next connect
+ * waiting.
+ */
 function keepEnded(one: Cluster): void {
   let hasEnded = false;
   one.on('connecting', () => {

@@ -1,5 +1,5 @@
 /** A connection that may become idle. Its links to its neighbours are for the list only. */
-export interface Idler<T> {
+export interface IdleConnection<T> {
   /** The one that became idle before it. */
   older: T | undefined;
   /** The one that became idle after it. */
@@ -13,7 +13,7 @@ export interface Idler<T> {
  * holds a file handle, and the application has a limited number. It is a linked list, since every request
  * goes through it, and a `Map` would often reallocate its table.
  */
-export class IdleConnections<T extends Idler<T>> {
+export class IdleConnections<T extends IdleConnection<T>> {
   private oldest: T | undefined;
   private newest: T | undefined;
   private count = 0;

@@ -11,7 +11,7 @@ export const MAX_HEAD_BYTES = 16 * 1024;
 export const MAX_REST_BYTES = 16 * 1024;
 
 /** How many 1xx responses may come before the answer. */
-const MAX_ANNOUNCEMENTS = 20;
+const MAX_INFORMATIONAL = 20;
 
 const VERSION = Buffer.from('HTTP/1.');
 const ANNOUNCEMENT = /^HTTP\/1\.\d 1(?!01)\d\d$/;
@@ -44,7 +44,7 @@ export class ResponseReader {
   private position: 'start' | 'head' | 'rest' = 'start';
   /** How many bytes were passed on at this position. */
   private passed = 0;
-  private announcements = 0;
+  private informational = 0;
 
   /** @param onFirstByte called when the first bytes of a response have arrived */
   constructor(
@@ -58,7 +58,7 @@ export class ResponseReader {
   /** A request is on its way. The next bytes are the head of its response. */
   expectHead(): void {
     this.enter('start');
-    this.announcements = 0;
+    this.informational = 0;
   }
 
   /** The head of the response has ended. */
@@ -112,7 +112,7 @@ export class ResponseReader {
         return false;
       } else if (!ANNOUNCEMENT.test(this.received.toString('latin1', 0, STATUS_END))) {
         this.enter('head');
-      } else if (!this.skipAnnouncement()) {
+      } else if (!this.skipInformational()) {
         return false;
       }
     }
@@ -132,13 +132,13 @@ export class ResponseReader {
   }
 
   /** Removes a 1xx response, if all of it has arrived. */
-  private skipAnnouncement(): boolean {
+  private skipInformational(): boolean {
     const end = this.received.indexOf(HEAD_END);
     if (end === -1) {
       if (this.received.length > MAX_HEAD_BYTES) this.refuse(new errors.HeadersOverflowError());
       return false;
     }
-    if (++this.announcements > MAX_ANNOUNCEMENTS) {
+    if (++this.informational > MAX_INFORMATIONAL) {
       this.refuse(new errors.HTTPParserError('More than 20 1xx responses came before the answer.'));
       return false;
     }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Client as UndiciClient, Dispatcher } from 'undici';
 import { Deadline } from '../../shared/deadline.js';
 import type { Connector } from './guarded-connector.js';
-import type { Idler } from './idle-connections.js';
+import type { IdleConnection } from './idle-connections.js';
 import { MAX_HEAD_BYTES, MAX_REST_BYTES, ResponseReader } from './response-reader.js';
 import { Client } from './undici.js';
 
@@ -21,7 +21,7 @@ export interface ResponseHandler extends Dispatcher.DispatchHandler {
  * its own, rather than a pool that hides it. This distinguishes a receiver that failed from a keep-alive
  * socket that had died unnoticed, and makes it possible to end a socket that is still connecting.
  */
-export class WebhookConnection implements Idler<WebhookConnection> {
+export class WebhookConnection implements IdleConnection<WebhookConnection> {
   older: WebhookConnection | undefined;
   newer: WebhookConnection | undefined;
   /** The deadline of the request that it carries. */

@@ -6,8 +6,8 @@ export const ENTRIES = `${SCHEMA}.delivery_entry`;
 const HOURS = `${SCHEMA}.delivery_hour`;
 
 /**
- * Every write of an entry also counts it in its hour. So the hours, which are few, tell of which destinations
- * there are old entries.
+ * Every write of an entry also counts it in its hour. So the hours, which are few, show which destinations
+ * have old entries.
  */
 export const TABLES = `
   CREATE TABLE IF NOT EXISTS ${ENTRIES} (
@@ -58,7 +58,7 @@ export const WRITE = `
   )`;
 
 /**
- * $1 destinations. Removes the entries that are too many. One that another process is writing is left to the
+ * $1 destinations. Removes the entries above the limit. One that another process is writing is left for the
  * next time.
  */
 export const TRIM = `
