@@ -15,14 +15,15 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { HmacKey } from '../../src/webhooks/request/hmac-key.js';
 import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
-import {
+import type {
   WebhooksDestination,
-  type WebhooksDestinationOptions,
+  WebhooksDestinationOptions,
 } from '../../src/webhooks/webhooks-destination.js';
 import type { UrlOutcome } from '../../src/queue/batch-job.js';
 import { InvalidSecretError, webhookSignatureGuard } from '../../src/index.js';
 import { deliverOne } from '../support/deliver-one.js';
 import { LogLines } from '../support/log-lines.js';
+import { webhooksDestination } from '../support/webhooks-destination.js';
 
 const KEY_BYTES = Buffer.alloc(32, 7);
 const KEY = new HmacKey('sha256', KEY_BYTES);
@@ -116,16 +117,7 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
   const received = (): unknown[] => app.get(ReceiverController).received;
 
   function destination(path: string, options: Partial<WebhooksDestinationOptions>): WebhooksDestination {
-    const defaults = {
-      id: 'crm',
-      urls: [new URL(path, url)],
-      headers: {},
-      sharedSecret: undefined,
-      timeout: 5_000,
-      retryWindow: 14_400_000,
-      retryStatuses: ['5xx' as const],
-    };
-    return new WebhooksDestination({ ...defaults, ...options }, client);
+    return webhooksDestination(client, [new URL(path, url).href], options);
   }
 
   async function deliver(path: string, options: Partial<WebhooksDestinationOptions>): Promise<UrlOutcome> {

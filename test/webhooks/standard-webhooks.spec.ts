@@ -5,14 +5,16 @@ import { Webhook } from 'standardwebhooks';
 import { HmacKey } from '../../src/webhooks/request/hmac-key.js';
 import { standardKey, standardSignature } from '../../src/webhooks/request/webhook-signature.js';
 import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
-import {
+import type {
   WebhooksDestination,
-  type WebhooksDestinationOptions,
+  WebhooksDestinationOptions,
 } from '../../src/webhooks/webhooks-destination.js';
 import { InvalidOptionsError } from '../../src/errors/setup.errors.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { deliverOne } from '../support/deliver-one.js';
-import { Receiver, type Answer } from '../support/receiver.js';
+import type { Answer, Receiver } from '../support/receiver.js';
+import { Stage } from '../support/stage.js';
+import { webhooksDestination } from '../support/webhooks-destination.js';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const OLD_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -123,8 +125,8 @@ describe('the option standardWebhooks', () => {
 });
 
 describe('a destination with standardWebhooks', () => {
+  const stage = new Stage();
   let client: WebhookClient;
-  const closing: (() => Promise<void>)[] = [];
 
   beforeEach(() => {
     client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
@@ -133,33 +135,17 @@ describe('a destination with standardWebhooks', () => {
   afterEach(async () => {
     jest.restoreAllMocks();
     await client.close();
-    await Promise.all(closing.splice(0).map((close) => close()));
   });
 
-  async function receive(...answer: Answer[]): Promise<Receiver> {
-    const receiver = await Receiver.start({ answer });
-    closing.push(() => receiver.close());
-    return receiver;
-  }
+  const receive = (...answer: Answer[]): Promise<Receiver> => stage.receiver({ answer });
 
   function destination(
     receiver: Receiver,
     secrets: string[],
     options: Partial<WebhooksDestinationOptions> = {},
   ): WebhooksDestination {
-    const defaults = {
-      id: 'crm',
-      urls: [new URL(receiver.url())],
-      headers: {},
-      sharedSecret: undefined,
-      timeout: 5_000,
-      retryWindow: 14_400_000,
-      retryStatuses: ['5xx' as const],
-    };
-    return new WebhooksDestination(
-      { ...defaults, standardWebhooks: { keys: secrets.map(keyOf) }, ...options },
-      client,
-    );
+    const standardWebhooks = { keys: secrets.map(keyOf) };
+    return webhooksDestination(client, [receiver.url()], { standardWebhooks, ...options });
   }
 
   async function deliver(to: WebhooksDestination, id = 'm-1'): Promise<number> {

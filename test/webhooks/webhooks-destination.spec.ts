@@ -7,12 +7,14 @@ import type { QueuedMessage, UrlOutcome } from '../../src/queue/batch-job.js';
 import { NameLookupBusyError } from '../../src/errors/delivery.errors.js';
 import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
 import { hashUrl } from '../../src/webhooks/request/webhook-url.js';
-import {
+import type {
   WebhooksDestination,
-  type WebhooksDestinationOptions,
+  WebhooksDestinationOptions,
 } from '../../src/webhooks/webhooks-destination.js';
 import { deliverOne, firstAttempt } from '../support/deliver-one.js';
-import { Receiver, type Answer } from '../support/receiver.js';
+import type { Answer, Receiver } from '../support/receiver.js';
+import { Stage } from '../support/stage.js';
+import { webhooksDestination } from '../support/webhooks-destination.js';
 
 const BODY = '{"version":1,"type":"track","userId":"019mr8mf4r","event":"Zoë 🚀"}';
 
@@ -32,41 +34,23 @@ function scheduler(): DeliveryScheduler {
 }
 
 describe('the webhooks destination', () => {
+  const stage = new Stage();
   let client: WebhookClient;
-  const receivers: Receiver[] = [];
 
   beforeEach(() => {
     client = new WebhookClient({ connections: 8, allowPrivateNetwork: true });
   });
 
-  afterEach(async () => {
-    await client.close();
-    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
-  });
+  afterEach(() => client.close());
 
-  async function receive(...answer: Answer[]): Promise<Receiver> {
-    const receiver = await Receiver.start({ answer });
-    receivers.push(receiver);
-    return receiver;
-  }
+  const receive = (...answer: Answer[]): Promise<Receiver> => stage.receiver({ answer });
 
   function destination(
     urls: string[],
     options: Partial<WebhooksDestinationOptions> = {},
     through = client,
   ): WebhooksDestination {
-    const defaults = {
-      id: 'crm',
-      headers: {},
-      sharedSecret: undefined,
-      timeout: 5_000,
-      retryWindow: 14_400_000,
-      retryStatuses: ['5xx' as const, 408, 425, 429],
-    };
-    return new WebhooksDestination(
-      { ...defaults, urls: urls.map((url) => new URL(url)), ...options },
-      through,
-    );
+    return webhooksDestination(through, urls, options);
   }
 
   /** Delivers, and expects that nothing aborted it. */
@@ -267,10 +251,9 @@ describe('the webhooks destination', () => {
 
   it('begins a batch with four messages, and has more on their way with each that is taken', async () => {
     const held: (() => void)[] = [];
-    const receiver = await Receiver.start({
+    const receiver = await stage.receiver({
       answer: () => new Promise((resolve) => held.push(resolve.bind(undefined, 200))),
     });
-    receivers.push(receiver);
     const wide = new WebhookClient({ connections: 64, allowPrivateNetwork: true });
     const batch = Array.from({ length: 20 }, (_, n) => ({ ...message(), id: `m-${n}` }));
     const delivery = scheduler().deliver(destination([receiver.url()], {}, wide), batch, firstAttempt());

@@ -3,12 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { HmacKey } from '../../../src/webhooks/request/hmac-key.js';
 import { sharedKey, signature } from '../../../src/webhooks/request/webhook-signature.js';
 import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
-import {
+import type {
   WebhooksDestination,
-  type WebhooksDestinationOptions,
+  WebhooksDestinationOptions,
 } from '../../../src/webhooks/webhooks-destination.js';
 import { deliverOne } from '../../support/deliver-one.js';
-import { Receiver } from '../../support/receiver.js';
+import { Stage } from '../../support/stage.js';
+import { webhooksDestination } from '../../support/webhooks-destination.js';
 
 const MESSAGE = {
   messageId: `m-1 'quoted' "twice" $HOME`,
@@ -29,8 +30,8 @@ function valuesOf(words: readonly string[], option: string): string[] {
 }
 
 describe('explaining a message', () => {
+  const stage = new Stage();
   let client: WebhookClient;
-  const receivers: Receiver[] = [];
 
   beforeEach(() => {
     client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
@@ -40,36 +41,22 @@ describe('explaining a message', () => {
   afterEach(async () => {
     jest.restoreAllMocks();
     await client.close();
-    await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
   });
-
-  async function receive(): Promise<Receiver> {
-    const receiver = await Receiver.start();
-    receivers.push(receiver);
-    return receiver;
-  }
 
   function destination(
     urls: string[],
     options: Partial<WebhooksDestinationOptions> = {},
   ): WebhooksDestination {
-    const defaults = {
-      id: 'crm',
+    return webhooksDestination(client, urls, {
       headers: HEADERS,
       sharedSecret: 'teehee-top-secret',
       standardWebhooks: { keys: [new HmacKey('sha256', Buffer.alloc(24, 'key-top-secret'))] },
-      timeout: 5_000,
-      retryWindow: 14_400_000,
-      retryStatuses: ['5xx' as const],
-    };
-    return new WebhooksDestination(
-      { ...defaults, urls: urls.map((url) => new URL(url)), ...options },
-      client,
-    );
+      ...options,
+    });
   }
 
   it('tells byte for byte what is sent to each URL', async () => {
-    const [one, two] = [await receive(), await receive()];
+    const [one, two] = [await stage.receiver(), await stage.receiver()];
     const to = destination([one.url('/a?b=c&d=%20#part'), two.url('/')]);
     const explained = to.explain(MESSAGE);
     const { messageId: id, body } = MESSAGE;
@@ -86,7 +73,7 @@ describe('explaining a message', () => {
   });
 
   it('sends nothing', async () => {
-    const receiver = await receive();
+    const receiver = await stage.receiver();
     const to = destination([receiver.url()]);
     to.explain(MESSAGE);
     const { messageId: id, body } = MESSAGE;

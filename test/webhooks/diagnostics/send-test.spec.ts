@@ -3,15 +3,16 @@ import { HmacKey } from '../../../src/webhooks/request/hmac-key.js';
 import type { DeliveryResult } from '../../../src/destinations/destination.js';
 import { WebhookClient, type WebhookClientOptions } from '../../../src/webhooks/http/webhook-client.js';
 import { hashUrl } from '../../../src/webhooks/request/webhook-url.js';
-import {
+import type {
   WebhooksDestination,
-  type WebhooksDestinationOptions,
+  WebhooksDestinationOptions,
 } from '../../../src/webhooks/webhooks-destination.js';
 import { AnalyticsClosedError, verifySignature, verifyStandardWebhook } from '../../../src/index.js';
 import { deliverOne } from '../../support/deliver-one.js';
 import { createCertificates, type Certificates } from '../../support/certificates.js';
 import { Receiver, type ReceiverOptions } from '../../support/receiver.js';
 import { messageIn } from '../../support/received-message.js';
+import { webhooksDestination } from '../../support/webhooks-destination.js';
 
 const STANDARD_KEY = Buffer.alloc(32, 7);
 
@@ -60,18 +61,7 @@ describe('a test event', () => {
     options: Partial<WebhooksDestinationOptions> = {},
     through = client,
   ): WebhooksDestination {
-    const defaults = {
-      id: 'crm',
-      headers: {},
-      sharedSecret: 'teehee',
-      timeout: 5_000,
-      retryWindow: 14_400_000,
-      retryStatuses: ['5xx' as const],
-    };
-    return new WebhooksDestination(
-      { ...defaults, urls: urls.map((url) => new URL(url)), ...options },
-      through,
-    );
+    return webhooksDestination(through, urls, { sharedSecret: 'teehee', ...options });
   }
 
   function deliver(to: WebhooksDestination): Promise<DeliveryResult | undefined> {
