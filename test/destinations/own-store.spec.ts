@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import type { DestinationRecord, DestinationStore } from '../../src/options/destination-store.js';
-import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { eventsIn } from '../support/received-message.js';
-import { Receiver } from '../support/receiver.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
 
 /** A table of the application, in a database that may go away. */
 class HookTable implements DestinationStore {
@@ -28,38 +29,29 @@ class HookTable implements DestinationStore {
 }
 
 describeBackend("destinations in the application's own store", (backend) => {
+  const stage = new Stage();
   let table: HookTable;
-  let apps: AnalyticsApp[];
-  let receivers: Receiver[];
   let customer: Receiver;
   let own: Receiver;
   let isDown: boolean;
 
   beforeEach(async () => {
-    apps = [];
     table = new HookTable();
     isDown = false;
-    customer = await Receiver.start({ answer: () => (isDown ? 503 : 200) });
-    own = await Receiver.start();
-    receivers = [customer, own];
+    customer = await stage.receiver({ answer: () => (isDown ? 503 : 200) });
+    own = await stage.receiver();
     table.rows.push({ id: 'hook', tenant: 'acme', urls: [customer.url()] });
   });
-  afterEach(async () => {
-    await Promise.all(apps.map((app) => app.close()));
-    await Promise.all(receivers.map((receiver) => receiver.close()));
-  });
 
-  async function start(options: AppOptions = {}): Promise<AnalyticsApp> {
-    const app = await AnalyticsApp.start({
+  function start(options: AppOptions = {}): Promise<AnalyticsApp> {
+    return stage.app({
       connection: backend.connection,
-      webhooks: { urls: [own.url()], allowPrivateNetwork: true },
+      webhooks: webhooksTo(own),
       sources: ['web', 'jobs'].map((name) => ({ name, writeKey: name })),
       destinations: { store: table, allowPrivateNetwork: true },
       flushAt: 1,
       ...options,
     });
-    apps.push(app);
-    return app;
   }
 
   function track(app: AnalyticsApp, event: string): void {
@@ -103,8 +95,7 @@ describeBackend("destinations in the application's own store", (backend) => {
     const app = await start();
     track(app, 'before');
     await customer.received(1);
-    const moved = await Receiver.start();
-    receivers.push(moved);
+    const moved = await stage.receiver();
     table.rows.splice(0, 1, { id: 'hook', tenant: 'acme', urls: [moved.url()] });
     table.fate = 'hangs';
     await app.context.get(DestinationsService).changed('acme');

@@ -1,31 +1,25 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { DestinationsService } from '../../src/index.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
-import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend, describeServers } from '../support/describe-backend.js';
 import { eventsIn } from '../support/received-message.js';
-import { Receiver } from '../support/receiver.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
 
 const DESTINATIONS = { allowPrivateNetwork: true, encryptionKey: Buffer.alloc(32, 1).toString('hex') };
 
-let apps: AnalyticsApp[];
+const stage = new Stage();
 let receiver: Receiver;
 
 beforeEach(async () => {
-  apps = [];
-  receiver = await Receiver.start();
-});
-afterEach(async () => {
-  await Promise.all(apps.map((app) => app.close()));
-  await receiver.close();
+  receiver = await stage.receiver();
 });
 
-async function start(options: AppOptions): Promise<AnalyticsApp> {
-  const app = await AnalyticsApp.start({ destinations: DESTINATIONS, flushAt: 1, ...options });
-  apps.push(app);
-  return app;
+function start(options: AppOptions): Promise<AnalyticsApp> {
+  return stage.app({ destinations: DESTINATIONS, flushAt: 1, ...options });
 }
 
 const destinationsOf = (app: AnalyticsApp): DestinationsService => app.context.get(DestinationsService);
@@ -133,9 +127,8 @@ describeServers('destinations that another process changes', (backend) => {
 
 describeBackend('an application without destinations at run time', (backend) => {
   it('leaves no trace of them in the database', async () => {
-    const webhooks = { urls: [receiver.url()], allowPrivateNetwork: true };
-    const app = await AnalyticsApp.start({ connection: backend.connection, webhooks, flushAt: 1 });
-    apps.push(app);
+    const webhooks = webhooksTo(receiver);
+    const app = await stage.app({ connection: backend.connection, webhooks, flushAt: 1 });
     app.analytics.track({ userId: 'u1', event: 'E', context: { groupId: 'acme' } });
     await receiver.received(1);
     await expect(destinationsOf(app).list()).rejects.toMatchObject({ code: 'DESTINATIONS_DISABLED' });

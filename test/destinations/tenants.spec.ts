@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import {
   DeliveriesService,
   DestinationsService,
@@ -9,41 +9,24 @@ import {
   verifySignature,
   verifyStandardWebhook,
 } from '../../src/index.js';
-import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
-import { Receiver, type ReceiverOptions } from '../support/receiver.js';
+import type { Receiver, ReceiverOptions } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 
 describeBackend('destinations of tenants', (backend) => {
-  let apps: AnalyticsApp[];
-  let receivers: Receiver[];
+  const stage = new Stage();
 
-  beforeEach(() => {
-    apps = [];
-    receivers = [];
-  });
-  afterEach(async () => {
-    await Promise.all(apps.map((app) => app.close()));
-    await Promise.all(receivers.map((receiver) => receiver.close()));
-  });
-
-  async function start(options: AppOptions = {}): Promise<AnalyticsApp> {
-    const app = await AnalyticsApp.start({
+  function start(options: AppOptions = {}): Promise<AnalyticsApp> {
+    return stage.app({
       connection: backend.connection,
       destinations: { encryptionKey: ENCRYPTION_KEY, allowPrivateNetwork: true },
       flushAt: 1,
       ...options,
     });
-    apps.push(app);
-    return app;
-  }
-
-  async function receive(options?: ReceiverOptions): Promise<Receiver> {
-    const receiver = await Receiver.start(options);
-    receivers.push(receiver);
-    return receiver;
   }
 
   const service = (app: AnalyticsApp): DestinationsService => app.context.get(DestinationsService);
@@ -54,7 +37,7 @@ describeBackend('destinations of tenants', (backend) => {
     fields: Partial<NewDestination>,
     options?: ReceiverOptions,
   ): Promise<{ receiver: Receiver; id: string; secret: string }> {
-    const receiver = await receive(options);
+    const receiver = await stage.receiver(options);
     const { id, secret = '' } = await service(app).create({ urls: [receiver.url()], ...fields });
     return { receiver, id, secret };
   }
@@ -74,9 +57,8 @@ describeBackend('destinations of tenants', (backend) => {
   }
 
   it('get the events of their own tenant, and the application its own gets all', async () => {
-    const fixed = await receive();
-    const webhooks = { urls: [fixed.url()], allowPrivateNetwork: true };
-    const app = await start({ webhooks });
+    const fixed = await stage.receiver();
+    const app = await start({ webhooks: webhooksTo(fixed) });
     const acme = await register(app, { tenant: 'acme' });
     const other = await register(app, { tenant: 'other' });
     const shared = await register(app, {});
@@ -214,7 +196,7 @@ describeBackend('destinations of tenants', (backend) => {
     const { receiver, id } = await register(app, { tenant: 'acme', retryWindow: 60_000 }, { answer: [503] });
     track(app, 'acme', 'E');
     await receiver.received(1);
-    const next = await receive();
+    const next = await stage.receiver();
     const secret = `whsec_${randomBytes(32).toString('base64')}`;
     await service(app).update(id, { urls: [next.url()], standardWebhooks: { secret } });
     const [request] = await next.received(1);
@@ -328,7 +310,7 @@ describeBackend('destinations of tenants', (backend) => {
   });
 
   it('reach no private address, also not by a name, unless the application allows it', async () => {
-    const receiver = await receive();
+    const receiver = await stage.receiver();
     // The name of this machine, which leads to itself.
     const urls = [receiver.url().replace('127.0.0.1', hostname())];
     const app = await start({ destinations: { encryptionKey: ENCRYPTION_KEY } });

@@ -8,8 +8,9 @@ import { Receiver, type ReceiverOptions } from './receiver.js';
 export class Stage {
   private readonly running: { close(): Promise<unknown> }[] = [];
 
-  constructor() {
-    afterEach(() => this.clear());
+  /** @param after `afterAll` for what the tests of a `describe` share */
+  constructor(after: typeof afterEach = afterEach) {
+    after(() => this.clear());
   }
 
   app(options: AppOptions): Promise<AnalyticsApp> {
