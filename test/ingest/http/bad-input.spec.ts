@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { quickConnections } from '../../support/quick-connections.js';
+import { describe, expect, it } from '@jest/globals';
 import { messageIn } from '../../support/received-message.js';
-import { Receiver } from '../../support/receiver.js';
-import { webhooksTo } from '../../support/stage.js';
-import { basic, PLATFORMS, TrackingServer } from './tracking-server.js';
+import type { Receiver } from '../../support/receiver.js';
+import { shareServer } from './shared-server.js';
+import { basic, PLATFORMS, type TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';
 const HEADERS = basic(KEY);
@@ -14,28 +13,18 @@ const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
 const MEGABYTE = 1024 * 1024;
 
 describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
-  const newConnection = quickConnections();
   let receiver: Receiver;
   let server: TrackingServer;
 
-  beforeAll(async () => {
-    receiver = await Receiver.start();
-    server = await TrackingServer.start({
+  shareServer(
+    {
       platform,
       analytics: {
         writeKey: KEY,
-        webhooks: webhooksTo(receiver),
-        connection: await newConnection(),
       },
-    });
-  });
-  beforeEach(() => {
-    receiver.requests.length = 0;
-  });
-  afterAll(async () => {
-    await server.close();
-    await receiver.close();
-  });
+    },
+    (shared) => ({ server, receiver } = shared),
+  );
 
   /** Posts a batch of this value between two good messages, which must arrive whatever it is. */
   async function postBetween(value: unknown): Promise<unknown> {

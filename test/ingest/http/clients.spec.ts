@@ -1,40 +1,29 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import RudderAnalytics from '@rudderstack/rudder-sdk-node';
 import { Analytics } from '@segment/analytics-node';
-import { quickConnections } from '../../support/quick-connections.js';
 import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
-import { Receiver } from '../../support/receiver.js';
-import { webhooksTo } from '../../support/stage.js';
+import type { Receiver } from '../../support/receiver.js';
 import { BATCHED, BEACON, PAGE_VIEW, type RecordedRequest } from './browser-requests.js';
-import { PLATFORMS, TrackingServer } from './tracking-server.js';
+import { shareServer } from './shared-server.js';
+import { PLATFORMS, type TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';
 const TIMESTAMP = new Date('2020-05-05T10:00:00.000Z');
 const COMMON = { context: { ip: '8.8.8.8' }, timestamp: TIMESTAMP };
 
 describe.each(PLATFORMS)('clients in the field, with the tracking API on %s', (platform) => {
-  const newConnection = quickConnections();
   let receiver: Receiver;
   let server: TrackingServer;
 
-  beforeAll(async () => {
-    receiver = await Receiver.start();
-    server = await TrackingServer.start({
+  shareServer(
+    {
       platform,
       analytics: {
         writeKey: KEY,
-        webhooks: webhooksTo(receiver),
-        connection: await newConnection(),
       },
-    });
-  });
-  beforeEach(() => {
-    receiver.requests.length = 0;
-  });
-  afterAll(async () => {
-    await server.close();
-    await receiver.close();
-  });
+    },
+    (shared) => ({ server, receiver } = shared),
+  );
 
   /** What was delivered, by its type. */
   async function byType(count: number): Promise<Record<string, ReceivedMessage>> {

@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { quickConnections } from '../../support/quick-connections.js';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
-import { Receiver } from '../../support/receiver.js';
-import { webhooksTo } from '../../support/stage.js';
+import type { Receiver } from '../../support/receiver.js';
 import { until } from '../../support/until.js';
-import { basic, PLATFORMS, TrackingServer } from './tracking-server.js';
+import { shareServer } from './shared-server.js';
+import { basic, PLATFORMS, type TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';
 const HEADERS = basic(KEY);
@@ -27,33 +26,23 @@ const TIMERS_OF_OTHERS = [
 ] as const;
 
 describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
-  const newConnection = quickConnections();
   const sockets: Socket[] = [];
   let receiver: Receiver;
   let server: TrackingServer;
 
-  beforeAll(async () => {
-    receiver = await Receiver.start();
-    server = await TrackingServer.start({
+  shareServer(
+    {
       platform,
       analytics: {
         writeKey: KEY,
-        webhooks: webhooksTo(receiver),
-        connection: await newConnection(),
         context: { app: { name: 'Shop' } },
       },
-    });
-  });
-  beforeEach(() => {
-    receiver.requests.length = 0;
-  });
+    },
+    (shared) => ({ server, receiver } = shared),
+  );
   afterEach(() => {
     jest.useRealTimers();
     for (const socket of sockets.splice(0)) socket.destroy();
-  });
-  afterAll(async () => {
-    await server.close();
-    await receiver.close();
   });
 
   /** Sends the beginning of a request, and keeps what is answered. */
@@ -243,31 +232,23 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
 });
 
 describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (platform) => {
-  const newConnection = quickConnections();
-  let receiver: Receiver;
   let server: TrackingServer;
 
-  beforeAll(async () => {
-    receiver = await Receiver.start();
-    server = await TrackingServer.start({
+  shareServer(
+    {
       platform,
       analytics: {
         sources: ['large', 'clock', 'buffer'].map((name) => ({ name, writeKey: `wk_${name}` })),
-        webhooks: webhooksTo(receiver),
-        connection: await newConnection(),
         trackingApi: { rateLimit: 10 },
         maxBufferedBytes: 100 * KILOBYTE,
         flushAt: 10_000,
         flushAfter: 60_000,
       },
-    });
-  });
+    },
+    (shared) => ({ server } = shared),
+  );
   afterEach(() => {
     jest.restoreAllMocks();
-  });
-  afterAll(async () => {
-    await server.close();
-    await receiver.close();
   });
 
   it('is limited by bytes as well as by messages', async () => {

@@ -1,10 +1,9 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { quickConnections } from '../../support/quick-connections.js';
+import { describe, expect, it } from '@jest/globals';
 import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
-import { Receiver } from '../../support/receiver.js';
-import { webhooksTo } from '../../support/stage.js';
-import { basic, PLATFORMS, TrackingServer } from './tracking-server.js';
+import type { Receiver } from '../../support/receiver.js';
+import { shareServer } from './shared-server.js';
+import { basic, PLATFORMS, type TrackingServer } from './tracking-server.js';
 
 const KEY = 'wk_web';
 const HEADERS = basic(KEY);
@@ -12,13 +11,11 @@ const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
 const LONG_AGO = '2012-12-02T00:30:08.276Z';
 
 describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
-  const newConnection = quickConnections();
   let receiver: Receiver;
   let server: TrackingServer;
 
-  beforeAll(async () => {
-    receiver = await Receiver.start();
-    server = await TrackingServer.start({
+  shareServer(
+    {
       platform,
       trustProxy: true,
       analytics: {
@@ -26,18 +23,10 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
           { name: 'web', writeKey: KEY },
           { name: 'old', writeKey: 'wk_old', enabled: false },
         ],
-        webhooks: webhooksTo(receiver),
-        connection: await newConnection(),
       },
-    });
-  });
-  beforeEach(() => {
-    receiver.requests.length = 0;
-  });
-  afterAll(async () => {
-    await server.close();
-    await receiver.close();
-  });
+    },
+    (shared) => ({ server, receiver } = shared),
+  );
 
   /** What arrives, once the receiver has this many. */
   async function delivered(count: number): Promise<ReceivedMessage[]> {
