@@ -3,29 +3,17 @@ import { DestinationsService, type WebhooksOptions } from '../../src/index.js';
 import { createRateLimitStore } from '../../src/delivery/rate-limits/create-rate-limit-store.js';
 import type { RateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { QueueBackend } from '../../src/queue/queue-backend.js';
-import { AnalyticsApp, type AppOptions } from '../support/analytics-app.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { startApplication } from '../support/application-child.js';
 import type { GuardedChild } from '../support/child-process.js';
 import { describeBackend, type TestConnection } from '../support/describe-backend.js';
 import { messageIds, receivedIds } from '../support/message-ids.js';
 import { openBackend } from '../support/open-backend.js';
-import { Receiver } from '../support/receiver.js';
-import { webhooksTo } from '../support/stage.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const isEmbedded = (connection: TestConnection): boolean => typeof connection !== 'string';
-
-/** A receiver that notes when requests come. */
-async function clockedReceiver(): Promise<{ receiver: Receiver; times: number[] }> {
-  const times: number[] = [];
-  const receiver = await Receiver.start({
-    answer: () => {
-      times.push(performance.now());
-      return 200;
-    },
-  });
-  return { receiver, times };
-}
 
 /** The largest number of requests within any time of this length, in milliseconds. */
 function mostWithin(times: readonly number[], length: number): number {
@@ -33,31 +21,30 @@ function mostWithin(times: readonly number[], length: number): number {
 }
 
 describeBackend('the `rateLimit` of a destination', (backend) => {
-  let apps: AnalyticsApp[];
   let children: GuardedChild[];
-  let receivers: Receiver[];
 
   beforeEach(() => {
-    apps = [];
     children = [];
-    receivers = [];
   });
   afterEach(async () => {
     await Promise.all(children.map((child) => child.stop('SIGKILL')));
-    await Promise.all(apps.map((app) => app.close()));
-    await Promise.all(receivers.map((receiver) => receiver.close()));
   });
+  const stage = new Stage();
 
-  async function start(options: AppOptions): Promise<AnalyticsApp> {
-    const app = await AnalyticsApp.start({ connection: backend.connection, ...options });
-    apps.push(app);
-    return app;
+  function start(options: AppOptions): Promise<AnalyticsApp> {
+    return stage.app({ connection: backend.connection, ...options });
   }
 
+  /** A receiver that notes when requests come. */
   async function receive(): Promise<{ receiver: Receiver; times: number[] }> {
-    const clocked = await clockedReceiver();
-    receivers.push(clocked.receiver);
-    return clocked;
+    const times: number[] = [];
+    const receiver = await stage.receiver({
+      answer: () => {
+        times.push(performance.now());
+        return 200;
+      },
+    });
+    return { receiver, times };
   }
 
   async function track(app: AnalyticsApp, ids: readonly string[], integrations = {}): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Global, Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import {
   AnalyticsModule,
@@ -13,8 +13,9 @@ import {
   type MessageResult,
   PermanentDeliveryError,
 } from '../../src/index.js';
-import { AnalyticsApp, type AppOptions, moduleOptions } from '../support/analytics-app.js';
+import { type AnalyticsApp, type AppOptions, moduleOptions } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
+import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 interface Call {
@@ -52,22 +53,13 @@ const eventOf = (message: DeliveredMessage): string =>
   message.type === 'track' ? message.event : message.type;
 
 describeBackend('a custom destination', (backend) => {
-  let apps: AnalyticsApp[];
+  const stage = new Stage();
 
-  beforeEach(() => {
-    apps = [];
-  });
-  afterEach(async () => {
-    await Promise.all(apps.map((app) => app.close()));
-  });
-
-  async function start(
+  function start(
     customDestinations: AppOptions['customDestinations'],
     options: AppOptions = {},
   ): Promise<AnalyticsApp> {
-    const app = await AnalyticsApp.start({ connection: backend.connection, customDestinations, ...options });
-    apps.push(app);
-    return app;
+    return stage.app({ connection: backend.connection, customDestinations, ...options });
   }
 
   async function track(app: AnalyticsApp, ...events: string[]): Promise<void> {
@@ -250,8 +242,7 @@ describeBackend('a custom destination', (backend) => {
       useFactory: () =>
         moduleOptions({ connection: backend.connection, customDestinations: [Made, Provided] }),
     });
-    const app = await AnalyticsApp.startWith([analytics, WarehouseModule]);
-    apps.push(app);
+    const app = await stage.appWith([analytics, WarehouseModule]);
     await track(app, 'E');
     await app.settled();
     expect(app.context.get(Tables).rows.sort()).toEqual([
@@ -287,8 +278,7 @@ describeBackend('a custom destination', (backend) => {
     class EarlyModule {}
     class Made extends Warehouse {}
     const options = moduleOptions({ connection: backend.connection, customDestinations: [Made] });
-    const app = await AnalyticsApp.startWith([EarlyModule, AnalyticsModule.forRoot(options)]);
-    apps.push(app);
+    const app = await stage.appWith([EarlyModule, AnalyticsModule.forRoot(options)]);
     expect(flushed).toEqual([
       { queued: 0, refused: 0, pending: 1 },
       { queued: 0, refused: 0, pending: 2 },
