@@ -301,8 +301,14 @@ describeBackend('the audiences service', (backend) => {
     await expect(audiences.add('All', '')).rejects.toMatchObject({ field: 'userId' });
     await expect(audiences.sync('All', 'ann')).rejects.toMatchObject({ field: 'members' });
     await expect(audiences.syncTrait('Score', [['ann', 1n]])).rejects.toMatchObject({ field: 'value' });
-    for (const name of ['', '!!!', 'x'.repeat(201)]) {
-      await expect(audiences.sync(name, [])).rejects.toMatchObject({ code: 'INVALID_AUDIENCE_NAME' });
+    for (const name of ['', '!!!', 'x'.repeat(201), 'a\0b', 'a\ud800']) {
+      const refused = { code: 'INVALID_AUDIENCE_NAME' };
+      await expect(audiences.sync(name, [])).rejects.toMatchObject(refused);
+      await expect(audiences.syncTrait(name, [])).rejects.toMatchObject(refused);
+      await expect(audiences.add(name, 'ann')).rejects.toMatchObject(refused);
+      await expect(audiences.remove(name, 'ann')).rejects.toMatchObject(refused);
+      await expect(audiences.delete(name)).rejects.toMatchObject(refused);
+      await expect(membersOf(life, name)).rejects.toMatchObject(refused);
     }
     expect(await on.calls()).toEqual([]);
   });

@@ -10,6 +10,17 @@ const USERS = Array.from({ length: 10_000 }, (_, index) => `user-${index}`);
  */
 const LEAST = 10;
 
+const REPETITIONS = 400_000;
+
+function* repeated<T>(value: T): Generator<T, void> {
+  for (let n = 0; n < REPETITIONS; n++) yield value;
+}
+
+/** It never waits, so that awaiting it gives nobody else a turn. */
+async function* repeatedLater<T>(value: T): AsyncGenerator<T, void> {
+  for (let n = 0; n < REPETITIONS; n++) yield Promise.resolve(value);
+}
+
 describeBackend('an audience of many users', (backend) => {
   let on: AudiencesOn;
 
@@ -41,6 +52,21 @@ describeBackend('an audience of many users', (backend) => {
       members: await turnsPerSecond(async () => {
         expect(await membersOf(life, 'All')).toHaveLength(USERS.length);
       }),
+    };
+    expect(Object.entries(turns).filter(([, rate]) => rate < LEAST)).toEqual([]);
+  }, 120_000);
+
+  it('lets timers fire whatever kind of iterable the users come from', async () => {
+    const { audiences } = on.live();
+    const turns = {
+      set: await turnsPerSecond(async () => {
+        expect(await audiences.sync('All', new Set(USERS))).toMatchObject({ unchanged: USERS.length });
+      }),
+      generator: await turnsPerSecond(() => audiences.sync('One', repeated('ann'))),
+      asynchronous: await turnsPerSecond(() => audiences.sync('One', repeatedLater('ann'))),
+      map: await turnsPerSecond(() =>
+        audiences.syncTrait('None', new Map(USERS.map((user) => [user, null]))),
+      ),
     };
     expect(Object.entries(turns).filter(([, rate]) => rate < LEAST)).toEqual([]);
   }, 120_000);

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { AnalyticsModule, type AnalyticsModuleOptions } from '../../src/index.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { warnAtStart } from '../../src/options/warn-at-start.js';
+import { quickConnections } from '../support/quick-connections.js';
+import { Stage } from '../support/stage.js';
 
 const urls = ['https://hooks.example.com/events'];
 
@@ -29,9 +32,46 @@ describe('the warnings at start', () => {
     ]);
   });
 
+  it('name the key that secrets are not encrypted with, unless that was decided', () => {
+    const options = { writeKey: 'wk', webhooks: { urls } };
+    expect(warningsOf({ ...options, destinations: {} })).toEqual([
+      expect.stringMatching(
+        /^The secrets of destinations are stored as they are, .*`destinations\.encryptionKey`/,
+      ),
+    ]);
+    expect(warningsOf({ ...options, destinations: { encryptionKey: false } })).toEqual([]);
+  });
+
+  it('say that messages are dropped where there is no destination', () => {
+    expect(warningsOf({ writeKey: 'wk' })).toEqual([
+      expect.stringMatching(/^No destination is configured, so messages are checked and dropped\. Give/),
+    ]);
+    expect(warningsOf({ writeKey: 'wk', enabled: false })).toEqual([]);
+  });
+
   it('say nothing where the key is left out, or has a value', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([]);
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls, sharedSecret: 'teehee' } })).toEqual([]);
+  });
+});
+
+describe('an application that starts', () => {
+  const newConnection = quickConnections();
+  const stage = new Stage();
+
+  it.each([
+    ['forRoot', (options: AnalyticsModuleOptions) => AnalyticsModule.forRoot(options)],
+    [
+      'forRootAsync',
+      (options: AnalyticsModuleOptions) => AnalyticsModule.forRootAsync({ useFactory: () => options }),
+    ],
+  ])('logs these warnings once, by what was given to %s', async (_, analytics) => {
+    const webhooks = Object.assign({ urls }, { sharedSecret: undefined });
+    const connection = await newConnection();
+    const app = await stage.appWith([analytics({ writeKey: 'wk', connection, webhooks })]);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/^warn: `webhooks\.sharedSecret` is given and is undefined/),
+    ]);
   });
 });
 
