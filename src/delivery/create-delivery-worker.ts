@@ -69,7 +69,7 @@ async function createScheduler(
     batches: concurrency,
     jobs: concurrency * JOBS_IN_HAND,
     rateLimits: await createRateLimitStore(backend.storage, connection.kind === 'embedded'),
-    promote: (jobId, destination) => queue.promote(jobId, destination),
+    promote: (key) => queue.promote(key),
   });
 }
 

@@ -1,5 +1,5 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
-import type { LeftBatch, QueuedMessage } from '../queue/batch-job.js';
+import type { QueuedMessage } from '../queue/batch-job.js';
 import { enoughFor, leastFor, limitOf, LOW_WATER, rateOf } from './destination-pace.js';
 import {
   type BatchResults,
@@ -7,6 +7,7 @@ import {
   type DestinationQueueObserver,
   type RequestShare,
 } from './destination-queue.js';
+import type { PutBackJob } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
 import { SharedCapacity } from './shared-capacity.js';
@@ -42,7 +43,7 @@ export interface DeliverySchedulerOptions {
   /** Shares the time of destinations with a `rateLimit` among all processes. */
   rateLimits: RateLimitStore;
   /** Makes the queue hand out a put-back job at once. */
-  promote: (jobId: string, destination: string) => Promise<void>;
+  promote: (key: string) => Promise<void>;
 }
 
 /**
@@ -132,22 +133,14 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     for (const queue of this.queues.values()) queue.breakOff();
   }
 
-  /** A job of a destination went back to the queue. It is promoted when there is room for it. */
-  putBack(destination: Destination, job: { id: string; messages: number; dueAt: number }): void {
-    this.queueOf(destination).putBack.add(job.id, job.messages, job.dueAt);
-  }
-
-  /** The same for jobs that were just made. Those that are due at once need no promotion. */
-  putBackAll(destination: Destination, jobs: readonly LeftBatch[]): void {
-    for (const { jobId: id, batch, dueAt } of jobs) {
-      if (dueAt === undefined || batch.notBefore !== undefined) continue;
-      this.putBack(destination, { id, messages: batch.messages.length, dueAt });
-    }
+  /** Jobs of a destination went back to the queue. They are promoted when there is room for them. */
+  putBack(destination: Destination, jobs: readonly PutBackJob[]): void {
+    for (const job of jobs) this.queueOf(destination).putBack.add(job);
   }
 
   /** A put-back job has returned. */
-  returned(destination: string, jobId: string): void {
-    this.queues.get(destination)?.putBack.delete(jobId);
+  returned(destination: string, key: string): void {
+    this.queues.get(destination)?.putBack.delete(key);
   }
 
   /** Destinations that are limited would otherwise hold all jobs that this process may have. */
@@ -225,10 +218,10 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const wanted = leastFor(queue) - queue.unsentMessages;
     if (limitOf(queue.destination) !== undefined && !this.hasRoomForLimited) return;
     if (wanted <= 0 || queue.destination.heldBack(Date.now()) > 0) return;
-    for (const id of queue.putBack.promote(wanted, Date.now())) {
+    for (const key of queue.putBack.promote(wanted, Date.now())) {
       // The job may have returned by itself, or another process may have it.
-      this.options.promote(id, queue.destination.id).catch(() => {
-        queue.putBack.delete(id);
+      this.options.promote(key).catch(() => {
+        queue.putBack.delete(key);
       });
     }
   }

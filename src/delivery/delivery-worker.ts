@@ -100,7 +100,7 @@ export class DeliveryWorker {
       async (job, token) => {
         budget.taken(worker);
         try {
-          await this.processor.process({ job, token, signal });
+          await this.processor.process({ job, partition, token, signal });
         } finally {
           budget.ended(worker);
         }

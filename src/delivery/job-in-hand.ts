@@ -22,6 +22,8 @@ export interface JobProcessorParts {
 /** A job as the worker holds it. */
 export interface JobInHand {
   job: BatchJob;
+  /** The partition that it is in. */
+  partition: number;
   /** Proves to the queue that this worker holds it. */
   token: string | undefined;
   signal: AbortSignal;

@@ -3,6 +3,7 @@ import type { Destination } from '../destinations/destination.js';
 import { DestinationNotFoundError, UnknownJobFormatError } from '../errors/delivery.errors.js';
 import { DestinationDisabledError } from '../errors/destination.errors.js';
 import { type BatchJobData, failedRetentionOf, type QueuedBatch } from '../queue/batch-job.js';
+import { jobKeyOf } from '../queue/partitions.js';
 import { readJob } from '../queue/read-job.js';
 import { storedData } from '../queue/shared-bodies.js';
 import type { BatchEnd } from './batch-delivery.js';
@@ -10,6 +11,7 @@ import { leftOf } from './batch-settlement.js';
 import { jobsOfParts } from './divided-batch.js';
 import type { JobInHand, JobProcessorParts } from './job-in-hand.js';
 import { FailedForGood, RetryLater } from './job-outcome.errors.js';
+import { promotable } from './put-back-jobs.js';
 import { SharedJob } from './shared-job.js';
 
 /**
@@ -37,7 +39,7 @@ export class JobProcessor {
     }
     const failed = batch.messages.filter((message) => message.failedAt !== undefined);
     if (failed.length === batch.messages.length) throw FailedForGood.after(failed.length);
-    if (inHand.job.id !== undefined) this.parts.scheduler.returned(batch.destination, inHand.job.id);
+    this.parts.scheduler.returned(batch.destination, keyOf(inHand));
     await this.settle(inHand, read, await this.parts.deliveries.deliver(batch, inHand.job, inHand.signal));
   }
 
@@ -81,9 +83,10 @@ export class JobProcessor {
 
   /** Puts the parts of a job back. A crash in between repeats messages, and loses none. */
   private async divide({ job }: JobInHand, { destination, parts }: DividedBatch): Promise<void> {
+    const { queue, scheduler } = this.parts;
     const jobs = jobsOfParts(String(job.id), failedRetentionOf(job.opts), parts);
-    await this.parts.queue.putBack(jobs);
-    this.parts.scheduler.putBackAll(destination, jobs);
+    await queue.putBack(jobs);
+    scheduler.putBack(destination, promotable(queue.partitionOf(destination.id), jobs));
   }
 
   /** Puts a job back that was not tried. It may be promoted before it is due. */
@@ -93,10 +96,10 @@ export class JobProcessor {
     destination: Destination,
     until: number,
   ): Promise<never> {
-    const { id } = inHand.job;
     const isTimed = batch.notBefore !== undefined && batch.notBefore >= until;
-    if (id !== undefined && !isTimed && !inHand.signal.aborted) {
-      this.parts.scheduler.putBack(destination, { id, messages: batch.messages.length, dueAt: until });
+    if (!isTimed && !inHand.signal.aborted) {
+      const { length } = batch.messages;
+      this.parts.scheduler.putBack(destination, [{ key: keyOf(inHand), messages: length, dueAt: until }]);
     }
     return moveToDelayed(inHand, until);
   }
@@ -125,6 +128,11 @@ export class JobProcessor {
     const delay = Math.min(unknownJobTimeout / UNKNOWN_JOB_LOOKS, LONGEST_UNKNOWN_DELAY);
     await moveToDelayed(inHand, now + Math.ceil(delay));
   }
+}
+
+/** The id of a job over all partitions. BullMQ's type has none for a job that was not added yet. */
+function keyOf({ job, partition }: JobInHand): string {
+  return jobKeyOf(partition, String(job.id));
 }
 
 type DividedBatch = Extract<BatchEnd, { kind: 'divided' }>;

@@ -1,9 +1,16 @@
+import type { LeftBatch } from '../queue/batch-job.js';
+import { jobKeyOf } from '../queue/partitions.js';
+
 /** A job that went back to the queue until it is due. */
-interface PutBackJob {
-  readonly id: string;
+export interface PutBackJob {
+  /** Its id over all partitions. */
+  readonly key: string;
   readonly messages: number;
   /** In milliseconds since the epoch. */
   readonly dueAt: number;
+}
+
+interface RememberedJob extends PutBackJob {
   /** When it was promoted, to return early. */
   promotedAt?: number;
 }
@@ -22,7 +29,7 @@ const MAX_JOBS = 10_000;
  * estimate. When the destination has room before that, the next jobs are promoted.
  */
 export class PutBackJobs {
-  private readonly jobs = new Map<string, PutBackJob>();
+  private readonly jobs = new Map<string, RememberedJob>();
   private total = 0;
   /** In milliseconds since the epoch. */
   private forgotAt = 0;
@@ -36,18 +43,18 @@ export class PutBackJobs {
     return this.total;
   }
 
-  add(id: string, messages: number, dueAt: number): void {
-    this.delete(id);
+  add(job: PutBackJob): void {
+    this.delete(job.key);
     if (this.jobs.size >= MAX_JOBS) return;
-    this.jobs.set(id, { id, messages, dueAt });
-    this.total += messages;
+    this.jobs.set(job.key, { ...job });
+    this.total += job.messages;
   }
 
   /** A job has returned, or is gone. */
-  delete(id: string): void {
-    const job = this.jobs.get(id);
+  delete(key: string): void {
+    const job = this.jobs.get(key);
     if (job === undefined) return;
-    this.jobs.delete(id);
+    this.jobs.delete(key);
     this.total -= job.messages;
   }
 
@@ -62,13 +69,13 @@ export class PutBackJobs {
     for (const job of this.jobs.values()) {
       if (coming >= messages) break;
       if (isLate(job, now)) {
-        this.delete(job.id);
+        this.delete(job.key);
         continue;
       }
       coming += job.messages;
       if (job.promotedAt !== undefined) continue;
       job.promotedAt = now;
-      promoted.push(job.id);
+      promoted.push(job.key);
     }
     return promoted;
   }
@@ -82,11 +89,25 @@ export class PutBackJobs {
   forgetLate(now: number): void {
     if (now - this.forgotAt < FORGET_INTERVAL) return;
     this.forgotAt = now;
-    for (const job of this.jobs.values()) if (isLate(job, now)) this.delete(job.id);
+    for (const job of this.jobs.values()) if (isLate(job, now)) this.delete(job.key);
   }
 }
 
+/**
+ * Those of the jobs that were just made from rests of batches that may be promoted. The others are due at once, or
+ * at the time of their next attempt.
+ *
+ * @param partition that they were added to
+ */
+export function promotable(partition: number, left: readonly LeftBatch[]): PutBackJob[] {
+  return left.flatMap(({ jobId, batch, dueAt }) =>
+    dueAt === undefined || batch.notBefore !== undefined
+      ? []
+      : [{ key: jobKeyOf(partition, jobId), messages: batch.messages.length, dueAt }],
+  );
+}
+
 /** Whether another process has a job by now, or it is on its way here. */
-function isLate({ dueAt, promotedAt = Infinity }: PutBackJob, now: number): boolean {
+function isLate({ dueAt, promotedAt = Infinity }: RememberedJob, now: number): boolean {
   return dueAt < now || promotedAt < now - PROMOTION_LASTS;
 }

@@ -10,6 +10,7 @@ import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
 import { idOfLeft, jobsOfParts } from './divided-batch.js';
 import type { JobInHand, JobProcessorParts } from './job-in-hand.js';
+import { promotable } from './put-back-jobs.js';
 
 /**
  * How long finished batches wait for the others of their job before they are recorded in the queue, in
@@ -104,7 +105,9 @@ export class SharedJob {
       this.recordedSize = sizeOf(rest);
     }
     for (const { end, left } of ends) {
-      if ('destination' in end) scheduler.putBackAll(end.destination, left);
+      if (!('destination' in end)) continue;
+      const { destination } = end;
+      scheduler.putBack(destination, promotable(queue.partitionOf(destination.id), left));
     }
     for (const { end, left } of ends) {
       if (end.kind === 'settled') reporter.settled(end.queued, left[0]?.batch, end.settlement);

@@ -8,7 +8,7 @@ import {
   type NewJob,
   type QueuedBatch,
 } from './batch-job.js';
-import { partitionOf } from './partitions.js';
+import { jobOfKey, partitionOf } from './partitions.js';
 import type { AddMemory, BatchJobQueue } from './queue-backend.js';
 import { storedData } from './shared-bodies.js';
 
@@ -77,11 +77,13 @@ export class BatchQueue {
   }
 
   /**
-   * Makes the queue hand out a put-back job of a destination now. Rejects if the job is not delayed any more, or
-   * is in the partition where other processes look for it: it then returns when it is due.
+   * Makes the queue hand out a put-back job now. Rejects if the job is not delayed any more.
+   *
+   * @param key of the job, which may be in a partition that this process does not add to
    */
-  async promote(jobId: string, destination: string): Promise<void> {
-    const queue = this.queues[this.partitionOf(destination)];
+  async promote(key: string): Promise<void> {
+    const { partition, jobId } = jobOfKey(key);
+    const queue = this.queues[partition];
     // The job is not read from the queue, since its data may be half a megabyte.
     if (queue !== undefined) await new Job(queue, JOB_NAME, NO_DATA, {}, jobId).promote();
   }

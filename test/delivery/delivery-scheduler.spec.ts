@@ -81,8 +81,8 @@ describe('the delivery scheduler', () => {
       ...OPTIONS,
       ...options,
       rateLimits: new LocalRateLimitStore(),
-      promote: (id) => {
-        promoted.push(id);
+      promote: (key) => {
+        promoted.push(key);
         return Promise.resolve();
       },
     });
@@ -258,8 +258,8 @@ describe('the delivery scheduler', () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
       void send(scheduler, slow, 4);
-      for (const id of ['a', 'b', 'c']) {
-        scheduler.putBack(slow, { id, messages: 6, dueAt: Date.now() + 60_000 });
+      for (const key of ['a', 'b', 'c']) {
+        scheduler.putBack(slow, [{ key, messages: 6, dueAt: Date.now() + 60_000 }]);
       }
       expect(promoted).toEqual([]);
       slow.answer();
@@ -270,8 +270,8 @@ describe('the delivery scheduler', () => {
     it('are promoted again and again where another process takes them', async () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
-      for (const id of ['a', 'b', 'c']) {
-        scheduler.putBack(slow, { id, messages: 8, dueAt: Date.now() + 60_000 });
+      for (const key of ['a', 'b', 'c']) {
+        scheduler.putBack(slow, [{ key, messages: 8, dueAt: Date.now() + 60_000 }]);
       }
       scheduler.start();
       await until(() => Promise.resolve(promoted.length === 3 ? true : undefined));
@@ -283,7 +283,7 @@ describe('the delivery scheduler', () => {
       const scheduler = schedule();
       const down = new TestDestination('down');
       void send(scheduler, down, 4);
-      scheduler.putBack(down, { id: 'a', messages: 1, dueAt: Date.now() + 60_000 });
+      scheduler.putBack(down, [{ key: 'a', messages: 1, dueAt: Date.now() + 60_000 }]);
       down.wait = 1_000;
       down.answer(4, 'retry');
       expect(promoted).toEqual([]);
@@ -295,8 +295,8 @@ describe('the delivery scheduler', () => {
       const down = new TestDestination('down');
       down.wait = 60_000;
       scheduler.start();
-      for (const [id, due] of Object.entries({ a: 50, b: 50, c: 60_000 })) {
-        scheduler.putBack(down, { id, messages: 1, dueAt: Date.now() + due });
+      for (const [key, due] of Object.entries({ a: 50, b: 50, c: 60_000 })) {
+        scheduler.putBack(down, [{ key, messages: 1, dueAt: Date.now() + due }]);
       }
       // Another batch looks again after those that wait before it.
       const ofThree = scheduler.lookAgainAfter(down, 0);

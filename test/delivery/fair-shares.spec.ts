@@ -4,7 +4,7 @@ import { type Backend, describeBackend } from '../support/describe-backend.js';
 import { percentile } from '../support/percentile.js';
 import type { ReceivedRequest, ReceiverOptions } from '../support/receiver.js';
 import { until } from '../support/until.js';
-import { Stage } from '../support/stage.js';
+import { destinationsBySource, Stage } from '../support/stage.js';
 
 /** In milliseconds. */
 const ANSWER_TIME = 100;
@@ -83,18 +83,10 @@ describeBackend('messages that wait for one destination', (backend) => {
 /** Each destination has a source of its name. */
 function appFor(stage: Stage, backend: Backend, urls: Record<string, string>): Promise<AnalyticsApp> {
   return stage.app({
-    writeKey: undefined,
-    sources: Object.keys(urls).map((name) => ({ name, writeKey: name })),
     connection: backend.connection,
     shutdownTimeout: 1_000,
     flushAfter: 10,
-    webhooks: Object.entries(urls).map(([id, url]) => ({
-      id,
-      urls: [url],
-      sources: [id],
-      allowPrivateNetwork: true,
-      timeout: 60_000,
-    })),
+    ...destinationsBySource(urls, { timeout: 60_000 }),
   });
 }
 

@@ -18,10 +18,14 @@ import { openBackend } from '../support/open-backend.js';
 import { eventsIn } from '../support/received-message.js';
 import type { Receiver } from '../support/receiver.js';
 import { RedisServer } from '../support/redis-server.js';
-import { Stage } from '../support/stage.js';
+import { destinationsBySource, Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const PARTITIONS = 4;
+/** Messages that a slow receiver needs more than a minute for. */
+const WAITING = 2_500;
+/** In milliseconds. */
+const LATER_THAN_THIS_TEST = 60_000;
 const DESTINATIONS = Array.from({ length: 12 }, (_, index) => `d${index}`);
 
 it('The partition of a destination is the same in every process and version', () => {
@@ -58,17 +62,7 @@ describeRedis('a queue of several partitions', () => {
     receiver: Receiver,
     options: { partitions?: number; worker?: boolean },
   ): Promise<AnalyticsApp> {
-    return stage.app({
-      connection: url,
-      sources: DESTINATIONS.map((name) => ({ name, writeKey: name })),
-      webhooks: DESTINATIONS.map((id) => ({
-        id,
-        sources: [id],
-        urls: [receiver.url(`/${id}`)],
-        allowPrivateNetwork: true,
-      })),
-      ...options,
-    });
+    return stage.app({ connection: url, ...destinationsBySource(receiver.urls(DESTINATIONS)), ...options });
   }
 
   async function trackAll(app: AnalyticsApp, event: string): Promise<void> {
@@ -150,6 +144,48 @@ describeRedis('a queue of several partitions', () => {
     await last.settled();
     expect(last.queues).toHaveLength(PARTITIONS);
     expect(new Set(eventsIn(receiver.requests))).toEqual(new Set(['Raised', 'Lowered']));
+  });
+
+  it('is delivered once by processes with different numbers side by side', async () => {
+    const url = server.url(database++);
+    const receiver = await stage.receiver();
+    const few = await start(url, receiver, { partitions: 2 });
+    const many = await start(url, receiver, { partitions: PARTITIONS });
+    await until(() => (few.queues.length === PARTITIONS ? true : undefined));
+    await Promise.all([trackAll(few, 'Of few'), trackAll(many, 'Of many')]);
+    await receiver.received(2 * DESTINATIONS.length);
+    await Promise.all([few.settled(), many.settled()]);
+    expect(eventsIn(receiver.requests)).toEqual([
+      ...DESTINATIONS.map(() => 'Of few'),
+      ...DESTINATIONS.map(() => 'Of many'),
+    ]);
+    const counts = await Promise.all(
+      [few, many].map(({ context }) => context.get(DeliveriesService).counts()),
+    );
+    expect(counts[0]).toEqual(counts[1]);
+  });
+
+  it('has what was put back in a partition that nobody adds to any more go on when there is room', async () => {
+    const connection = server.url(database++);
+    let answerTime = 40;
+    const receiver = await stage.receiver({
+      answer: () => new Promise((resolve) => setTimeout(resolve, answerTime, 200)),
+    });
+    const id = DESTINATIONS.find((each) => partitionOf(each, PARTITIONS) > 0);
+    const options = { connection, connections: 1, webhooks: webhooksTo(receiver, { id }) };
+    const producer = await stage.app({ ...options, partitions: PARTITIONS, worker: false });
+    for (let n = 0; n < WAITING; n++) producer.analytics.track({ userId: 'u1', event: 'Waiting' });
+    await producer.analytics.flush();
+    await producer.close();
+
+    const worker = await stage.app({ ...options, partitions: 1 });
+    // Due when those before it should be delivered, at this rate.
+    await until(async () => {
+      const delayed = await Promise.all(worker.queues.map((queue) => queue.getDelayed()));
+      return delayed.flat().some(({ delay }) => delay > LATER_THAN_THIS_TEST) ? true : undefined;
+    });
+    answerTime = 0;
+    await receiver.received(WAITING);
   });
 
   it('forgets a partition that nobody adds to any more, once it is empty', async () => {

@@ -88,6 +88,11 @@ export class Receiver {
     return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.port}${path}`;
   }
 
+  /** URLs of this receiver by their paths, without the slash. */
+  urls(paths: readonly string[]): Record<string, string> {
+    return Object.fromEntries(paths.map((path) => [path, this.url(`/${path}`)]));
+  }
+
   /** Resolves with all requests as soon as `count` have arrived. */
   async received(count: number): Promise<ReceivedRequest[]> {
     while (this.requests.length < count) await once(this.#events, 'request');

@@ -47,3 +47,21 @@ export function webhooksTo(
     ...options,
   };
 }
+
+/** Destinations by their ids, each with a source of the same name that all of its messages come from. */
+export function destinationsBySource(
+  urls: Record<string, string>,
+  options: Partial<WebhooksOptions> = {},
+): Pick<AppOptions, 'sources' | 'webhooks'> {
+  const ids = Object.entries(urls);
+  return {
+    sources: ids.map(([name]) => ({ name, writeKey: name })),
+    webhooks: ids.map(([id, url]) => ({
+      id,
+      urls: [url],
+      sources: [id],
+      allowPrivateNetwork: true,
+      ...options,
+    })),
+  };
+}
