@@ -56,7 +56,7 @@ export type ClusterNode = string | number | { host?: string | undefined; port?: 
 
 /**
  * A Redis Cluster. Beside `cluster` stand the options of ioredis's `Cluster`: `redisOptions` with a password or
- * `tls`, `natMap`, `dnsLookup`.
+ * `tls`, `natMap`, `dnsLookup`. The password in the URL of a node, and `rediss://`, go for all nodes.
  */
 export interface ClusterConnection {
   /** Some of its nodes, by which the others are found. */

@@ -13,6 +13,8 @@ export interface Certificates {
   ca: string;
   /** Signed by it, for 127.0.0.1 and localhost. */
   good: KeyPair;
+  /** Signed by it, for localhost alone, and not for its address. */
+  byName: KeyPair;
   /** Signed by it, but no longer valid. */
   expired: KeyPair;
   /** Signed by it, for another host. */
@@ -54,6 +56,7 @@ export function createCertificates(): Certificates {
     return {
       ca,
       good: leaf('good', 'trusted', LOOPBACK, 2),
+      byName: leaf('by-name', 'trusted', 'DNS:localhost', 2),
       expired: leaf('expired', 'trusted', LOOPBACK, -1),
       wrongHost: leaf('wrong-host', 'trusted', 'DNS:elsewhere.test', 2),
       unknownIssuer: leaf('unknown-issuer', 'stranger', LOOPBACK, 2),

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { RedisServer } from './redis-server.js';
+import { RedisServer, type RedisTls } from './redis-server.js';
 import { until } from './until.js';
 
 const SLOTS = 16_384;
@@ -11,6 +11,10 @@ export interface RedisClusterOptions {
   masters?: number;
   /** Whether each master has a replica, which takes its place if it is gone. @default false */
   replicas?: boolean;
+  /** The nodes speak TLS alone. */
+  tls?: RedisTls;
+  /** The name that the nodes give to clients. @default none: they give them their address */
+  hostname?: string;
 }
 
 /** A Redis Cluster that nobody else uses, whose slots are divided evenly. */
@@ -21,8 +25,11 @@ export class RedisCluster {
   private readonly replicas = new Map<RedisServer, RedisServer>();
   private readonly admins = new Map<RedisServer, Redis>();
 
-  static async create({ masters = 3, replicas = false }: RedisClusterOptions = {}): Promise<RedisCluster> {
-    const cluster = new RedisCluster();
+  private constructor(private readonly options: RedisClusterOptions) {}
+
+  static async create(options: RedisClusterOptions = {}): Promise<RedisCluster> {
+    const { masters = 3, replicas = false } = options;
+    const cluster = new RedisCluster(options);
     const first = await Promise.all(Array.from({ length: masters }, () => cluster.addServer()));
     await Promise.all(
       first.map(async (server, index) => {
@@ -48,11 +55,22 @@ export class RedisCluster {
     return { cluster: this.servers.map(({ port }) => ({ host: '127.0.0.1', port })) };
   }
 
+  /** One of the masters of the beginning. */
+  master(index: number): RedisServer {
+    const server = this.servers[index];
+    if (server === undefined) throw new Error(`There is no master ${index}.`);
+    return server;
+  }
+
   /** A connection to one of the servers. */
   admin(server: RedisServer): Redis {
     let admin = this.admins.get(server);
     if (admin === undefined) {
-      this.admins.set(server, (admin = new Redis({ port: server.port })));
+      const { tls } = this.options;
+      this.admins.set(
+        server,
+        (admin = new Redis({ port: server.port, ...(tls && { tls: { ca: tls.ca } }) })),
+      );
       // Servers that go away are what some tests are about.
       admin.on('error', () => undefined);
     }
@@ -68,8 +86,7 @@ export class RedisCluster {
 
   /** Moves slots until each master has as many as the others, while they are in use. */
   async rebalance(): Promise<void> {
-    const [server] = this.servers;
-    const address = `127.0.0.1:${server?.port}`;
+    const address = `127.0.0.1:${this.master(0).port}`;
     await promisify(execFile)('redis-cli', [
       '--cluster',
       'rebalance',
@@ -94,7 +111,13 @@ export class RedisCluster {
   }
 
   private async addServer(): Promise<RedisServer> {
-    const server = await RedisServer.create({ cluster: true, appendOnly: true });
+    const { tls, hostname } = this.options;
+    const server = await RedisServer.create({
+      cluster: true,
+      appendOnly: true,
+      ...(tls && { tls }),
+      ...(hostname !== undefined && { hostname }),
+    });
     this.servers.push(server);
     return server;
   }
@@ -115,7 +138,10 @@ export class RedisCluster {
       const nodes = String(await this.admin(server).call('CLUSTER', 'NODES'))
         .trim()
         .split('\n');
-      const known = nodes.filter((line) => !/handshake|noaddr|fail/.test(line)).length;
+      const { hostname = '' } = this.options;
+      const known = nodes.filter(
+        (line) => !/handshake|noaddr|fail/.test(line) && line.includes(hostname),
+      ).length;
       return info.includes('cluster_state:ok') && known === this.servers.length ? true : undefined;
     });
   }

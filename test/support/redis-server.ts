@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { KeyPair } from './certificates.js';
 import { GuardedChild } from './child-process.js';
 import { findBinary } from './find-binary.js';
 import { freePort } from './free-port.js';
@@ -13,6 +14,14 @@ export interface RedisServerOptions {
   appendOnly?: boolean;
   /** Takes part in a cluster, in which it is alone until it meets others. @default false */
   cluster?: boolean;
+  /** Speaks TLS alone, with the other nodes of a cluster too. */
+  tls?: RedisTls;
+  /** The name that it gives to clients, as a node of a cluster. @default none: it gives them its address */
+  hostname?: string;
+}
+
+export interface RedisTls extends KeyPair {
+  ca: string;
 }
 
 /** How long the nodes of a cluster wait for one that does not answer, in milliseconds. */
@@ -38,21 +47,25 @@ export class RedisServer implements TestServer {
   static async create(options: RedisServerOptions = {}): Promise<RedisServer> {
     const dir = await mkdtemp(join(tmpdir(), 'analytics-redis-'));
     const server = new RedisServer(await freePort(), await freePort(), dir, options);
+    if (options.tls !== undefined) {
+      const { ca, cert, key } = options.tls;
+      for (const [name, text] of Object.entries({ ca, cert, key })) await writeFile(join(dir, name), text);
+    }
     await server.start();
     return server;
   }
 
   /** @param database 0 to 999 */
   url(database = 0): string {
-    return `redis://127.0.0.1:${this.port}/${database}`;
+    return `${this.options.tls === undefined ? 'redis' : 'rediss'}://127.0.0.1:${this.port}/${database}`;
   }
 
   async start(): Promise<void> {
     if (this.child) return;
     const binary = findBinary('redis-server');
     if (binary === undefined) throw new Error('redis-server is not on the PATH');
-    const settings = {
-      port: this.port,
+    const settings: Record<string, string | number> = {
+      ...(this.options.tls === undefined ? { port: this.port } : this.tlsSettings),
       bind: '127.0.0.1',
       dir: this.dir,
       save: '',
@@ -87,11 +100,28 @@ export class RedisServer implements TestServer {
   }
 
   private get clusterSettings(): Record<string, string | number> {
+    const { hostname } = this.options;
     return {
       'cluster-enabled': 'yes',
       'cluster-port': this.busPort,
       'cluster-node-timeout': NODE_TIMEOUT,
       'repl-diskless-sync-delay': 0,
+      ...(hostname !== undefined && {
+        'cluster-announce-hostname': hostname,
+        'cluster-preferred-endpoint-type': 'hostname',
+      }),
+    };
+  }
+
+  private get tlsSettings(): Record<string, string | number> {
+    return {
+      port: 0,
+      'tls-port': this.port,
+      'tls-ca-cert-file': join(this.dir, 'ca'),
+      'tls-cert-file': join(this.dir, 'cert'),
+      'tls-key-file': join(this.dir, 'key'),
+      'tls-auth-clients': 'no',
+      'tls-cluster': 'yes',
     };
   }
 

@@ -2,6 +2,7 @@ import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
 import type { Cluster, ClusterOptions, Redis } from 'ioredis';
 import type { ResolvedCluster } from '../../options/resolved-options.js';
+import { clusterOptionsOf } from './cluster-options.js';
 import {
   end,
   gatherWrites,
@@ -9,8 +10,6 @@ import {
   letExit,
   type RedisClients,
   type RedisObserver,
-  retryDelay,
-  SOCKET_OPTIONS,
 } from './redis-clients.js';
 
 /**
@@ -18,24 +17,8 @@ import {
  * another one has taken its place.
  */
 const REFRESH_INTERVAL = 3_000;
-/** The pause before a command is tried again whose slot no node serves at the moment, in milliseconds. */
-const AGAIN_AFTER = 200;
-
-const CLUSTER_OPTIONS = {
-  lazyConnect: false,
-  enableOfflineQueue: true,
-  enableReadyCheck: true,
-  clusterRetryStrategy: retryDelay,
-  // A replica may not have yet what its master has acknowledged.
-  scaleReads: 'master',
-  // As on a single server, a command waits for its slot to be served again instead of failing.
-  maxRedirections: Infinity,
-  retryDelayOnFailover: AGAIN_AFTER,
-  retryDelayOnClusterDown: AGAIN_AFTER,
-  retryDelayOnTryAgain: AGAIN_AFTER,
-  // Its timer would keep the process alive.
-  slotsRefreshInterval: 0,
-} satisfies ClusterOptions;
+/** How `ioredis` tells of a connection that was closed, for whatever reason. */
+const CLOSED = 'Connection is closed.';
 
 /** Connects to a Redis Cluster with this module's own clients, as `openRedisClients` does to one server. */
 export async function openClusterClients(
@@ -64,28 +47,30 @@ export async function openClusterClients(
   }
 
   function open(given: ClusterOptions): Cluster {
-    const redisOptions = { ...given.redisOptions, ...SOCKET_OPTIONS };
-    const one = new OwnCluster([...startupNodes], { ...given, ...CLUSTER_OPTIONS, redisOptions });
+    const one = new OwnCluster([...startupNodes], clusterOptionsOf(startupNodes, given));
     // Its type follows from the options of each call, which a method of a class cannot promise.
     Object.assign(one, {
       duplicate: (_nodes: unknown, override: ClusterOptions) => open({ ...one.options, ...override }),
     });
     const nodes = new Set<Redis>();
     opened.set(one, nodes);
+    let refused: Error | undefined;
     one.on('+node', (node: Redis) => {
       gatherWrites(node);
+      onRefused(node, (error) => (refused = error));
       nodes.add(node);
       node.once('end', () => nodes.delete(node));
     });
     keepEnded(one);
     one.on('error', (error: Error) => {
-      if (!isClosed) observer.onDown(reasonOf(error));
+      if (!isClosed) observer.onDown(reasonOf(error, refused));
     });
     // The configured nodes may be gone, and the loss of a replica does not matter.
     one.on('node error', (error: Error, address: string) => {
       if (!isClosed && one.status === 'ready' && isMaster(one, address)) observer.onDown(error);
     });
     one.on('ready', () => {
+      refused = undefined;
       observer.onUp();
     });
     return one;
@@ -137,7 +122,22 @@ function isMaster(one: Cluster, address: string): boolean {
   return one.nodes('master').some(({ options: { host, port } }) => `${host}:${port}` === address);
 }
 
-/** Why no node could be asked, as far as it is known. */
-function reasonOf(error: Error): Error {
-  return 'lastNodeError' in error && types.isNativeError(error.lastNodeError) ? error.lastNodeError : error;
+/**
+ * Learns why a node lets nobody connect. It is asked for the slots over connections of their own, whose errors
+ * `ioredis` drops.
+ */
+function onRefused(node: Redis, listener: (error: Error) => void): void {
+  const duplicate = node.duplicate.bind(node);
+  node.duplicate = (override) => duplicate(override).on('error', listener);
+}
+
+/**
+ * Why no node could be asked, as far as it is known.
+ *
+ * @param refused why the last of them that let nobody connect did not
+ */
+function reasonOf(error: Error, refused: Error | undefined): Error {
+  if (!('lastNodeError' in error) || !types.isNativeError(error.lastNodeError)) return error;
+  const { lastNodeError } = error;
+  return lastNodeError.message === CLOSED && refused !== undefined ? refused : lastNodeError;
 }

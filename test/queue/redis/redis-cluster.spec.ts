@@ -37,6 +37,10 @@ describeRedis('a Redis Cluster', () => {
   });
   afterAll(() => cluster.dispose());
 
+  function keysOfNodes(pattern: string): Promise<string[][]> {
+    return Promise.all(cluster.servers.map((server) => cluster.admin(server).keys(pattern)));
+  }
+
   async function counts(app: AnalyticsApp): Promise<object> {
     return app.context.get(DeliveriesService).counts();
   }
@@ -107,19 +111,25 @@ describeRedis('a Redis Cluster', () => {
       expect(await deliveries.recent({ destination })).toMatchObject([{ event: 'To all' }]);
       expect(deliveredIn(await deliveries.stats({ destination }))).toBe(1);
     }
-    const keys = await Promise.all(
-      cluster.servers.map((server) => cluster.admin(server).keys('*:history:entries:crm-*')),
-    );
+    const keys = await keysOfNodes('*:history:entries:crm-*');
     expect(keys.flat()).toHaveLength(ids.length);
     expect(Math.min(...keys.map((ofNode) => ofNode.length))).toBeGreaterThan(0);
   });
 
+  it('keeps audiences on all of its nodes', async () => {
+    const webhooks = webhooksTo(await stage.receiver());
+    const app = await stage.app({ connection: cluster.connection, webhooks });
+    const audiences = app.context.get(AudiencesService);
+    for (let n = 0; n < 12; n++) await audiences.sync(`Group ${n}`, ['ann']);
+    const keys = await keysOfNodes('*audience:group*');
+    expect(Math.min(...keys.map((ofNode) => ofNode.length))).toBeGreaterThan(0);
+  });
+
   it('has the partitions of a queue divided evenly among its masters, however many there are', async () => {
-    const [server] = cluster.servers;
-    if (server === undefined) throw new Error('A cluster has servers.');
+    const admin = cluster.admin(cluster.master(0));
     const slots = await Promise.all(
       Array.from({ length: MAX_PARTITIONS }, async (_, partition) =>
-        Number(await cluster.admin(server).call('CLUSTER', 'KEYSLOT', prefixOf(partition))),
+        Number(await admin.call('CLUSTER', 'KEYSLOT', prefixOf(partition))),
       ),
     );
     const perMaster = (partitions: number): number[] =>

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { ConnectionOptions } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
+import { createCertificates } from '../../support/certificates.js';
 import { describeRedis, describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { RedisServer } from '../../support/redis-server.js';
@@ -36,6 +37,19 @@ describeRedis('a connection to Redis', () => {
     await app.analytics.flush();
     expect(await keysIn(7)).toBeGreaterThan(0);
     expect(await keysIn(0)).toBe(0);
+  });
+
+  it('is encrypted where its URL says so, and checked with the authority beside it', async () => {
+    const { ca, good } = createCertificates();
+    const encrypted = await RedisServer.create({ tls: { ca, ...good } });
+    const app = await start({ url: encrypted.url(), tls: { ca } });
+    app.analytics.track({ userId: 'u1', event: 'Queued' });
+    expect(await app.analytics.flush()).toMatchObject({ queued: 1, pending: 0 });
+
+    const unknown = await start(encrypted.url());
+    expect(await unknown.log.line(/cannot be reached/)).toMatch(/certificate is not accepted/);
+    await Promise.all([app.close(), unknown.close()]);
+    await encrypted.dispose();
   });
 
   it('is refused where its server has no such database, and nothing goes to another one', async () => {
