@@ -17,7 +17,7 @@ export interface LiveFeed {
   /** The scopes that somebody watches. */
   watched(): Promise<string[]>;
   /**
-   * Somebody watches a scope, and will for `WATCH_TIME` if this is not called again. Resolves to the number of
+   * Somebody watches a scope, and will for `watchTime` if this is not called again. Resolves to the number of
    * its latest event.
    */
   watch(scope: string): Promise<number>;
@@ -27,15 +27,17 @@ export interface LiveFeed {
    * @param skipped events before them that were too many to be added; they are only numbered
    */
   append(scope: string, events: readonly string[], skipped: number): Promise<void>;
-  /** Up to `READ_LIMIT` events of a scope that came after the one with this number, the oldest first. */
+  /** Up to `readEvents` events of a scope that came after the one with this number, the oldest first. */
   read(scope: string, after: number): Promise<NumberedEvent[]>;
 }
 
-/** How long somebody counts as watching, in milliseconds. */
-export const WATCH_TIME = 10_000;
-/** Events of a scope that are kept. */
-export const KEPT_EVENTS = 500;
-/** How long they are kept, in milliseconds. */
-export const EVENT_LIFETIME = 60_000;
-/** Events that one reading returns. */
-export const READ_LIMIT = 100;
+/** What is kept of a scope, and for how long, in milliseconds. */
+export const LIVE_LIMITS = {
+  /** How long somebody counts as watching. */
+  watchTime: 10_000,
+  /** The latest events of a scope. */
+  keptEvents: 500,
+  eventLifetime: 60_000,
+  /** Events that one reading returns. */
+  readEvents: 100,
+} as const;

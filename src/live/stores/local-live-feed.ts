@@ -1,5 +1,5 @@
 import { type Clock, SYSTEM_CLOCK } from '../../shared/clock.js';
-import { KEPT_EVENTS, type LiveFeed, type NumberedEvent, READ_LIMIT, WATCH_TIME } from '../live-feed.js';
+import { LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live-feed.js';
 
 /** A scope that is, or was, watched. */
 interface Scope {
@@ -22,7 +22,7 @@ export class LocalLiveFeed implements LiveFeed {
 
   watch(name: string): Promise<number> {
     const scope = this.scopes.get(name) ?? { watchedUntil: 0, latest: 0, events: [] };
-    scope.watchedUntil = this.clock.now() + WATCH_TIME;
+    scope.watchedUntil = this.clock.now() + LIVE_LIMITS.watchTime;
     this.scopes.set(name, scope);
     return Promise.resolve(scope.latest);
   }
@@ -32,12 +32,12 @@ export class LocalLiveFeed implements LiveFeed {
     if (scope === undefined) return Promise.resolve();
     scope.latest += skipped;
     for (const event of events) scope.events.push({ number: ++scope.latest, event });
-    scope.events.splice(0, scope.events.length - KEPT_EVENTS);
+    scope.events.splice(0, scope.events.length - LIVE_LIMITS.keptEvents);
     return Promise.resolve();
   }
 
   read(name: string, after: number): Promise<NumberedEvent[]> {
     const events = this.scopes.get(name)?.events ?? [];
-    return Promise.resolve(events.filter(({ number }) => number > after).slice(0, READ_LIMIT));
+    return Promise.resolve(events.filter(({ number }) => number > after).slice(0, LIVE_LIMITS.readEvents));
   }
 }

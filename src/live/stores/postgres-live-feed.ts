@@ -1,20 +1,13 @@
 import type { PgPool } from 'bullmq';
 import { OwnTables, SCHEMA } from '../../queue/postgres/own-tables.js';
-import {
-  EVENT_LIFETIME,
-  KEPT_EVENTS,
-  type LiveFeed,
-  type NumberedEvent,
-  READ_LIMIT,
-  WATCH_TIME,
-} from '../live-feed.js';
+import { LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live-feed.js';
 
 const SCOPES = `${SCHEMA}.live_scopes`;
 const EVENTS = `${SCHEMA}.live_events`;
 const NOW = 'clock_timestamp()';
 
 /** By the server's clock. */
-const DELETE_OLD = `DELETE FROM ${EVENTS} WHERE at < ${NOW} - interval '${EVENT_LIFETIME} milliseconds'`;
+const DELETE_OLD = `DELETE FROM ${EVENTS} WHERE at < ${NOW} - interval '${LIVE_LIMITS.eventLifetime} milliseconds'`;
 
 /** Not logged: after a crash of the server nobody looks for what was shown before, and each write costs less. */
 const TABLES = `
@@ -38,7 +31,7 @@ const WATCHED = `SELECT scope FROM ${SCOPES} WHERE watched_until > ${NOW}`;
 const WATCH = `
   WITH removed AS (${DELETE_OLD})
   INSERT INTO ${SCOPES} AS s (scope, watched_until)
-  VALUES ($1, ${NOW} + interval '${WATCH_TIME} milliseconds')
+  VALUES ($1, ${NOW} + interval '${LIVE_LIMITS.watchTime} milliseconds')
   ON CONFLICT (scope) DO UPDATE SET watched_until = excluded.watched_until
   RETURNING s.latest::text AS latest`;
 
@@ -50,7 +43,7 @@ const APPEND = `
     RETURNING latest
   ), removed AS (
     DELETE FROM ${EVENTS} e USING watched w
-    WHERE e.scope = $1 AND e.number <= w.latest - ${KEPT_EVENTS}
+    WHERE e.scope = $1 AND e.number <= w.latest - ${LIVE_LIMITS.keptEvents}
   )
   INSERT INTO ${EVENTS} (scope, number, event)
   SELECT $1, w.latest - cardinality($3::text[]) + list.number, list.event
@@ -59,7 +52,7 @@ const APPEND = `
 /** $1 scope, $2 number of the event to start after. */
 const READ = `
   SELECT number::text AS number, event FROM ${EVENTS}
-  WHERE scope = $1 AND number > $2 ORDER BY number LIMIT ${READ_LIMIT}`;
+  WHERE scope = $1 AND number > $2 ORDER BY number LIMIT ${LIVE_LIMITS.readEvents}`;
 
 /** The latest events on the queue's PostgreSQL. */
 export class PostgresLiveFeed implements LiveFeed {
@@ -96,6 +89,6 @@ export class PostgresLiveFeed implements LiveFeed {
     this.removal = setTimeout(() => {
       // If the server is away, whoever watches next removes them.
       this.tables.query(DELETE_OLD, []).catch(() => undefined);
-    }, EVENT_LIFETIME + WATCH_TIME).unref();
+    }, LIVE_LIMITS.eventLifetime + LIVE_LIMITS.watchTime).unref();
   }
 }

@@ -1,13 +1,6 @@
 import type { RedisCommands } from '../../queue/queue-backend.js';
 import { RedisScript } from '../../queue/redis/redis-script.js';
-import {
-  EVENT_LIFETIME,
-  KEPT_EVENTS,
-  type LiveFeed,
-  type NumberedEvent,
-  READ_LIMIT,
-  WATCH_TIME,
-} from '../live-feed.js';
+import { LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live-feed.js';
 
 /** The keys share a hash tag, so that a script finds them on one node of a cluster. */
 const PREFIX = '{nestjs-analytics:live}:';
@@ -34,8 +27,8 @@ const SCOPES = new RedisScript(
 /** Arguments: scope. */
 const WATCH = new RedisScript(`${NOW}
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-  redis.call('ZADD', KEYS[1], now + ${WATCH_TIME}, ARGV[1])
-  redis.call('PEXPIRE', KEYS[1], ${WATCH_TIME})
+  redis.call('ZADD', KEYS[1], now + ${LIVE_LIMITS.watchTime}, ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ${LIVE_LIMITS.watchTime})
   return tonumber(redis.call('GET', KEYS[2]) or '0')`);
 
 /** Arguments: scope, number of skipped events, and the events. */
@@ -49,15 +42,15 @@ const APPEND = new RedisScript(
     redis.call('ZADD', KEYS[3], latest, string.format('%d ', latest) .. ARGV[index])
   end
   redis.call('SET', KEYS[2], string.format('%d', latest), 'PX', ${NUMBER_LIFETIME})
-  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', latest - ${KEPT_EVENTS})
-  redis.call('PEXPIRE', KEYS[3], ${EVENT_LIFETIME})
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', latest - ${LIVE_LIMITS.keptEvents})
+  redis.call('PEXPIRE', KEYS[3], ${LIVE_LIMITS.eventLifetime})
   return 1`,
   false,
 );
 
 /** Arguments: number of the event to start after. */
 const READ = new RedisScript(
-  `return redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf', 'LIMIT', 0, ${READ_LIMIT})`,
+  `return redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf', 'LIMIT', 0, ${LIVE_LIMITS.readEvents})`,
 );
 
 /** The latest events on the queue's Redis. They expire with nobody to watch them. */
