@@ -26,13 +26,16 @@ export async function runPowerCuts(
   const pool = await openEmbeddedDatabase({ dataDir, durability, threadFile: THREAD });
   const work = new QueueWork(pool);
   const cuts: PowerCut[] = [];
-  while (cuts.length < count) {
-    const cut = await nextCut(dataDir);
-    cuts.push(await compare(cut, work.acknowledgedAt));
-    await rm(cut, { recursive: true });
+  try {
+    while (cuts.length < count) {
+      const cut = await nextCut(dataDir);
+      cuts.push(await compare(cut, work.acknowledgedAt));
+      await rm(cut, { recursive: true });
+    }
+  } finally {
+    await work.end();
+    await pool.end();
   }
-  await work.end();
-  await pool.end();
   return cuts;
 }
 

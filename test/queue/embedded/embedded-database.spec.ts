@@ -49,7 +49,11 @@ describe('the embedded database', () => {
     await owner.waitFor(/^open$/);
     await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject({
       code: 'EMBEDDED_QUEUE_LOCKED',
-      message: expect.stringMatching(new RegExp(`${dataDir} .*process ${owner.pid},.*folder of its own`)),
+      message: expect.stringMatching(
+        new RegExp(
+          `${dataDir} .*process ${owner.pid},.*folder of its own.*share a queue on Redis or PostgreSQL`,
+        ),
+      ),
       pid: owner.pid,
     });
 

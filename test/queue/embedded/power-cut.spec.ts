@@ -12,4 +12,14 @@ describe('the embedded queue', () => {
     expect(cuts.flatMap(({ lost }) => lost)).toEqual([]);
     expect(cuts.at(-1)?.acknowledged).toBeGreaterThan(0);
   }, 120_000);
+
+  it("loses jobs, or all of them, where it does not wait for the disk: `durability: 'process'`", async () => {
+    const cuts = runPowerCuts(join(await folders.fresh(), 'queue'), 4, 'process');
+    const lost = cuts.then(
+      (all) => all.flatMap((cut) => cut.lost).length,
+      // What is left cannot even be opened.
+      (error: unknown) => String(error),
+    );
+    expect(await lost).not.toBe(0);
+  }, 120_000);
 });
