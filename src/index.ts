@@ -129,6 +129,7 @@ export {
   DestinationKeyError,
   DestinationLimitError,
   DestinationStoreTimeoutError,
+  DestinationWriteTimeoutError,
   DestinationsDisabledError,
   DestinationsReadOnlyError,
   InvalidDestinationError,

@@ -24,6 +24,7 @@ const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['cod
   ['HISTORY_DISABLED', 501],
   ['DESTINATION_KEY', 503],
   ['DESTINATION_STORE_TIMEOUT', 503],
+  ['DESTINATION_WRITE_TIMEOUT', 503],
   ['ANALYTICS_CLOSED', 503],
 ]);
 

@@ -3,7 +3,6 @@ import type { EndpointEvent } from '../deliveries/delivery-events.js';
 import type { EventChannel } from '../deliveries/event-channel.js';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
-import { isWritable } from '../options/destination-store.js';
 import type { ResolvedDestinations } from '../options/resolve-destinations.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { WebhookClients } from '../webhooks/http/webhook-clients.js';
@@ -27,7 +26,7 @@ export function createLiveDestinations(
     observer,
     onAttempt: (record, attempt) => {
       // A store that is only read belongs to the application, and so does what is disabled there.
-      if (isWritable(parts.store)) dead.attempted(record, attempt);
+      if (parts.isWritable) dead.attempted(record, attempt);
     },
   });
 }

@@ -3,42 +3,36 @@ import {
   DestinationChangedError,
   DestinationKeyError,
   DestinationLimitError,
-  DestinationsReadOnlyError,
 } from '../errors/destination.errors.js';
-import {
-  type DestinationPageQuery,
-  type DestinationRecord,
-  type DestinationSecrets,
-  type DestinationStore,
-  isWritable,
-  type StoredDestination,
-  type WritableDestinationStore,
+import type {
+  DestinationPageQuery,
+  DestinationRecord,
+  DestinationSecrets,
+  DestinationStore,
+  StoredDestination,
 } from '../options/destination-store.js';
 import { detailsOf } from './destination-details.js';
-import type { DestinationDirectory } from './destination-directory.js';
-import type { DestinationChange, DestinationFeed } from './destination-feed.js';
 import type { DestinationDetails } from './destinations.types.js';
 import type { SecretBox } from './secret-box.js';
+import type { WritableDestinations } from './writable-destinations.js';
 
 /** A change without a version is made to whatever the latest version is, after this many others at most. */
 const MAX_TRIES = 20;
 
 export interface DestinationRecordsParts {
-  store: DestinationStore;
-  /** The same, to read one destination. */
-  reads: Pick<DestinationStore, 'findById'>;
-  feed: DestinationFeed;
-  directory: DestinationDirectory;
+  store: Pick<DestinationStore, 'findById'>;
+  /** The same, to list and change them. */
+  writable: WritableDestinations;
   box: SecretBox;
 }
 
-/** Reads and writes destinations, tells of each change, and keeps their secrets encrypted in the store. */
+/** Reads and changes destinations, and keeps their secrets encrypted in the store. */
 export class DestinationRecords {
   constructor(private readonly parts: DestinationRecordsParts) {}
 
   /** @throws DestinationNotFoundError, also for a destination of another tenant */
   async find(id: string, tenant: string | undefined): Promise<DestinationRecord> {
-    const found = await this.parts.reads.findById(id);
+    const found = await this.parts.store.findById(id);
     if (found === undefined || found === 'deleted' || (tenant !== undefined && found.tenant !== tenant)) {
       throw new DestinationNotFoundError(id);
     }
@@ -61,17 +55,15 @@ export class DestinationRecords {
     }
   }
 
-  /** @throws DestinationsReadOnlyError */
+  /** @throws DestinationsReadOnlyError, DestinationStoreTimeoutError */
   async list(query: DestinationPageQuery): Promise<readonly StoredDestination[]> {
-    return this.writable.list(query);
+    return this.parts.writable.list(query);
   }
 
-  /** @throws DestinationLimitError, DestinationsReadOnlyError */
+  /** @throws DestinationLimitError, DestinationsReadOnlyError, DestinationWriteTimeoutError */
   async add(record: StoredDestination, limit: number): Promise<void> {
-    if (!(await this.writable.insert(this.parts.box.seal(record), limit))) {
-      throw new DestinationLimitError(limit);
-    }
-    await this.tell(record);
+    const { writable, box } = this.parts;
+    if (!(await writable.insert(box.seal(record), limit))) throw new DestinationLimitError(limit);
   }
 
   /**
@@ -79,23 +71,23 @@ export class DestinationRecords {
    *
    * @param edit returns the fields to change
    * @param version the only version that may be changed. @default any
-   * @throws DestinationChangedError, DestinationNotFoundError, DestinationsReadOnlyError
+   * @throws DestinationChangedError, DestinationNotFoundError, DestinationsReadOnlyError,
+   *   DestinationWriteTimeoutError
    */
   async change(
     id: string,
     { tenant, version }: { tenant?: string | undefined; version?: number | undefined },
     edit: (record: DestinationRecord) => Partial<DestinationRecord>,
   ): Promise<StoredDestination> {
-    const store = this.writable;
+    const { writable } = this.parts;
+    writable.assertWritable();
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const record = await this.find(id, tenant);
       const { version: current = 0, createdAt = 0 } = record;
       if (version !== undefined && version !== current) break;
       const changed = { ...record, ...edit(record) };
       const next = { ...changed, createdAt, updatedAt: Date.now(), version: current + 1 };
-      if (!(await store.replace(next))) continue;
-      await this.tell(next);
-      return next;
+      if (await writable.replace(next)) return next;
     }
     throw new DestinationChangedError(id);
   }
@@ -108,26 +100,12 @@ export class DestinationRecords {
     return { headers, sharedSecret, standardWebhooks, retiring, sealed };
   }
 
-  /** @throws DestinationNotFoundError, DestinationsReadOnlyError */
+  /** @throws DestinationNotFoundError, DestinationsReadOnlyError, DestinationWriteTimeoutError */
   async remove(id: string, tenant: string | undefined): Promise<DestinationRecord> {
-    const store = this.writable;
+    const { writable } = this.parts;
+    writable.assertWritable();
     const record = await this.find(id, tenant);
-    if (!(await store.remove(id))) throw new DestinationNotFoundError(id);
-    await this.tell(record);
+    if (!(await writable.remove(record))) throw new DestinationNotFoundError(id);
     return record;
-  }
-
-  /** Makes a change known to this process, and to the others unless the store has told them. */
-  async tell({ tenant, id }: { tenant?: string | undefined; id?: string | undefined }): Promise<void> {
-    const { store, feed, directory } = this.parts;
-    const change: DestinationChange = { tenant, id };
-    directory.forget(change);
-    if (!Object.is(store, feed)) await feed.publish(change);
-  }
-
-  private get writable(): WritableDestinationStore {
-    const { store } = this.parts;
-    if (!isWritable(store)) throw new DestinationsReadOnlyError();
-    return store;
   }
 }

@@ -96,6 +96,7 @@ function createService(
   return new DestinationsService(
     {
       records: parts.records,
+      notices: parts.notices,
       configured: new ConfiguredDestinations({ webhooks, custom, sources: sourceNames(sources) }),
       rules: { ...destinations, sources: sourceNames(sources) },
       sendTest: async (id) => {
@@ -170,6 +171,6 @@ export const DESTINATIONS_PROVIDERS: Provider[] = [
     provide: DestinationsEnd,
     inject: [DESTINATION_PARTS, KeptMessages, DESTINATION_EVENTS],
     useFactory: (parts: Parts, kept: KeptMessages, events: EventChannel<DestinationEvent>) =>
-      new DestinationsEnd([kept, ...(parts === undefined ? [] : [parts.directory])], events),
+      new DestinationsEnd([kept, ...(parts === undefined ? [] : [parts.directory, parts.notices])], events),
   },
 ];

@@ -13,6 +13,7 @@ import {
   type DestinationRules,
 } from '../options/resolve-destination.js';
 import type { TestResult } from '../webhooks/endpoint.js';
+import type { ChangeNotices } from './change-notices.js';
 import type { ConfiguredDestinations } from './configured-destinations.js';
 import { detailsOf } from './destination-details.js';
 import { checkedQuery, checkedUpdate } from './destination-input.js';
@@ -34,6 +35,7 @@ const DEFAULT_OVERLAP = 86_400_000;
 
 export interface DestinationsParts {
   records: DestinationRecords;
+  notices: Pick<ChangeNotices, 'tell'>;
   configured: ConfiguredDestinations;
   rules: DestinationRules & { limitPerTenant: number };
   /** Sends a test event to each URL. */
@@ -51,7 +53,9 @@ export interface DestinationsParts {
  * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found.
  * Every method rejects with `DestinationsDisabledError` without the option `destinations`, and the ones that
  * write with `DestinationsReadOnlyError` if the application's own store can only be read, and with
- * `DestinationConfiguredError` for a destination that is configured in code.
+ * `DestinationConfiguredError` for a destination that is configured in code. If the application's own store does
+ * not answer in time, they reject with `DestinationStoreTimeoutError` where they only read, and with
+ * `DestinationWriteTimeoutError` where the change may have been made, or be made later.
  */
 export class DestinationsService {
   /** The changes that this process has made. */
@@ -211,11 +215,12 @@ export class DestinationsService {
   }
 
   /**
-   * The application has changed destinations of a tenant in a store of its own. If it rejects, since the queue's
-   * database is away, other processes have not heard of it: call it again.
+   * The application has changed destinations of a tenant in a store of its own. That is in force here at once,
+   * and in all other processes within two seconds. While the queue's database is away it is kept, and told when
+   * that is back; until then no process uses what it remembers of destinations.
    */
   async changed(tenant?: string): Promise<void> {
-    await this.parts.records.tell({ tenant });
+    await this.parts.notices.tell({ tenant });
   }
 
   private get parts(): DestinationsParts {

@@ -1,17 +1,25 @@
 import { Logger } from '@nestjs/common';
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { thrownAt } from '../errors/thrown-at.js';
+import { isWritable } from '../options/destination-store.js';
 import type { ResolvedDestinations } from '../options/resolve-destinations.js';
 import type { QueueStorage } from '../queue/queue-backend.js';
+import { ChangeNotices } from './change-notices.js';
 import { DestinationDirectory } from './destination-directory.js';
-import { DestinationRecords, type DestinationRecordsParts } from './destination-records.js';
+import { DestinationRecords } from './destination-records.js';
 import { SecretBox } from './secret-box.js';
 import { createDestinationStore } from './stores/create-destination-store.js';
 import { TimedStore } from './timed-store.js';
+import { WritableDestinations } from './writable-destinations.js';
 
 /** Where destinations at run time are kept. */
-export interface DestinationParts extends DestinationRecordsParts {
+export interface DestinationParts {
   records: DestinationRecords;
+  directory: DestinationDirectory;
+  notices: ChangeNotices;
+  box: SecretBox;
+  /** Whether this module changes them. */
+  isWritable: boolean;
 }
 
 export async function openDestinations(
@@ -34,6 +42,20 @@ export async function openDestinations(
     },
   });
   const box = new SecretBox(encryptionKeys);
-  const parts = { store: store ?? beside, reads, feed: beside, directory, box };
-  return { ...parts, records: new DestinationRecords(parts) };
+  const isOwn = store !== undefined;
+  const notices = new ChangeNotices({
+    directory,
+    feed: isOwn ? beside : undefined,
+    onLost: (count) => {
+      const changes = count === 1 ? 'a change' : `${count} changes`;
+      logger.warn(
+        `The queue's database is away, so the other processes have not heard of ${changes} of destinations. ` +
+          'Call `DestinationsService.changed` for their tenants when it is back.',
+      );
+    },
+  });
+  const given = store ?? beside;
+  const writable = new WritableDestinations({ store: given, isOwn, notices });
+  const records = new DestinationRecords({ store: reads, writable, box });
+  return { records, directory, notices, box, isWritable: isWritable(given) };
 }

@@ -1,9 +1,7 @@
 import { DestinationStoreTimeoutError } from '../errors/destination.errors.js';
 import type { DestinationRecord, DestinationStore } from '../options/destination-store.js';
-import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
-
-/** How long a look-up in the application's own store may take, in milliseconds. */
-const DEADLINE = 5_000;
+import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
+import { inTime, STORE_DEADLINE } from './store-deadline.js';
 
 /**
  * An application's own store with a deadline for each look-up. Once a look-up has missed it, one at a time is
@@ -45,17 +43,8 @@ export class TimedStore implements DestinationStore {
     }
   }
 
-  private async inTime<T>(method: keyof DestinationStore, lookUp: () => Promise<T>): Promise<T> {
-    let timer: Timer | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = this.clock.afterUnlessIdle(DEADLINE, () => {
-        reject(new DestinationStoreTimeoutError(method, DEADLINE));
-      });
-    });
-    try {
-      return await Promise.race([lookUp(), late]);
-    } finally {
-      timer?.cancel();
-    }
+  private inTime<T>(method: keyof DestinationStore, lookUp: () => Promise<T>): Promise<T> {
+    const late = (): Error => new DestinationStoreTimeoutError(method, STORE_DEADLINE);
+    return inTime(this.clock, STORE_DEADLINE, lookUp, late);
   }
 }

@@ -93,7 +93,7 @@ export class DestinationKeyError extends AnalyticsError {
   }
 }
 
-/** The application's own store did not answer a look-up in time. Messages wait until it does. */
+/** The application's own store did not answer a look-up or a `list` in time. Messages wait until it does. */
 export class DestinationStoreTimeoutError extends AnalyticsError {
   readonly code = 'DESTINATION_STORE_TIMEOUT';
 
@@ -106,6 +106,27 @@ export class DestinationStoreTimeoutError extends AnalyticsError {
     super(
       `\`${method}\` of \`destinations.store\` has not answered within ${timeout / 1_000} seconds. Give it a ` +
         'timeout that is shorter, so that it ends what it waits for.',
+    );
+  }
+}
+
+/**
+ * The application's own store did not answer a write in time. Nobody knows whether the change was made, or
+ * will be.
+ */
+export class DestinationWriteTimeoutError extends AnalyticsError {
+  readonly code = 'DESTINATION_WRITE_TIMEOUT';
+
+  constructor(
+    /** Which was called. */
+    readonly method: string,
+    /** In milliseconds. */
+    readonly timeout: number,
+  ) {
+    super(
+      `\`${method}\` of \`destinations.store\` has not answered within ${timeout / 1_000} seconds. The change may ` +
+        'have been made, or be made later: read the destination, or list those of the tenant, before you ' +
+        'repeat it. Give the store a timeout that is shorter, so that it ends what it waits for.',
     );
   }
 }

@@ -57,7 +57,8 @@ export type StoredDestination = DestinationRecord & { createdAt: number; updated
 
 /**
  * Where destinations are looked up. These two methods are enough for an application that keeps them in tables
- * of its own: it calls `DestinationsService.changed(tenant)` after each change.
+ * of its own: it calls `DestinationsService.changed(tenant)` after each change. A call has to end within five
+ * seconds; messages that need a later answer wait for the next one.
  */
 export interface DestinationStore {
   /** The destinations of a tenant, disabled ones included. `undefined`: those without a tenant. */
@@ -78,7 +79,10 @@ export interface DestinationPageQuery {
   limit: number;
 }
 
-/** A store that `DestinationsService` can write to. Each call is atomic. */
+/**
+ * A store that `DestinationsService` can write to. Each call is atomic, and has to end within five seconds:
+ * nobody waits longer for it, and whether a write without an answer was made is not known.
+ */
 export interface WritableDestinationStore extends DestinationStore {
   list(query: DestinationPageQuery): Promise<readonly StoredDestination[]>;
   /**

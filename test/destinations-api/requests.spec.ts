@@ -186,6 +186,14 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
       status: 503,
       body: { error: { code: 'DESTINATION_STORE_TIMEOUT' } },
     });
+    const store = new MemoryDestinationStore();
+    const neverWritten = await start({
+      store: Object.assign(store, { insert: () => new Promise<boolean>(() => undefined) }),
+    });
+    expect(await neverWritten.acme.post('', { urls: URLS })).toMatchObject({
+      status: 503,
+      body: { error: { code: 'DESTINATION_WRITE_TIMEOUT' } },
+    });
 
     const broken = await start({ store: new BrokenStore(new Error('teehee')) });
     expect((await broken.acme.get()).body).toEqual({

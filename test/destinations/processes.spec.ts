@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DestinationsService } from '../../src/index.js';
+import type { DestinationStore } from '../../src/options/destination-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend, describeServers } from '../support/describe-backend.js';
@@ -10,6 +11,8 @@ import { until } from '../support/until.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
 
 const DESTINATIONS = { allowPrivateNetwork: true, encryptionKey: Buffer.alloc(32, 1).toString('hex') };
+
+const TIMES = { createdAt: 1, updatedAt: 1, version: 1 };
 
 const stage = new Stage();
 let receiver: Receiver;
@@ -26,6 +29,16 @@ const destinationsOf = (app: AnalyticsApp): DestinationsService => app.context.g
 
 function track(app: AnalyticsApp, event: string): void {
   app.analytics.tenant('acme').track({ userId: 'u1', event });
+}
+
+/** Tables of the application, which this module only reads. */
+function readOnlyStore(): { store: DestinationStore; memory: MemoryDestinationStore } {
+  const memory = new MemoryDestinationStore();
+  const store = {
+    findByTenant: (tenant: string | undefined) => memory.findByTenant(tenant),
+    findById: (id: string) => memory.findById(id),
+  };
+  return { store, memory };
 }
 
 describeServers('destinations that another process changes', (backend) => {
@@ -99,17 +112,12 @@ describeServers('destinations that another process changes', (backend) => {
 
   it('are found in a store of the application, whose changes are told to all', async () => {
     const { connection } = backend;
-    const memory = new MemoryDestinationStore();
-    const store = {
-      findByTenant: (tenant: string | undefined) => memory.findByTenant(tenant),
-      findById: (id: string) => memory.findById(id),
-    };
+    const { store, memory } = readOnlyStore();
     const mine = await start({ connection, worker: false, destinations: { ...DESTINATIONS, store } });
     const other = await start({ connection, destinations: { ...DESTINATIONS, store } });
     track(other, 'nobody listens');
     await other.analytics.flush();
-    const times = { createdAt: 1, updatedAt: 1, version: 1 };
-    await memory.insert({ id: 'hook', tenant: 'acme', urls: [receiver.url()], ...times }, 1);
+    await memory.insert({ id: 'hook', tenant: 'acme', urls: [receiver.url()], ...TIMES }, 1);
     await destinationsOf(mine).changed('acme');
     await until(async () => {
       track(other, 'E');
@@ -122,6 +130,44 @@ describeServers('destinations that another process changes', (backend) => {
       code: 'DESTINATIONS_READ_ONLY',
     });
     expect(await destinationsOf(mine).get('hook')).toMatchObject({ tenant: 'acme', enabled: true });
+  });
+
+  it('in a store of the application while the queue is away are told to all when it is back', async () => {
+    const { connection, server } = backend;
+    const { store, memory } = readOnlyStore();
+    const mine = await start({ connection, destinations: { ...DESTINATIONS, store } });
+    const other = await start({ connection, destinations: { ...DESTINATIONS, store } });
+    for (const app of [mine, other]) {
+      track(app, 'nobody listens');
+      await app.analytics.flush();
+    }
+    await server.stop();
+    await memory.insert({ id: 'hook', tenant: 'acme', urls: [receiver.url()], ...TIMES }, 1);
+    await destinationsOf(mine).changed('acme');
+    track(mine, 'by mine meanwhile');
+    await server.start();
+    await receiver.received(1);
+    expect(eventsIn(receiver.requests)).toEqual(['by mine meanwhile']);
+    await until(async () => {
+      track(other, 'by other');
+      await other.analytics.flush();
+      await other.settled();
+      return receiver.requests.length > 1 ? true : undefined;
+    });
+  });
+
+  it('in a store of the application are told to nobody if the queue is away until the end, which says so', async () => {
+    const { connection, server } = backend;
+    const { store } = readOnlyStore();
+    const app = await start({ connection, shutdownTimeout: 500, destinations: { ...DESTINATIONS, store } });
+    track(app, 'nobody listens');
+    await app.analytics.flush();
+    await server.stop();
+    await destinationsOf(app).changed('acme');
+    await app.close();
+    expect(await app.log.line(/have not heard of a change of destinations/)).toContain(
+      '`DestinationsService.changed`',
+    );
   });
 });
 

@@ -1,15 +1,26 @@
 import { deepStrictEqual as equal } from 'node:assert';
+import { DestinationStoreTimeoutError } from '../../errors/destination.errors.js';
 import type { StoredDestination, WritableDestinationStore } from '../../options/destination-store.js';
+import { type Clock, SYSTEM_CLOCK } from '../../shared/clock.js';
+import { inTime } from '../store-deadline.js';
 
 /** A rule that every store has to follow. */
 export interface DestinationStoreCheck {
   /** A sentence about a store. */
   readonly name: string;
-  /** Takes an empty store, and rejects if it breaks the rule. */
+  /** Takes an empty store, and rejects if it breaks the rule, or does not answer within three seconds. */
   readonly run: (store: WritableDestinationStore) => Promise<void>;
 }
 
 const MANY = 1_000;
+
+/** Below the time that test runners give a test, so that the store's method is named, in milliseconds. */
+const TIMEOUT = 3_000;
+/** Some runners end while a promise is all that they wait for. */
+const CLOCK: Clock = {
+  ...SYSTEM_CLOCK,
+  afterUnlessIdle: (milliseconds, callback) => SYSTEM_CLOCK.after(milliseconds, callback),
+};
 
 function destination(id: string, fields: Partial<StoredDestination> = {}): StoredDestination {
   const times = { createdAt: 1_795_253_400_000, updatedAt: 1_795_253_400_000, version: 1 };
@@ -143,13 +154,28 @@ const CHECKS: readonly DestinationStoreCheck[] = [
   },
 ];
 
+/** The same store, whose calls all end. */
+function timed(store: WritableDestinationStore): WritableDestinationStore {
+  const answer = <T>(method: keyof WritableDestinationStore, call: () => Promise<T>): Promise<T> =>
+    inTime(CLOCK, TIMEOUT, call, () => new DestinationStoreTimeoutError(method, TIMEOUT));
+  return {
+    findByTenant: (tenant) => answer('findByTenant', () => store.findByTenant(tenant)),
+    findById: (id) => answer('findById', () => store.findById(id)),
+    list: (query) => answer('list', () => store.list(query)),
+    insert: (destination, limit) => answer('insert', () => store.insert(destination, limit)),
+    replace: (destination) => answer('replace', () => store.replace(destination)),
+    remove: (id) => answer('remove', () => store.remove(id)),
+  };
+}
+
 /**
  * What a store with all methods has to do, as checks for any test runner. Run each of them on an empty store. A
- * check that fails rejects with an `AssertionError` of Node.
+ * check that fails rejects with an `AssertionError` of Node, or with `DestinationStoreTimeoutError` if the store
+ * does not answer within three seconds.
  *
  * @example
  * for (const { name, run } of destinationStoreChecks()) it(name, async () => run(await emptyStore()));
  */
 export function destinationStoreChecks(): readonly DestinationStoreCheck[] {
-  return CHECKS;
+  return CHECKS.map(({ name, run }) => ({ name, run: (store) => run(timed(store)) }));
 }
