@@ -55,6 +55,13 @@ async function valueOf(metric: string, attributes: object): Promise<unknown> {
   return points.find(([own]) => JSON.stringify(own) === JSON.stringify(attributes))?.[1];
 }
 
+/** How many messages were refused for each of these reasons. */
+async function refused(...reasons: string[]): Promise<number[]> {
+  const found: number[] = [];
+  for (const reason of reasons) found.push(Number((await valueOf('messages.refused', { reason })) ?? 0));
+  return found;
+}
+
 describeBackend('the metrics', (backend) => {
   const stage = new Stage();
   const names = { id: `shop-${backend.name}`, source: `web-${backend.name}` };
@@ -136,12 +143,7 @@ describeBackend('the metrics', (backend) => {
   });
 
   it('count refused messages by a fixed set of reasons', async () => {
-    const reasons = ['before_send', 'buffer_full', 'schema'];
-    const counts = async (): Promise<number[]> => {
-      const found: number[] = [];
-      for (const reason of reasons) found.push(Number((await valueOf('messages.refused', { reason })) ?? 0));
-      return found;
-    };
+    const counts = (): Promise<number[]> => refused('before_send', 'buffer_full', 'schema');
     const before = await counts();
     const app = await stage.app({
       connection: backend.connection,
@@ -158,6 +160,47 @@ describeBackend('the metrics', (backend) => {
     app.analytics.track({ userId: 'u2', event: 'Paid' });
     app.analytics.track({ userId: 'u1', event: 'Signed', properties: { plan: 1 } });
     expect(await counts()).toEqual(before.map((count) => count + 1));
+  });
+
+  it('count what a destination refuses for which too much waits, also where another one takes it', async () => {
+    const [before = 0] = await refused('backlog_full');
+    const { connection } = backend;
+    const [crm, mail] = [await stage.receiver({ answer: [503] }), await stage.receiver()];
+    const webhooks = [
+      webhooksTo(crm, { id: 'crm', backlogLimit: 2, retryWindow: 60_000 }),
+      webhooksTo(mail, { id: 'mail' }),
+    ];
+    const app = await stage.app({ connection, webhooks });
+    // In one burst, so that none of them is in the queue when the last is tracked.
+    for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: 'Paid' });
+    app.analytics.track({ userId: 'u1', event: 'Paid', integrations: { mail: false } });
+    expect(await app.analytics.flush()).toMatchObject({ refused: 4 });
+    expect(await refused('backlog_full')).toEqual([before + 4]);
+  });
+
+  it('count messages whose destinations could not be looked up', async () => {
+    const [before = 0] = await refused('lookup_failed');
+    const app = await stage.app({
+      connection: backend.connection,
+      destinations: {
+        encryptionKey: KEY,
+        tenant: () => {
+          throw new Error('no tenant');
+        },
+      },
+    });
+    for (let n = 0; n < 3; n++) app.analytics.track({ userId: 'u1', event: 'Paid' });
+    expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 3, pending: 0 });
+    expect(await refused('lookup_failed')).toEqual([before + 3]);
+  });
+
+  it('count deletions that no other program takes', async () => {
+    const [before = 0] = await refused('forwarded_deletion');
+    const remote = await stage.receiver();
+    const app = await stage.app({ connection: backend.connection, endpoint: remote.url() });
+    app.analytics.delete({ userId: 'u1' });
+    expect(await app.analytics.flush()).toMatchObject({ refused: 1 });
+    expect(await refused('forwarded_deletion')).toEqual([before + 1]);
   });
 
   it('name destinations at run time and tenants only when asked to', async () => {
