@@ -45,7 +45,10 @@ export class AnalyticsClient {
       observer.onRefused(reason);
     });
     this.core = createCore(parts, options, {
-      onRefused: this.filter.refuse.bind(this.filter),
+      onRefused: (refusal, call) => {
+        this.filter.refuse(refusal);
+        this.live.refused(call, refusal);
+      },
       onAddFailed: observer.onAddFailed.bind(observer),
     });
     this.live = new LiveCalls(live, this.core.outgoing, options.beforeSend !== undefined);

@@ -1,6 +1,15 @@
+import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, LONGEST_TIMER, type Timer } from '../shared/clock.js';
 import type { CallTrace } from '../shared/telemetry.js';
 import { OutstandingNumbers } from './outstanding-numbers.js';
+
+/** What a message is taken from. */
+export interface TakenCall {
+  readonly source: string;
+  /** Whose event it is, where the call or the source has said so. */
+  readonly tenant: string | undefined;
+  readonly message: AnalyticsMessage;
+}
 
 /** A message that was taken: checked, serialised, and on its way to the queue. */
 export interface TakenMessage {

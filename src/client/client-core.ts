@@ -4,11 +4,11 @@ import { thrownAt } from '../errors/thrown-at.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { admit, type Refusal } from './admission.js';
-import { Backlog, type NewMessage, type TakenMessage, type WaitResult } from './backlog.js';
+import { Backlog, type NewMessage, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
 import { Batches } from './batches.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
 import { OutgoingMessages } from './outgoing-messages.js';
-import { PendingRoutes, type RouteReceiver } from './pending-routes.js';
+import { type HeldMessage, PendingRoutes, type RouteReceiver } from './pending-routes.js';
 import type { Route, SourceConnection } from './router.js';
 import { Sender } from './sender.js';
 
@@ -104,13 +104,15 @@ export class ClientCore {
   take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): Refusal | undefined {
     this.assertOpen();
     const { json, bytes, route } = this.outgoing.of(source, message, { tenant, maxBytes });
+    const call: TakenCall = { source, tenant, message };
     if (!('connections' in route) || this.pendingRoutes.has(source)) {
       if (!this.backlog.hasRoomFor(bytes)) return NO_ROOM;
       this.outgoing.count(source, undefined, tenant);
-      this.pendingRoutes.add(source, this.backlog.add(this.newMessage(message, json, bytes), 1), route);
+      const taken = this.backlog.add(this.newMessage(message, json, bytes), 1);
+      this.pendingRoutes.add({ taken, call }, route);
       return undefined;
     }
-    const connections = this.admitted(route.connections);
+    const connections = this.admitted(route.connections, call);
     if ('reason' in connections) return connections;
     if (!this.backlog.hasRoomFor(bytes * connections.length)) return NO_ROOM;
     this.outgoing.count(source, route, tenant);
@@ -188,33 +190,36 @@ export class ClientCore {
   }
 
   /** The route of a message was looked up. */
-  onRouted(message: TakenMessage, source: string, { connections, isFiltered }: Route): void {
-    if (isFiltered) this.outgoing.usageOf(source).filtered++;
-    const admitted = this.admitted(connections);
+  onRouted({ taken, call }: HeldMessage, { connections, isFiltered }: Route): void {
+    if (isFiltered) this.outgoing.usageOf(call.source).filtered++;
+    const admitted = this.admitted(connections, call);
     const isRefused = 'reason' in admitted;
-    if (isRefused) this.observer.onRefused(admitted);
+    if (isRefused) this.observer.onRefused(admitted, call);
     if (isRefused || admitted.length === 0) {
-      this.backlog.drop(message);
+      this.backlog.drop(taken);
       return;
     }
-    this.backlog.spread(message, admitted.length);
-    for (const connection of admitted) this.push(connection, message);
-    if (message.number <= this.flushedUpTo) this.flushNow();
+    this.backlog.spread(taken, admitted.length);
+    for (const connection of admitted) this.push(connection, taken);
+    if (taken.number <= this.flushedUpTo) this.flushNow();
   }
 
   /** The route of a message could not be looked up. */
-  onUnroutable(message: TakenMessage, error: unknown): void {
+  onUnroutable({ taken, call }: HeldMessage, error: unknown): void {
     const reason = `its destinations could not be looked up (${thrownAt(error)})`;
-    this.observer.onRefused({ kind: 'lookup_failed', reason });
-    this.backlog.drop(message);
+    this.observer.onRefused({ kind: 'lookup_failed', reason }, call);
+    this.backlog.drop(taken);
   }
 
   /** The connections that take a message now, or why none does. */
-  private admitted(meant: readonly SourceConnection[]): readonly SourceConnection[] | Refusal {
+  private admitted(
+    meant: readonly SourceConnection[],
+    call: TakenCall,
+  ): readonly SourceConnection[] | Refusal {
     const { admission } = this.parts;
     if (admission === undefined) return meant;
     const admitted = admit(meant, admission, (reason) => {
-      this.observer.onRefused({ kind: 'backlog_full', reason });
+      this.observer.onRefused({ kind: 'backlog_full', reason }, call);
     });
     return typeof admitted === 'string' ? { kind: 'backlog_full', reason: admitted } : admitted;
   }

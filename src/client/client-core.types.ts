@@ -1,6 +1,7 @@
 import type { Telemetry } from '../shared/telemetry.js';
 import type { Clock } from '../shared/clock.js';
 import type { Admission, Refusal } from './admission.js';
+import type { TakenCall } from './backlog.js';
 import type { FlushRules } from './batches.js';
 import type { OutgoingOptions } from './outgoing-messages.js';
 import type { Router } from './router.js';
@@ -25,7 +26,7 @@ export interface ClientCoreParts {
 
 export interface ClientCoreObserver {
   /** A message that was taken, or a copy of it, is not delivered for this reason. */
-  onRefused(refusal: Refusal): void;
+  onRefused(refusal: Refusal, call: TakenCall): void;
   /** An add to the queue failed and will be repeated. */
   onAddFailed(error: unknown): void;
 }

@@ -2,6 +2,7 @@ import { AnalyticsClosedError } from '../errors/message.errors.js';
 import type { LiveEvents } from '../live/live-events.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { Refusal } from './admission.js';
+import type { TakenCall } from './backlog.js';
 import type { MessageFilter } from './message-filter.js';
 import type { OutgoingMessages } from './outgoing-messages.js';
 
@@ -33,6 +34,11 @@ export class LiveCalls {
     if (refusal !== undefined) live.add('refused', call, refusal.reason);
     else if (outgoing.reaches(source, message, tenant)) live.add('taken', call);
     else this.unwanted(source, message, tenant);
+  }
+
+  /** A message that was taken is not delivered, or not to all of its destinations. */
+  refused(call: TakenCall, { reason }: Refusal): void {
+    if (this.live?.wants() === true) this.live.add('refused', call, reason);
   }
 
   /** No destination takes a message. */

@@ -1,9 +1,15 @@
-import type { TakenMessage } from './backlog.js';
+import type { TakenCall, TakenMessage } from './backlog.js';
 import type { Route } from './router.js';
+
+/** A message that waits for its route. */
+export interface HeldMessage {
+  readonly taken: TakenMessage;
+  readonly call: TakenCall;
+}
 
 /** A message whose route is being looked up, or that waits behind one. */
 interface Entry {
-  readonly message: TakenMessage;
+  readonly held: HeldMessage;
   /** `undefined` until it is known. */
   route: Route | undefined;
   /** The error that the lookup failed with. */
@@ -19,8 +25,8 @@ interface SourceEntries {
 
 /** Learns what became of each message, in the order of the calls of its source. */
 export interface RouteReceiver {
-  onRouted(message: TakenMessage, source: string, route: Route): void;
-  onUnroutable(message: TakenMessage, error: unknown): void;
+  onRouted(held: HeldMessage, route: Route): void;
+  onUnroutable(held: HeldMessage, error: unknown): void;
 }
 
 /**
@@ -44,8 +50,9 @@ export class PendingRoutes {
     return this.sources.has(source);
   }
 
-  add(source: string, message: TakenMessage, route: Route | Promise<Route>): void {
-    const entry: Entry = { message, route: undefined, error: undefined, isKnown: false, next: undefined };
+  add(held: HeldMessage, route: Route | Promise<Route>): void {
+    const { source } = held.call;
+    const entry: Entry = { held, route: undefined, error: undefined, isKnown: false, next: undefined };
     const entries = this.sources.get(source);
     if (entries === undefined) this.sources.set(source, { first: entry, last: entry });
     else entries.last = entries.last.next = entry;
@@ -73,12 +80,12 @@ export class PendingRoutes {
     for (;;) {
       const entries = this.sources.get(source);
       if (entries === undefined || !entries.first.isKnown || this.isClosed) return;
-      const { message, route, error, next } = entries.first;
+      const { held, route, error, next } = entries.first;
       if (next === undefined) this.sources.delete(source);
       else entries.first = next;
       this.count--;
-      if (route === undefined) this.receiver.onUnroutable(message, error);
-      else this.receiver.onRouted(message, source, route);
+      if (route === undefined) this.receiver.onUnroutable(held, error);
+      else this.receiver.onRouted(held, route);
     }
   }
 }

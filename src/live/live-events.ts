@@ -72,7 +72,7 @@ export class LiveEvents implements OnApplicationShutdown {
   /** Shows what became of a call. Never throws. */
   add(outcome: LiveOutcome, call: LiveCall, reason?: string): void {
     if (this.isClosed || !this.wants()) return;
-    const { tenant, problem } = this.ownerOf(call);
+    const tenant = this.ownerOf(call);
     const scopes = isTenantName(tenant) ? [ALL_EVENTS, tenant] : [ALL_EVENTS];
     let event: string | undefined;
     for (const scope of scopes) {
@@ -80,7 +80,7 @@ export class LiveEvents implements OnApplicationShutdown {
       if (waiting === undefined) continue;
       if (waiting.events.length >= MAX_EVENTS) waiting.skipped++;
       else {
-        event ??= textOf(problem === undefined ? outcome : 'refused', call, tenant, problem ?? reason);
+        event ??= textOf(outcome, call, tenant, reason);
         waiting.events.push(event);
       }
     }
@@ -108,13 +108,14 @@ export class LiveEvents implements OnApplicationShutdown {
     this.waiting.clear();
   }
 
-  private ownerOf({ tenant, message }: LiveCall): { tenant?: string | undefined; problem?: string } {
-    if (tenant !== undefined || message === undefined) return { tenant };
+  private ownerOf({ tenant, message }: LiveCall): string | undefined {
+    if (tenant !== undefined || message === undefined) return tenant;
     try {
       const owner: unknown = this.parts.tenantOf(message);
-      return { tenant: typeof owner === 'string' && owner !== '' ? owner : undefined };
-    } catch (error) {
-      return { problem: `its destinations could not be looked up (${thrownAt(error)})` };
+      return typeof owner === 'string' ? owner : undefined;
+    } catch {
+      // The message is refused for it, and that is shown.
+      return undefined;
     }
   }
 

@@ -1,17 +1,16 @@
-import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { ConsoleService, Track } from '../../src/index.js';
-import { authorize } from '../destinations-api/api-server.js';
+import { ConsoleService, DestinationsService, Track } from '../../src/index.js';
+import { MemoryDestinationStore } from '../destinations/memory-destination-store.js';
 import { PLATFORMS, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
 import type { AppOptions } from '../support/analytics-app.js';
 import { Browser } from '../support/browser.js';
 import { describeBackend, describeServers, describeWith } from '../support/describe-backend.js';
 import { quickConnections } from '../support/quick-connections.js';
-import { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
-import { Visitor } from './visitor.js';
+import { ConsoleApp, consoleOptions } from './console-app.js';
+import { ConsoleVisit } from './console-visit.js';
 import { Watcher } from './watcher.js';
 
 const TIMEOUT = 60_000;
@@ -28,13 +27,23 @@ class OrdersController {
   }
 }
 
-function consoleOptions(options: AppOptions): AppOptions {
-  return {
-    flushAt: 1,
-    destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
-    console: { authorize },
-    ...options,
-  };
+/** Destinations that are looked up as slowly as a test says. */
+class SlowStore extends MemoryDestinationStore {
+  private answering = Promise.resolve();
+
+  /** Look-ups wait until the returned function is called. */
+  hold(): () => void {
+    let release = (): void => undefined;
+    this.answering = new Promise((resolve) => (release = resolve));
+    return release;
+  }
+
+  override async findByTenant(
+    tenant: string | undefined,
+  ): ReturnType<MemoryDestinationStore['findByTenant']> {
+    await this.answering;
+    return super.findByTenant(tenant);
+  }
 }
 
 describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
@@ -107,6 +116,59 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
       reason: expect.stringContaining('event'),
     });
     expect(JSON.stringify(watcher.parts)).not.toContain('wk_test');
+  });
+
+  it('is what is refused after it was taken, with why, also if only one of its destinations is full', async () => {
+    const crm = await stage.receiver({ answer: [503] });
+    const mail = await stage.receiver();
+    const store = new SlowStore();
+    const server = await start({
+      webhooks: [webhooksTo(crm, { id: 'crm', backlogLimit: 1 }), webhooksTo(mail, { id: 'mail' })],
+      destinations: {
+        store,
+        tenant: ({ userId }) => {
+          if (userId === 'u2') throw new TypeError('no such customer');
+          return 'acme';
+        },
+      },
+    });
+    const watcher = await watch(server, OPERATOR);
+    const refused = (): (string | undefined)[] =>
+      watcher.events.filter(({ outcome }) => outcome === 'refused').map(({ name }) => name);
+    const { analytics } = server;
+    analytics.track({ userId: 'u1', event: 'First' });
+    await analytics.flush();
+    analytics.track({ userId: 'u1', event: 'Second' });
+    await watcher.sees(3);
+    expect(refused()).toEqual(['Second']);
+
+    const release = store.hold();
+    await server.app.get(DestinationsService).changed('acme');
+    analytics.track({ userId: 'u1', event: 'Third', integrations: { mail: false } });
+    await watcher.sees(4);
+    expect(refused()).toEqual(['Second']);
+    release();
+    const events = await watcher.sees(5);
+    expect(refused()).toEqual(['Second', 'Third']);
+    expect(events.filter(({ outcome }) => outcome === 'taken').map(({ name }) => name)).toEqual([
+      'First',
+      'Second',
+      'Third',
+    ]);
+    expect(events[4]).toMatchObject({
+      tenant: 'acme',
+      userId: 'u1',
+      reason: expect.stringMatching(/wait for the destination "crm" \(its `backlogLimit`\)$/),
+    });
+
+    analytics.track({ userId: 'u2', event: 'Fourth' });
+    const [, , , , , taken, unroutable] = await watcher.sees(7);
+    expect(taken).toMatchObject({ outcome: 'taken', name: 'Fourth' });
+    expect(unroutable).toMatchObject({
+      outcome: 'refused',
+      name: 'Fourth',
+      reason: expect.stringContaining('its destinations could not be looked up (TypeError'),
+    });
   });
 
   it('is for those who are known, and of another tenant for nobody but the operator', async () => {
@@ -207,29 +269,20 @@ describeBackend('what the console shows live of many events', (backend) => {
 });
 
 describeWith('chromium', Browser.binary !== undefined, 'the page of live events', () => {
-  const newConnection = quickConnections();
-  let receiver: Receiver;
-  let server: TrackingServer;
-  let visitor: Visitor;
-
-  beforeAll(async () => {
-    receiver = await Receiver.start();
-    server = await TrackingServer.start({
-      platform: 'Fastify',
-      analytics: consoleOptions({ connection: await newConnection(), webhooks: webhooksTo(receiver) }),
-    });
-    visitor = await Visitor.open(`${server.url}/analytics`, 'operator');
-  }, TIMEOUT);
-
-  afterAll(async () => {
-    await visitor.close();
-    await server.close();
-    await receiver.close();
-  }, TIMEOUT);
+  const visit = new ConsoleVisit(
+    (connection) =>
+      ConsoleApp.start(connection, {
+        platform: 'Fastify',
+        analytics: (receiver) => ({ webhooks: webhooksTo(receiver) }),
+      }),
+    'operator',
+  );
 
   it(
     'shows events as they come, of one user if asked to, and goes on after the connection was lost',
     async () => {
+      const { visitor } = visit;
+      const { server } = visit.app;
       const { page } = visitor;
       const list = (): Promise<string> =>
         page.$eval('ol', (element) => String(Reflect.get(element, 'innerText')));
