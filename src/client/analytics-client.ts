@@ -49,6 +49,7 @@ export class AnalyticsClient {
         this.filter.refuse(refusal);
         this.live.refused(call, refusal);
       },
+      isWatched: () => this.live.isWatched,
       onAddFailed: observer.onAddFailed.bind(observer),
     });
     this.live = new LiveCalls(live, this.core.outgoing, options.beforeSend !== undefined);

@@ -15,7 +15,7 @@ export interface AnalyticsClientOptions
 }
 
 /** Reports what a call cannot report by throwing. */
-export interface ClientObserver extends Omit<ClientCoreObserver, 'onRefused'> {
+export interface ClientObserver extends Pick<ClientCoreObserver, 'onAddFailed'> {
   /** A message that was taken, or a copy of it, is not delivered for this reason. */
   onRefused(reason: string): void;
   /** The client takes no more messages. */

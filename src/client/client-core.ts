@@ -104,7 +104,7 @@ export class ClientCore {
   take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): Refusal | undefined {
     this.assertOpen();
     const { json, bytes, route } = this.outgoing.of(source, message, { tenant, maxBytes });
-    const call: TakenCall = { source, tenant, message };
+    const call: TakenCall = { source, tenant, message: this.observer.isWatched() ? message : undefined };
     if (!('connections' in route) || this.pendingRoutes.has(source)) {
       if (!this.backlog.hasRoomFor(bytes)) return NO_ROOM;
       this.outgoing.count(source, undefined, tenant);

@@ -27,6 +27,8 @@ export interface ClientCoreParts {
 export interface ClientCoreObserver {
   /** A message that was taken, or a copy of it, is not delivered for this reason. */
   onRefused(refusal: Refusal, call: TakenCall): void;
+  /** Whether anybody sees what becomes of each message. */
+  isWatched(): boolean;
   /** An add to the queue failed and will be repeated. */
   onAddFailed(error: unknown): void;
 }

@@ -26,6 +26,11 @@ export class LiveCalls {
     private readonly hidesContents: boolean,
   ) {}
 
+  /** Whether anybody sees what becomes of each message. */
+  get isWatched(): boolean {
+    return this.live?.isWatched === true;
+  }
+
   /** A message has passed its checks. @param refusal why it was refused after all */
   settled(source: string, message: AnalyticsMessage, tenant: string | undefined, refusal?: Refusal): void {
     const { live, outgoing } = this;

@@ -64,6 +64,11 @@ export class LiveEvents implements OnApplicationShutdown {
     return false;
   }
 
+  /** Whether somebody watches, or may watch. */
+  get isWatched(): boolean {
+    return this.watched?.size !== 0;
+  }
+
   /** Somebody has begun to watch here, which other processes find out with their next question. */
   onWatched(): void {
     this.watched = undefined;
