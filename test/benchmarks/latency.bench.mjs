@@ -10,12 +10,15 @@ import { startTimedReceiver } from './support/timed-receiver.mjs';
 
 /**
  * How long a message is on its way from `track()` to its receiver, with `flushAt: 1` and a receiver that answers
- * at once. The embedded database writes to the disk.
+ * at once, and how long one call takes that waits until its event is safely in the queue. The embedded database
+ * writes to the disk, unless it is said that it does not wait for it.
  */
 const RATES = [100, 1_000];
 const RUNS = 3;
 const WARM_UP = 2_000;
 const DURATION = 8_000;
+/** Calls, one after the other, that wait for their event to be in the queue. */
+const ACKNOWLEDGED = 500;
 
 const folder = await mkdtemp(join(tmpdir(), 'analytics-latency-'));
 const QUEUES = {
@@ -63,8 +66,40 @@ async function rowsOf([queue, connection]) {
   return rows;
 }
 
+/** Milliseconds of each of the calls of a run, the shortest first. */
+async function acknowledge(analytics) {
+  const times = [];
+  for (let call = 0; call < ACKNOWLEDGED; call++) {
+    const begin = performance.now();
+    analytics.track(EVENT);
+    await analytics.flush();
+    times.push(performance.now() - begin);
+  }
+  return times.sort((one, other) => one - other);
+}
+
+async function acknowledgedRow([queue, connection]) {
+  const webhooks = { urls: [receiver.urls['/events']], allowPrivateNetwork: true };
+  const { analytics, stop } = await startAnalytics({ connection, webhooks });
+  const runs = [];
+  // The first run warms the compiler up.
+  for (let run = 0; run <= RUNS; run++) {
+    const times = await acknowledge(analytics);
+    if (run > 0) runs.push(times);
+  }
+  await stop();
+  const shown = (share) => show(runs.map((times) => times[Math.floor(times.length * share)]));
+  return { queue, 'median, ms': shown(0.5), '99th percentile, ms': shown(0.99) };
+}
+
 const rows = [];
 for (const queue of Object.entries(QUEUES)) rows.push(...(await rowsOf(queue)));
+const unsynced = { embedded: { dataDir: join(folder, 'unsynced'), durability: 'process' } };
+const acknowledged = [];
+for (const queue of Object.entries({ ...QUEUES, "embedded, durability: 'process'": unsynced })) {
+  acknowledged.push(await acknowledgedRow(queue));
+}
 receiver.stop();
 await rm(folder, { recursive: true, force: true });
 report('From `track()` to the receiver, flushAt 1', rows);
+report('`track()` and `await flush()`: until an event is acknowledged', acknowledged);

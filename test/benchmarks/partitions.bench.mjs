@@ -1,13 +1,18 @@
 import '../support/typescript-hooks.mjs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import { startAnalytics } from './support/analytics-app.mjs';
 import { EVENT, inBursts } from './support/events.mjs';
 import { measure } from './support/measure.mjs';
 import { startReceiver } from './support/receiver.mjs';
+import { sum, workBetween, workOf } from './support/redis-work.mjs';
+import { report, show } from './support/report.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
- * What eight partitions cost on one Redis, against one, in turn; and how evenly they spread the work over the
- * masters of a Redis Cluster, which is started for it. Every event goes to one of many destinations.
+ * What eight partitions cost on one Redis, against one, in turn; how evenly they spread the work over the
+ * masters of a Redis Cluster, which is started for it; and what an event costs Redis, from which follows how many
+ * a node can take. Every event goes to one of many destinations.
  */
 const PARTITIONS = 8;
 const DESTINATIONS = Array.from({ length: 48 }, (_, index) => `destination-${index}`);
@@ -15,13 +20,16 @@ const EVENTS = 20_000;
 const ROUNDS = Number(process.env.ROUNDS ?? 15);
 const REDIS_URL = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 const MASTERS = 3;
+/** What the last jobs cost comes after their deliveries, in milliseconds. Asking whether they are done costs more. */
+const QUIET = 300;
 
 const receiver = await startReceiver();
 
-function start(connection, partitions) {
+function start(connection, partitions, options) {
   return startAnalytics({
     connection,
     partitions,
+    ...options,
     sources: DESTINATIONS.map((name) => ({ name, writeKey: name })),
     webhooks: DESTINATIONS.map((id) => ({
       id,
@@ -33,7 +41,8 @@ function start(connection, partitions) {
   });
 }
 
-async function run({ analytics, settled }) {
+/** @param servers those of the queue, each of which tells what it did meanwhile */
+async function run({ analytics, settled }, servers) {
   await receiver.reset();
   const sources = DESTINATIONS.map((name) => analytics.source(name));
   const deliver = async () => {
@@ -42,38 +51,58 @@ async function run({ analytics, settled }) {
     await analytics.flush();
     await done;
   };
-  return measure(EVENTS, deliver, settled);
+  const before = await Promise.all(servers.map(workOf));
+  const measured = await measure(EVENTS, deliver, () => pause(QUIET));
+  const work = workBetween(before, await Promise.all(servers.map(workOf)));
+  await settled();
+  return { ...measured, work };
 }
 
 async function onOneRedis() {
+  const admin = new Redis(REDIS_URL);
   const one = await start(`${REDIS_URL}/14`, 1);
   const many = await start(`${REDIS_URL}/15`, PARTITIONS);
+  const bare = await start(`${REDIS_URL}/13`, 1, { history: false });
   const runs = [];
   // The first run opens the connections and warms the compiler up.
   for (let round = 0; round <= ROUNDS; round++) {
-    const pair = { one: await run(one), many: await run(many) };
-    if (round > 0) runs.push(pair);
+    const measured = {
+      one: await run(one, [admin]),
+      many: await run(many, [admin]),
+      bare: await run(bare, [admin]),
+    };
+    if (round > 0) runs.push(measured);
   }
-  await one.stop();
-  await many.stop();
-  return [
-    target(
-      `events/s with ${PARTITIONS} partitions, of those with one`,
-      runs.map((pair) => pair.many.rate / pair.one.rate),
-      { least: 0.95 },
-    ),
-    target(
-      `CPU an event with ${PARTITIONS} partitions, of that with one`,
-      runs.map((pair) => pair.many.cpu / pair.one.cpu),
-      { most: 1.05 },
-    ),
-  ];
-}
-
-/** Commands that a server has executed so far, those of scripts included. */
-async function commandsOf(admin) {
-  const stats = await admin.info('commandstats');
-  return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+  for (const app of [one, many, bare]) await app.stop();
+  admin.disconnect();
+  return {
+    targets: [
+      target(
+        `events/s with ${PARTITIONS} partitions, of those with one`,
+        runs.map((round) => round.many.rate / round.one.rate),
+        { least: 0.95 },
+      ),
+      target(
+        `CPU an event with ${PARTITIONS} partitions, of that with one`,
+        runs.map((round) => round.many.cpu / round.one.cpu),
+        { most: 1.05 },
+      ),
+    ],
+    costs: [
+      costRow(
+        'one Redis, 1 partition, `history: false`',
+        runs.map(({ bare }) => bare.work),
+      ),
+      costRow(
+        'one Redis, 1 partition',
+        runs.map(({ one }) => one.work),
+      ),
+      costRow(
+        `one Redis, ${PARTITIONS} partitions`,
+        runs.map(({ many }) => many.work),
+      ),
+    ],
+  };
 }
 
 async function onCluster() {
@@ -81,23 +110,47 @@ async function onCluster() {
   const cluster = await RedisCluster.create({ masters: MASTERS });
   const admins = cluster.servers.map((server) => cluster.admin(server));
   const app = await start(cluster.connection, PARTITIONS);
-  const shares = admins.map(() => []);
+  const runs = [];
   for (let round = 0; round <= ROUNDS; round++) {
-    const before = await Promise.all(admins.map(commandsOf));
-    await run(app);
-    const after = await Promise.all(admins.map(commandsOf));
-    const commands = after.map((count, index) => count - before[index]);
-    const total = commands.reduce((sum, count) => sum + count, 0);
-    if (round > 0) commands.forEach((count, index) => shares[index].push((count * MASTERS) / total));
+    const { work } = await run(app, admins);
+    if (round > 0) runs.push(work);
   }
   await app.stop();
   await cluster.dispose();
-  return shares.flatMap((share, index) => [
-    target(`commands of master ${index + 1}, of its share`, share, { least: 0.7 }),
-    target(`commands of master ${index + 1}, of its share`, share, { most: 1.3 }),
-  ]);
+  return {
+    targets: admins.flatMap((_, index) => {
+      const shares = runs.map((work) => (work[index].commands * MASTERS) / totalOf(work).commands);
+      return [
+        target(`commands of master ${index + 1}, of its share`, shares, { least: 0.7 }),
+        target(`commands of master ${index + 1}, of its share`, shares, { most: 1.3 }),
+      ];
+    }),
+    costs: [costRow(`${MASTERS} masters together, ${PARTITIONS} partitions, with appendonly`, runs)],
+  };
 }
 
-const rows = [...(await onOneRedis()), ...(await onCluster())];
+function totalOf(work) {
+  return { commands: sum(work.map(({ commands }) => commands)), cpu: sum(work.map(({ cpu }) => cpu)) };
+}
+
+/** @param runs what each server did in each of them */
+function costRow(where, runs) {
+  const totals = runs.map(totalOf);
+  const shown = (figure, digits) => show(totals.map(figure), digits);
+  return {
+    where,
+    'commands an event': shown(({ commands }) => commands / EVENTS),
+    'CPU of Redis an event, µs': shown(({ cpu }) => cpu / EVENTS),
+    'commands/s of a core': shown(({ commands, cpu }) => (commands * 1e6) / cpu, 0),
+    'events/s of a core': shown(({ cpu }) => (EVENTS * 1e6) / cpu, 0),
+  };
+}
+
+const one = await onOneRedis();
+const cluster = await onCluster();
 receiver.stop();
-reportTargets(rows);
+report('What an event costs Redis, and how many keep a core of its machine busy', [
+  ...one.costs,
+  ...cluster.costs,
+]);
+reportTargets([...one.targets, ...cluster.targets]);

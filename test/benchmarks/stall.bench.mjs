@@ -3,7 +3,7 @@ import { task, tell } from './support/child.mjs';
 import { FLOOR, OURS, PEERS, openClient } from './support/clients.mjs';
 import { paced } from './support/pace.mjs';
 import { report, show } from './support/report.mjs';
-import { measureInRounds } from './support/rounds.mjs';
+import { measureInRounds, ratios } from './support/rounds.mjs';
 import { reportTargets, target } from './support/targets.mjs';
 
 /**
@@ -47,7 +47,16 @@ async function bench() {
     }),
   );
   const longest = results[OURS].map((run) => run.longest);
-  reportTargets([target('longest stall, ms', longest, { most: 20 }, 1)]);
+  reportTargets([
+    target('longest stall, ms', longest, { most: 20 }, 1),
+    target(
+      "longest stall / the floor's",
+      ratios(results[OURS], results[FLOOR], (run) => run.longest),
+      {
+        most: 1.3,
+      },
+    ),
+  ]);
 }
 
 if (task === undefined) await bench();

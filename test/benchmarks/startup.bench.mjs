@@ -28,8 +28,10 @@ async function boot(connection) {
   const listening = performance.now() - begin;
   await app.get(getQueueToken(ANALYTICS_QUEUE)).getJobCounts('waiting');
   const ready = performance.now() - begin;
+  // In kilobytes.
+  const memory = process.resourceUsage().maxRSS / 1024;
   await app.close();
-  return { listening, ready };
+  return { listening, ready, memory };
 }
 
 /** Boots in turn, so that a busy moment of the machine is shared by all. */
@@ -60,14 +62,15 @@ async function bench() {
   for (let run = 0; run < RUNS; run++) rounds.push(await round());
   const rows = rounds[0].map(({ name }, index) => {
     const of = (key) => rounds.map((results) => results[index][key]);
-    return { name, listening: of('listening'), ready: of('ready') };
+    return { name, listening: of('listening'), ready: of('ready'), memory: of('memory') };
   });
   report(
-    'Boot of an application, milliseconds',
-    rows.map(({ name, listening, ready }) => ({
+    'Boot of an application',
+    rows.map(({ name, listening, ready, memory }) => ({
       queue: name,
-      'HTTP server listens': show(listening, 0),
-      'queue answers': show(ready, 0),
+      'HTTP server listens, ms': show(listening, 0),
+      'queue answers, ms': show(ready, 0),
+      'most resident memory, MB': show(memory, 0),
     })),
   );
   // BullMQ keeps a key for every queue.
@@ -87,6 +90,7 @@ async function bench() {
   const first = rows.find(({ name }) => name === FIRST_BOOT);
   reportTargets([
     target(`${FIRST_BOOT}, ms`, first.ready, { most: 2_000 }, 0),
+    target(`${FIRST_BOOT}, MB`, first.memory, { most: 450 }, 0),
     ...imports.map(({ name, ratio }) => target(`loading ${name}, ratio`, ratio, { most: 1.2 })),
   ]);
 }

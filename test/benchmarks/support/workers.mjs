@@ -11,6 +11,13 @@ export async function startWorker(options) {
   const [first] = await Promise.race([once(child, 'message'), ended]);
   if (first !== 'ready') throw new Error(`A worker ended with ${first} before it was ready`);
   return {
+    /** Microseconds of CPU that it has used so far. */
+    async cpu() {
+      const answered = once(child, 'message');
+      child.send('cpu');
+      const [cpu] = await answered;
+      return cpu;
+    },
     async stop() {
       child.send('close');
       await ended;
