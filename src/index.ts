@@ -218,7 +218,6 @@ export {
   webhookSignatureGuard,
   type WebhookSignatureGuardOptions,
 } from './receivers/webhook-signature.guard.js';
-
 export type {
   AnalyticsRequest,
   Identity,

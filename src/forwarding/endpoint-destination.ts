@@ -9,6 +9,7 @@ import type { QueuedMessage } from '../queue/batch-job.js';
 import { Endpoint, type EndpointAnswer, type EndpointOptions } from '../webhooks/endpoint.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { WebhookClient } from '../webhooks/http/webhook-client.js';
+import { FIXED_HEADERS } from '../webhooks/request/webhook-headers.js';
 
 /** The beginning of an answer that lists refused messages, as this module's own API writes it. */
 const REFUSED_LIST = '{"success":true,"refused":[';
@@ -45,16 +46,8 @@ export class EndpointDestination implements Destination {
     this.retryWindow = options.retryWindow;
     this.endpoint = new Endpoint(this.id, options.url, options, client, observer);
     this.origins = [options.url.origin];
-    this.headers = [
-      'User-Agent',
-      'NestAnalytics/1.0',
-      'Content-Type',
-      'application/json',
-      'Accept-Encoding',
-      'identity',
-      'Authorization',
-      `Basic ${Buffer.from(`${source.writeKey}:`).toString('base64')}`,
-    ];
+    const credentials = Buffer.from(`${source.writeKey}:`).toString('base64');
+    this.headers = [...FIXED_HEADERS, 'Authorization', `Basic ${credentials}`];
   }
 
   origin(): string {

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Pool as PgPool, PoolConfig } from 'pg';
+import type { Pool as PgPool } from 'pg';
 import type { OutboxDatabase } from '../options/outbox-options.interface.js';
-import { importPg, type PostgresSettings, settingsOf } from '../queue/postgres/postgres-pool.js';
+import { importPg, ownSettings, type PostgresSettings } from '../queue/postgres/postgres-pool.js';
 import { within } from '../shared/within.js';
 
 /** One connection listens, one works. */
@@ -30,23 +29,13 @@ export class PgDatabase implements OutboxDatabase {
   /** @throws MissingPackageError */
   static async open(connection: PostgresSettings): Promise<PgDatabase> {
     const { Pool } = await importPg();
-    const settings = settingsOf(connection);
-    const sockets = new Set<Duplex>();
-    const config: PoolConfig = {
+    const { settings, sockets } = ownSettings(connection);
+    const pool = new Pool({
       ...settings,
-      stream: () => {
-        const socket = settings.stream?.() ?? new Socket();
-        sockets.add(socket);
-        socket.once('close', () => sockets.delete(socket));
-        return socket;
-      },
       max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       query_timeout: QUERY_TIMEOUT,
-      keepAlive: true,
-      allowExitOnIdle: true,
-    };
-    const pool = new Pool(config);
+    });
     // Whoever uses a client learns of its loss from the failing statement.
     pool.on('error', () => undefined);
     pool.on('connect', (client) => {

@@ -1,6 +1,6 @@
 /**
- * Longest timer that Node supports, in milliseconds. One of this length only keeps the process alive until it is
- * cancelled.
+ * Longest timer that Node supports, in milliseconds. One of this length only keeps the process alive until it
+ * is cancelled.
  */
 export const LONGEST_TIMER = 2 ** 31 - 1;
 

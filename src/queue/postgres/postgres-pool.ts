@@ -31,8 +31,24 @@ export interface PostgresPool {
   close(end: () => Promise<void>): Promise<void>;
 }
 
+/**
+ * The settings of a pool of our own, and the sockets that it has open. A pool would wait forever for a server
+ * that hangs; only its sockets can be closed without the server.
+ */
+export function ownSettings(postgres: PostgresSettings): { settings: PoolConfig; sockets: Set<Duplex> } {
+  const settings = settingsOf(postgres);
+  const sockets = new Set<Duplex>();
+  const stream = (): Duplex => {
+    const socket = settings.stream?.() ?? new Socket();
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    return socket;
+  };
+  return { settings: { ...settings, stream, keepAlive: true, allowExitOnIdle: true }, sockets };
+}
+
 /** The settings of a user's pool. Its password is not enumerable. */
-export function settingsOf(postgres: PostgresSettings): PoolConfig {
+function settingsOf(postgres: PostgresSettings): PoolConfig {
   if (typeof postgres === 'string') return { connectionString: postgres };
   if (!('options' in postgres) || typeof postgres.options !== 'object' || postgres.options === null)
     return {};
@@ -55,22 +71,13 @@ export async function openPostgresPool(
   health: QueueHealth,
 ): Promise<PostgresPool> {
   const { Client, Pool } = await importPg();
-  const settings = settingsOf(postgres);
+  const { settings, sockets } = ownSettings(postgres);
   // A pool waits forever by default.
   const { connectionTimeoutMillis: connectTimeout = 0 } = settings;
-  const sockets = new Set<Duplex>();
   const sessions = new PostgresSessions();
   const config = {
     ...settings,
-    stream: () => {
-      const socket = settings.stream?.() ?? new Socket();
-      sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
-      return socket;
-    },
     connectionTimeoutMillis: connectTimeout > 0 ? connectTimeout : CONNECT_TIMEOUT,
-    keepAlive: true,
-    allowExitOnIdle: true,
     // Runs before anybody has the client, in all versions of `pg`.
     verify: (client: PoolClient, done: (error?: Error) => void) => {
       sessions.open(client).then(() => {
@@ -106,7 +113,6 @@ export async function openPostgresPool(
     close: async (end) => {
       watch.stop();
       await within(END_TIMEOUT, end());
-      // The pool would wait forever for a server that hangs. Only the sockets can be closed without it.
       for (const socket of sockets) socket.destroy();
     },
   };

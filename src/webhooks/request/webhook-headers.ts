@@ -3,6 +3,16 @@ import type { HmacKey } from './hmac-key.js';
 import type { RequestHeaders } from '../http/webhook-request.js';
 import { sharedKey, signature, standardSignature } from './webhook-signature.js';
 
+/** The headers that every request has, as alternating names and values. */
+export const FIXED_HEADERS: readonly string[] = [
+  'User-Agent',
+  'NestAnalytics/1.0',
+  'Content-Type',
+  'application/json',
+  'Accept-Encoding',
+  'identity',
+];
+
 /**
  * Builds the headers of a destination's requests: the customer's first, then ours, as alternating names
  * and values. `Host`, `Connection` and `Content-Length` are written by the HTTP client.
@@ -23,15 +33,7 @@ export class WebhookHeaders {
   ) {
     // They are left out rather than overwritten: if a header appears twice, the receiver would choose.
     const own = Object.entries(headers).filter(([name]) => !isReservedHeader(name));
-    this.fixed = [
-      ...own.flat(),
-      'User-Agent',
-      'NestAnalytics/1.0',
-      'Content-Type',
-      'application/json',
-      'Accept-Encoding',
-      'identity',
-    ];
+    this.fixed = [...own.flat(), ...FIXED_HEADERS];
     this.sharedKey = sharedSecret === undefined ? undefined : sharedKey(sharedSecret);
     this.standardKeys = standardKeys;
   }
