@@ -252,6 +252,47 @@ describeServers('what the console shows live', (backend) => {
   });
 });
 
+describeServers('what the console shows live while its database goes away', (backend) => {
+  const stage = new Stage();
+
+  it.each(['stop', 'kill'] as const)(
+    'ends and says why, goes on when that is back, and is told by one line each (%s)',
+    async (end) => {
+      const analytics = consoleOptions({ connection: backend.connection });
+      const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
+      const watch = (headers: Record<string, string> = {}): Promise<Watcher> =>
+        stage.add(Watcher.open(`${server.url}/analytics`, { ...OPERATOR, ...headers }));
+      const track = (event: string): string => server.analytics.track({ userId: 'u1', event });
+      const before = await watch();
+      for (let n = 0; n < 3; n++) track('Before');
+      await before.sees(3);
+
+      await backend.server[end]();
+      track('Meanwhile');
+      await before.ended;
+      expect(before.parts.at(-1)).toMatchObject({ event: 'away' });
+      expect((await watch()).parts).toMatchObject([{ event: 'away' }]);
+      expect((await server.send('/analytics', { headers: OPERATOR })).status).toBe(200);
+
+      await backend.server.start();
+      const id = before.parts.findLast(({ event }) => event === 'call')?.id ?? '';
+      const after = await until(async () => {
+        const watcher = await watch({ 'last-event-id': id });
+        return watcher.parts[0]?.event === 'ready' ? watcher : undefined;
+      });
+      track('After');
+      await until(() => after.events.find(({ name }) => name === 'After'));
+      await after.close();
+      await server.log.line(/is back/);
+      expect(server.log.errors).toEqual([]);
+      expect(server.log.analytics.filter((line) => !line.includes('Destinations can'))).toEqual([
+        expect.stringMatching(`^warn: The queue on ${backend.name} cannot be reached`),
+        expect.stringMatching(`^log: The queue on ${backend.name} is back`),
+      ]);
+    },
+  );
+});
+
 describeBackend('what the console shows live of many events', (backend) => {
   const stage = new Stage();
 

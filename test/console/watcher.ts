@@ -33,7 +33,8 @@ export class Watcher {
     const sent = request(`${url}/live`, { headers: { 'x-analytics-console': '1', ...headers } }).end();
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     const watcher = new Watcher(answer);
-    if (answer.statusCode === 200) await until(() => watcher.parts.find(({ event }) => event === 'ready'));
+    // Either it is ready, or the database is away.
+    if (answer.statusCode === 200) await until(() => watcher.parts.at(0));
     return watcher;
   }
 
