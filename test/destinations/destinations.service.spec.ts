@@ -105,24 +105,6 @@ describe('the destinations service', () => {
     expect(await destinations.get(made.id)).not.toHaveProperty('secret');
   });
 
-  it('does not find the destinations of another tenant', async () => {
-    const { id } = await destinations.create({ tenant: 'mine', urls: [URL] });
-    const scope = { tenant: 'yours' };
-    const calls = [
-      destinations.get(id, scope),
-      destinations.update(id, { name: 'taken' }, scope),
-      destinations.delete(id, scope),
-      destinations.enable(id, scope),
-      destinations.disable(id, scope),
-      destinations.rotateSecret(id, scope),
-      destinations.sendTest(id, scope),
-      destinations.get('unknown', scope),
-    ];
-    for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
-    expect(await destinations.list(scope)).toEqual({ destinations: [], cursor: undefined });
-    expect(await destinations.get(id, { tenant: 'mine' })).toMatchObject({ enabled: true, name: undefined });
-  });
-
   it('lists in pages, in the order of creation', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 3; n++) ids.push((await destinations.create({ tenant: 'pages', urls: [URL] })).id);
@@ -216,6 +198,55 @@ describe('the destinations service', () => {
   });
 });
 
+describeBackend('the destinations of another tenant', (backend) => {
+  it('are not found, whatever is asked for by their ids, and stay as they are', async () => {
+    const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ tenant: 'mine', urls: [URL] });
+    const mine = await destinations.get(id);
+    const scope = { tenant: 'yours' };
+    const calls = [
+      destinations.get(id, scope),
+      destinations.update(id, { name: 'taken' }, scope),
+      destinations.update(id, { name: 'taken' }, { ...scope, version: 1 }),
+      destinations.delete(id, scope),
+      destinations.enable(id, scope),
+      destinations.disable(id, scope),
+      destinations.rotateSecret(id, scope),
+      destinations.sendTest(id, scope),
+      destinations.get('unknown', scope),
+    ];
+    for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
+    expect(await destinations.get(id, { tenant: 'mine' })).toEqual(mine);
+    await app.close();
+  });
+
+  it('are in no list, also not by the cursor of one', async () => {
+    const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
+    const destinations = app.context.get(DestinationsService);
+    const create = async (tenant: string): Promise<string> =>
+      (await destinations.create({ tenant, urls: [URL] })).id;
+    const foreign = [await create('mine'), await create('mine')].sort();
+    expect(await destinations.list({ tenant: 'yours' })).toEqual({ destinations: [], cursor: undefined });
+    const own = await create('yours');
+    const everywhere = [undefined, foreign[0], `${foreign[1]}0`, ''];
+    for (const cursor of everywhere) {
+      for (const limit of [1, 100]) {
+        const page = await destinations.list({ tenant: 'yours', cursor, limit });
+        expect(page.destinations.filter(({ id }) => id !== own)).toEqual([]);
+      }
+    }
+    const { cursor } = await destinations.list({ tenant: 'mine', limit: 1 });
+    const after = await destinations.list({ tenant: 'yours', cursor });
+    expect(after.destinations.map(({ id }) => id)).toEqual(cursor !== undefined && cursor < own ? [own] : []);
+    // Names that only look alike are other tenants.
+    for (const tenant of ['Mine', 'mine ', 'min', 'mine:', '*', 'mine*']) {
+      expect((await destinations.list({ tenant })).destinations).toEqual([]);
+    }
+    await app.close();
+  });
+});
+
 describeBackend('a test event of a destination at run time', (backend) => {
   it('goes to each of its URLs, also while it is disabled', async () => {
     const receiver = await Receiver.start();
@@ -254,6 +285,17 @@ describe('the option `destinations`', () => {
     ['yes', '`destinations`: expected'],
   ])('is refused as %j', async (destinations, text) => {
     await expect(starting(destinations as AnalyticsModuleOptions['destinations'])).rejects.toThrow(text);
+  });
+
+  it('lets a tenant have 20 destinations unless told otherwise', async () => {
+    const app = await starting({});
+    const destinations = app.context.get(DestinationsService);
+    for (let n = 0; n < 20; n++) await destinations.create({ tenant: 'acme', urls: [URL] });
+    await expect(destinations.create({ tenant: 'acme', urls: [URL] })).rejects.toMatchObject({
+      code: 'DESTINATION_LIMIT',
+      limit: 20,
+    });
+    await app.close();
   });
 
   it('warns once that secrets are not encrypted, and not where that is intended', async () => {
