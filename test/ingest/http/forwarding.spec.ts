@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { isRefused } from '../../../src/forwarding/endpoint-destination.js';
+import { DeliveriesService } from '../../../src/index.js';
 import type { AppOptions } from '../../support/analytics-app.js';
 import { GuardedChild } from '../../support/child-process.js';
 import type { TestConnection } from '../../support/describe-backend.js';
@@ -132,6 +133,10 @@ describe('forwarding to an `endpoint`', () => {
     expect(queuedMessages(job)).toMatchObject([
       { id: 'm1', outcomes: [{ class: 'permanent', status: 200, attempt: 1 }] },
     ]);
+    // As any receiver is told of that refuses a message.
+    expect(await app.log.line(/does not take events: status 200/)).toMatch(
+      /^warn: .*Refused messages are not retried, they are kept as failed/,
+    );
 
     app.analytics.track({ userId: 'u1', event: 'x', messageId: 'm3' });
     await app.analytics.flush();
@@ -141,6 +146,34 @@ describe('forwarding to an `endpoint`', () => {
     });
     const ids = queuedMessages(...jobs).map(({ id }) => id);
     expect(ids.sort()).toEqual(['m1', 'm3']);
+  });
+
+  it('holds back all batches for as long as it asks, though it refused only one of them', async () => {
+    const times: number[] = [];
+    const remote = await stage.receiver({
+      answer: (_request, index) => {
+        times.push(performance.now());
+        return index === 0 ? { status: 429, headers: { 'retry-after': '2' } } : 200;
+      },
+    });
+    const app = await appOf(remote.url());
+    const answered = new Promise((resolve) => {
+      app.context.get(DeliveriesService).outcomes$.subscribe(resolve);
+    });
+    app.analytics.track({ userId: 'u1', event: 'Refused', messageId: 'm0' });
+    await app.analytics.flush();
+    expect(await answered).toMatchObject({ class: 'retry', messageId: 'm0' });
+    for (const messageId of ['m1', 'm2']) {
+      app.analytics.track({ userId: 'u1', event: 'Held back', messageId });
+      await app.analytics.flush();
+    }
+    const all = await until(() => {
+      const messages = remote.requests.slice(1).flatMap(batchOf);
+      return messages.length === 3 ? messages : undefined;
+    });
+    expect(all).toContainEqual(expect.objectContaining({ messageId: 'm0' }));
+    const [refused = 0, next = 0] = times;
+    expect(next - refused).toBeGreaterThanOrEqual(1_990);
   });
 
   it('counts a deletion as refused, and says where it belongs', async () => {
