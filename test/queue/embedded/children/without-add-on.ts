@@ -1,11 +1,5 @@
-/** Does without `fs-native-extensions`, as on a platform that it has no build for, and says what works. */
-import { register } from 'node:module';
-
-const HOOK = `export async function resolve(specifier, context, next) {
-  if (specifier === 'fs-native-extensions') throw new Error('Cannot find addon');
-  return next(specifier, context);
-}`;
-register(`data:text/javascript,${encodeURIComponent(HOOK)}`);
+/** Does without `fs-native-extensions`, and says what works. */
+await import(new URL('../../../support/without-add-on-hooks.mjs', import.meta.url).href);
 
 const [dataDir = ''] = process.argv.slice(2);
 const { AnalyticsError } = await import('../../../../src/index.js');
