@@ -98,6 +98,9 @@ describeBackend('the HTTP API of the destinations', (backend) => {
       });
     }
     expect(await acme.ok(acme.get(`/${id}`))).toMatchObject({ version: 1, enabled: true });
+    for (const query of ['', '?limit=1', `?cursor=${id.slice(0, -1)}`]) {
+      expect(await other.ok(other.get(query))).toEqual({ destinations: [] });
+    }
   });
 
   it('disables with a reason, enables again, and delivers what was kept meanwhile', async () => {

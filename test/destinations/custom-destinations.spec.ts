@@ -352,6 +352,30 @@ describeBackend('a custom destination', (backend) => {
     await expect(deliveries.explain(message)).rejects.toMatchObject({ code: 'NOT_A_WEBHOOK' });
   });
 
+  it('has a history, with each attempt and what its code said', async () => {
+    const warehouse = new Warehouse((call) => {
+      if (call === 1) throw Object.assign(new Error('no room'), { code: 'WAREHOUSE_FULL' });
+    });
+    const app = await start([warehouse]);
+    const deliveries = app.context.get(DeliveriesService);
+    await track(app, 'E');
+    await app.settled();
+    const query = { destination: 'warehouse' };
+    const recent = await until(async () => {
+      const found = await deliveries.recent(query);
+      return found[0]?.state === 'delivered' ? found : undefined;
+    });
+    expect(recent).toMatchObject([
+      {
+        messageId: 'id-E',
+        event: 'E',
+        attempts: [{ class: 'retry', error: 'WAREHOUSE_FULL', excerpt: 'no room' }, { class: 'delivered' }],
+      },
+    ]);
+    const hours = await deliveries.stats(query);
+    expect(hours.map(({ delivered, retried }) => [delivered, retried])).toContainEqual([1, 1]);
+  });
+
   it('keeps what another program queued for it, without a call', async () => {
     const warehouse = new Warehouse();
     const app = await start([warehouse]);

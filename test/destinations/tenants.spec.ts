@@ -9,6 +9,8 @@ import {
   verifySignature,
   verifyStandardWebhook,
 } from '../../src/index.js';
+import { createDestinationStore } from '../../src/destinations/stores/create-destination-store.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import type { Receiver, ReceiverOptions } from '../support/receiver.js';
@@ -344,7 +346,7 @@ describeBackend('destinations of tenants', (backend) => {
     expect([isSignedWith(next, old), isSignedWith(next, secret)]).toEqual([true, false]);
   });
 
-  it('have no secret in a job, a list or the log', async () => {
+  it('have no secret in the database, a job, a list or the log', async () => {
     const app = await start({ worker: true });
     const secrets = { sharedSecret: 'a-shared-secret', headers: { Authorization: 'Bearer token-of-acme' } };
     const standard = `whsec_${randomBytes(32).toString('base64')}`;
@@ -355,7 +357,11 @@ describeBackend('destinations of tenants', (backend) => {
     );
     track(app, 'acme', 'E');
     const jobs = await app.failedJobs();
+    const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    const stored = await (await createDestinationStore(storage)).list({ limit: 10 });
+    expect(stored).toMatchObject([{ id, sealed: expect.any(String) }]);
     const told = [
+      stored,
       jobs.map(({ data }) => data),
       await service(app).list(),
       await service(app).get(id),
