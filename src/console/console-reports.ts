@@ -3,7 +3,7 @@ import type { ResolvedOptions, ResolvedSource } from '../options/resolved-option
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { HourStats } from '../deliveries/history/history.types.js';
 import type { DestinationsService } from '../destinations/destinations.service.js';
-import type { DestinationDetails } from '../destinations/destinations.types.js';
+import type { DestinationDetails, DestinationScope } from '../destinations/destinations.types.js';
 import { DestinationsReadOnlyError } from '../errors/destination.errors.js';
 import { HistoryDisabledError } from '../errors/delivery.errors.js';
 import type {
@@ -13,11 +13,18 @@ import type {
 
 /** Destinations that are looked at for those that are disabled. */
 const MAX_DESTINATIONS = 1_000;
+const HOUR = 3_600_000;
 
 /** How analytics is doing, for the operator. */
 export interface Overview {
   /** The queue over all processes; the rest as this process knows it. */
   health: AnalyticsHealth;
+  /** The rest; `undefined` while the queue's database does not answer. */
+  stored: StoredOverview | undefined;
+}
+
+/** What is stored beside the queue. */
+interface StoredOverview {
   /** What happened in each hour of the last seven days; `undefined` where no history is kept. */
   hours: HourStats[] | undefined;
   /** Destinations at run time that are disabled, of the first thousand. */
@@ -37,11 +44,18 @@ export interface Sources {
   trackingPath: string | undefined;
 }
 
+/** A destination, and what has happened there lately: it differs as soon as something more happens. */
+export interface DestinationState {
+  details: DestinationDetails;
+  /** This hour and the one before it; `undefined` where no history is kept. */
+  hours: HourStats[] | undefined;
+}
+
 export interface ReportParts {
   options: Pick<ResolvedOptions, 'sources' | 'trackingApi'>;
   usageOf: (source: string) => SourceUsage;
-  deliveries: Pick<DeliveriesService, 'totals'>;
-  destinations: Pick<DestinationsService, 'list'>;
+  deliveries: Pick<DeliveriesService, 'totals' | 'stats'>;
+  destinations: Pick<DestinationsService, 'list' | 'get'>;
   health: Pick<AnalyticsHealthIndicator, 'isHealthy'>;
 }
 
@@ -50,13 +64,19 @@ export class ConsoleReports {
   constructor(private readonly parts: ReportParts) {}
 
   async overview(): Promise<Overview> {
-    const { deliveries, health } = this.parts;
-    const [{ queue }, hours, disabled] = await Promise.all([
-      health.isHealthy('queue'),
-      unless(HistoryDisabledError, deliveries.totals()),
-      unless(DestinationsReadOnlyError, this.disabled()),
+    const { queue } = await this.parts.health.isHealthy('queue');
+    // Whoever looks because the queue is down must not wait for it to hear that.
+    return { health: queue, stored: queue.waiting === undefined ? undefined : await this.stored() };
+  }
+
+  /** @throws DestinationNotFoundError, also for a destination of another tenant */
+  async destination(id: string, scope: DestinationScope): Promise<DestinationState> {
+    const { deliveries, destinations } = this.parts;
+    const [details, hours] = await Promise.all([
+      destinations.get(id, scope),
+      unless(HistoryDisabledError, deliveries.stats({ destination: id, ...scope, from: Date.now() - HOUR })),
     ]);
-    return { health: queue, hours, disabled: disabled ?? [] };
+    return { details, hours };
   }
 
   sources(): Promise<Sources> {
@@ -69,6 +89,14 @@ export class ConsoleReports {
       usage: usageOf(name),
     }));
     return Promise.resolve({ sources, trackingPath: options.trackingApi?.path });
+  }
+
+  private async stored(): Promise<StoredOverview> {
+    const [hours, disabled] = await Promise.all([
+      unless(HistoryDisabledError, this.parts.deliveries.totals()),
+      unless(DestinationsReadOnlyError, this.disabled()),
+    ]);
+    return { hours, disabled: disabled ?? [] };
   }
 
   private async disabled(): Promise<DestinationDetails[]> {

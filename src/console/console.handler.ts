@@ -6,14 +6,18 @@ import {
   queueUnavailable,
   refusedAnswer,
 } from '../destinations-api/api-answer.js';
+import { queryOf } from '../destinations-api/api-request.js';
 import type { Authorizer } from '../destinations-api/authorizer.js';
+import { RequestInput } from '../destinations-api/request-input.js';
 import { checkConsoleHeader } from '../destinations-api/request-origin.js';
+import type { DestinationScope } from '../destinations/destinations.types.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer, StreamedAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import { within } from '../shared/within.js';
+import type { ChangeStreams } from './change-streams.js';
 import {
   CONSOLE_PATHS,
   fileAnswer,
@@ -38,8 +42,11 @@ type ReportPath = keyof typeof REPORTS;
 
 /** Where calls are shown as they are made. */
 const LIVE_PATH = '/live';
+/** Where a page is told that the overview, or its destination, has changed. */
+const CHANGES_PATH = '/changes';
+const STREAM_PATHS: readonly string[] = [LIVE_PATH, CHANGES_PATH];
 
-const PATHS: readonly string[] = [...CONSOLE_PATHS, LIVE_PATH, ...Object.keys(REPORTS)];
+const PATHS: readonly string[] = [...CONSOLE_PATHS, ...STREAM_PATHS, ...Object.keys(REPORTS)];
 /** Where a page that was open before goes on. */
 const LAST_EVENT_HEADER = 'last-event-id';
 const EVENT_NUMBER = /^\d{1,15}$/;
@@ -52,8 +59,9 @@ export interface ConsoleParts {
   frameAncestors: readonly string[];
   /** Where the API is that it speaks to. */
   apiPath: string;
-  reports: Pick<ConsoleReports, 'overview' | 'sources'>;
+  reports: Pick<ConsoleReports, 'overview' | 'sources' | 'destination'>;
   live: Pick<LiveStreams, 'open'>;
+  changes: Pick<ChangeStreams, 'open'>;
   logger: { error(message: string): void };
 }
 
@@ -82,7 +90,7 @@ export class ConsoleHandler extends HttpHandler<string> {
     const below = url.slice(path.length).replace(/[?#].*$/s, '');
     const route = below === '/' ? '' : below;
     // A stream has no end that a `HEAD` could be told of.
-    if (route === LIVE_PATH && method === 'HEAD') return undefined;
+    if (STREAM_PATHS.includes(route) && method === 'HEAD') return undefined;
     return PATHS.includes(route) ? route : undefined;
   }
 
@@ -92,12 +100,13 @@ export class ConsoleHandler extends HttpHandler<string> {
       // The files are the same for everybody, and are published.
       if (isConsoleFile(route)) return await fileAnswer(route);
       if (isReport(route)) return await this.report(route, raw);
-      if (route === LIVE_PATH) return await this.stream(raw);
+      if (route === LIVE_PATH) return await this.calls(raw);
+      if (route === CHANGES_PATH) return await this.changes(raw);
       // What it shows is asked for with what is behind the `#` of the link.
       if (route === LINK_PATH) return linkPageAnswer(path, apiPath, frameAncestors);
       return pageAnswer(path, apiPath, await authorizer.scopeOf(raw));
     } catch (error) {
-      if (isReport(route) || route === LIVE_PATH) return this.refusedData(error);
+      if (isReport(route) || STREAM_PATHS.includes(route)) return this.refusedData(error);
       if (error instanceof RequestRefusal) return refusedPageAnswer(error);
       logger.error(`The console could not be served: ${thrownAt(error)}.`);
       return refusedPageAnswer(notServed());
@@ -106,8 +115,7 @@ export class ConsoleHandler extends HttpHandler<string> {
 
   /** What only the operator may see. */
   private async report(route: ReportPath, raw: IncomingMessage): Promise<HttpAnswer> {
-    const { tenant } = await this.parts.authorizer.scopeOf(raw);
-    if (tenant !== undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The console has no such path.');
+    checkIsOperator(await this.parts.authorizer.scopeOf(raw));
     const asked: Promise<object> = this.parts.reports[REPORTS[route]]();
     const report = await within(PATIENCE, asked);
     if (report === undefined) throw queueUnavailable();
@@ -115,12 +123,26 @@ export class ConsoleHandler extends HttpHandler<string> {
   }
 
   /** What everybody may see of their own. */
-  private async stream(raw: IncomingMessage): Promise<StreamedAnswer> {
+  private async calls(raw: IncomingMessage): Promise<StreamedAnswer> {
     const { tenant } = await this.parts.authorizer.scopeOf(raw);
     // A page of another origin cannot read it, and must not occupy it either.
     checkConsoleHeader(raw);
     const since = String(raw.headers[LAST_EVENT_HEADER]);
     return this.parts.live.open(tenant, EVENT_NUMBER.test(since) ? Number(since) : undefined);
+  }
+
+  /** Of a destination, or for the operator of all. */
+  private async changes(raw: IncomingMessage): Promise<StreamedAnswer> {
+    const { authorizer, changes, reports } = this.parts;
+    const scope = await authorizer.scopeOf(raw);
+    checkConsoleHeader(raw);
+    const input = new RequestInput(queryOf(raw.url ?? ''));
+    const id = input.text('destination');
+    input.check(['destination']);
+    if (id === undefined) checkIsOperator(scope);
+    const look = (): Promise<object> =>
+      id === undefined ? reports.overview() : reports.destination(id, scope);
+    return changes.open(scope.tenant, look);
   }
 
   private refusedData(error: unknown): HttpAnswer {
@@ -129,6 +151,11 @@ export class ConsoleHandler extends HttpHandler<string> {
     this.parts.logger.error(`A request of the console failed: ${thrownAt(error)}`);
     return refusedAnswer(internalError());
   }
+}
+
+/** @throws {RequestRefusal} for a tenant */
+function checkIsOperator({ tenant }: DestinationScope): void {
+  if (tenant !== undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The console has no such path.');
 }
 
 function isReport(path: string): path is ReportPath {

@@ -3,6 +3,7 @@ import { Authorizer } from '../destinations-api/authorizer.js';
 import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import type { ResolvedConsole } from '../options/resolve-console.js';
 import { LimitedLog } from '../queue/limited-log.js';
+import { ChangeStreams } from './change-streams.js';
 import { ConsoleHandler } from './console.handler.js';
 import type { LiveEvents } from '../live/live-events.js';
 import type { LiveFeed } from '../live/live-feed.js';
@@ -31,6 +32,7 @@ export function createConsole(
     apiPath,
     reports: new ConsoleReports(reports),
     live: new LiveStreams({ feed, live, logger }),
+    changes: new ChangeStreams(logger),
     logger,
   });
 }

@@ -23,7 +23,15 @@ export interface ApiRequest {
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 const NUMBER = /^\d{1,16}$/;
 /** Fields of a query that are text, even if they look like numbers. */
-const TEXTS: readonly string[] = ['tenant', 'cursor', 'source', 'error', 'messageIds', 'message'];
+const TEXTS: readonly string[] = [
+  'tenant',
+  'cursor',
+  'source',
+  'error',
+  'messageIds',
+  'message',
+  'destination',
+];
 
 /**
  * A browser lets any page post a form or text here, with the cookies of this application and without a

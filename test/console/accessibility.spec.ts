@@ -1,13 +1,13 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import axe from 'axe-core';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
-import { quickConnections } from '../support/quick-connections.js';
+import { ConsoleVisit } from './console-visit.js';
 import { LivelyConsole } from './lively-console.js';
-import { Visitor } from './visitor.js';
+import type { Visitor } from './visitor.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Where a picture of each page is left. */
@@ -24,20 +24,14 @@ const VIEWS = [
 ];
 
 describeWith('chromium', Browser.binary !== undefined, 'every page of the console', () => {
-  const newConnection = quickConnections();
+  const visit = new ConsoleVisit((connection) => LivelyConsole.start(connection), 'operator');
   let lively: LivelyConsole;
   let visitor: Visitor;
 
   beforeAll(async () => {
-    lively = await LivelyConsole.start(await newConnection());
-    visitor = await Visitor.open(lively.url, 'operator');
+    ({ app: lively, visitor } = visit);
     await mkdir(PICTURES, { recursive: true });
-  }, TIMEOUT);
-
-  afterAll(async () => {
-    await visitor.close();
-    await lively.close();
-  }, TIMEOUT);
+  });
 
   async function lookAs({ scheme, width }: (typeof VIEWS)[number]): Promise<void> {
     await visitor.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
@@ -70,8 +64,8 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
   it.each(VIEWS)(
     'can be used by everybody, and fits: $scheme, $width px wide',
     async (view) => {
-      await visitor.showTo('operator', '/analytics');
       await lookAs(view);
+      await visitor.showTo('operator', '/analytics');
       const found: Record<string, string[]> = {};
       const check = async (name: string): Promise<void> => {
         const path = join(PICTURES, `${name.replaceAll(' ', '-')}-${view.scheme}-${view.width}.png`);
@@ -80,9 +74,12 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
         if (problems.length > 0) found[name] = problems;
       };
       for (const [name, { hash, shows }] of Object.entries(lively.pages)) {
+        const shifts = await visitor.layoutShifts();
         await visitor.goTo(hash);
         await visitor.sees(shows);
+        const shift = await shifts();
         await check(name);
+        if (shift > 0) found[`${name} jumps`] = [String(shift)];
         await openAll();
         await check(`${name} with all open`);
       }
@@ -95,6 +92,12 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
         await visitor.page.locator(`nav [aria-current][href="${hash}"]`).wait();
         await check(`page ${hash.slice('#/'.length)}`);
       }
+      await visitor.goTo('#/live');
+      await visitor.reads('Watching');
+      lively.track();
+      await visitor.reads('1 of 1 events');
+      await openAll();
+      await check('live events with all open');
       await visitor.goTo('#/new');
       await visitor.fill('URLs', 'globex.example');
       await visitor.click('Add');

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   AnalyticsHealthIndicator,
   ConsoleService,
@@ -6,11 +5,10 @@ import {
   DestinationsService,
   type HourStats,
 } from '../../src/index.js';
-import { authorize } from '../destinations-api/api-server.js';
-import { TrackingServer } from '../ingest/http/tracking-server.js';
+import type { TrackingServer } from '../ingest/http/tracking-server.js';
 import type { TestConnection } from '../support/describe-backend.js';
-import { Receiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
+import { ConsoleApp } from './console-app.js';
 
 const HOUR = 3_600_000;
 const HOURS = 7 * 24;
@@ -21,30 +19,22 @@ const EVENTS = ['Order Completed', 'Invoice Paid', 'Trial Started', 'Order Refun
 /** An application with a console that has something to show on every page. */
 export class LivelyConsole {
   private constructor(
-    readonly server: TrackingServer,
-    private readonly receiver: Receiver,
+    private readonly app: ConsoleApp,
     /** Pages of the operator, by their name: what stands behind the `#`, and what they show. */
     readonly pages: Record<string, { hash: string; shows: string }>,
   ) {}
 
   static async start(connection: TestConnection): Promise<LivelyConsole> {
-    const receiver = await Receiver.start({
+    const app = await ConsoleApp.start(connection, {
       answer: ({ url }) => ({ status: ANSWERS[url] ?? 200, body: '{"error":"the field total is missing"}' }),
-    });
-    const server = await TrackingServer.start({
-      platform: 'Express',
-      analytics: {
-        connection,
+      analytics: () => ({
         sources: [
           { name: 'web', writeKey: 'wk_web' },
           { name: 'app', writeKey: 'wk_app' },
         ],
-        trackingApi: true,
-        flushAt: 1,
-        destinations: { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true },
-        console: { authorize },
-      },
+      }),
     });
+    const { server, receiver } = app;
     const destinations = server.app.get(DestinationsService);
     const add = async (tenant: string, name: string, path: string): Promise<string> => {
       const { id } = await destinations.create({ tenant, name, urls: [receiver.url(path)] });
@@ -70,10 +60,10 @@ export class LivelyConsole {
       return failed === 3 ? true : undefined;
     });
     showPast(server);
-    return new LivelyConsole(server, receiver, {
+    return new LivelyConsole(app, {
       overview: { hash: '#/', shows: 'The last seven days' },
       destinations: { hash: '#/destinations', shows: 'Umbrella, the data lake' },
-      destination: { hash: `#/destinations/${wrong}`, shows: 'Failed for good' },
+      destination: { hash: `#/destinations/${wrong}`, shows: '400 track' },
       message: { hash: `#/destinations/${wrong}/messages/${messageId}`, shows: 'The same with curl' },
       'new destination': { hash: '#/new', shows: 'Add a destination' },
       sources: { hash: '#/sources', shows: 'Since this process started' },
@@ -81,17 +71,21 @@ export class LivelyConsole {
   }
 
   get url(): string {
-    return `${this.server.url}/analytics`;
+    return this.app.url;
+  }
+
+  /** Something happens that the page of live events shows. */
+  track(): void {
+    this.app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Order Completed' });
   }
 
   /** The path of a link for a tenant. */
   linkFor(tenant: string): string {
-    return this.server.app.get(ConsoleService).linkFor({ tenant });
+    return this.app.server.app.get(ConsoleService).linkFor({ tenant });
   }
 
-  async close(): Promise<void> {
-    await this.server.close();
-    await this.receiver.close();
+  close(): Promise<void> {
+    return this.app.close();
   }
 }
 

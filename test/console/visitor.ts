@@ -5,6 +5,10 @@ import { Browser } from '../support/browser.js';
 export class Visitor {
   /** What the browser itself complained about: refused scripts, failed requests, errors of the page. */
   readonly complaints: string[] = [];
+  /** What the page has asked before it did something. */
+  readonly questions: string[] = [];
+  /** Where the page has sent requests to. */
+  readonly origins = new Set<string>();
 
   private constructor(
     private readonly url: string,
@@ -25,7 +29,15 @@ export class Visitor {
       if (message.type() === 'error') visitor.complaints.push(message.text());
     });
     // Every question is answered with yes.
-    page.on('dialog', (dialog) => void dialog.accept());
+    page.on('dialog', (dialog) => {
+      visitor.questions.push(dialog.message());
+      void dialog.accept();
+    });
+    page.on('request', (request) => {
+      const { origin } = new URL(request.url());
+      // What needs no server, such as an empty page, has none.
+      if (origin !== 'null') visitor.origins.add(origin);
+    });
     await visitor.showTo(user, url);
     return visitor;
   }
@@ -67,6 +79,37 @@ export class Visitor {
 
   async fill(label: string, text: string): Promise<void> {
     await this.page.locator(`::-p-aria(${label})`).fill(text);
+  }
+
+  /** Empties a field. */
+  async clear(label: string): Promise<void> {
+    await this.page.locator(`::-p-aria([name="${label}"][role="textbox"])`).click();
+    await this.page.keyboard.down('Control');
+    await this.page.keyboard.press('KeyA');
+    await this.page.keyboard.up('Control');
+    await this.page.keyboard.press('Backspace');
+  }
+
+  /** Looks for jumps of the layout from now on. The returned function resolves to how far the page has jumped. */
+  async layoutShifts(): Promise<() => Promise<number>> {
+    await this.page.evaluate(`{
+      globalThis.layoutShifts = 0;
+      globalThis.shiftObserver?.disconnect();
+      globalThis.shiftObserver = new PerformanceObserver((list) => {
+        for (const { value } of list.getEntries()) layoutShifts += value;
+      });
+      shiftObserver.observe({ type: 'layout-shift' });
+    }`);
+    return () => this.page.evaluate('layoutShifts') as Promise<number>;
+  }
+
+  /** Looks at another page until something has happened. */
+  async lookAway(until: () => Promise<unknown>): Promise<void> {
+    const other = await this.controlled.newPage();
+    await other.bringToFront();
+    await until();
+    await other.close();
+    await this.page.bringToFront();
   }
 
   cookies(): Promise<Cookie[]> {

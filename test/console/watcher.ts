@@ -10,7 +10,7 @@ export interface StreamPart {
   data: unknown;
 }
 
-/** Watches the live events of a console, as its page does. */
+/** Watches the live events of a console, or its changes, as its page does. */
 export class Watcher {
   readonly parts: StreamPart[] = [];
   /** Resolves at the end of the stream. */
@@ -28,9 +28,9 @@ export class Watcher {
     answer.on('error', () => undefined);
   }
 
-  /** @param url of the console. @param headers of who watches */
-  static async open(url: string, headers: Record<string, string>): Promise<Watcher> {
-    const sent = request(`${url}/live`, { headers: { 'x-analytics-console': '1', ...headers } }).end();
+  /** @param url of the console. @param headers of who watches. @param path below that of the console */
+  static async open(url: string, headers: Record<string, string>, path = '/live'): Promise<Watcher> {
+    const sent = request(`${url}${path}`, { headers: { 'x-analytics-console': '1', ...headers } }).end();
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     const watcher = new Watcher(answer);
     // Either it is ready, or the database is away.

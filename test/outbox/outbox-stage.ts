@@ -18,7 +18,7 @@ export class Shop {
 
   /** Pays an order in a transaction, with its event. Resolves to the messageId; rejects if it was to fail. */
   async pay(
-    app: AnalyticsApp,
+    app: Pick<AnalyticsApp, 'analytics'>,
     { id, fails = false, tenant }: { id?: string; fails?: boolean; tenant?: string } = {},
   ): Promise<string> {
     const client = await this.pool.connect();

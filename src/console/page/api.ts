@@ -12,6 +12,10 @@ const CONSOLE_HEADER = 'x-analytics-console';
 /** Without it, the API asks who is signed in. */
 const LINK_HEADER = 'x-analytics-link';
 
+/** Destinations that are loaded at first, and at once if more are wanted: the search looks through those. */
+const FIRST_PAGE = '100';
+const NEXT_PAGE = '1000';
+
 /** The fields of a destination that are sent. */
 export type Fields = Record<string, unknown>;
 
@@ -42,8 +46,12 @@ export class Api {
     private readonly link?: string,
   ) {}
 
+  /** @param cursor of the page before */
   list(cursor?: string): Promise<DestinationPage> {
-    const query = new URLSearchParams({ limit: '50', ...(cursor !== undefined && { cursor }) });
+    const query =
+      cursor === undefined
+        ? new URLSearchParams({ limit: FIRST_PAGE })
+        : new URLSearchParams({ limit: NEXT_PAGE, cursor });
     return this.send('GET', `?${query}`);
   }
 
@@ -119,6 +127,17 @@ export class Api {
   async live(id: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const headers = { ...(id !== undefined && { 'last-event-id': id }) };
     const { body } = await this.fetch(`${this.consolePath}/live`, { headers, signal });
+    return body ?? new ReadableStream();
+  }
+
+  /**
+   * Tells when something has changed, as server-sent events.
+   *
+   * @param destination where; `undefined` for the overview
+   */
+  async changes(destination: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const query = destination === undefined ? '' : `?${queryOf({ destination })}`;
+    const { body } = await this.fetch(`${this.consolePath}/changes${query}`, { signal });
     return body ?? new ReadableStream();
   }
 

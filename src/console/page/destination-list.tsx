@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../destinations/destinations.types.js';
 import type { Api } from './api.js';
 import { Action, Problem, Time } from './parts.js';
@@ -46,30 +46,7 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
           Add a destination
         </a>
       </p>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Destination</th>
-            {isOperator && <th scope="col">Tenant</th>}
-            <th scope="col">Status</th>
-            <th scope="col">Changed</th>
-          </tr>
-        </thead>
-        <tbody>
-          {found.map((one) => (
-            <tr key={one.id}>
-              <td>
-                <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{titleOf(one)}</a>
-              </td>
-              {isOperator && <td>{one.tenant ?? 'all'}</td>}
-              <td>
-                <Status destination={one} />
-              </td>
-              <td>{one.readOnly ? 'in code only' : <Time at={one.updatedAt} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table destinations={found} isOperator={isOperator} />
       {found.length === 0 && <p>None of the destinations shown here matches.</p>}
       {cursor !== undefined && (
         <Action
@@ -85,6 +62,59 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
         </Action>
       )}
     </section>
+  );
+}
+
+interface TableProps {
+  destinations: readonly DestinationDetails[];
+  isOperator: boolean;
+}
+
+/** Only rows that are no cells of a table to the layout can be left out while they are out of sight. */
+function Table({ destinations, isOperator }: TableProps): JSX.Element {
+  const titles = ['Destination', ...(isOperator ? ['Tenant'] : []), 'Status', 'Changed'];
+  return (
+    <table class="rows" role="table">
+      <thead role="rowgroup">
+        <tr role="row">
+          {titles.map((title) => (
+            <th key={title} scope="col" role="columnheader">
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {destinations.map((one) => (
+          <Row key={one.id} destination={one} isOperator={isOperator} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** It is made once, however often the list is searched. */
+function Row({
+  destination,
+  isOperator,
+}: {
+  destination: DestinationDetails;
+  isOperator: boolean;
+}): JSX.Element {
+  return useMemo(
+    () => (
+      <tr class="row" role="row">
+        <td role="cell">
+          <a href={`#/destinations/${encodeURIComponent(destination.id)}`}>{titleOf(destination)}</a>
+        </td>
+        {isOperator && <td role="cell">{destination.tenant ?? 'all'}</td>}
+        <td role="cell">
+          <Status destination={destination} />
+        </td>
+        <td role="cell">{destination.readOnly ? 'in code only' : <Time at={destination.updatedAt} />}</td>
+      </tr>
+    ),
+    [destination, isOperator],
   );
 }
 

@@ -6,11 +6,12 @@ import type { Api } from './api.js';
 import { DestinationForm } from './destination-form.js';
 import { Status, titleOf } from './destination-list.js';
 import { FailedMessages } from './failed-messages.js';
-import { Action, Problem, Secret, Time } from './parts.js';
+import { Action, ConnectionNotice, Problem, Secret, Time } from './parts.js';
 import { RecentDeliveries } from './recent-deliveries.js';
-import { StatsChart } from './stats-chart.js';
+import { StatsChart, sumOf } from './stats-chart.js';
 import { TestResults } from './test-results.js';
-import { useLoaded } from './use-loaded.js';
+import { useChanges } from './use-changes.js';
+import { hasLoaded, useLoaded } from './use-loaded.js';
 
 /** A destination: what it is, and what becomes of its events. */
 export function DestinationPage({
@@ -22,11 +23,16 @@ export function DestinationPage({
   id: string;
   isOperator: boolean;
 }): JSX.Element {
-  const { value: destination, error, reload } = useLoaded(() => api.get(id), id);
+  const { version, connection } = useChanges(api, id);
+  const { value: destination, error, reload } = useLoaded(() => api.get(id), id, { version });
+  const stats = useLoaded(() => api.stats(id), `stats ${id}`, { version });
+  const recent = useLoaded(() => api.recent(id), `recent ${id}`, { version });
   const [secret, setSecret] = useState<string>();
   const [results, setResults] = useState<TestResult[]>();
   const [isEdited, setEdited] = useState(false);
-  if (destination === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
+  if (destination === undefined && error !== undefined) return <Problem error={error} />;
+  // All of it appears at once, so that nothing is pushed down by what comes later.
+  if (destination === undefined || !hasLoaded(stats) || !hasLoaded(recent)) return <p>Loading …</p>;
   const { urls, tenant, createdAt, description, readOnly, headers = [], rateLimit } = destination;
   return (
     <article>
@@ -107,9 +113,10 @@ export function DestinationPage({
           }}
         />
       )}
-      <StatsChart api={api} id={id} />
-      <RecentDeliveries api={api} id={id} />
-      <FailedMessages api={api} id={id} />
+      <StatsChart stats={stats} />
+      <RecentDeliveries id={id} recent={recent} />
+      <FailedMessages api={api} id={id} failures={stats.value && sumOf(stats.value.hours, 'failed')} />
+      <ConnectionNotice connection={connection} />
     </article>
   );
 }

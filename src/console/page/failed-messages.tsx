@@ -1,11 +1,12 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useCallback, useRef, useState } from 'preact/hooks';
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { Api, Fields } from './api.js';
+import { FailedRow } from './failed-row.js';
 import { FailedFilters, filterOf } from './failed-filters.js';
-import { messageHash } from './message-page.js';
-import { Action, Problem, Time } from './parts.js';
+import { Action, Problem } from './parts.js';
 import { type Progress, replayAll } from './replay-all.js';
+import { withFirstPage } from './rows.js';
 import { useLoaded } from './use-loaded.js';
 
 /** Messages that are shown at first, and how many more if asked to. */
@@ -13,14 +14,30 @@ const STEP = 20;
 /** The most that the API answers at once. */
 const MAX_ANSWER = 100;
 
+interface FailedMessagesProps {
+  api: Api;
+  /** Of the destination. */
+  id: string;
+  /** How many messages have failed lately: there are new ones when it differs. */
+  failures: number | undefined;
+}
+
 /** What failed for good at a destination, and a way to deliver it again. */
-export function FailedMessages({ api, id }: { api: Api; id: string }): JSX.Element {
+export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.Element {
   const [texts, setTexts] = useState({});
-  const [count, setCount] = useState(STEP);
+  const count = useRef(STEP);
   const filter = filterOf(texts);
   const { value, error, reload } = useLoaded(
-    () => load(api, id, filter, count),
-    `failed ${id} ${count} ${JSON.stringify(filter)}`,
+    () => load(api, id, filter, count.current),
+    `failed ${id} ${JSON.stringify(filter)}`,
+    {
+      version: failures,
+      // Whoever has a thousand on the page waits for no thousand of them with each that fails.
+      renew: async (shown) => {
+        const limit = Math.min(count.current, MAX_ANSWER);
+        return withFirstPage(shown, await load(api, id, filter, limit), limit, ({ messageId }) => messageId);
+      },
+    },
   );
   const [replayed, setReplayed] = useState<number>();
   const [progress, setProgress] = useState<Progress>();
@@ -31,10 +48,12 @@ export function FailedMessages({ api, id }: { api: Api; id: string }): JSX.Eleme
     setSelected(new Set());
     await reload();
   };
-  const select = (messageId: string, isSelected: boolean): void => {
-    const others = [...selected].filter((one) => one !== messageId);
-    setSelected(new Set(isSelected ? [...others, messageId] : others));
-  };
+  const select = useCallback((messageId: string, isSelected: boolean) => {
+    setSelected((before) => {
+      const others = [...before].filter((one) => one !== messageId);
+      return new Set(isSelected ? [...others, messageId] : others);
+    });
+  }, []);
   return (
     <section>
       <h2>Failed for good</h2>
@@ -72,62 +91,28 @@ export function FailedMessages({ api, id }: { api: Api; id: string }): JSX.Eleme
         </p>
       )}
       {value?.length === 0 && <p>Nothing that matches has failed for good.</p>}
-      {value?.map((message) => (
-        <Failed
-          key={message.messageId}
-          id={id}
-          message={message}
-          isSelected={selected.has(message.messageId)}
-          onSelect={select}
-        />
-      ))}
-      {value?.length === count && (
-        <button
-          type="button"
-          onClick={() => {
-            setCount(count + MAX_ANSWER);
+      <ol class="rows" aria-label="Messages that failed for good">
+        {value?.map((message) => (
+          <FailedRow
+            key={message.messageId}
+            id={id}
+            message={message}
+            isSelected={selected.has(message.messageId)}
+            onSelect={select}
+          />
+        ))}
+      </ol>
+      {value !== undefined && value.length >= count.current && (
+        <Action
+          run={() => {
+            count.current = value.length + MAX_ANSWER;
+            return reload();
           }}
         >
           Show more
-        </button>
+        </Action>
       )}
     </section>
-  );
-}
-
-interface FailedProps {
-  /** Of the destination. */
-  id: string;
-  message: FailedMessage;
-  isSelected: boolean;
-  onSelect: (messageId: string, isSelected: boolean) => void;
-}
-
-function Failed({ id, message, isSelected, onSelect }: FailedProps): JSX.Element {
-  const { messageId, type, failedAt, error, outcomes, body } = message;
-  return (
-    <div class="selectable">
-      <input
-        type="checkbox"
-        aria-label={`Select ${messageId}`}
-        checked={isSelected}
-        onChange={(event) => {
-          onSelect(messageId, event.currentTarget.checked);
-        }}
-      />
-      <details>
-        <summary>
-          <span class="bad">{outcomes.map((one) => one.status ?? one.error).join(', ') || error}</span>{' '}
-          {type ?? 'unknown'} <Time at={failedAt} />
-        </summary>
-        <p>
-          <a href={messageHash(id, messageId)}>
-            Message <code>{messageId}</code>
-          </a>
-        </p>
-        <pre tabIndex={0}>{body}</pre>
-      </details>
-    </div>
   );
 }
 

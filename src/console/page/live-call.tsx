@@ -1,4 +1,6 @@
 import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { Details } from './parts.js';
 import type { ShownCall } from './use-live.js';
 
 const CLASSES = { taken: 'good', dropped: 'waiting', refused: 'bad' };
@@ -10,44 +12,66 @@ interface LiveCallProps {
   onFollow: (user: string) => void;
 }
 
-/** A call, with its JSON behind it. */
-export function LiveCall({ call, isOperator, onFollow }: LiveCallProps): JSX.Element {
-  const { at, outcome, reason, source, tenant, type, name, messageId, json, isCut } = call;
-  const user = call.userId ?? call.anonymousId;
+/** A call, with its JSON behind it. It is made once, however often the list is drawn while calls arrive. */
+export function LiveCall(props: LiveCallProps): JSX.Element {
+  const { call, isOperator, onFollow } = props;
+  return useMemo(
+    () => (
+      <li class="row">
+        <Details summary={<Summary call={call} isOperator={isOperator} />}>
+          {() => <Contents call={call} onFollow={onFollow} />}
+        </Details>
+      </li>
+    ),
+    [call, isOperator, onFollow],
+  );
+}
+
+function Summary({ call, isOperator }: Pick<LiveCallProps, 'call' | 'isOperator'>): JSX.Element {
+  const { at, outcome, source, tenant, type, name } = call;
   const time = new Date(at);
   return (
-    <li>
-      <details>
-        <summary>
-          <time dateTime={time.toISOString()} title={time.toLocaleString()}>
-            {time.toLocaleTimeString()}
-          </time>{' '}
-          <span class={CLASSES[outcome]}>{outcome}</span> {type} <b>{name}</b>{' '}
-          <small>{[user, source, isOperator && tenant].filter(Boolean).join(' · ')}</small>
-        </summary>
-        {reason !== undefined && <p class={CLASSES[outcome]}>{reason}</p>}
-        {user !== undefined && (
-          <p class="bar">
-            <button
-              type="button"
-              onClick={() => {
-                onFollow(user);
-              }}
-            >
-              Follow {user}
-            </button>
-          </p>
-        )}
-        {messageId !== undefined && (
-          <p>
-            Message <code>{messageId}</code>
-          </p>
-        )}
-        {isCut === true && <p>It is long, so this is only its beginning.</p>}
-        {json !== undefined && <pre tabIndex={0}>{isCut === true ? json : indented(json)}</pre>}
-      </details>
-    </li>
+    <>
+      <time dateTime={time.toISOString()} title={time.toLocaleString()}>
+        {time.toLocaleTimeString()}
+      </time>{' '}
+      <span class={CLASSES[outcome]}>{outcome}</span> {type} <b>{name}</b>{' '}
+      <small>{[userOf(call), source, isOperator && tenant].filter(Boolean).join(' · ')}</small>
+    </>
   );
+}
+
+function Contents({ call, onFollow }: Pick<LiveCallProps, 'call' | 'onFollow'>): JSX.Element {
+  const { outcome, reason, messageId, json, isCut } = call;
+  const user = userOf(call);
+  return (
+    <>
+      {reason !== undefined && <p class={CLASSES[outcome]}>{reason}</p>}
+      {user !== undefined && (
+        <p class="bar">
+          <button
+            type="button"
+            onClick={() => {
+              onFollow(user);
+            }}
+          >
+            Follow {user}
+          </button>
+        </p>
+      )}
+      {messageId !== undefined && (
+        <p>
+          Message <code>{messageId}</code>
+        </p>
+      )}
+      {isCut === true && <p>It is long, so this is only its beginning.</p>}
+      {json !== undefined && <pre tabIndex={0}>{isCut === true ? json : indented(json)}</pre>}
+    </>
+  );
+}
+
+function userOf({ userId, anonymousId }: ShownCall): string | undefined {
+  return userId ?? anonymousId;
 }
 
 function indented(json: string): string {

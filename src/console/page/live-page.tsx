@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { LiveCall } from './live-call.js';
 import { LiveFilters, matches, NO_FILTER } from './live-filters.js';
@@ -10,6 +10,9 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
   const live = useLive(api);
   const [filter, setFilter] = useState(NO_FILTER);
   const { calls, missed, isPaused, setPaused, clear } = live;
+  const follow = useCallback((user: string) => {
+    setFilter({ ...NO_FILTER, user });
+  }, []);
   const found = calls.filter((call) => matches(call, filter));
   return (
     <article>
@@ -40,28 +43,21 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
           </button>
         )}
       </p>
-      {missed > 0 && (
-        <p class="waiting">
-          {missed} events came too fast to be shown here. They were handled as all others.
-        </p>
-      )}
       {calls.length === 0 ? (
         <Nothing isOperator={isOperator} />
       ) : (
         <p>
           {found.length} of {calls.length} events
+          {missed > 0 && (
+            <span class="waiting">
+              ; {missed} more came too fast to be shown here, and were handled as all others
+            </span>
+          )}
         </p>
       )}
-      <ol class="live" aria-label="Events, the latest first">
+      <ol class="rows" aria-label="Events, the latest first">
         {found.map((call) => (
-          <LiveCall
-            key={call.key}
-            call={call}
-            isOperator={isOperator}
-            onFollow={(user) => {
-              setFilter({ ...NO_FILTER, user });
-            }}
-          />
+          <LiveCall key={call.key} call={call} isOperator={isOperator} onFollow={follow} />
         ))}
       </ol>
     </article>
@@ -69,7 +65,8 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
 }
 
 /** Read out only when it changes, not with each call. */
-function State({ live: { state, error, isPaused, held } }: { live: Live }): JSX.Element {
+function State({ live: { connection, isPaused, held } }: { live: Live }): JSX.Element {
+  const { state, error } = connection;
   const texts = {
     connecting: 'Connecting …',
     watching: isPaused ? 'Paused.' : 'Watching: events appear here as they are taken.',

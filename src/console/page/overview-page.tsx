@@ -1,13 +1,14 @@
 import type { JSX } from 'preact';
-import type { HourStats } from '../../deliveries/history/history.types.js';
 import type { Overview } from '../console-reports.js';
 import type { Api } from './api.js';
 import { Status, titleOf } from './destination-list.js';
-import { Action, Problem, Time } from './parts.js';
-import { HoursChart } from './stats-chart.js';
+import { Action, ConnectionNotice, Problem, Time } from './parts.js';
+import { HoursChart, sumOf } from './stats-chart.js';
+import { useChanges } from './use-changes.js';
 import { useLoaded } from './use-loaded.js';
 
 const QUEUE = { up: 'Up', down: 'Down: it cannot be reached', refusing: 'It stores nothing more' };
+const AWAY = 'Unknown while the database of the queue does not answer. It is shown as soon as it does.';
 const UNITS = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],
@@ -17,9 +18,10 @@ const UNITS = [
 
 /** How analytics is doing: the first page of the operator. */
 export function OverviewPage({ api }: { api: Api }): JSX.Element {
-  const { value, error, reload } = useLoaded(() => api.overview(), 'overview');
+  const { version, connection } = useChanges(api);
+  const { value, error, reload } = useLoaded(() => api.overview(), 'overview', { version });
   if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
-  const { health, hours, disabled } = value;
+  const { health, stored } = value;
   return (
     <article>
       <h1>Overview</h1>
@@ -37,20 +39,15 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
       ))}
       <section>
         <h2>The last seven days</h2>
-        {hours === undefined ? (
-          <p>
-            No history is kept: leave out <code>history: false</code> to see it here.
-          </p>
-        ) : (
-          <HoursChart hours={hours} />
-        )}
+        <History stored={stored} />
       </section>
       <Down overview={value} />
       <section>
         <h2>Disabled destinations</h2>
-        {disabled.length === 0 && <p>None.</p>}
+        {stored === undefined && <p>{AWAY}</p>}
+        {stored?.disabled.length === 0 && <p>None.</p>}
         <ul>
-          {disabled.map((one) => (
+          {stored?.disabled.map((one) => (
             <li key={one.id}>
               <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{titleOf(one)}</a>{' '}
               <Status destination={one} />
@@ -59,13 +56,24 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
         </ul>
       </section>
       <Action run={reload}>Refresh</Action>
+      <ConnectionNotice connection={connection} />
     </article>
   );
 }
 
-function Tiles({ overview: { health, hours } }: { overview: Overview }): JSX.Element {
+function History({ stored }: Pick<Overview, 'stored'>): JSX.Element {
+  if (stored === undefined) return <p>{AWAY}</p>;
+  if (stored.hours !== undefined) return <HoursChart hours={stored.hours} />;
+  return (
+    <p>
+      No history is kept: leave out <code>history: false</code> to see it here.
+    </p>
+  );
+}
+
+function Tiles({ overview: { health, stored } }: { overview: Overview }): JSX.Element {
   const { queue, waiting, oldest, refused, buffered, worker, outbox } = health;
-  const latest = hours?.slice(-2) ?? [];
+  const latest = stored?.hours?.slice(-2) ?? [];
   const since = latest[0]?.hour;
   const counts = (kind: 'delivered' | 'retried' | 'failed'): [string, string] => [
     `${kind} since ${since === undefined ? '' : new Date(since).toLocaleTimeString([], { timeStyle: 'short' })}`,
@@ -120,10 +128,6 @@ function Down({ overview: { health } }: { overview: Overview }): JSX.Element {
       </ul>
     </section>
   );
-}
-
-function sumOf(hours: readonly HourStats[], kind: 'delivered' | 'retried' | 'failed'): number {
-  return hours.reduce((sum, hour) => sum + hour[kind], 0);
 }
 
 /** In the largest unit of which there is at least one. */

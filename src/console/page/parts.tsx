@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import type { Connection } from './stream-client.js';
 
 /** A moment in the zone of the reader. */
 export function Time({ at }: { at: number }): JSX.Element {
@@ -45,6 +46,38 @@ export function Action({ run, children, question }: ActionProps): JSX.Element {
       </button>
       <Problem error={error} />
     </>
+  );
+}
+
+/** Says that what is shown is not renewed by itself, beside the page, so that nothing moves. */
+export function ConnectionNotice({ connection }: { connection: Connection }): JSX.Element | null {
+  const { state, error } = connection;
+  if (state === 'connecting' || state === 'watching') return null;
+  return (
+    <p class="notice problem" role="status">
+      {error?.message}{' '}
+      {state === 'away' ? 'It is tried again by itself.' : 'Nothing here is renewed any more.'}
+    </p>
+  );
+}
+
+interface DetailsProps {
+  summary: ComponentChildren;
+  children: () => ComponentChildren;
+}
+
+/** A line, and what is behind it, which is made when it is opened: a list may have a thousand of them. */
+export function Details({ summary, children }: DetailsProps): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details
+      onToggle={(event) => {
+        setOpen(event.currentTarget.open);
+      }}
+    >
+      <summary>{summary}</summary>
+      {isOpen && children()}
+    </details>
   );
 }
 

@@ -1,16 +1,19 @@
 import type { JSX } from 'preact';
 import type { HourStats } from '../../deliveries/history/history.types.js';
-import type { Api } from './api.js';
 import { Problem } from './parts.js';
-import { useLoaded } from './use-loaded.js';
+import type { Loaded } from './use-loaded.js';
 
 const HEIGHT = 120;
 const WIDTH = 4;
 const KINDS = ['delivered', 'retried', 'failed'] as const;
+type Kind = (typeof KINDS)[number];
 
 /** What happened at a destination in each hour of the last seven days. */
-export function StatsChart({ api, id }: { api: Api; id: string }): JSX.Element {
-  const { value, error } = useLoaded(() => api.stats(id), `stats ${id}`);
+export function StatsChart({
+  stats: { value, error },
+}: {
+  stats: Loaded<{ hours: HourStats[] }>;
+}): JSX.Element {
   return (
     <section>
       <h2>The last seven days</h2>
@@ -22,7 +25,7 @@ export function StatsChart({ api, id }: { api: Api; id: string }): JSX.Element {
 
 /** A bar for each hour. */
 export function HoursChart({ hours }: { hours: readonly HourStats[] }): JSX.Element {
-  const sum = (kind: (typeof KINDS)[number]): number => hours.reduce((all, one) => all + one[kind], 0);
+  const sum = (kind: Kind): number => sumOf(hours, kind);
   return (
     <>
       <p>
@@ -46,16 +49,20 @@ export function HoursChart({ hours }: { hours: readonly HourStats[] }): JSX.Elem
 }
 
 /** What the bars stand for: their time, and the highest of them. */
-function Axis({ hours }: { hours: readonly HourStats[] }): JSX.Element | null {
+function Axis({ hours }: { hours: readonly HourStats[] }): JSX.Element {
   const [first] = hours;
-  if (first === undefined) return null;
   return (
     <p class="axis">
-      <small>{new Date(first.hour).toLocaleDateString()}</small>
+      <small>{first !== undefined && new Date(first.hour).toLocaleDateString()}</small>
       <small>{highestOf(hours)} in the busiest hour</small>
       <small>now</small>
     </p>
   );
+}
+
+/** How often something happened in all of these hours. */
+export function sumOf(hours: readonly HourStats[], kind: Kind): number {
+  return hours.reduce((sum, hour) => sum + hour[kind], 0);
 }
 
 function highestOf(hours: readonly HourStats[]): number {

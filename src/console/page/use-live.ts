@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LiveEvent } from '../../live/live-event.js';
 import type { Api } from './api.js';
-import { LiveClient, type LiveState } from './live-client.js';
+import { type Connection, StreamClient } from './stream-client.js';
 
 /** Calls on the page; older ones go. */
-const MOST = 500;
+const MOST = 1_000;
 /** How often the page is drawn while calls arrive, in milliseconds. */
 const INTERVAL = 200;
 
@@ -21,8 +21,7 @@ export interface Live {
   held: number;
   /** Calls that were too many to be sent. */
   missed: number;
-  state: LiveState;
-  error: Error | undefined;
+  connection: Connection;
   isPaused: boolean;
   setPaused: (isPaused: boolean) => void;
   clear: () => void;
@@ -32,9 +31,7 @@ export interface Live {
 export function useLive(api: Api): Live {
   const [shown, setShown] = useState<{ calls: readonly ShownCall[]; missed: number }>(EMPTY);
   const [held, setHeld] = useState(0);
-  const [connection, setConnection] = useState<{ state: LiveState; error?: Error | undefined }>({
-    state: 'connecting',
-  });
+  const [connection, setConnection] = useState<Connection>({ state: 'connecting' });
   const [isPaused, setPaused] = useState(false);
   /** What has arrived and is not shown yet, the latest first. */
   const arrived = useRef<{ calls: ShownCall[]; missed: number; last: number }>({
@@ -46,18 +43,17 @@ export function useLive(api: Api): Live {
   useEffect(() => {
     const abort = new AbortController();
     const { current } = arrived;
-    const client = new LiveClient(api, {
-      onCall: (call) => {
-        current.calls.unshift({ ...call, key: ++current.last });
-        current.missed += Math.max(0, current.calls.length - MOST);
-        current.calls.length = Math.min(current.calls.length, MOST);
+    const take = (call: LiveEvent): void => {
+      current.calls.unshift({ ...call, key: ++current.last });
+      current.missed += Math.max(0, current.calls.length - MOST);
+      current.calls.length = Math.min(current.calls.length, MOST);
+    };
+    const client = new StreamClient((id, signal) => api.live(id, signal), {
+      onEvent: (name, data) => {
+        if (name === 'call') take(data as LiveEvent);
+        if (name === 'missed') current.missed += (data as { count: number }).count;
       },
-      onMissed: (count) => {
-        current.missed += count;
-      },
-      onState: (state, error) => {
-        setConnection({ state, error });
-      },
+      onConnection: setConnection,
     });
     void client.run(abort.signal);
     return () => {
@@ -88,8 +84,7 @@ export function useLive(api: Api): Live {
   const clear = (): void => {
     setShown(EMPTY);
   };
-  const { state, error } = connection;
-  return { ...shown, held, state, error, isPaused, setPaused, clear };
+  return { ...shown, held, connection, isPaused, setPaused, clear };
 }
 
 const EMPTY = { calls: [], missed: 0 };

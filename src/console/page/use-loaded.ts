@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 /** Something that is loaded, with what went wrong. */
 export interface Loaded<T> {
@@ -8,19 +8,56 @@ export interface Loaded<T> {
   reload: () => Promise<void>;
 }
 
+/** Whether it is known, or known to be out of reach. */
+export function hasLoaded({ value, error }: Loaded<unknown>): boolean {
+  return value !== undefined || error !== undefined;
+}
+
+/** When something is loaded again by itself. What is known is shown meanwhile. */
+export interface Renewal<T> {
+  /** With each other number it is; `undefined` while that is not known. */
+  version: number | undefined;
+  /** How, where that differs from the first time. @param shown what is known */
+  renew?: (shown: T) => Promise<T>;
+}
+
 /** @param key what it depends on */
-export function useLoaded<T>(load: () => Promise<T>, key: string): Loaded<T> {
-  const [state, setState] = useState<{ key: string; value?: T; error?: Error }>({ key });
-  const reload = useCallback(async () => {
-    try {
-      setState({ key, value: await load() });
-    } catch (error) {
-      setState((before) => ({ ...before, key, error: error as Error }));
-    }
-  }, [key]);
+export function useLoaded<T>(load: () => Promise<T>, key: string, renewal?: Renewal<T>): Loaded<T> {
+  const [state, setState] = useState<{ key: string; value?: T | undefined; error?: Error }>({ key });
+  const isCurrent = state.key === key;
+  const value = isCurrent ? state.value : undefined;
+  const { current: numbers } = useRef({ asked: 0, answered: 0 });
+  const take = useCallback(
+    async (answer: Promise<T>) => {
+      const number = ++numbers.asked;
+      try {
+        const loaded = await answer;
+        // One that was asked for later is here already.
+        if (number < numbers.answered) return;
+        numbers.answered = number;
+        setState({ key, value: loaded });
+      } catch (error) {
+        setState((before) => ({
+          key,
+          value: before.key === key ? before.value : undefined,
+          error: error as Error,
+        }));
+      }
+    },
+    [key, numbers],
+  );
+  const reload = useCallback(() => take(load()), [take]);
   useEffect(() => {
     void reload();
   }, [reload]);
-  const isCurrent = state.key === key;
-  return { value: isCurrent ? state.value : undefined, error: isCurrent ? state.error : undefined, reload };
+
+  const { version, renew } = renewal ?? {};
+  const known = useRef(version);
+  useEffect(() => {
+    const before = known.current;
+    known.current = version;
+    if (before === undefined || before === version) return;
+    void take(value === undefined || renew === undefined ? load() : renew(value));
+  }, [version]);
+  return { value, error: isCurrent ? state.error : undefined, reload };
 }

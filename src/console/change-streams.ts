@@ -1,0 +1,47 @@
+import type { StreamedAnswer } from '../http/http-answer.js';
+import { commentText, EventStreams, eventText, inTime, type StreamTime } from './event-streams.js';
+
+/** Pages of one tenant, or of the operator, that are told of changes at the same time. */
+const MAX_PAGES = 20;
+/** How often it is looked whether something has changed, in milliseconds: as often as the history is written. */
+const INTERVAL = 2_000;
+
+/** Looks at what a page shows. */
+export type Look = () => Promise<object>;
+
+/**
+ * Tells pages that what they show has changed, as server-sent events; the page then asks for it. Only while a
+ * page is open does this process look, so that those which deliver need not know who watches.
+ */
+export class ChangeStreams {
+  private readonly streams: EventStreams;
+
+  constructor(logger: { error(message: string): void }) {
+    this.streams = new EventStreams(MAX_PAGES, logger);
+  }
+
+  /**
+   * @param tenant who reads the page; `undefined` for the operator
+   * @throws {RequestRefusal} if too many pages of theirs are open; what `look` throws
+   */
+  async open(tenant: string | undefined, look: Look): Promise<StreamedAnswer> {
+    const first = await textOf(look);
+    return this.streams.open(tenant, (time) => changes(first, look, time));
+  }
+}
+
+async function* changes(first: string, look: Look, time: StreamTime): AsyncGenerator<string> {
+  let known = first;
+  yield eventText('ready', {});
+  for (;;) {
+    await time.pause(INTERVAL);
+    if (time.isOver) return;
+    const found = await textOf(look);
+    yield found === known ? commentText('no change') : eventText('changed', {});
+    known = found;
+  }
+}
+
+async function textOf(look: Look): Promise<string> {
+  return JSON.stringify(await inTime(look()));
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { answerToError } from '../destinations-api/api-answer.js';
+import { RunningRequests } from '../destinations-api/running-requests.js';
+import { thrownAt } from '../errors/thrown-at.js';
+import type { StreamedAnswer } from '../http/http-answer.js';
+import { SilentConnectionError } from '../queue/queue-failure.js';
+import { within } from '../shared/within.js';
+
+/** How long a stream lasts, in milliseconds. Then the page asks again, and may not be allowed to any more. */
+const LIFETIME = 60_000;
+/** How long the database may take to answer, in milliseconds. */
+const PATIENCE = 5_000;
+
+const HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  'x-content-type-options': 'nosniff',
+  // Nginx would hold it back.
+  'x-accel-buffering': 'no',
+};
+
+/** How long a page is sent something. */
+export class StreamTime {
+  private readonly endsAt = performance.now() + LIFETIME;
+
+  /** @param ended aborted when nobody reads any more */
+  constructor(private readonly ended: AbortSignal) {}
+
+  get isOver(): boolean {
+    return this.ended.aborted || performance.now() >= this.endsAt;
+  }
+
+  /** Resolves after some milliseconds, or when nobody reads any more. */
+  async pause(milliseconds: number): Promise<void> {
+    // It rejects only when the signal is aborted.
+    await sleep(milliseconds, undefined, { signal: this.ended }).catch(() => undefined);
+  }
+}
+
+/** Answers pages with server-sent events. */
+export class EventStreams {
+  private readonly running: RunningRequests;
+
+  /** @param most streams of one tenant, or of the operator, at the same time */
+  constructor(
+    most: number,
+    private readonly logger: { error(message: string): void },
+  ) {
+    this.running = new RunningRequests(most);
+  }
+
+  /**
+   * @param tenant who reads it; `undefined` for the operator
+   * @param send yields events until the time is over
+   * @throws {RequestRefusal} if too many pages of theirs read such a stream already
+   */
+  open(tenant: string | undefined, send: (time: StreamTime) => AsyncIterable<string>): StreamedAnswer {
+    const leave = this.running.begin(tenant);
+    const { logger } = this;
+    return {
+      status: 200,
+      headers: HEADERS,
+      async *parts(ended) {
+        try {
+          yield* send(new StreamTime(ended));
+        } catch (error) {
+          if (answerToError(error) === undefined)
+            logger.error(`A live stream has failed: ${thrownAt(error)}`);
+          yield eventText('away', {});
+        } finally {
+          leave();
+        }
+      },
+    };
+  }
+}
+
+/** A server-sent event. @param id of the latest event of which the page has seen all */
+export function eventText(event: string, data: object, id?: number): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Text that the page skips; a proxy sees that the stream is alive. */
+export function commentText(comment: string): string {
+  return `: ${comment}\n\n`;
+}
+
+/** @throws if the database does not answer in time */
+export async function inTime<T extends object | number>(answer: Promise<T>): Promise<T> {
+  const result = await within(PATIENCE, answer);
+  if (result === undefined) throw new SilentConnectionError(PATIENCE / 1_000);
+  return result;
+}

@@ -1,0 +1,103 @@
+import { ApiError } from './api.js';
+
+/** After a stream has ended or failed, in milliseconds; twice as long after each failure that follows. */
+const FIRST_PAUSE = 250;
+const LONGEST_PAUSE = 8_000;
+
+/** Nobody may watch any more, or there is nothing left to watch, so asking again changes nothing. */
+const FINAL: readonly string[] = [
+  'UNAUTHORIZED',
+  'LINK_ENDED',
+  'CONSOLE_HEADER_MISSING',
+  'DESTINATION_NOT_FOUND',
+];
+
+/** Whether events arrive: `away` is tried again, `ended` is not. */
+export type StreamState = 'connecting' | 'watching' | 'away' | 'ended';
+
+/** A connection, and what is wrong with it. */
+export interface Connection {
+  state: StreamState;
+  error?: Error | undefined;
+}
+
+export interface StreamObserver {
+  /** A server-sent event: the first of each connection is `ready`. */
+  onEvent(name: string, data: unknown): void;
+  onConnection(connection: Connection): void;
+}
+
+/**
+ * Opens a stream of server-sent events.
+ *
+ * @param id of the latest event that is known
+ */
+export type OpenStream = (id: string | undefined, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
+
+/** Receives server-sent events, and goes on where it was when the connection was lost. */
+export class StreamClient {
+  /** Of the latest event. */
+  private id: string | undefined;
+  private pause = FIRST_PAUSE;
+
+  constructor(
+    private readonly open: OpenStream,
+    private readonly observer: StreamObserver,
+  ) {}
+
+  /** Resolves when the signal is aborted, or nothing can be received any more. */
+  async run(signal: AbortSignal): Promise<void> {
+    const isOver = (): boolean => signal.aborted;
+    this.observer.onConnection({ state: 'connecting' });
+    while (!isOver()) {
+      try {
+        await this.receive(signal);
+      } catch (thrown) {
+        if (isOver()) return;
+        const error = thrown instanceof ApiError ? thrown : new ApiError('LOST', 'The connection was lost.');
+        const isFinal = FINAL.includes(error.code);
+        this.observer.onConnection({ state: isFinal ? 'ended' : 'away', error });
+        if (isFinal) return;
+        this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
+      }
+      await new Promise((resolve) => setTimeout(resolve, this.pause));
+    }
+  }
+
+  /** Resolves at the end of the stream, which is no failure. */
+  private async receive(signal: AbortSignal): Promise<void> {
+    const reader = (await this.open(this.id, signal)).getReader();
+    const decoder = new TextDecoder();
+    let text = '';
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (text + decoder.decode(value, { stream: true })).split('\n\n');
+      text = parts.pop() ?? '';
+      for (const part of parts) this.take(part);
+    }
+  }
+
+  /** Takes a server-sent event. */
+  private take(part: string): void {
+    const fields = new Map(
+      part.split('\n').map((line): [string, string] => {
+        const colon = line.indexOf(': ');
+        return [line.slice(0, colon), line.slice(colon + 2)];
+      }),
+    );
+    const name = fields.get('event');
+    // A comment, which only shows that the stream is alive.
+    if (name === undefined) return;
+    this.id = fields.get('id') ?? this.id;
+    if (name === 'away') {
+      throw new ApiError('QUEUE_UNAVAILABLE', 'The database of the queue does not answer.');
+    }
+    if (name === 'ready') {
+      this.pause = FIRST_PAUSE;
+      this.observer.onConnection({ state: 'watching' });
+    }
+    const data: unknown = JSON.parse(fields.get('data') ?? '{}');
+    this.observer.onEvent(name, data);
+  }
+}

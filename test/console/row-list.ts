@@ -1,0 +1,81 @@
+import type { Page } from 'puppeteer-core';
+
+/** A page's list of rows, as its reader sees it. */
+export class RowList {
+  /** @param list selector of the list */
+  constructor(
+    private readonly page: Page,
+    private readonly list: string,
+  ) {}
+
+  /** How many rows there are, and how many of them are drawn. */
+  count(): Promise<{ all: number; drawn: number }> {
+    return this.evaluate('({ all: rows().length, drawn: drawn() })');
+  }
+
+  /** Goes to the end screen by screen. Resolves to the most rows that were drawn on the way. */
+  scrollToEnd(): Promise<number> {
+    return this.evaluate(`(async () => {
+      let most = 0;
+      for (let before = -1; before < scrollY;) {
+        before = scrollY;
+        scrollBy(0, innerHeight);
+        await frames();
+        most = Math.max(most, drawn());
+      }
+      return most;
+    })()`);
+  }
+
+  /** Goes to a row, opens it, and puts the focus there. */
+  async read(index: number): Promise<void> {
+    await this.evaluate(`(async () => {
+      const row = rows()[${index}];
+      row.scrollIntoView({ block: 'center' });
+      await frames();
+      row.querySelector('summary').click();
+      row.querySelector('summary').focus();
+      await frames();
+      globalThis.readRow = row;
+    })()`);
+  }
+
+  /** Brings something about, and resolves to whether the row that is read has stayed as it was, to the pixel. */
+  async staysWhile(bringAbout: () => Promise<void>): Promise<boolean> {
+    const before = await this.readRow();
+    await bringAbout();
+    const after = await this.readRow();
+    const isInPlace = Math.abs(after.top - before.top) <= 1;
+    return isInPlace && before.isOpen && before.hasFocus && after.isOpen && after.hasFocus;
+  }
+
+  /** Resolves once the first row holds a text. */
+  async begins(text: string): Promise<void> {
+    await this.page.waitForFunction(
+      `document.querySelector(${JSON.stringify(`${this.list} .row`)})?.innerHTML.includes(${JSON.stringify(text)})`,
+    );
+  }
+
+  /** Of the row that is read: where it is in the window, and whether it is still open and has the focus. */
+  private readRow(): Promise<{ top: number; isOpen: boolean; hasFocus: boolean }> {
+    return this.evaluate(`(async () => {
+      await frames();
+      return {
+        top: readRow.getBoundingClientRect().top,
+        isOpen: readRow.querySelector('details').open,
+        hasFocus: readRow.contains(document.activeElement),
+      };
+    })()`);
+  }
+
+  private async evaluate<T>(code: string): Promise<T> {
+    return (await this.page.evaluate(`(() => {
+      const rows = () => Array.from(document.querySelectorAll(${JSON.stringify(`${this.list} .row`)}));
+      const drawn = () =>
+        rows().filter((row) => row.firstElementChild.checkVisibility({ contentVisibilityAuto: true })).length;
+      const frames = () =>
+        new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));
+      return ${code};
+    })()`)) as T;
+  }
+}
