@@ -10,6 +10,13 @@ export interface FormField {
   label: string;
   hint: string;
   isLong?: boolean;
+  /** Label of a box that removes what it has, where an empty text keeps it. */
+  removal?: string;
+}
+
+/** The name among the texts of the box that removes what a field has; it is empty unless the box is checked. */
+export function removalOf(name: string): string {
+  return `${name}-removal`;
 }
 
 /** @param destination what is changed; `undefined` for a new one */
@@ -19,6 +26,7 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
     names.length === 0
       ? ''
       : ` It has ${names.join(', ')}: empty keeps them, and what you write replaces all.`;
+  const removal = names.length === 0 ? {} : { removal: `Remove ${names.join(', ')}` };
   return [
     {
       name: 'urls',
@@ -44,6 +52,7 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
       label: 'Headers',
       hint: `Sent with each request, one a line: name: value. Values are never shown again.${kept}`,
       isLong: true,
+      ...removal,
     },
     { name: 'rateLimit', label: 'Rate limit', hint: 'Most requests a second. Empty: no limit.' },
     { name: 'metadata', label: 'Metadata', hint: 'A JSON object, for yourself.', isLong: true },
@@ -85,7 +94,7 @@ export function fieldsOf(texts: Texts, destination: DestinationDetails | undefin
     description: given('description', String),
     rateLimit: given('rateLimit', (value) => (Number.isNaN(Number(value)) ? value : Number(value))),
     metadata: given('metadata', jsonOf),
-    ...(text('headers') !== '' && { headers: headersOf(text('headers')) }),
+    ...headersIn(text('headers'), text(removalOf('headers')) !== ''),
     ...(text('tenant') !== '' && { tenant: text('tenant') }),
     ...(destination !== undefined && { version: destination.version }),
   };
@@ -96,6 +105,12 @@ function linesOf(text: string): string[] {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
+}
+
+/** The field is not sent where the headers stay as they are: nobody can see their values. */
+function headersIn(text: string, areRemoved: boolean): Fields {
+  if (areRemoved) return { headers: null };
+  return text === '' ? {} : { headers: headersOf(text) };
 }
 
 function headersOf(text: string): Record<string, string> {

@@ -3,7 +3,14 @@ import { useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../destinations/destinations.types.js';
 import type { OptionProblem } from '../../errors/setup.errors.js';
 import { ApiError, type Fields } from './api.js';
-import { fieldsOf, type FormField, formFields, textsOf } from './destination-fields.js';
+import {
+  fieldsOf,
+  type FormField,
+  formFields,
+  removalOf,
+  type Texts,
+  textsOf,
+} from './destination-fields.js';
 import { Problem } from './parts.js';
 
 interface FormProps {
@@ -15,7 +22,9 @@ interface FormProps {
 
 /** The fields of a destination, each with what is wrong with it. */
 export function DestinationForm({ destination, isOperator, save }: FormProps): JSX.Element {
-  const [texts, setTexts] = useState(textsOf(destination));
+  // As it was when the form was opened: saving it must not undo what somebody else has changed since.
+  const [edited] = useState(destination);
+  const [texts, setTexts] = useState(textsOf(edited));
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
   const problems = error instanceof ApiError ? error.problems : [];
@@ -25,7 +34,7 @@ export function DestinationForm({ destination, isOperator, save }: FormProps): J
     setBusy(true);
     setError(undefined);
     try {
-      await save(fieldsOf(texts, destination));
+      await save(fieldsOf(texts, edited));
     } catch (thrown) {
       setError(thrown as Error);
     }
@@ -34,20 +43,20 @@ export function DestinationForm({ destination, isOperator, save }: FormProps): J
 
   return (
     <form noValidate onSubmit={(event) => void submit(event)}>
-      {formFields(destination, isOperator).map((field) => (
+      {formFields(edited, isOperator).map((field) => (
         <Field
           key={field.name}
           field={field}
-          value={texts[field.name] ?? ''}
+          texts={texts}
           problems={problems.filter(({ path }) => path.split(/[.[]/)[0] === field.name)}
-          onChange={(value) => {
-            setTexts({ ...texts, [field.name]: value });
+          onChange={(name, text) => {
+            setTexts({ ...texts, [name]: text });
           }}
         />
       ))}
       <Problem error={error} />
       <button type="submit" disabled={isBusy}>
-        {destination === undefined ? 'Add' : 'Save'}
+        {edited === undefined ? 'Add' : 'Save'}
       </button>
     </form>
   );
@@ -55,25 +64,40 @@ export function DestinationForm({ destination, isOperator, save }: FormProps): J
 
 interface FieldProps {
   field: FormField;
-  value: string;
+  texts: Texts;
   problems: readonly OptionProblem[];
-  onChange: (value: string) => void;
+  onChange: (name: string, text: string) => void;
 }
 
-function Field({ field: { name, label, hint, isLong }, value, problems, onChange }: FieldProps): JSX.Element {
+function Field({ field, texts, problems, onChange }: FieldProps): JSX.Element {
+  const { name, label, hint, isLong, removal } = field;
+  const isRemoved = (texts[removalOf(name)] ?? '') !== '';
   const props = {
     id: name,
-    value,
+    value: texts[name] ?? '',
+    disabled: isRemoved,
     'aria-describedby': `${name}-hint`,
     'aria-invalid': problems.length > 0,
     onInput: (event: TargetedEvent<HTMLInputElement | HTMLTextAreaElement>) => {
-      onChange(event.currentTarget.value);
+      onChange(name, event.currentTarget.value);
     },
   };
   return (
     <div class="field">
       <label for={name}>{label}</label>
       {isLong === true ? <textarea rows={3} {...props} /> : <input {...props} />}
+      {removal !== undefined && (
+        <label class="removal">
+          <input
+            type="checkbox"
+            checked={isRemoved}
+            onChange={(event) => {
+              onChange(removalOf(name), event.currentTarget.checked ? 'yes' : '');
+            }}
+          />{' '}
+          {removal}
+        </label>
+      )}
       <small id={`${name}-hint`}>
         {hint}
         {problems.map(({ path, expected, given }) => (
