@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ConsoleService, type DestinationsOptions } from '../../src/index.js';
 import { ConsoleLinks } from '../../src/destinations-api/links/console-links.js';
 import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
 import { authorize } from '../destinations-api/api-server.js';
 import { type ApiAnswer, TrackingServer } from '../ingest/http/tracking-server.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { Browser } from '../support/browser.js';
+import { describeBackend, describeWith } from '../support/describe-backend.js';
 import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { ConsoleApp } from './console-app.js';
+import { ConsoleVisit } from './console-visit.js';
+import { SettingsPages } from './settings-pages.js';
 
 const HEADER = 'x-analytics-link';
 const LINK = { tenant: 'acme', expiresIn: 60_000 };
@@ -69,6 +74,38 @@ describeBackend('a link to the console', (backend) => {
     await console.revokeLinks({ tenant: 'acme' });
     expect(await send(token)).toMatchObject(ENDED);
     expect((await send(other)).status).toBe(200);
+  });
+});
+
+describeWith('chromium', Browser.binary !== undefined, 'a link to the console in a frame', () => {
+  const settings = new SettingsPages();
+  let origins: { named: string; unnamed: string };
+  beforeAll(async () => {
+    origins = await settings.start();
+  });
+  afterAll(() => settings.close());
+  const visit = new ConsoleVisit(
+    (connection) =>
+      ConsoleApp.start(connection, {
+        analytics: () => ({ console: { authorize, frameAncestors: [origins.named] } }),
+      }),
+    'nobody',
+  );
+
+  it('is shown by the page of an application that may show it, and by no other', async () => {
+    const { visitor, app } = visit;
+    const link = app.server.app.get(ConsoleService).linkFor({ tenant: 'acme' });
+    settings.src = `${app.server.url}${link}`;
+    const textIn = async (page: string): Promise<string> => {
+      await visitor.page.goto(page);
+      const frame = await visitor.page.waitForFrame((one) => one !== visitor.page.mainFrame());
+      return until(async () => {
+        const text = String(await frame.evaluate('document.body.innerText'));
+        return text === '' || text.includes('Loading') ? undefined : text;
+      });
+    };
+    expect(await textIn(origins.named)).toContain('There are none yet. Add one');
+    expect(await textIn(origins.unnamed)).toContain('refused to connect');
   });
 });
 

@@ -62,6 +62,7 @@ class Shop {
       await child.exited;
       return Shop.open(cwd, env);
     }
+    expect(await child.waitFor(/Open the console:/)).toContain(`:${port}/analytics`);
     child.drain();
     return new Shop(child, `http://127.0.0.1:${port}`);
   }
@@ -242,6 +243,41 @@ describe('the sample shop', () => {
   );
 
   describeWith('chromium', Browser.binary !== undefined, 'in a browser', () => {
+    it(
+      'leads to a receiver that is broken, an event that fails for good, and its replay in the console',
+      async () => {
+        const { url } = await visit();
+        const visitor = await Visitor.open(url, 'anybody');
+        try {
+          await visitor.sees('Live: each delivery shows up');
+          const choose = async (state: string, said: string): Promise<void> => {
+            await visitor.page.locator(`input[value=${state}]`).click();
+            await visitor.reads(said);
+          };
+          await choose('down', 'The receiver is down.');
+          await visitor.click('Order a mug track');
+          await visitor.reads('503, will be retried');
+          await choose('up', 'The receiver takes what comes.');
+          await visitor.page.locator('#deliveries ::-p-text(attempt 2)').click();
+          const first = await visitor.page.evaluate('document.querySelector(location.hash).innerText');
+          expect(first).toContain('503');
+          expect(first).not.toContain('attempt');
+
+          await choose('broken', 'The receiver refuses everything for good.');
+          await visitor.click('Order a mug track');
+          await visitor.reads('400, failed for good');
+          await choose('up', 'The receiver takes what comes.');
+          await visitor.click('replay');
+          await visitor.reads('400 track');
+          await visitor.click('Replay all that match');
+          await visitor.reads('1 message is delivered again.');
+        } finally {
+          await visitor.close();
+        }
+      },
+      TIMEOUT,
+    );
+
     it(
       'has a button that pays, and one that pays and fails, of which nothing is sent',
       async () => {

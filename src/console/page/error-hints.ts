@@ -1,5 +1,7 @@
+import type { WebhookErrorCode } from '../../webhooks/http/webhook-error-code.js';
+
 /** What an error of a request means, and what to do about it, by its code. */
-const HINTS: Readonly<Record<string, string>> = {
+const HINTS: Readonly<Record<WebhookErrorCode | 'DESTINATION_DISABLED' | 'DESTINATION_NOT_FOUND', string>> = {
   TIMEOUT: 'The receiver did not answer in time. Let it answer first and work later, or raise `timeout`.',
   DNS_FAILED: 'The name of the host is not known. Check the URL for a typo, and the DNS of the host.',
   DNS_BUSY: 'Too many names were being looked up. It is tried again by itself.',
@@ -22,6 +24,8 @@ const HINTS: Readonly<Record<string, string>> = {
   DESTINATION_NOT_FOUND: 'No worker knows the destination.',
 };
 
+const BY_CODE: ReadonlyMap<string, string> = new Map(Object.entries(HINTS));
+
 const BY_STATUS: Readonly<Record<number, string>> = {
   400: 'The receiver finds the request wrong. Look at what it answered.',
   401: 'The receiver does not accept who sends. Check its secret and the headers of the destination.',
@@ -36,7 +40,7 @@ const BY_STATUS: Readonly<Record<number, string>> = {
 
 /** What the outcome of a request means; `undefined` for one that needs no explanation. */
 export function hintFor({ status, error }: { status?: number; error?: string }): string | undefined {
-  if (error !== undefined) return HINTS[error];
+  if (error !== undefined) return BY_CODE.get(error);
   if (status === undefined || status < 300) return undefined;
   if (BY_STATUS[status] !== undefined) return BY_STATUS[status];
   if (status < 400) return 'Redirects are not followed. Give the URL that it leads to.';
