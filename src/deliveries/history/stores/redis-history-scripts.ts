@@ -27,14 +27,12 @@ export function keysOf(destination: string, group: number | undefined): string[]
  */
 export const WRITE = new RedisScript(
   `
-  local function add_entry(keys, entry)
-    local id, ordinal, head = entry.messageId, entry.ordinal, entry.head
+  local function text_of(entry, known, known_ordinal)
     local lines = {}
-    local known = redis.call('HGET', keys.entries, id)
+    local head, ordinal = entry.head, entry.ordinal
     if known then
       for line in string.gmatch(known, '[^\\n]+') do lines[#lines + 1] = line end
       local known_head = table.remove(lines, 1)
-      local known_ordinal = redis.call('ZSCORE', keys.order, id)
       if known_ordinal and tonumber(known_ordinal) > tonumber(ordinal) then
         head, ordinal = known_head, known_ordinal
       end
@@ -42,17 +40,32 @@ export const WRITE = new RedisScript(
     for _, attempt in ipairs(entry.attempts) do lines[#lines + 1] = attempt end
     while #lines > ${KEPT_ATTEMPTS} do table.remove(lines, 1) end
     table.insert(lines, 1, head)
-    redis.call('HSET', keys.entries, id, table.concat(lines, '\\n'))
-    redis.call('ZADD', keys.order, ordinal, id)
+    return table.concat(lines, '\\n'), ordinal
+  end
+
+  -- All at once: most of what an entry costs is the call of a command.
+  local function add_entries(keys, entries)
+    if #entries == 0 then return end
+    local ids, texts, order = {}, {}, {}
+    for i, entry in ipairs(entries) do ids[i] = entry.messageId end
+    local known = redis.call('HMGET', keys.entries, unpack(ids))
+    for i, entry in ipairs(entries) do
+      local id = ids[i]
+      local known_ordinal = known[i] and redis.call('ZSCORE', keys.order, id)
+      texts[2 * i - 1] = id
+      texts[2 * i], order[2 * i - 1] = text_of(entry, known[i], known_ordinal)
+      order[2 * i] = id
+    end
+    redis.call('HSET', keys.entries, unpack(texts))
+    redis.call('ZADD', keys.order, unpack(order))
   end
 
   local function remove_entries(keys)
     local gone = redis.call('ZRANGEBYSCORE', keys.order, '-inf', '(' .. ARGV[1])
     for _, id in ipairs(redis.call('ZRANGE', keys.order, 0, -${KEPT_ENTRIES + 1})) do gone[#gone + 1] = id end
-    for _, id in ipairs(gone) do
-      redis.call('HDEL', keys.entries, id)
-      redis.call('ZREM', keys.order, id)
-    end
+    if #gone == 0 then return end
+    redis.call('HDEL', keys.entries, unpack(gone))
+    redis.call('ZREM', keys.order, unpack(gone))
   end
 
   local function add_hour(key, hour, counts)
@@ -71,7 +84,7 @@ export const WRITE = new RedisScript(
     local first = (i - 3) * 3
     local keys = {entries = KEYS[first + 1], order = KEYS[first + 2], hours = KEYS[first + 3]}
     local given = cjson.decode(ARGV[i])
-    for _, entry in ipairs(given.entries) do add_entry(keys, entry) end
+    add_entries(keys, given.entries)
     remove_entries(keys)
     for _, hour in ipairs(given.hours) do add_hour(keys.hours, hour[1], hour[2]) end
     for _, key in pairs(keys) do redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR}) end
