@@ -64,11 +64,13 @@ export class HistoryEntry {
   get stored(): StoredEntry {
     const { messageId, ordinal, attempts } = this;
     const { state, error } = this.state;
-    const head: EntryHead = {
-      ...this.summary,
+    const { type, event } = this.summary;
+    const head: Record<keyof EntryHead, string | undefined> = {
+      type,
+      event,
       source: this.source,
       state,
-      ...(error !== undefined && { error }),
+      error,
     };
     return { messageId, ordinal, head: JSON.stringify(head), attempts: attempts.map(attemptText) };
   }
