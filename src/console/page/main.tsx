@@ -51,6 +51,8 @@ function Page({ api, isOperator }: PageProps): JSX.Element {
       setHash(location.hash);
     };
     addEventListener('hashchange', onChange);
+    // It may have changed between the first drawing and now.
+    onChange();
     return () => {
       removeEventListener('hashchange', onChange);
     };
