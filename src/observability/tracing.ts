@@ -9,8 +9,8 @@ import type {
 import type { DestinationLabels } from './destination-labels.js';
 import type { OpenTelemetryApi } from './open-telemetry.js';
 
-/** Version, trace, span and flags, as W3C Trace Context writes them. */
-const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
+/** Version, trace, span and flags, as W3C Trace Context writes them. Ids of zeros alone are not valid. */
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 /** OpenTelemetry's own limit. */
 const MAX_LINKS = 128;
 
@@ -30,7 +30,10 @@ export class Tracing implements RequestTracing {
   traceparent(): string | undefined {
     const { api } = this.parts;
     const context = api.trace.getSpanContext(api.context.active());
-    return context === undefined || !api.isSpanContextValid(context) ? undefined : headerOf(context);
+    if (context === undefined) return undefined;
+    const header = headerOf(context);
+    // OpenTelemetry's own check looks at each character, and every call comes here.
+    return TRACEPARENT.test(header) ? header : undefined;
   }
 
   /**
