@@ -5,10 +5,9 @@ import { createClientCore, type MessageCore } from './client-core.js';
 import type {
   AnalyticsClientOptions,
   AnalyticsClientParts,
-  ClientObserver,
   PreparedMessage,
 } from './analytics-client.types.js';
-import type { ClientCoreParts, Losses } from './client-core.types.js';
+import type { Losses } from './client-core.types.js';
 import type { Refusal } from './admission.js';
 import type { OutgoingMessage } from './outgoing-messages.js';
 import { type FlushOptions, type FlushResult, timeoutOf } from './flush-result.js';
@@ -24,8 +23,6 @@ export class AnalyticsClient {
   private readonly factory: MessageFactory;
   private readonly filter: MessageFilter;
   private readonly core: MessageCore;
-  private readonly router: ClientCoreParts['router'];
-  private readonly observer: ClientObserver;
   private readonly live: LiveCalls;
   /** Takes what other programs send. */
   readonly received: ReceivedMessages;
@@ -33,12 +30,11 @@ export class AnalyticsClient {
   readonly messageStore: MessageStore | undefined;
 
   constructor(
-    { observer, store, live, createCore = createClientCore, ...parts }: AnalyticsClientParts,
+    private readonly parts: AnalyticsClientParts,
     private readonly options: AnalyticsClientOptions,
   ) {
-    this.observer = observer;
+    const { observer, store, live, createCore = createClientCore } = parts;
     this.messageStore = store;
-    this.router = parts.router;
     this.factory = new MessageFactory(options);
     this.filter = new MessageFilter(options, ({ kind, reason }) => {
       parts.telemetry?.refused(kind);
@@ -180,13 +176,13 @@ export class AnalyticsClient {
 
   /** The sources of a deletion that have a destination; the first one, if none has. */
   affectedBy(sources: readonly [string, ...string[]]): [string, ...string[]] {
-    const [first = sources[0], ...others] = sources.filter((source) => this.router.leads(source));
+    const [first = sources[0], ...others] = sources.filter((source) => this.parts.router.leads(source));
     return [first, ...others];
   }
 
   /** Counts a deletion that no other program takes. */
   refuseForwardedDeletion(): void {
-    if (!this.router.forwards) return;
+    if (!this.parts.router.forwards) return;
     const reason =
       'a deletion cannot be forwarded by a write key, so call `delete()` in the application behind `endpoint`';
     this.filter.refuse({ kind: 'forwarded_deletion', reason });
@@ -207,7 +203,7 @@ export class AnalyticsClient {
   async flush(options?: FlushOptions): Promise<FlushResult> {
     this.core.assertOpen();
     const timeout = timeoutOf(options);
-    const { queued, pending } = await this.core.flush(this.router.isReady ? timeout : 0);
+    const { queued, pending } = await this.core.flush(this.parts.router.isReady ? timeout : 0);
     return { queued, refused: this.filter.takeCount(), pending };
   }
 
@@ -222,7 +218,7 @@ export class AnalyticsClient {
   /** Takes no more messages, and hands over those that it has within the timeout, in milliseconds. */
   async close(patience: number): Promise<void> {
     await this.core.close(patience);
-    this.observer.onClosed();
+    this.parts.observer.onClosed();
   }
 
   /**

@@ -24,9 +24,11 @@ export class ChangeStreams {
    * @param tenant who reads the page; `undefined` for the operator
    * @throws {RequestRefusal} if too many pages of theirs are open; what `look` throws
    */
-  async open(tenant: string | undefined, look: Look): Promise<StreamedAnswer> {
-    const first = await textOf(look);
-    return this.streams.open(tenant, (time) => changes(first, look, time));
+  open(tenant: string | undefined, look: Look): Promise<StreamedAnswer> {
+    return this.streams.open(tenant, async () => {
+      const first = await textOf(look);
+      return (time) => changes(first, look, time);
+    });
   }
 }
 

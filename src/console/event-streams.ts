@@ -51,12 +51,20 @@ export class EventStreams {
 
   /**
    * @param tenant who reads it; `undefined` for the operator
-   * @param send yields events until the time is over
-   * @throws {RequestRefusal} if too many pages of theirs read such a stream already
+   * @param prepare called before anything is sent; resolves to what yields events until the time is over
+   * @throws {RequestRefusal} if too many pages of theirs read such a stream already; what `prepare` throws
    */
-  open(tenant: string | undefined, send: (time: StreamTime) => AsyncIterable<string>): StreamedAnswer {
+  async open(
+    tenant: string | undefined,
+    prepare: () => Promise<(time: StreamTime) => AsyncIterable<string>>,
+  ): Promise<StreamedAnswer> {
+    // First of all, so that what is prepared is limited as well.
     const leave = this.running.begin(tenant);
     const { logger } = this;
+    const send = await prepare().catch((error: unknown) => {
+      leave();
+      throw error;
+    });
     return {
       status: 200,
       headers: HEADERS,

@@ -30,12 +30,12 @@ export class LiveStreams {
    * @param since number of the event that the page has seen last; `undefined` for a page that was just opened
    * @throws {RequestRefusal} if too many pages watch already
    */
-  open(tenant: string | undefined, since: number | undefined): StreamedAnswer {
+  open(tenant: string | undefined, since: number | undefined): Promise<StreamedAnswer> {
     const { feed, live } = this.parts;
     const stream = new LiveStream(feed, tenant ?? ALL_EVENTS, since, () => {
       live.onWatched();
     });
-    return this.streams.open(tenant, (time) => stream.parts(time));
+    return this.streams.open(tenant, () => Promise.resolve((time) => stream.parts(time)));
   }
 }
 
