@@ -189,7 +189,7 @@ export class DestinationQueue {
     this.unsent -= messages.length;
     const isSent = batch.next === batch.messages.length;
     if (isSent) this.batches.shift();
-    const request = this.window.begin(performance.now(), this.underway === 0);
+    const request = this.window.begin(performance.now());
     // Others may be in use by the time that it is settled.
     const { shares } = this;
     this.underway++;

@@ -18,6 +18,7 @@ export class DestinationWindow {
   private measured: number | undefined;
   private settled = 0;
   private since = 0;
+  private isIdle = true;
 
   /** @param size largest number of requests on their way */
   constructor(private readonly size: number) {
@@ -33,14 +34,16 @@ export class DestinationWindow {
     return this.measured;
   }
 
-  /** Nothing is on its way: a few messages should not open a socket each. */
+  /** Nothing is left to send: a few messages should not open a socket each. */
   restart(): void {
     this.open = Math.min(FIRST_WINDOW, this.size);
+    this.isIdle = true;
   }
 
   /** @returns the number of the request, to be passed back when it ends */
-  begin(now: number, isFirst: boolean): number {
-    if (isFirst) {
+  begin(now: number): number {
+    if (this.isIdle) {
+      this.isIdle = false;
       this.since = now;
       this.settled = 0;
     }
