@@ -2,7 +2,9 @@ import { PGlite } from '@electric-sql/pglite';
 import type { OutboxExecutor, OutboxOptions } from 'nestjs-analytics';
 import pg from 'pg';
 
-const TABLE = `CREATE TABLE IF NOT EXISTS paid_orders (
+// The lock keeps two processes that start together from creating the table at once, of which PostgreSQL fails one.
+const TABLE = `SELECT pg_advisory_xact_lock(hashtext('paid_orders'));
+CREATE TABLE IF NOT EXISTS paid_orders (
   order_id text PRIMARY KEY, visitor_id text NOT NULL, product text NOT NULL)`;
 
 /** The shop's own database, where orders are paid. */
