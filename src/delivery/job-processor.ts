@@ -9,7 +9,7 @@ import { storedData } from '../queue/shared-bodies.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
 import { jobsOfParts } from './divided-batch.js';
-import type { JobInHand, JobProcessorParts } from './job-in-hand.js';
+import type { BatchJob, JobInHand, JobProcessorParts } from './job-in-hand.js';
 import { FailedForGood, RetryLater } from './job-outcome.errors.js';
 import { promotable } from './put-back-jobs.js';
 import { SharedJob } from './shared-job.js';
@@ -40,7 +40,8 @@ export class JobProcessor {
     const failed = batch.messages.filter((message) => message.failedAt !== undefined);
     if (failed.length === batch.messages.length) throw FailedForGood.after(failed.length);
     this.parts.scheduler.returned(batch.destination, keyOf(inHand));
-    await this.settle(inHand, read, await this.parts.deliveries.deliver(batch, inHand.job, inHand.signal));
+    const queued = withFirstAttempt(batch, inHand.job);
+    await this.settle(inHand, read, await this.parts.deliveries.deliver(queued, inHand.job, inHand.signal));
   }
 
   /** Makes the queue keep what is left of a job's only batch: put back, or as failed. */
@@ -69,6 +70,8 @@ export class JobProcessor {
     if (left !== undefined && isChanged(end)) {
       left = await this.parts.deleted.strip(left, inHand.job);
       if (left !== undefined) await inHand.job.updateData(storedData({ ...data, batches: [left] }));
+    } else if (left !== undefined && queued.firstAttemptAt === undefined) {
+      await addProgress(inHand.job, { firstAttemptAt: settlement.firstAttemptAt });
     }
     this.parts.reporter.settled(queued, left, settlement);
     if (left === undefined) return;
@@ -115,10 +118,10 @@ export class JobProcessor {
     const { unknownJobTimeout, reporter } = this.parts;
     const { job } = inHand;
     const now = Date.now();
-    const since = unknownSince(job.progress) ?? now;
+    const since = progressOf(job).unknownSince ?? now;
     if (now - since >= unknownJobTimeout) return;
     // Not stored in the data: data in a newer format is not ours to write.
-    if (since === now) await job.updateProgress({ unknownSince: now });
+    if (since === now) await addProgress(job, { unknownSince: now });
     reporter.leftToOthers(
       error instanceof DestinationNotFoundError
         ? `no destination with the id ${JSON.stringify(error.destination)}`
@@ -137,12 +140,38 @@ function keyOf({ job, partition }: JobInHand): string {
 
 type DividedBatch = Extract<BatchEnd, { kind: 'divided' }>;
 
+/**
+ * What the queue keeps of a job beside its data. It is small, so it is written where the data would otherwise
+ * have to be written again.
+ */
+interface JobProgress {
+  /** When a batch that no request was made for was put off, in milliseconds since the epoch. */
+  firstAttemptAt?: number;
+  /** When a worker first left the job to others, in milliseconds since the epoch. */
+  unknownSince?: number;
+}
+
+/** Anyone with access to the queue may have written it. */
+function progressOf({ progress }: BatchJob): JobProgress {
+  if (typeof progress !== 'object' || progress === null) return {};
+  const times = Object.entries(progress).filter(([, value]) => typeof value === 'number');
+  return Object.fromEntries(times);
+}
+
+async function addProgress(job: BatchJob, progress: JobProgress): Promise<void> {
+  await job.updateProgress({ ...progressOf(job), ...progress });
+}
+
+function withFirstAttempt(batch: QueuedBatch, job: BatchJob): QueuedBatch {
+  const { firstAttemptAt = progressOf(job).firstAttemptAt } = batch;
+  return firstAttemptAt === undefined ? batch : { ...batch, firstAttemptAt };
+}
+
 /** Whether the queue's copy of a batch is out of date. Most batches that are held back have not changed. */
 function isChanged({ queued, settlement }: Extract<BatchEnd, { kind: 'settled' }>): boolean {
-  const isUntouched = settlement.deferred.length + settlement.unsettled.length === queued.messages.length;
-  return (
-    !isUntouched || queued.firstAttemptAt !== settlement.firstAttemptAt || queued.notBefore !== undefined
-  );
+  const { firstAttemptAt = settlement.firstAttemptAt, messages, notBefore } = queued;
+  const isUntouched = settlement.deferred.length + settlement.unsettled.length === messages.length;
+  return !isUntouched || firstAttemptAt !== settlement.firstAttemptAt || notBefore !== undefined;
 }
 
 /** Puts a job back without counting an attempt. */
@@ -151,7 +180,3 @@ async function moveToDelayed({ job, token }: JobInHand, until: number): Promise<
   throw new DelayedError();
 }
 
-function unknownSince(progress: unknown): number | undefined {
-  if (typeof progress !== 'object' || progress === null || !('unknownSince' in progress)) return undefined;
-  return typeof progress.unknownSince === 'number' ? progress.unknownSince : undefined;
-}

@@ -1,18 +1,22 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { filter, firstValueFrom } from 'rxjs';
 import { DeliveriesService, type MessageOutcome } from '../../src/index.js';
 import { describeRedis } from '../support/describe-backend.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
 
 const DESTINATIONS = 100;
 /** The job holds a body for each of them: 508 KB. */
 const JOB_BYTES = 508_000;
 const MOST_WRITTEN = 2_000_000;
+const MESSAGES = 100;
+const FAILURES_UNTIL_DOWN = 5;
 /** Between two receivers' answers, in milliseconds. */
 const INTERVAL = 30;
 
-describeRedis('a job that many destinations share', () => {
+describeRedis('the writes of a job', () => {
   const stage = new Stage();
   let server: RedisServer;
   let admin: Redis;
@@ -31,7 +35,7 @@ describeRedis('a job that many destinations share', () => {
     return Number(/total_net_input_bytes:(\d+)/.exec(stats)?.[1]);
   }
 
-  it('is not written anew whenever one of them has answered', async () => {
+  it('that many destinations share are few, although each answers at another time', async () => {
     const receivers = await Promise.all(
       Array.from({ length: DESTINATIONS }, (_, index) =>
         stage.receiver({
@@ -63,5 +67,27 @@ describeRedis('a job that many destinations share', () => {
     expect(told.map(({ destination }) => destination).sort()).toEqual(
       receivers.map((_, index) => `d${index}`).sort(),
     );
+  });
+
+  it('that is put off because its URL is down hold nothing of its messages', async () => {
+    const receiver = await stage.receiver({ answer: () => 503 });
+    const app = await stage.app({ connection: server.url(1), webhooks: webhooksTo(receiver) });
+    const down = firstValueFrom(
+      app.context.get(DeliveriesService).endpoints$.pipe(filter(({ type }) => type === 'down')),
+    );
+    for (let n = 0; n < FAILURES_UNTIL_DOWN; n++) app.analytics.track({ userId: 'u1', event: 'Refused' });
+    await app.analytics.flush();
+    await down;
+    await until(async () => ((await app.queue.getDelayedCount()) === 1 ? true : undefined));
+
+    const before = await bytesWritten();
+    const text = 'x'.repeat(JOB_BYTES / MESSAGES);
+    for (let n = 0; n < MESSAGES; n++) {
+      app.analytics.track({ userId: 'u1', event: 'Put off', properties: { text } });
+    }
+    await app.analytics.flush();
+    await until(async () => ((await app.queue.getDelayedCount()) === 2 ? true : undefined));
+
+    expect((await bytesWritten()) - before).toBeLessThan(1.5 * JOB_BYTES);
   });
 });
