@@ -152,7 +152,8 @@ interface JobProgress {
 }
 
 /** Anyone with access to the queue may have written it. */
-function progressOf({ progress }: BatchJob): JobProgress {
+function progressOf(job: BatchJob): JobProgress {
+  const progress: unknown = job.progress;
   if (typeof progress !== 'object' || progress === null) return {};
   const times = Object.entries(progress).filter(([, value]) => typeof value === 'number');
   return Object.fromEntries(times);
@@ -179,4 +180,3 @@ async function moveToDelayed({ job, token }: JobInHand, until: number): Promise<
   await job.moveToDelayed(until, token);
   throw new DelayedError();
 }
-

@@ -18,8 +18,13 @@ export class MessageDelivery {
     message: QueuedMessage,
     private readonly settle: (result: DeliveryResult | undefined) => void,
   ) {
-    this.outcomes = endpoints.map(({ hash }) => message.outcomes.find(({ url }) => url === hash));
-    this.isDelivered = this.outcomes.some((outcome) => outcome?.class === 'delivered');
+    const { outcomes } = message;
+    // Nearly every message is sent for the first time.
+    this.outcomes =
+      outcomes.length === 0
+        ? new Array<undefined>(endpoints.length).fill(undefined)
+        : endpoints.map(({ hash }) => outcomes.find(({ url }) => url === hash));
+    this.isDelivered = outcomes.length > 0 && this.outcomes.some((outcome) => outcome?.class === 'delivered');
   }
 
   /**

@@ -4,7 +4,7 @@ import { TimeSlice } from '../../shared/time-slice.js';
 import { DestinationHistory } from './destination-history.js';
 import { type EntryState, HistoryEntry } from './history-entry.js';
 import type { HistoryLog } from './history-log.js';
-import { type HistoryStore, ordinalOf } from './history-store.js';
+import { type HistoryStore, KEPT_ENTRIES, ordinalOf } from './history-store.js';
 import { hourOf } from './hour-counts.js';
 
 /** How often it is written, in milliseconds. The embedded database is busy with a write for up to 20 of them. */
@@ -70,10 +70,13 @@ export class HistoryRecorder {
     const counts = history.countsOf(hourOf(now));
     const size = history.size;
     const known = new Set(batch.messages.flatMap(({ outcomes }) => outcomes));
-    for (const message of messages) {
+    // Entries for the messages before would be replaced by those for the rest.
+    const firstKept = messages.length - KEPT_ENTRIES;
+    for (const [index, message] of messages.entries()) {
       const { outcomes } = message;
       const attempts = known.size === 0 ? outcomes : outcomes.filter((outcome) => !known.has(outcome));
       counts.count(state.state, attempts);
+      if (index < firstKept) continue;
       this.lastOrdinal = Math.max(this.lastOrdinal + 1, ordinalOf(now));
       history.add(new HistoryEntry(message, batch.source, state, attempts, this.lastOrdinal));
     }

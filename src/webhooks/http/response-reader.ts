@@ -70,7 +70,7 @@ export class ResponseReader {
   private read(): Buffer | null {
     for (;;) {
       if (this.socket.destroyed) return null;
-      const piece = this.isPassable() ? this.piece() : undefined;
+      const piece = this.received.length > 0 && this.isPassable() ? this.piece() : undefined;
       if (piece !== undefined) return piece;
       // The socket is read until it is empty. Only then does it announce the next bytes.
       const chunk = this.readSocket();
@@ -126,9 +126,12 @@ export class ResponseReader {
     if (start > 0) this.received = this.received.subarray(start);
   }
 
+  /** Compared byte by byte, since a call out of JavaScript costs more. */
   private isHttp1(): boolean {
-    const length = Math.min(this.received.length, VERSION.length);
-    return VERSION.compare(this.received, 0, length, 0, length) === 0;
+    const { received } = this;
+    const length = Math.min(received.length, VERSION.length);
+    for (let index = 0; index < length; index++) if (received[index] !== VERSION[index]) return false;
+    return true;
   }
 
   /** Removes a 1xx response, if all of it has arrived. */
