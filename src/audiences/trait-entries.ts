@@ -30,10 +30,20 @@ const TRUE = 'true';
 const MAX_FINGERPRINT = 43;
 
 /** The entries of an audience: `true` for each of its members. */
-export async function* trueForEach(
-  members: Iterable<string> | AsyncIterable<string>,
-): AsyncGenerator<TraitEntry, void> {
+export function trueForEach(members: Iterable<string> | AsyncIterable<string>): TraitEntries {
+  return isAsync(members) ? trueForEachArriving(members) : trueForEachOf(members);
+}
+
+function* trueForEachOf(members: Iterable<string>): Generator<TraitEntry, void> {
+  for (const userId of members) yield [userId, true];
+}
+
+async function* trueForEachArriving(members: AsyncIterable<string>): AsyncGenerator<TraitEntry, void> {
   for await (const userId of members) yield [userId, true];
+}
+
+function isAsync<T>(items: Iterable<T> | AsyncIterable<T>): items is AsyncIterable<T> {
+  return Symbol.asyncIterator in items;
 }
 
 /**
@@ -45,18 +55,32 @@ export async function* trueForEach(
 export async function* entryChunks(entries: TraitEntries, size: number): AsyncGenerator<EntryChunk, void> {
   const slice = new TimeSlice();
   let chunk: EntryChunk = new Map();
-  for await (const entry of entries) {
-    if (slice.isOver) await slice.pause();
-    const [userId, value] = pairOf(entry);
-    checkUserId(userId);
-    const fingerprint = fingerprintOf(value);
-    if (fingerprint === undefined || chunk.has(userId)) continue;
-    chunk.set(userId, { value, fingerprint });
-    if (chunk.size < size) continue;
-    yield chunk;
-    chunk = new Map();
+  if (isAsync(entries)) {
+    for await (const entry of entries) {
+      if (slice.isOver) await slice.pause();
+      addTo(chunk, entry);
+      if (chunk.size < size) continue;
+      yield chunk;
+      chunk = new Map();
+    }
+  } else {
+    // Not awaited one by one: for a million users, that would be a million promises for the collector.
+    for (const entry of entries) {
+      if (slice.isOver) await slice.pause();
+      addTo(chunk, entry);
+      if (chunk.size < size) continue;
+      yield chunk;
+      chunk = new Map();
+    }
   }
   if (chunk.size > 0) yield chunk;
+}
+
+function addTo(chunk: EntryChunk, entry: unknown): void {
+  const [userId, value] = pairOf(entry);
+  checkUserId(userId);
+  const fingerprint = fingerprintOf(value);
+  if (fingerprint !== undefined && !chunk.has(userId)) chunk.set(userId, { value, fingerprint });
 }
 
 /**

@@ -23,7 +23,7 @@ const UNKNOWN_RATE_DELAY = 1_000;
 /** The longest that a batch is put back, as a share of the retry window: 5 minutes of 4 hours. */
 const LONGEST_DELAY_SHARE = 1 / 48;
 /** Batches that are held back look again one by one at this interval, in milliseconds. */
-const LOOK_INTERVAL = 20;
+const LOOK_INTERVAL = 50;
 /** The longest time between two looks of a batch, as a share of the retry window. */
 const LONGEST_LOOK_SHARE = 1 / 2;
 /** How often destinations are looked at whose promoted jobs another process may have taken, in milliseconds. */
