@@ -36,12 +36,7 @@ export {
 export { OutboxService } from './outbox/outbox.service.js';
 export type { OutboxStatus } from './outbox/outbox-store.js';
 export type { TransactionalAnalytics } from './outbox/transactional-analytics.js';
-export {
-  InvalidExecutorError,
-  OutboxNotConfiguredError,
-  OutboxTableError,
-  UnsupportedOutboxDatabaseError,
-} from './errors/outbox.errors.js';
+export * from './errors/outbox.errors.js';
 export type { OutboxDatabase, OutboxOptions } from './options/outbox-options.interface.js';
 export type { MetricsOptions, TracingOptions } from './options/telemetry-options.interface.js';
 export { DeliveriesService } from './deliveries/deliveries.service.js';
@@ -68,14 +63,7 @@ export type { OutcomeClass, UrlOutcome } from './queue/batch-job.js';
 export type { TestResult } from './webhooks/endpoint.js';
 export type { ExplainedRequest } from './webhooks/diagnostics/explained-request.js';
 export type { RequestPhases } from './webhooks/diagnostics/request-phases.js';
-export {
-  AnalyticsClosedError,
-  EventViolationError,
-  InvalidMessageError,
-  MessageRefusedError,
-  MessageTooLargeError,
-  UnknownSourceError,
-} from './errors/message.errors.js';
+export * from './errors/message.errors.js';
 export { AnalyticsError, type AnalyticsErrorCode } from './errors/analytics.error.js';
 export { DestinationsService } from './destinations/destinations.service.js';
 export type {
@@ -97,11 +85,7 @@ export type {
   WritableDestinationStore,
 } from './options/destination-store.js';
 export { ConsoleService, type ConsoleLinkOptions } from './console/console.service.js';
-export {
-  ConsoleDisabledError,
-  ConsoleLinkKeyError,
-  InvalidConsoleLinkError,
-} from './errors/console.errors.js';
+export * from './errors/console.errors.js';
 export type { ConsoleOptions } from './options/console-options.interface.js';
 export type {
   DestinationsAccess,
@@ -122,24 +106,8 @@ export {
   NotAWebhookError,
   PermanentDeliveryError,
 } from './errors/delivery.errors.js';
-export {
-  DestinationChangedError,
-  DestinationConfiguredError,
-  DestinationDisabledError,
-  DestinationKeyError,
-  DestinationLimitError,
-  DestinationStoreTimeoutError,
-  DestinationWriteTimeoutError,
-  DestinationsDisabledError,
-  DestinationsReadOnlyError,
-  InvalidDestinationError,
-} from './errors/destination.errors.js';
-export {
-  AudienceBusyError,
-  AudienceLockLostError,
-  AudienceNameTakenError,
-  InvalidAudienceNameError,
-} from './errors/audience.errors.js';
+export * from './errors/destination.errors.js';
+export * from './errors/audience.errors.js';
 export {
   DuplicateModuleError,
   InvalidDecoratorTargetError,
