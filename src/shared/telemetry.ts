@@ -34,7 +34,8 @@ export interface RequestSpan {
 
 /** Traces requests. */
 export interface RequestTracing {
-  begin(request: TracedRequest): RequestSpan;
+  /** `undefined` if nothing is to be recorded or sent. */
+  begin(request: TracedRequest): RequestSpan | undefined;
 }
 
 /** Why a message was refused: few values, for a count of each. */

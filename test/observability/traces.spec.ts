@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { PGlite } from '@electric-sql/pglite';
-import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { context, SpanKind, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
   BasicTracerProvider,
@@ -115,6 +115,25 @@ describe('the span of a delivery', () => {
     const [request] = await receiver.received(1);
     expect(request?.headers.traceparent).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
     expect(request?.headers['x-shop']).toBe('traceparent');
+  });
+
+  it('is not made for a call whose trace is not sampled, and receivers are told that it is not', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver),
+      tracing: { propagate: true },
+    });
+    const [traceId, spanId] = ['a'.repeat(32), 'b'.repeat(16)];
+    const unsampled = trace.wrapSpanContext({ traceId, spanId, traceFlags: TraceFlags.NONE });
+    context.with(trace.setSpan(context.active(), unsampled), () =>
+      app.analytics.track({ userId: 'u1', event: 'Paid' }),
+    );
+    await app.analytics.flush();
+    const [request] = await receiver.received(1);
+    expect(request?.headers.traceparent).toBe(`00-${traceId}-${spanId}-00`);
+    await app.settled();
+    expect(exporter.getFinishedSpans()).toEqual([]);
   });
 
   it('begins a trace of its own for a message from the outbox', async () => {
