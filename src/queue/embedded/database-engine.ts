@@ -23,4 +23,6 @@ export interface DatabaseFiles {
   durability: Durability;
   /** What a new database begins with. Without it, initdb makes one. */
   template?: Blob | undefined;
+  /** The compiled WebAssembly of PGlite. @default PGlite compiles it */
+  module?: object | undefined;
 }

@@ -26,9 +26,14 @@ export async function readTemplate(): Promise<Blob | undefined> {
   try {
     return new Blob([await readFile(await templatePath())], { type: MEDIA_TYPE });
   } catch (error) {
-    if (types.isNativeError(error) && 'code' in error && NOT_THERE.has(String(error.code))) return undefined;
+    if (isNotThere(error)) return undefined;
     throw error;
   }
+}
+
+/** Whether a file or a package could not be read because it is not there. */
+export function isNotThere(error: unknown): boolean {
+  return types.isNativeError(error) && 'code' in error && NOT_THERE.has(String(error.code));
 }
 
 function versionOf(manifest: unknown): string {

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { PgQueryResult } from 'bullmq';
 import { EmbeddedQueueBrokenError, EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
+import { compiledDatabase } from './compiled-database.js';
 import type { DatabaseEngine, DatabaseFiles } from './database-engine.js';
 import { type ThreadMessage, type ThreadRequest, unpackError } from './thread-messages.js';
 
@@ -40,7 +41,7 @@ export class DatabaseThread implements DatabaseEngine {
     const worker = new Worker(file, { name: 'nestjs-analytics database', execArgv: [] });
     const thread = new DatabaseThread(worker);
     try {
-      await thread.ask({ kind: 'open', files });
+      await thread.ask({ kind: 'open', files: { ...files, module: await compiledDatabase() } });
       return thread;
     } catch (error) {
       await worker.terminate();

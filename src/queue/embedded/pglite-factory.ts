@@ -54,12 +54,18 @@ export interface OpenedPGlite {
  *
  * @throws EmbeddedQueueOpenError when it does not start on this folder.
  */
-export async function createPGlite({ path, template, durability }: DatabaseFiles): Promise<OpenedPGlite> {
+export async function createPGlite({
+  path,
+  template,
+  durability,
+  module,
+}: DatabaseFiles): Promise<OpenedPGlite> {
   const Database = await importPGlite();
   const isSynced = durability === 'disk' && path !== MEMORY_DIR;
   const errors: string[] = [];
   const options: PGliteOptions = {
     ...(template && { loadDataDir: template }),
+    ...(module && { pgliteWasmModule: module }),
     initDbStartParams: INITDB_ARGUMENTS,
     startParams: [
       ...Database.defaultStartParams.filter((parameter) => !isSynced || parameter !== NEVER_SYNC),
