@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getQueueToken } from '@nestjs/bullmq';
+import pg from 'pg';
 import { ANALYTICS_QUEUE, AnalyticsService } from 'nestjs-analytics';
 import { openApp } from './app.mjs';
 import { startTimedReceiver } from './timed-receiver.mjs';
@@ -49,22 +50,19 @@ export class DeliveryScene {
     this.options = options;
   }
 
-  get queue() {
-    return this.app.get(getQueueToken(ANALYTICS_QUEUE));
-  }
-
   /** Has messages wait, in a queue that nobody delivers from yet. */
   async prepare(waiting) {
-    await this.withQueue(async (queue) => {
-      await queue.pause();
-      for (const [destination, count] of Object.entries(waiting)) await addWaiting(queue, destination, count);
+    await this.withApp(async (app) => {
+      await queueOf(app).pause();
+      for (const [destination, count] of Object.entries(waiting)) await addWaiting(app, destination, count);
     });
+    await writeOut(this.options.connection);
   }
 
   /** Begins to deliver. */
   async start() {
     this.app = await openApp(this.options);
-    await this.queue.resume();
+    await queueOf(this.app).resume();
     for (let count = 1; count < this.processes; count++) this.workers.push(await startWorker(this.options));
   }
 
@@ -87,15 +85,31 @@ export class DeliveryScene {
   }
 
   clear() {
-    return this.withQueue((queue) => queue.obliterate({ force: true }));
+    return this.withApp((app) => queueOf(app).obliterate({ force: true }));
   }
 
-  async withQueue(work) {
+  async withApp(work) {
     // An embedded queue has no producers: nobody else could deliver from it.
     const app = await openApp({ ...this.options, worker: this.dataDir !== undefined });
-    await work(app.get(getQueueToken(ANALYTICS_QUEUE)));
+    await work(app);
     await app.close();
   }
+}
+
+/**
+ * PostgreSQL writes what was just added to its tables within the next minutes, and on a slow disk everybody waits for
+ * that. It is done before anything is measured.
+ */
+async function writeOut(connection) {
+  if (typeof connection !== 'string' || !connection.startsWith('postgres')) return;
+  const client = new pg.Client(connection);
+  await client.connect();
+  await client.query('CHECKPOINT');
+  await client.end();
+}
+
+function queueOf(app) {
+  return app.get(getQueueToken(ANALYTICS_QUEUE));
 }
 
 function nameOf(path) {

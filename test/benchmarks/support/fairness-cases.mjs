@@ -34,7 +34,7 @@ export function slow({ waiting, ...where }) {
         rates.push(await rateOf(scene, 'slow', kind === 'shared' ? fresh : undefined));
         // Each turn begins with as many waiting as the first.
         const { slow: taken } = await scene.received();
-        await addWaiting(scene.queue, 'slow', taken - filledUp);
+        await addWaiting(scene.app, 'slow', taken - filledUp);
         filledUp = taken;
       }
     }
@@ -82,7 +82,7 @@ export function oneOrigin({ waiting, ...where }) {
     await fresh.sendFor(DURATION / 2);
     await fresh.settled();
     const alone = fresh.take();
-    await addWaiting(scene.queue, 'slow', waiting);
+    await addWaiting(scene.app, 'slow', waiting);
     await pause(WARM_UP);
     await fresh.sendFor(DURATION);
     await fresh.settled();

@@ -11,10 +11,9 @@ const FAILED_RETENTION = 60_000;
  * Puts messages into a queue as a client would have, without the time that so many calls take. The source of a
  * destination has its name.
  *
- * @param queue BullMQ's
  */
-export async function addWaiting(queue, destination, count) {
-  const batches = new BatchQueue([queue]);
+export async function addWaiting(app, destination, count) {
+  const batches = app.get(BatchQueue);
   for (let added = 0; added < count;) {
     const jobs = [];
     while (jobs.length < JOBS_AT_ONCE && added < count) {
