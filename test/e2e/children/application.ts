@@ -39,8 +39,9 @@ if (flush === true) {
 }
 if (end === 'close') {
   await app.close();
-  // What is due at once is not waited for.
+  // What is due at once is not waited for, nor a socket that closes at the end of this turn of the event loop.
   await new Promise((resolve) => setTimeout(resolve, 1));
+  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
   console.log(['closed', ...process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout')].join(' '));
 }
 // Something that keeps the process running until it is ended, as a web server would.
