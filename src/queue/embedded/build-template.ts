@@ -2,7 +2,7 @@
  * Run by the build. Creates an empty, migrated database with the installed PGlite and BullMQ, and packs it
  * next to the compiled code. Unpacking it at the first start saves initdb's four seconds and 600 MB.
  */
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { dropTemplateDatabases, migrate } from './database-schema.js';
 import { templatePath } from './database-template.js';
 import { createPGlite, MEMORY_DIR } from './pglite-factory.js';
@@ -15,5 +15,9 @@ const pool = new PGlitePool(engine, { afterStatement: () => undefined, close: ()
 await migrate(pool);
 await dropTemplateDatabases(pool);
 const packed = await database.dumpDataDir('gzip');
-await writeFile(await templatePath(), packed.stream());
+const path = await templatePath();
+// A build that is ended half way, or runs twice at once, leaves no part of a template where an application finds it.
+const part = `${path}.${process.pid}`;
+await writeFile(part, packed.stream());
+await rename(part, path);
 await pool.end();
