@@ -10,7 +10,7 @@ import { hourOf } from './hour-counts.js';
 /** How often it is written, in milliseconds. The embedded database is busy with a write for up to 20 of them. */
 const INTERVAL = 2_000;
 /** Entries that are written without waiting for that. */
-const MANY_ENTRIES = 2_000;
+const MANY_ENTRIES = 5_000;
 /** Entries in memory. While the store does not take them, further ones are lost. */
 const MAX_ENTRIES = 10_000;
 /** Entries of one write, so that neither the database nor this process is busy with it for long. */
