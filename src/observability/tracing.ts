@@ -1,4 +1,4 @@
-import type { Attributes, Span, SpanContext, Tracer } from '@opentelemetry/api';
+import type { Link, Span, SpanContext, Tracer } from '@opentelemetry/api';
 import type {
   CallTrace,
   RequestOutcome,
@@ -24,11 +24,16 @@ export interface TracingParts {
   propagate: boolean;
 }
 
+interface Address {
+  hostname: string;
+  port: number;
+}
+
 /** Makes a span of each request to a URL, with the application's OpenTelemetry. */
 export class Tracing implements RequestTracing {
   /** Of the span that a call was made in last: requests often make several. */
   private latest: { context: SpanContext; header: string | undefined } | undefined;
-  private readonly addresses = new WeakMap<URL, Attributes>();
+  private readonly addresses = new WeakMap<URL, Address>();
 
   constructor(private readonly parts: TracingParts) {}
 
@@ -52,14 +57,22 @@ export class Tracing implements RequestTracing {
    */
   begin(request: TracedRequest): RequestSpan | undefined {
     const { api, tracer, labels } = this.parts;
-    const calls = request.calls.flatMap(contextOf).slice(0, MAX_LINKS);
-    const [call] = request.calls.length === 1 ? calls : [];
+    const { destination, attempt, calls } = request;
+    const links = linksTo(calls);
+    const call = calls.length === 1 ? links[0]?.context : undefined;
     if (call !== undefined && (call.traceFlags & SAMPLED) === 0) return this.unsampled(call);
     const parent = call === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, call);
-    const name = `deliver ${labels.of(request.destination)}`;
-    const links = calls.map((context) => ({ context }));
-    const options = { kind: api.SpanKind.CLIENT, links, attributes: this.attributesOf(request) };
-    const span = tracer.startSpan(name, options, parent);
+    const { hostname, port } = this.addressOf(request.url);
+    const attributes = {
+      'nestjs_analytics.destination': destination,
+      'http.request.method': 'POST',
+      'server.address': hostname,
+      'server.port': port,
+    };
+    const options = { kind: api.SpanKind.CLIENT, links, attributes };
+    const span = tracer.startSpan(`deliver ${labels.of(destination)}`, options, parent);
+    if (attempt > 1) span.setAttribute('http.request.resend_count', attempt - 1);
+    if (calls.length > 1) span.setAttribute('messaging.batch.message_count', calls.length);
     return {
       traceparent: this.parts.propagate ? headerOf(span.spanContext()) : undefined,
       end: (outcome) => {
@@ -82,34 +95,33 @@ export class Tracing implements RequestTracing {
     span.end();
   }
 
-  private attributesOf({ destination, url, attempt, calls }: TracedRequest): Attributes {
+  /** The rest of a URL may hold a secret. */
+  private addressOf(url: URL): Address {
     let address = this.addresses.get(url);
-    if (address === undefined) this.addresses.set(url, (address = addressOf(url)));
-    return {
-      'nestjs_analytics.destination': destination,
-      'http.request.method': 'POST',
-      ...address,
-      ...(attempt > 1 && { 'http.request.resend_count': attempt - 1 }),
-      ...(calls.length > 1 && { 'messaging.batch.message_count': calls.length }),
-    };
+    if (address === undefined) {
+      const { hostname, port, protocol } = url;
+      address = { hostname, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
+      this.addresses.set(url, address);
+    }
+    return address;
   }
 }
 
-/** The URL's host and port; the rest of it may hold a secret. */
-function addressOf(url: URL): Attributes {
-  const { hostname, port, protocol } = url;
-  return {
-    'server.address': hostname,
-    'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
-  };
+function linksTo(calls: readonly (CallTrace | undefined)[]): Link[] {
+  const links: Link[] = [];
+  for (const call of calls) {
+    const context = links.length < MAX_LINKS ? contextOf(call) : undefined;
+    if (context !== undefined) links.push({ context });
+  }
+  return links;
 }
 
 /** Anyone with access to the queue may have written it. */
-function contextOf(call: CallTrace | undefined): SpanContext[] {
-  if (call?.traceparent === undefined) return [];
+function contextOf(call: CallTrace | undefined): SpanContext | undefined {
+  if (call?.traceparent === undefined) return undefined;
   const [, traceId, spanId, flags = ''] = TRACEPARENT.exec(call.traceparent) ?? [];
-  if (traceId === undefined || spanId === undefined) return [];
-  return [{ traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }];
+  if (traceId === undefined || spanId === undefined) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
 }
 
 function headerOf({ traceId, spanId, traceFlags }: SpanContext): string {
