@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
+import { ask } from './ask.mjs';
 
 const RESOLUTION = 1;
 
@@ -11,16 +11,10 @@ const RESOLUTION = 1;
  */
 export function startIdleProcess() {
   const child = fork(fileURLToPath(import.meta.url), ['idle']);
-  const ask = async (question) => {
-    const answered = once(child, 'message');
-    child.send(question);
-    const [answer] = await answered;
-    return answer;
-  };
   return {
-    start: () => ask('start'),
+    start: () => ask(child, 'start'),
     /** The longest time since the start that its timer was late, in milliseconds. */
-    longestStall: () => ask('stall'),
+    longestStall: () => ask(child, 'stall'),
     stop: () => child.kill(),
   };
 }

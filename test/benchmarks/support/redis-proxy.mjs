@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { ask } from './ask.mjs';
 
 const SERVER = fileURLToPath(new URL('redis-proxy-server.mjs', import.meta.url));
 
@@ -13,12 +14,7 @@ export async function startRedisProxy(redisUrl) {
   return {
     url: url.href,
     /** Commands since it was asked last: how many of each name. */
-    async taken() {
-      const answered = once(child, 'message');
-      child.send('taken');
-      const [answer] = await answered;
-      return answer;
-    },
+    taken: () => ask(child, 'taken'),
     stop: () => child.kill(),
   };
 }

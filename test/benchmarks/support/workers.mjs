@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { ask } from './ask.mjs';
 
 const WORKER = fileURLToPath(new URL('worker-process.mjs', import.meta.url));
 
@@ -12,12 +13,7 @@ export async function startWorker(options) {
   if (first !== 'ready') throw new Error(`A worker ended with ${first} before it was ready`);
   return {
     /** Microseconds of CPU that it has used so far. */
-    async cpu() {
-      const answered = once(child, 'message');
-      child.send('cpu');
-      const [cpu] = await answered;
-      return cpu;
-    },
+    cpu: () => ask(child, 'cpu'),
     async stop() {
       child.send('close');
       await ended;
