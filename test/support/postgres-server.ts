@@ -17,6 +17,8 @@ const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   fsync: 'off',
+  // In its own folder, where nothing is left behind when it is killed.
+  dynamic_shared_memory_type: 'mmap',
   max_connections: '200',
 };
 
