@@ -7,7 +7,7 @@ const LEASE = 2_000;
 const INTERVAL = 1_000;
 /** After this many readings without a question, the feed is not read until somebody asks again. */
 const IDLE_READINGS = 30;
-/** Questions of one synchronous run that one look at the clock answers. A look takes as long as the rest. */
+/** Questions of one synchronous run for which the clock is read once: reading it takes as long as all else. */
 const ANSWERS_PER_LOOK = 100;
 
 const RESOLVED = Promise.resolve();

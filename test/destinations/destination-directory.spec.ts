@@ -134,6 +134,16 @@ describe('a directory of destinations', () => {
     expect(await idsOf('acme')).toEqual(['a']);
   });
 
+  it('reads the clock once for many questions, and again before what it remembers is long out of date', async () => {
+    await idsOf('acme');
+    expect(directory.ofTenant('acme')).toEqual([]);
+    clock.stall(3_000);
+    const answers = Array.from({ length: 200 }, () => directory.ofTenant('acme'));
+    expect(answers[0]).toEqual([]);
+    expect(answers.at(-1)).toBeInstanceOf(Promise);
+    expect(await answers.at(-1)).toEqual([]);
+  });
+
   it('uses nothing that it remembers while the feed is away, and waits for it', async () => {
     await store.add('a', 'acme');
     await idsOf('acme');

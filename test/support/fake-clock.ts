@@ -50,6 +50,11 @@ export class FakeClock implements Clock {
     this.time = end;
   }
 
+  /** Time passes while the event loop stands still: nothing is called back. */
+  stall(milliseconds: number): void {
+    this.time += milliseconds;
+  }
+
   private next(end: number): DueCallback | undefined {
     const [first] = [...this.due].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
     return first;
