@@ -1,16 +1,11 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
 import { enoughFor, leastFor, limitOf, LOW_WATER, rateOf } from './destination-pace.js';
-import {
-  type BatchResults,
-  DestinationQueue,
-  type DestinationQueueObserver,
-  type RequestShare,
-} from './destination-queue.js';
+import { type BatchResults, DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
 import type { PutBackJob } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
-import { SharedCapacity } from './shared-capacity.js';
+import { type CapacityShare, SharedCapacity } from './shared-capacity.js';
 
 /** Batches that a destination may have in hand, whatever its rate. */
 const MIN_BATCHES = 2;
@@ -171,19 +166,16 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const queue = new DestinationQueue(destination, windowSize, this, (resume) => {
       return new RateBudget(this.options.rateLimits, id, resume);
     });
-    const ofProcess = { share: this.process.join(queue.resume), places: 1 };
+    const ofProcess = this.process.join(queue.resume);
     queue.use(destination, [ofProcess, ...this.joinOrigins(destination, queue)]);
     this.queues.set(id, queue);
     return queue;
   }
 
-  private joinOrigins({ origins }: Destination, queue: DestinationQueue): RequestShare[] {
+  private joinOrigins({ origins }: Destination, queue: DestinationQueue): CapacityShare[] {
     const places = new Map<string, number>();
     for (const origin of origins) places.set(origin, (places.get(origin) ?? 0) + 1);
-    return Array.from(places, ([origin, count]) => ({
-      share: this.originOf(origin).join(queue.resume),
-      places: count,
-    }));
+    return Array.from(places, ([origin, count]) => this.originOf(origin).join(queue.resume, count));
   }
 
   /** A destination has changed. What waits for it goes to where it is now. */
@@ -192,7 +184,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const joined = this.joinOrigins(destination, queue);
     queue.use(destination, ofProcess === undefined ? joined : [ofProcess, ...joined]);
     // Requests on their way still hold places there, and give them back.
-    for (const { share } of before) share.capacity.leave(share);
+    for (const share of before) share.capacity.leave(share);
   }
 
   private originOf(origin: string): SharedCapacity {
@@ -234,7 +226,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     for (const [id, queue] of this.queues) {
       if (queue.idleFor(now) < FORGET_AFTER) continue;
       this.queues.delete(id);
-      for (const { share } of queue.capacityShares) share.capacity.leave(share);
+      for (const share of queue.capacityShares) share.capacity.leave(share);
     }
     for (const [origin, capacity] of this.origins) if (capacity.isUnused) this.origins.delete(origin);
   }

@@ -20,12 +20,6 @@ interface HeldBatch {
   readonly resolve: (results: BatchResults) => void;
 }
 
-/** The destination's share of one capacity, and how many places each of its requests takes there. */
-export interface RequestShare {
-  readonly share: CapacityShare;
-  readonly places: number;
-}
-
 /** Learns when a destination may need more to do. */
 export interface DestinationQueueObserver {
   /** All messages of a batch have been sent. */
@@ -39,7 +33,7 @@ export class DestinationQueue {
   readonly putBack = new PutBackJobs();
   readonly window: DestinationWindow;
   private readonly batches: HeldBatch[] = [];
-  private shares: readonly RequestShare[] = [];
+  private shares: readonly CapacityShare[] = [];
   private joined: readonly string[] = [];
   private underway = 0;
   private messages = 0;
@@ -75,7 +69,7 @@ export class DestinationQueue {
   }
 
   /** Makes the requests go to a destination, which may have changed, and take places of these capacities. */
-  use(destination: Destination, shares: readonly RequestShare[]): void {
+  use(destination: Destination, shares: readonly CapacityShare[]): void {
     this.current = destination;
     this.joined = destination.origins;
     this.shares = shares;
@@ -101,7 +95,7 @@ export class DestinationQueue {
     return this.held > 0 || this.putBack.messages > 0 ? 0 : now - this.activeAt;
   }
 
-  get capacityShares(): readonly RequestShare[] {
+  get capacityShares(): readonly CapacityShare[] {
     return this.shares;
   }
 
@@ -154,7 +148,7 @@ export class DestinationQueue {
   }
 
   private contendedShare(): CapacityShare | undefined {
-    for (const { share } of this.shares) if (share.capacity.hasWaiting) return share;
+    for (const share of this.shares) if (share.capacity.hasWaiting) return share;
     return undefined;
   }
 
@@ -162,13 +156,13 @@ export class DestinationQueue {
   private sendNext(): boolean {
     const batch = this.batches[0];
     if (batch === undefined || !this.wantsMore) return false;
-    for (const { share, places } of this.shares) {
-      if (share.capacity.hasRoom(share, places)) continue;
+    for (const share of this.shares) {
+      if (share.capacity.hasRoom(share)) continue;
       share.capacity.wait(share);
       return false;
     }
     if (!this.isWithinLimit()) return false;
-    for (const { share, places } of this.shares) share.capacity.take(share, places);
+    for (const share of this.shares) share.capacity.take(share);
     this.send(batch);
     return true;
   }
@@ -196,7 +190,7 @@ export class DestinationQueue {
     let isSettledAtOnce = true;
     this.destination.deliver(messages, batch.terms, (results) => {
       this.underway--;
-      for (const { share, places } of shares) share.capacity.release(share, places);
+      for (const share of shares) share.capacity.release(share);
       // By index: an iterator for each message costs more than the rest of this.
       for (let index = 0; index < results.length; index++) batch.results[first + index] = results[index];
       this.adapt(request, results);
@@ -213,7 +207,7 @@ export class DestinationQueue {
    * may.
    */
   private readonly goOn = (): void => {
-    for (const { share } of this.shares) {
+    for (const share of this.shares) {
       if (!share.capacity.hasWaiting) continue;
       if (this.wantsMore) share.capacity.wait(share);
       share.capacity.resume();

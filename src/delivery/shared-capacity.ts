@@ -7,11 +7,13 @@ export class CapacityShare {
   held = 0;
 
   /**
+   * @param places how many of them each of its requests takes
    * @param resume called when its turn comes after a wait: takes places for one request, waits again if it
    *   wants more, and returns whether it took any
    */
   constructor(
     readonly capacity: SharedCapacity,
+    readonly places: number,
     readonly resume: (share: CapacityShare) => boolean,
   ) {}
 }
@@ -24,8 +26,15 @@ export class CapacityShare {
 export class SharedCapacity {
   private readonly shares = new Set<CapacityShare>();
   private readonly ring = new Set<CapacityShare>();
+  /**
+   * Those of the ring that may have what is reserved. It is kept apart because what is left free is mostly the
+   * reserve: to ask everyone in the ring after each request would take longer than the request.
+   */
+  private readonly preferred = new Set<CapacityShare>();
   private readonly reserve: number;
   private taken = 0;
+  /** Fair shares have grown, so that others of the ring may have what is reserved. */
+  private hasFewerSharers = false;
 
   /**
    * @param limit total number of places
@@ -39,8 +48,9 @@ export class SharedCapacity {
     this.reserve = Math.floor(limit * RESERVE);
   }
 
-  join(resume: CapacityShare['resume']): CapacityShare {
-    const share = new CapacityShare(this, resume);
+  /** @param places how many each request takes */
+  join(resume: CapacityShare['resume'], places = 1): CapacityShare {
+    const share = new CapacityShare(this, places, resume);
     this.shares.add(share);
     return share;
   }
@@ -48,35 +58,40 @@ export class SharedCapacity {
   /** @param share a share that holds no places any more */
   leave(share: CapacityShare): void {
     this.shares.delete(share);
-    this.ring.delete(share);
+    this.remove(share);
+    this.hasFewerSharers = true;
   }
 
   get isUnused(): boolean {
     return this.shares.size === 0;
   }
 
-  /** Whether this many more places are free. A request that needs more than the total goes out alone. */
-  hasRoom(share: CapacityShare, places: number): boolean {
-    const free = this.limit - this.taken;
-    if (share.held === 0) return free + this.extra >= Math.min(places, this.limit);
-    if (free < places) return false;
-    const sharers = this.shares.size;
-    return sharers === 1 || share.held + places <= this.limit / sharers || free - places >= this.reserve;
+  /** Whether there is room for one more request. One that needs more than the total goes out alone. */
+  hasRoom(share: CapacityShare): boolean {
+    const { free } = this;
+    if (share.held === 0) return free + this.extra >= Math.min(share.places, this.limit);
+    if (free < share.places) return false;
+    return this.isPreferred(share) || free - share.places >= this.reserve;
   }
 
-  take(share: CapacityShare, places: number): void {
-    this.taken += places;
-    share.held += places;
+  /** Takes the places of one request. */
+  take(share: CapacityShare): void {
+    this.taken += share.places;
+    share.held += share.places;
   }
 
-  release(share: CapacityShare, places: number): void {
-    this.taken -= places;
-    share.held -= places;
+  /** Gives the places of one request back. */
+  release(share: CapacityShare): void {
+    this.taken -= share.places;
+    share.held -= share.places;
+    if (this.ring.has(share)) this.wait(share);
   }
 
   /** Resumes a share when it is its turn. */
   wait(share: CapacityShare): void {
     this.ring.add(share);
+    if (this.isPreferred(share)) this.preferred.add(share);
+    else this.preferred.delete(share);
   }
 
   get hasWaiting(): boolean {
@@ -85,17 +100,41 @@ export class SharedCapacity {
 
   /** Resumes the waiting shares one after the other, until none of them finds room. */
   resume(): void {
-    for (let misses = 0; misses < this.ring.size;) {
-      const [next] = this.ring;
+    if (this.hasFewerSharers) {
+      this.hasFewerSharers = false;
+      for (const share of this.ring) this.wait(share);
+    }
+    for (let misses = 0; misses < this.candidates.size;) {
+      const [next] = this.candidates;
       if (next === undefined) return;
-      this.ring.delete(next);
+      this.remove(next);
       if (next.resume(next)) {
         misses = 0;
         continue;
       }
       misses++;
       // When all places are taken, only an idle destination finds room, and it was asked when it arrived.
-      if (this.taken >= this.limit) return;
+      if (this.free <= 0) return;
     }
+  }
+
+  private get free(): number {
+    return this.limit - this.taken;
+  }
+
+  /** Those of the ring that may find room, in turn. */
+  private get candidates(): ReadonlySet<CapacityShare> {
+    return this.free > this.reserve ? this.ring : this.preferred;
+  }
+
+  /** Whether it may have what is reserved: with one more request it is still within its fair share. */
+  private isPreferred({ held, places }: CapacityShare): boolean {
+    const sharers = this.shares.size;
+    return held === 0 || sharers === 1 || held + places <= this.limit / sharers;
+  }
+
+  private remove(share: CapacityShare): void {
+    this.ring.delete(share);
+    this.preferred.delete(share);
   }
 }

@@ -1,0 +1,91 @@
+import { describe, expect, it } from '@jest/globals';
+import { type CapacityShare, SharedCapacity } from '../../src/delivery/shared-capacity.js';
+
+const LIMIT = 80;
+
+/** Destinations that always have more to send, and take what they are offered. */
+class Senders {
+  readonly shares: CapacityShare[] = [];
+  /** How often one of them was asked whether it can send. */
+  asked = 0;
+
+  constructor(readonly capacity: SharedCapacity) {}
+
+  join(places = 1): CapacityShare {
+    const share = this.capacity.join((own) => {
+      this.asked++;
+      return this.send(own);
+    }, places);
+    this.shares.push(share);
+    return share;
+  }
+
+  /** Sends as much as there is room for, and waits to send more. */
+  fill(share: CapacityShare): void {
+    while (this.send(share));
+  }
+
+  /** A request has ended, and its place is offered to those who wait. */
+  end(share: CapacityShare): void {
+    this.capacity.release(share);
+    this.capacity.resume();
+  }
+
+  private send(share: CapacityShare): boolean {
+    const hasRoom = this.capacity.hasRoom(share);
+    if (hasRoom) this.capacity.take(share);
+    this.capacity.wait(share);
+    return hasRoom;
+  }
+}
+
+describe('a capacity that destinations share', () => {
+  function sendersOf(count: number): Senders {
+    const senders = new Senders(new SharedCapacity(LIMIT));
+    for (let n = 0; n < count; n++) senders.join();
+    for (const share of senders.shares) senders.fill(share);
+    return senders;
+  }
+
+  it('asks a destination or two for each request that ends, however many wait', () => {
+    // Two or three places each leave nothing but the reserve, which none of them may have.
+    const senders = sendersOf(30);
+    const ENDED = 5_000;
+    for (let n = 0; n < ENDED; n++) {
+      const busy = senders.shares.filter(({ held }) => held > 0);
+      const share = busy[n % busy.length];
+      if (share !== undefined) senders.end(share);
+    }
+    expect(senders.asked).toBeLessThan(3 * ENDED);
+    expect(senders.asked).toBeGreaterThan(ENDED / 2);
+  });
+
+  it('gives a place back to a destination that waits and holds no more than its share', () => {
+    const senders = sendersOf(2);
+    const [first, second] = senders.shares;
+    if (first === undefined || second === undefined) throw new Error('There are two');
+    while (first.held > second.held) senders.end(first);
+    for (let n = 0; n < LIMIT; n++) senders.end(first);
+    expect([first.held, second.held]).toEqual([LIMIT / 2, LIMIT / 2]);
+  });
+
+  it('gives the reserve to one that waits, as soon as it is alone', () => {
+    const senders = new Senders(new SharedCapacity(LIMIT));
+    const [stays, leaves] = [senders.join(), senders.join()];
+    senders.fill(stays);
+    expect(stays.held).toBe(LIMIT - LIMIT / 8);
+    senders.capacity.leave(leaves);
+    senders.capacity.resume();
+    expect(stays.held).toBe(LIMIT);
+  });
+
+  it('lets those with several places a request have what is reserved within their share', () => {
+    const senders = new Senders(new SharedCapacity(LIMIT));
+    const [wide, narrow] = [senders.join(3), senders.join()];
+    senders.fill(narrow);
+    senders.fill(wide);
+    for (let n = 0; n < LIMIT; n++) senders.end(narrow);
+    expect(wide.held).toBe(LIMIT / 2 - 1);
+    expect(narrow.held).toBeGreaterThanOrEqual(LIMIT / 2 - LIMIT / 8);
+  });
+});
