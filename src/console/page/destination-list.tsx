@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../destinations/destinations.types.js';
 import type { Api } from './api.js';
 import { Action, Problem, Time } from './parts.js';
+import { useRowHeight } from './rows.js';
 import { useLoaded } from './use-loaded.js';
 
 /** The destinations of whoever looks at the page. */
@@ -72,9 +73,10 @@ interface TableProps {
 
 /** Only rows that are no cells of a table to the layout can be left out while they are out of sight. */
 function Table({ destinations, isOperator }: TableProps): JSX.Element {
+  const list = useRowHeight<HTMLTableElement>();
   const titles = ['Destination', ...(isOperator ? ['Tenant'] : []), 'Status', 'Changed'];
   return (
-    <table class="rows" role="table">
+    <table ref={list} class="rows" role="table">
       <thead role="rowgroup">
         <tr role="row">
           {titles.map((title) => (

@@ -6,7 +6,7 @@ import { FailedRow } from './failed-row.js';
 import { FailedFilters, filterOf } from './failed-filters.js';
 import { Action, Problem } from './parts.js';
 import { type Progress, replayAll } from './replay-all.js';
-import { withFirstPage } from './rows.js';
+import { useRowHeight, withFirstPage } from './rows.js';
 import { useLoaded } from './use-loaded.js';
 
 /** Messages that are shown at first, and how many more if asked to. */
@@ -26,6 +26,7 @@ interface FailedMessagesProps {
 export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.Element {
   const [texts, setTexts] = useState({});
   const count = useRef(STEP);
+  const list = useRowHeight<HTMLOListElement>();
   const filter = filterOf(texts);
   const { value, error, reload } = useLoaded(
     () => load(api, id, filter, count.current),
@@ -91,7 +92,7 @@ export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.
         </p>
       )}
       {value?.length === 0 && <p>Nothing that matches has failed for good.</p>}
-      <ol class="rows" aria-label="Messages that failed for good">
+      <ol ref={list} class="rows" aria-label="Messages that failed for good">
         {value?.map((message) => (
           <FailedRow
             key={message.messageId}

@@ -3,11 +3,13 @@ import { useCallback, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { LiveCall } from './live-call.js';
 import { LiveFilters, matches, NO_FILTER } from './live-filters.js';
+import { useRowHeight } from './rows.js';
 import { useLive, type Live } from './use-live.js';
 
 /** Calls as they are made, in all processes. */
 export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean }): JSX.Element {
   const live = useLive(api);
+  const list = useRowHeight<HTMLOListElement>();
   const [filter, setFilter] = useState(NO_FILTER);
   const { calls, missed, isPaused, setPaused, clear } = live;
   const follow = useCallback((user: string) => {
@@ -55,7 +57,7 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
           )}
         </p>
       )}
-      <ol class="rows" aria-label="Events, the latest first">
+      <ol ref={list} class="rows" aria-label="Events, the latest first">
         {found.map((call) => (
           <LiveCall key={call.key} call={call} isOperator={isOperator} onFollow={follow} />
         ))}

@@ -3,7 +3,7 @@ import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import { Attempts } from './attempts.js';
 import { messageHash } from './message-page.js';
 import { Action, Details, Problem, Time } from './parts.js';
-import { useRowsInPlace } from './rows.js';
+import { useRowHeight, useRowsInPlace } from './rows.js';
 import type { Loaded } from './use-loaded.js';
 
 const CLASSES = { delivered: 'good', retrying: 'waiting', failed: 'bad' };
@@ -18,6 +18,7 @@ interface RecentDeliveriesProps {
 export function RecentDeliveries({ id, recent }: RecentDeliveriesProps): JSX.Element {
   const { value, error, reload } = recent;
   const deliveries = useRowsInPlace(value?.deliveries, ({ messageId }) => messageId);
+  const list = useRowHeight<HTMLOListElement>();
   return (
     <section>
       <h2>Recent deliveries</h2>
@@ -27,7 +28,7 @@ export function RecentDeliveries({ id, recent }: RecentDeliveriesProps): JSX.Ele
           Nothing was delivered in the last seven days. Track an event of this destination to see it here.
         </p>
       )}
-      <ol class="rows" aria-label="Recent deliveries">
+      <ol ref={list} class="rows" aria-label="Recent deliveries">
         {deliveries.map((delivery) => (
           <Delivery key={delivery.messageId} id={id} delivery={delivery} />
         ))}
