@@ -8,7 +8,7 @@ import type { AnalyticsClient } from './client/analytics-client.js';
 import type { Losses } from './client/client-core.types.js';
 import type { DeliveryEvents } from './deliveries/delivery-events.js';
 import type { HistoryRecorder } from './deliveries/history/history-recorder.js';
-import type { DestinationsEnd } from './destinations/destinations-end.js';
+import type { DestinationsEnd } from './stored-destinations/destinations-end.js';
 import type { DeliveryWorker } from './delivery/delivery-worker.js';
 import type { UserEraser } from './deliveries/user-eraser.js';
 import type { WebhookClients } from './webhooks/http/webhook-clients.js';

@@ -15,9 +15,10 @@ import { UserEraser } from './deliveries/user-eraser.js';
 import { DELIVERY_PROVIDERS } from './delivery/delivery.providers.js';
 import { DeliveryWorker } from './delivery/delivery-worker.js';
 import { DESTINATIONS_API_PROVIDERS } from './destinations-api/destinations-api.providers.js';
-import { DestinationsEnd } from './destinations/destinations-end.js';
-import { DESTINATIONS_PROVIDERS } from './destinations/destinations.providers.js';
-import { DestinationsService } from './destinations/destinations.service.js';
+import { DestinationsEnd } from './stored-destinations/destinations-end.js';
+import { CUSTOM_DESTINATIONS_PROVIDERS } from './custom-destinations/custom-destinations.providers.js';
+import { STORED_DESTINATIONS_PROVIDERS } from './stored-destinations/stored-destinations.providers.js';
+import { DestinationsService } from './stored-destinations/destinations.service.js';
 import { DECORATOR_RUNTIME } from './ingest/decorators/decorator-runtime.js';
 import { INGEST_PROVIDERS } from './ingest/ingest.providers.js';
 import { AnalyticsHealthIndicator } from './observability/analytics-health.indicator.js';
@@ -112,7 +113,8 @@ export const ANALYTICS_PROVIDERS: Provider[] = [
   ...DELIVERY_PROVIDERS,
   ...DELIVERIES_PROVIDERS,
   ...AUDIENCES_PROVIDERS,
-  ...DESTINATIONS_PROVIDERS,
+  ...CUSTOM_DESTINATIONS_PROVIDERS,
+  ...STORED_DESTINATIONS_PROVIDERS,
   ...DESTINATIONS_API_PROVIDERS,
   ...CONSOLE_PROVIDERS,
   ...OUTBOX_PROVIDERS,

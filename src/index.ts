@@ -65,7 +65,7 @@ export type { ExplainedRequest } from './webhooks/diagnostics/explained-request.
 export type { RequestPhases } from './webhooks/diagnostics/request-phases.js';
 export * from './errors/message.errors.js';
 export { AnalyticsError, type AnalyticsErrorCode } from './errors/analytics.error.js';
-export { DestinationsService } from './destinations/destinations.service.js';
+export { DestinationsService } from './stored-destinations/destinations.service.js';
 export type {
   CreatedDestination,
   DestinationDetails,
@@ -75,7 +75,7 @@ export type {
   DestinationScope,
   DestinationUpdate,
   NewDestination,
-} from './destinations/destinations.types.js';
+} from './stored-destinations/destinations.types.js';
 export type {
   DestinationPageQuery,
   DestinationRecord,

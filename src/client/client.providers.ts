@@ -1,8 +1,8 @@
 import { Logger, type Provider } from '@nestjs/common';
-import { CustomDestinations } from '../destinations/custom/custom-destinations.js';
-import type { DestinationDirectory } from '../destinations/destination-directory.js';
+import { CustomDestinations } from '../custom-destinations/custom-destinations.js';
+import type { DestinationDirectory } from '../stored-destinations/destination-directory.js';
 import { DestinationKeys } from '../destinations/destination-selection.js';
-import { DESTINATION_DIRECTORY } from '../destinations/destinations.tokens.js';
+import { DESTINATION_DIRECTORY } from '../stored-destinations/stored-destinations.tokens.js';
 import { LiveEvents } from '../live/live-events.js';
 import { LIBRARY } from '../messages/library.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';

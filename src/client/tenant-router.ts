@@ -1,6 +1,6 @@
 import { isPromise } from 'node:util/types';
-import type { DestinationDirectory } from '../destinations/destination-directory.js';
-import { EventSelection } from '../destinations/event-selection.js';
+import type { DestinationDirectory } from '../stored-destinations/destination-directory.js';
+import { EventSelection } from '../stored-destinations/event-selection.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { EventFilter } from '../messages/source-filter.js';
 import type { DestinationRecord } from '../options/destination-store.js';

@@ -1,4 +1,4 @@
-import type { DestinationScope } from '../destinations/destinations.types.js';
+import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import type { RequestRefusal } from '../http/request-refusal.js';
 import { LINK_PATH } from './console.service.js';

@@ -2,8 +2,8 @@ import type { SourceUsage } from '../client/source-usage.js';
 import type { ResolvedOptions, ResolvedSource } from '../options/resolved-options.js';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { HourStats } from '../deliveries/history/history.types.js';
-import type { DestinationsService } from '../destinations/destinations.service.js';
-import type { DestinationDetails, DestinationScope } from '../destinations/destinations.types.js';
+import type { DestinationsService } from '../stored-destinations/destinations.service.js';
+import type { DestinationDetails, DestinationScope } from '../stored-destinations/destinations.types.js';
 import { DestinationsReadOnlyError } from '../errors/destination.errors.js';
 import { HistoryDisabledError } from '../errors/delivery.errors.js';
 import type {

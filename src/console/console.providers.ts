@@ -4,7 +4,7 @@ import { AnalyticsClient } from '../client/analytics-client.js';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { CONSOLE_LINKS } from '../destinations-api/destinations-api.providers.js';
 import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
-import { DestinationsService } from '../destinations/destinations.service.js';
+import { DestinationsService } from '../stored-destinations/destinations.service.js';
 import type { HttpHandler } from '../http/http-handler.js';
 import { mountHandler } from '../http/mount-handler.js';
 import { LiveEvents } from '../live/live-events.js';

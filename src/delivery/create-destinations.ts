@@ -1,5 +1,5 @@
-import { CodeDestination } from '../destinations/custom/code-destination.js';
-import type { CustomDestinations } from '../destinations/custom/custom-destinations.js';
+import { CodeDestination } from '../custom-destinations/code-destination.js';
+import type { CustomDestinations } from '../custom-destinations/custom-destinations.js';
 import { type DestinationLookup, DestinationRegistry } from '../destinations/destination-registry.js';
 import { EndpointDestination } from '../forwarding/endpoint-destination.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { DestinationScope } from '../destinations/destinations.types.js';
+import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import type { OptionProblem } from '../errors/setup.errors.js';
 import type { JsonObject } from '../messages/message.types.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { thrownAt } from '../errors/thrown-at.js';
-import type { DestinationScope } from '../destinations/destinations.types.js';
+import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { RequestRate } from '../http/request-rate.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import { describeType, isRecord } from '../options/option-reader.js';

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
-import type { DestinationsService } from '../destinations/destinations.service.js';
+import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer } from '../http/http-answer.js';

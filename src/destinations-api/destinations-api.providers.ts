@@ -1,7 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
-import { DestinationsService } from '../destinations/destinations.service.js';
+import { DestinationsService } from '../stored-destinations/destinations.service.js';
 import type { HttpHandler } from '../http/http-handler.js';
 import { mountHandler } from '../http/mount-handler.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';

@@ -1,6 +1,6 @@
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
-import type { DestinationsService } from '../destinations/destinations.service.js';
-import type { NewDestination } from '../destinations/destinations.types.js';
+import type { DestinationsService } from '../stored-destinations/destinations.service.js';
+import type { NewDestination } from '../stored-destinations/destinations.types.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { withoutValues } from '../webhooks/diagnostics/explained-request.js';
 import { emptyAnswer, jsonAnswer } from './api-answer.js';

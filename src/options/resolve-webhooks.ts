@@ -1,8 +1,8 @@
 import { LONGEST_TIMER } from '../shared/clock.js';
-import { headerProblems } from '../webhooks/request/header-rules.js';
-import type { HmacKey } from '../webhooks/request/hmac-key.js';
-import { STANDARD_SECRET, standardKey } from '../webhooks/request/webhook-signature.js';
-import { urlProblems } from '../webhooks/request/webhook-url.js';
+import { headerProblems } from './header-rules.js';
+import type { HmacKey } from '../signing/hmac-key.js';
+import { STANDARD_SECRET, standardKey } from '../signing/webhook-signature.js';
+import { urlProblems } from './webhook-url.js';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { ResolvedWebhooks } from './resolved-options.js';
 

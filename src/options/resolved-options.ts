@@ -1,6 +1,6 @@
 import type { ConnectionOptions, PgPool } from 'bullmq';
 import type { SourceFilter } from '../messages/source-filter.js';
-import type { HmacKey } from '../webhooks/request/hmac-key.js';
+import type { HmacKey } from '../signing/hmac-key.js';
 import type { ClusterNode } from './analytics-options.interface.js';
 import type { AudienceStore } from './audience-store.js';
 import type { ResolvedConsole } from './resolve-console.js';

@@ -1,4 +1,4 @@
-import { sharedKey, signature } from '../webhooks/request/webhook-signature.js';
+import { sharedKey, signature } from '../signing/webhook-signature.js';
 import { InvalidSecretError } from '../errors/receiver.errors.js';
 import { checkRawBody, equalTexts, headerValues } from './received-webhook.js';
 

@@ -1,5 +1,5 @@
-import type { HmacKey } from '../webhooks/request/hmac-key.js';
-import { STANDARD_SECRET, standardKey, standardSignature } from '../webhooks/request/webhook-signature.js';
+import type { HmacKey } from '../signing/hmac-key.js';
+import { STANDARD_SECRET, standardKey, standardSignature } from '../signing/webhook-signature.js';
 import {
   InvalidHeadersError,
   InvalidSecretError,

@@ -4,7 +4,7 @@ import './register-matchers.js';
 export {
   type DestinationStoreCheck,
   destinationStoreChecks,
-} from '../destinations/stores/check-destination-store.js';
+} from '../stored-destinations/stores/check-destination-store.js';
 export { AnalyticsTestingModule, type AnalyticsTestingOptions } from './analytics-testing.module.js';
 export type { WaitOptions } from './arrivals.js';
 export { analyticsMatchers } from './matchers.js';

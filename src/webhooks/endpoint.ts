@@ -3,7 +3,7 @@ import type { CallTrace } from '../shared/telemetry.js';
 import type { RequestPhases } from './diagnostics/request-phases.js';
 import type { EndpointBreaker } from './endpoint-breaker.js';
 import { type EndpointObserver, EndpointState } from './endpoint-state.js';
-import { hashUrl } from './request/webhook-url.js';
+import { hashUrl } from '../options/webhook-url.js';
 import type { WebhookClient } from './http/webhook-client.js';
 import { webhookErrorCode } from './http/webhook-error-code.js';
 import {

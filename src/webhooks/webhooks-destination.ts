@@ -13,9 +13,9 @@ import { Endpoint, type EndpointOptions, type EndpointRequest, type TestResult }
 import type { EndpointObserver } from './endpoint-state.js';
 import type { WebhookClient } from './http/webhook-client.js';
 import { MessageDelivery } from './message-delivery.js';
-import type { HmacKey } from './request/hmac-key.js';
+import type { HmacKey } from '../signing/hmac-key.js';
 import { WebhookHeaders } from './request/webhook-headers.js';
-import { hashUrl } from './request/webhook-url.js';
+import { hashUrl } from '../options/webhook-url.js';
 import { WEBHOOKS_NAME } from './webhooks.tokens.js';
 
 /** One for all messages of an application that measures nothing. */

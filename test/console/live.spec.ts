@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import { ConsoleService, DestinationsService, Track } from '../../src/index.js';
-import { MemoryDestinationStore } from '../destinations/memory-destination-store.js';
+import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { PLATFORMS, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
 import type { AppOptions } from '../support/analytics-app.js';
 import { Browser } from '../support/browser.js';

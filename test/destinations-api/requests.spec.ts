@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService, type DestinationsOptions, HistoryDisabledError } from '../../src/index.js';
-import { MemoryDestinationStore } from '../destinations/memory-destination-store.js';
+import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { type ApiAnswer, PLATFORMS, type ServerOptions } from '../ingest/http/tracking-server.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';

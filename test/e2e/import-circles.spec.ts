@@ -45,6 +45,18 @@ function circleIn(imports: ReadonlyMap<string, string[]>): string[] | undefined 
   return undefined;
 }
 
+/** The same between the folders of `src`; a file that is in none stands for itself. */
+function foldersOf(imports: ReadonlyMap<string, string[]>): Map<string, string[]> {
+  const folderOf = (file: string): string => file.split('/').slice(0, 2).join('/');
+  const folders = new Map<string, string[]>();
+  for (const [file, targets] of imports) {
+    const folder = folderOf(file);
+    const others = targets.map(folderOf).filter((other) => other !== folder);
+    folders.set(folder, [...(folders.get(folder) ?? []), ...others]);
+  }
+  return folders;
+}
+
 describe('The files of src', () => {
   const imports = importsOf(new Set(files()));
 
@@ -54,5 +66,9 @@ describe('The files of src', () => {
 
   it('never in a circle', () => {
     expect(circleIn(imports)).toBeUndefined();
+  });
+
+  it('nor do their folders: each knows those below it, and none above', () => {
+    expect(circleIn(foldersOf(imports))).toBeUndefined();
   });
 });

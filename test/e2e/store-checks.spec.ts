@@ -22,7 +22,7 @@ describe('The checks of a store of your own', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(ROOT, 'dist', 'page-'));
     const page = await readFile(join(ROOT, 'docs/customer-webhooks.md'), 'utf8');
-    const store = await readFile(join(ROOT, 'test/destinations/memory-destination-store.ts'), 'utf8');
+    const store = await readFile(join(ROOT, 'test/stored-destinations/memory-destination-store.ts'), 'utf8');
     await writeFile(join(folder, 'check.js'), compiled(readmeSnippet(page, 'store checks')));
     await writeFile(join(folder, 'memory-store.js'), compiled(store));
   });

@@ -13,7 +13,7 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { HmacKey } from '../../src/webhooks/request/hmac-key.js';
+import { HmacKey } from '../../src/signing/hmac-key.js';
 import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
 import type {
   WebhooksDestination,

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { HmacKey } from '../../src/webhooks/request/hmac-key.js';
-import { standardKey, standardSignature } from '../../src/webhooks/request/webhook-signature.js';
+import { HmacKey } from '../../src/signing/hmac-key.js';
+import { standardKey, standardSignature } from '../../src/signing/webhook-signature.js';
 import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
 import type {
   WebhooksDestination,

@@ -6,7 +6,7 @@ import type { DeliveryResult } from '../../src/destinations/destination.js';
 import type { QueuedMessage, UrlOutcome } from '../../src/queue/batch-job.js';
 import { NameLookupBusyError } from '../../src/errors/delivery.errors.js';
 import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
-import { hashUrl } from '../../src/webhooks/request/webhook-url.js';
+import { hashUrl } from '../../src/options/webhook-url.js';
 import type {
   WebhooksDestination,
   WebhooksDestinationOptions,

@@ -1,7 +1,7 @@
 import type { Overview, Sources } from '../console-reports.js';
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { HourStats, RecentDelivery } from '../../deliveries/history/history.types.js';
-import type { DestinationDetails, DestinationPage } from '../../destinations/destinations.types.js';
+import type { DestinationDetails, DestinationPage } from '../../stored-destinations/destinations.types.js';
 import type { OptionProblem } from '../../errors/setup.errors.js';
 import type { ExplainedRequest } from '../../webhooks/diagnostics/explained-request.js';
 import type { TestResult } from '../../webhooks/endpoint.js';

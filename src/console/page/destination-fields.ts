@@ -1,4 +1,4 @@
-import type { DestinationDetails } from '../../destinations/destinations.types.js';
+import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import { ApiError, type Fields } from './api.js';
 
 /** The texts of a form's fields, by the names of the fields. */

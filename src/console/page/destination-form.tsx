@@ -1,6 +1,6 @@
 import type { JSX, TargetedEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import type { DestinationDetails } from '../../destinations/destinations.types.js';
+import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import type { OptionProblem } from '../../errors/setup.errors.js';
 import { ApiError, type Fields } from './api.js';
 import {

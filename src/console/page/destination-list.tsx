@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { DestinationDetails } from '../../destinations/destinations.types.js';
+import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import type { Api } from './api.js';
 import { Action, Problem, Time } from './parts.js';
 import { useRowHeight } from './rows.js';

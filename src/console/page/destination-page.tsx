@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { DestinationDetails } from '../../destinations/destinations.types.js';
+import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import type { TestResult } from '../../webhooks/endpoint.js';
 import type { Api } from './api.js';
 import { DestinationForm } from './destination-form.js';

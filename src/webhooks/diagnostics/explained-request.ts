@@ -1,5 +1,5 @@
 import { headersAt, type RequestHeaders } from '../http/webhook-request.js';
-import { requestedUrl } from '../request/webhook-url.js';
+import { requestedUrl } from '../../options/webhook-url.js';
 
 /** A request as it would be sent to one URL, byte for byte. */
 export interface ExplainedRequest {

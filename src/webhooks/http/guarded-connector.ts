@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls';
 import type { buildConnector } from 'undici';
 import { AddressRefusedError } from '../../errors/delivery.errors.js';
 import { HostResolver } from './host-resolver.js';
-import { isPublicAddress } from './private-address.js';
+import { isPublicAddress } from '../../shared/private-address.js';
 import { TlsSessions } from './tls-sessions.js';
 
 /**

@@ -1,7 +1,7 @@
-import { isReservedHeader } from './header-rules.js';
-import type { HmacKey } from './hmac-key.js';
+import { isReservedHeader } from '../../options/header-rules.js';
+import type { HmacKey } from '../../signing/hmac-key.js';
 import type { RequestHeaders } from '../http/webhook-request.js';
-import { sharedKey, signature, standardSignature } from './webhook-signature.js';
+import { sharedKey, signature, standardSignature } from '../../signing/webhook-signature.js';
 
 /** The headers that every request has, as alternating names and values. */
 export const FIXED_HEADERS: readonly string[] = [

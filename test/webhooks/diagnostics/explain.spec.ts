@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { HmacKey } from '../../../src/webhooks/request/hmac-key.js';
-import { sharedKey, signature } from '../../../src/webhooks/request/webhook-signature.js';
+import { HmacKey } from '../../../src/signing/hmac-key.js';
+import { sharedKey, signature } from '../../../src/signing/webhook-signature.js';
 import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
 import type {
   WebhooksDestination,

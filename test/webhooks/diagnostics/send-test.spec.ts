@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { HmacKey } from '../../../src/webhooks/request/hmac-key.js';
+import { HmacKey } from '../../../src/signing/hmac-key.js';
 import type { DeliveryResult } from '../../../src/destinations/destination.js';
 import { WebhookClient, type WebhookClientOptions } from '../../../src/webhooks/http/webhook-client.js';
-import { hashUrl } from '../../../src/webhooks/request/webhook-url.js';
+import { hashUrl } from '../../../src/options/webhook-url.js';
 import type {
   WebhooksDestination,
   WebhooksDestinationOptions,

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LookupAddress } from 'node:dns';
-import { urlProblems } from '../../../src/webhooks/request/webhook-url.js';
+import { urlProblems } from '../../../src/options/webhook-url.js';
 import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
 import { webhookErrorCode } from '../../../src/webhooks/http/webhook-error-code.js';
 import { postWebhook } from '../../support/post-webhook.js';

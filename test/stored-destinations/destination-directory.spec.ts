@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { DestinationChange, DestinationChanges } from '../../src/destinations/destination-feed.js';
-import { DestinationDirectory } from '../../src/destinations/destination-directory.js';
+import type { DestinationChange, DestinationChanges } from '../../src/stored-destinations/destination-feed.js';
+import { DestinationDirectory } from '../../src/stored-destinations/destination-directory.js';
 import type { StoredDestination } from '../../src/options/destination-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ChangeNotices } from '../../src/destinations/change-notices.js';
-import type { DestinationChange } from '../../src/destinations/destination-feed.js';
+import { ChangeNotices } from '../../src/stored-destinations/change-notices.js';
+import type { DestinationChange } from '../../src/stored-destinations/destination-feed.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 /** What Node reports of a server that is away. */

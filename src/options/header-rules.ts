@@ -1,5 +1,5 @@
-import type { OptionProblem } from '../../errors/setup.errors.js';
-import { describeKind } from '../../messages/value-kind.js';
+import type { OptionProblem } from '../errors/setup.errors.js';
+import { describeKind } from '../messages/value-kind.js';
 
 const MAX_HEADERS = 5;
 

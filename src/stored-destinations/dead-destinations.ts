@@ -1,6 +1,6 @@
 import type { DeadDestinationEvent } from '../deliveries/delivery-events.js';
 import type { DestinationRecord } from '../options/destination-store.js';
-import type { AttemptSummary } from './destination.js';
+import type { AttemptSummary } from '../destinations/destination.js';
 
 /** A receiver says with it that it is gone for good. */
 const GONE = 410;

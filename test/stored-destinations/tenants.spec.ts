@@ -9,7 +9,7 @@ import {
   verifySignature,
   verifyStandardWebhook,
 } from '../../src/index.js';
-import { createDestinationStore } from '../../src/destinations/stores/create-destination-store.js';
+import { createDestinationStore } from '../../src/stored-destinations/stores/create-destination-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';

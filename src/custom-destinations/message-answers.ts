@@ -1,4 +1,4 @@
-import type { OutcomeClass, UrlOutcome } from '../../queue/batch-job.js';
+import type { OutcomeClass, UrlOutcome } from '../queue/batch-job.js';
 import type { CallEnd } from './delivery-call.js';
 
 /** What the application's code says of one message. */

@@ -1,7 +1,7 @@
-import { ReceiverTimeoutError } from '../../errors/delivery.errors.js';
-import { AnalyticsClosedError } from '../../errors/message.errors.js';
-import type { DeliveredMessage } from '../../options/custom-destination.interface.js';
-import type { ResolvedCustomDestination } from '../../options/resolve-custom-destinations.js';
+import { ReceiverTimeoutError } from '../errors/delivery.errors.js';
+import { AnalyticsClosedError } from '../errors/message.errors.js';
+import type { DeliveredMessage } from '../options/custom-destination.interface.js';
+import type { ResolvedCustomDestination } from '../options/resolve-custom-destinations.js';
 
 /** How a call of the application's `deliver` ended. */
 export type CallEnd =

@@ -1,11 +1,16 @@
-import { isMessageType } from '../../messages/message-builders.js';
-import type { JsonObject } from '../../messages/message.types.js';
-import { isJsonObject } from '../../messages/value-kind.js';
-import type { DeliveredMessage } from '../../options/custom-destination.interface.js';
-import type { ResolvedCustomDestination } from '../../options/resolve-custom-destinations.js';
-import type { QueuedMessage, UrlOutcome } from '../../queue/batch-job.js';
-import { type EndpointObserver, EndpointState } from '../../webhooks/endpoint-state.js';
-import type { AttemptTerms, DeliveryResult, Destination, SettleMessages } from '../destination.js';
+import { isMessageType } from '../messages/message-builders.js';
+import type { JsonObject } from '../messages/message.types.js';
+import { isJsonObject } from '../messages/value-kind.js';
+import type { DeliveredMessage } from '../options/custom-destination.interface.js';
+import type { ResolvedCustomDestination } from '../options/resolve-custom-destinations.js';
+import type { QueuedMessage, UrlOutcome } from '../queue/batch-job.js';
+import { type EndpointObserver, EndpointState } from '../webhooks/endpoint-state.js';
+import type {
+  AttemptTerms,
+  DeliveryResult,
+  Destination,
+  SettleMessages,
+} from '../destinations/destination.js';
 import { callDeliver, type CallEnd } from './delivery-call.js';
 import { answersOf, type MessageAnswer } from './message-answers.js';
 

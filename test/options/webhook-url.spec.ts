@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { hashUrl, urlProblems } from '../../../src/webhooks/request/webhook-url.js';
+import { hashUrl, urlProblems } from '../../src/options/webhook-url.js';
 
 const PUBLIC_ONLY = { allowPrivateNetwork: false };
 const url = (index: number): string => `https://hooks.example.com/${index}`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { isPublicAddress } from '../../../src/webhooks/http/private-address.js';
+import { isPublicAddress } from '../../src/shared/private-address.js';
 
 const PUBLIC = ['8.8.8.8', '168.63.129.15', '168.63.129.17', '1.1.1.1', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0', '172.15.255.255',
   '172.32.0.0', '192.167.255.255', '192.169.0.0', '198.17.255.255', '198.20.0.0', '223.255.255.255',

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createHmac } from 'node:crypto';
-import { HmacKey } from '../../../src/webhooks/request/hmac-key.js';
-import { sharedKey, signature } from '../../../src/webhooks/request/webhook-signature.js';
+import { HmacKey } from '../../src/signing/hmac-key.js';
+import { sharedKey, signature } from '../../src/signing/webhook-signature.js';
 
 const VECTORS = [
   ['teehee', '{"name":"Zoë 🚀"}', '0073f327441fe1b05a26cad3f59eab4b7d51c2ea'],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DeadDestinations } from '../../src/destinations/dead-destinations.js';
+import { DeadDestinations } from '../../src/stored-destinations/dead-destinations.js';
 import { DeliveriesService, DestinationsService, type EndpointEvent } from '../../src/index.js';
 import type { DestinationRecord } from '../../src/options/destination-store.js';
 import type { QueuedMessage } from '../../src/queue/batch-job.js';

@@ -4,12 +4,12 @@ import { requestOptionsOf } from '../options/resolve-destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { WebhookClient } from '../webhooks/http/webhook-client.js';
-import { hashUrl } from '../webhooks/request/webhook-url.js';
+import { hashUrl } from '../options/webhook-url.js';
 import { WebhooksDestination, type WebhooksDestinationOptions } from '../webhooks/webhooks-destination.js';
 import type { DestinationDirectory } from './destination-directory.js';
 import type { DestinationChange } from './destination-feed.js';
-import type { AttemptSummary, AttemptTerms, SettleMessages } from './destination.js';
-import type { DestinationLookup, DestinationProfile } from './destination-registry.js';
+import type { AttemptSummary, AttemptTerms, SettleMessages } from '../destinations/destination.js';
+import type { DestinationLookup, DestinationProfile } from '../destinations/destination-registry.js';
 import type { SecretBox } from './secret-box.js';
 
 /** A destination that may change while messages wait for it. */

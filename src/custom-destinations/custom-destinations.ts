@@ -1,10 +1,10 @@
 import type { OnModuleInit } from '@nestjs/common';
-import type { CustomDestinationClass } from '../../options/custom-destination.interface.js';
+import type { CustomDestinationClass } from '../options/custom-destination.interface.js';
 import {
   type ResolvedCustomDestination,
   type ResolvedCustomDestinations,
   resolveInstances,
-} from '../../options/resolve-custom-destinations.js';
+} from '../options/resolve-custom-destinations.js';
 
 export interface CustomDestinationsParts {
   given: ResolvedCustomDestinations;

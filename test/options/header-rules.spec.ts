@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { headerProblems } from '../../../src/webhooks/request/header-rules.js';
+import { headerProblems } from '../../src/options/header-rules.js';
 
 describe('the rules for static headers', () => {
   it('accept up to five headers with printable ASCII values', () => {

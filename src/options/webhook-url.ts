@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { OptionProblem } from '../../errors/setup.errors.js';
-import { describeKind } from '../../messages/value-kind.js';
-import { isPublicAddress } from '../http/private-address.js';
+import type { OptionProblem } from '../errors/setup.errors.js';
+import { describeKind } from '../messages/value-kind.js';
+import { isPublicAddress } from '../shared/private-address.js';
 
 const MAX_URLS = 5;
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { SecretBox } from '../../src/destinations/secret-box.js';
+import { SecretBox } from '../../src/stored-destinations/secret-box.js';
 
 const [OLD, NEW, OTHER] = [randomBytes(32), randomBytes(32), randomBytes(32)];
 const SECRETS = {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { TimedStore } from '../../src/destinations/timed-store.js';
+import { TimedStore } from '../../src/stored-destinations/timed-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
 

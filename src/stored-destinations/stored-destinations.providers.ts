@@ -1,6 +1,5 @@
 import { Logger, type Provider } from '@nestjs/common';
 import debugFactory from 'debug';
-import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { DeliveryEvents, tellOnce } from '../deliveries/delivery-events.js';
 import { EndpointLog } from '../deliveries/endpoint-log.js';
 import { EventChannel } from '../deliveries/event-channel.js';
@@ -16,12 +15,12 @@ import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 import type { WebhookClients } from '../webhooks/http/webhook-clients.js';
 import { WEBHOOK_CLIENTS } from '../webhooks/webhooks.tokens.js';
 import { ConfiguredDestinations } from './configured-destinations.js';
-import { CustomDestinations } from './custom/custom-destinations.js';
+import { CustomDestinations } from '../custom-destinations/custom-destinations.js';
 import type { DestinationDirectory } from './destination-directory.js';
-import { DestinationRegistry } from './destination-registry.js';
+import { DestinationRegistry } from '../destinations/destination-registry.js';
 import { DestinationsEnd } from './destinations-end.js';
 import { DestinationsService } from './destinations.service.js';
-import { DESTINATION_DIRECTORY, DESTINATION_PARTS, LIVE_DESTINATIONS } from './destinations.tokens.js';
+import { DESTINATION_DIRECTORY, DESTINATION_PARTS, LIVE_DESTINATIONS } from './stored-destinations.tokens.js';
 import type { DestinationEvent } from './destinations.types.js';
 import { KeptMessages } from './kept-messages.js';
 import type { LiveDestinations } from './live-destinations.js';
@@ -112,26 +111,10 @@ function createService(
   );
 }
 
-function createCustom(
-  { customDestinations, sources, webhooks }: ResolvedOptions,
-  moduleRef: ModuleRef,
-  modules: ModulesContainer,
-): CustomDestinations {
-  return new CustomDestinations({
-    given: customDestinations,
-    sources: sourceNames(sources),
-    taken: webhooks.map(({ id }) => id),
-    instantiate: (type) => {
-      const isProvided = [...modules.values()].some(({ providers }) => providers.has(type));
-      return isProvided ? moduleRef.get(type, { strict: false }) : moduleRef.create(type);
-    },
-  });
-}
-
 const DESTINATION_EVENTS = Symbol('nestjs-analytics:destination-events');
 
 /** The destinations at run time. */
-export const DESTINATIONS_PROVIDERS: Provider[] = [
+export const STORED_DESTINATIONS_PROVIDERS: Provider[] = [
   { provide: DESTINATION_PARTS, inject: [RESOLVED_OPTIONS, QUEUE_BACKEND], useFactory: createParts },
   {
     provide: DESTINATION_DIRECTORY,
@@ -142,11 +125,6 @@ export const DESTINATIONS_PROVIDERS: Provider[] = [
     provide: LIVE_DESTINATIONS,
     inject: [RESOLVED_OPTIONS, DESTINATION_PARTS, WEBHOOK_CLIENTS, EndpointLog, DeliveryEvents],
     useFactory: createLive,
-  },
-  {
-    provide: CustomDestinations,
-    inject: [RESOLVED_OPTIONS, ModuleRef, ModulesContainer],
-    useFactory: createCustom,
   },
   { provide: KeptMessages, inject: [FailedMessages], useFactory: createKept },
   {
