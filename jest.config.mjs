@@ -3,7 +3,7 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
-  testPathIgnorePatterns: ['/test/hosts/', ...(process.env.CHAOS ? [] : ['/chaos/'])],
+  testPathIgnorePatterns: ['<rootDir>/test/hosts/', ...(process.env.CHAOS ? [] : ['<rootDir>/test/chaos/'])],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest'] },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
