@@ -85,7 +85,7 @@ export class AnalyticsService {
    * @throws UnknownSourceError
    */
   delete(params: DeletionParams): string {
-    return this.client.takeDeletion(this.sourcesOf(params), params, this.boundTenant);
+    return this.client.deletions.take(this.sourcesOf(params), params, this.boundTenant);
   }
 
   /** What this source has taken since this process started: its `schema` filters part of it. */

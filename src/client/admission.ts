@@ -8,6 +8,11 @@ export interface Refusal {
   reason: string;
 }
 
+export const NO_ROOM: Refusal = {
+  kind: 'buffer_full',
+  reason: 'the buffer is full while the queue cannot take more',
+};
+
 /** Decides whether a connection takes a message now. It is asked for every message, so it must be cheap. */
 export interface Admission {
   /** The reason why it takes none; `undefined` if it does. */

@@ -1,6 +1,8 @@
 import { MessageRefusedError } from '../errors/message.errors.js';
-import type { DeleteParams, MessageParams } from '../messages/message-params.types.js';
+import type { LiveCall } from '../live/live-event.js';
+import type { MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
+import type { Refusal } from './admission.js';
 import { createClientCore, type MessageCore } from './client-core.js';
 import type {
   AnalyticsClientOptions,
@@ -8,7 +10,7 @@ import type {
   PreparedMessage,
 } from './analytics-client.types.js';
 import type { Losses } from './client-core.types.js';
-import type { Refusal } from './admission.js';
+import { Deletions } from './deletions.js';
 import type { OutgoingMessage } from './outgoing-messages.js';
 import { type FlushOptions, type FlushResult, timeoutOf } from './flush-result.js';
 import { LiveCalls } from './live-calls.js';
@@ -24,6 +26,7 @@ export class AnalyticsClient {
   private readonly filter: MessageFilter;
   private readonly core: MessageCore;
   private readonly live: LiveCalls;
+  readonly deletions: Deletions;
   /** Takes what other programs send. */
   readonly received: ReceivedMessages;
   /** Where calls in a transaction are stored. */
@@ -40,15 +43,19 @@ export class AnalyticsClient {
       parts.telemetry?.refused(kind);
       observer.onRefused(reason);
     });
+    this.live = new LiveCalls(live, options.beforeSend !== undefined);
     this.core = createCore(parts, options, {
-      onRefused: (refusal, call) => {
-        this.filter.refuse(refusal);
-        this.live.refused(call, refusal);
-      },
+      onRefused: this.refuse,
       isWatched: () => this.live.isWatched,
+      onRouted: this.live.routed.bind(this.live),
       onAddFailed: observer.onAddFailed.bind(observer),
     });
-    this.live = new LiveCalls(live, this.core.outgoing, options.beforeSend !== undefined);
+    this.deletions = new Deletions(
+      (source, deletion, tenant) => this.take(source, 'delete', deletion, tenant),
+      parts.router,
+      this.filter,
+      options.onDeletion,
+    );
     this.received = new ReceivedMessages(this.core, this.factory, this.filter, this.live);
   }
 
@@ -83,8 +90,8 @@ export class AnalyticsClient {
     if (message === null) return messageId;
     try {
       const refusal = this.core.take(source, message, tenant);
-      if (refusal !== undefined) this.filter.refuse(refusal);
-      this.entered(source, message, tenant, refusal);
+      if (refusal !== undefined) this.refuse(refusal, { source, tenant, message });
+      this.deletions.onTaken(source, message);
       return messageId;
     } catch (error) {
       return this.live.failed({ source, type, fields: params, tenant }, error);
@@ -110,7 +117,7 @@ export class AnalyticsClient {
     if ('connections' in route) {
       this.core.outgoing.count(source, route, tenant);
       if (route.connections.length > 0) return prepared;
-      this.live.unwanted(source, message, tenant);
+      this.live.routed({ source, tenant, message }, false);
       return { ...prepared, message: null };
     }
     // Whoever moves the message to the queue looks its destinations up again.
@@ -124,10 +131,13 @@ export class AnalyticsClient {
     return this.core.outgoing.of(source, message, { tenant, maxBytes: Infinity });
   }
 
-  /** A message is on its way to its destinations: one that deletes a user has more to do. */
-  entered(source: string, message: AnalyticsMessage, tenant?: string, refusal?: Refusal): void {
-    this.live.settled(source, message, tenant, refusal);
-    if (message.type === 'delete') this.options.onDeletion?.(message.userId, source);
+  /** The destinations of a message that was stored elsewhere are known. @param isWanted whether there are any */
+  routed(
+    call: { source: string; message: AnalyticsMessage; tenant: string | undefined },
+    isWanted: boolean,
+  ): void {
+    this.live.routed(call, isWanted);
+    if (isWanted) this.deletions.onTaken(call.source, call.message);
   }
 
   /**
@@ -151,7 +161,6 @@ export class AnalyticsClient {
       if (this.filter.count > refused) throw new MessageRefusedError(this.filter.latestReason);
       if (message === null) continue;
       await this.core.takeWhenRoom(source, message, created.tenant);
-      this.live.settled(source, message, created.tenant);
     }
     await this.core.queued();
   }
@@ -160,32 +169,6 @@ export class AnalyticsClient {
   reaches<T extends MessageType>(source: string, type: T, params: MessageParams[T]): boolean {
     const { message, tenant } = this.factory.ofJob(source, type, params);
     return this.core.outgoing.reaches(source, message, tenant);
-  }
-
-  /**
-   * Takes a deletion: one message for each source that has a destination. Returns the messageId of the first
-   * one.
-   */
-  takeDeletion(sources: readonly [string, ...string[]], params: DeleteParams, tenant?: string): string {
-    const [first, ...others] = this.affectedBy(sources);
-    const messageId = this.take(first, 'delete', params, tenant);
-    for (const source of others) this.take(source, 'delete', params, tenant);
-    this.refuseForwardedDeletion();
-    return messageId;
-  }
-
-  /** The sources of a deletion that have a destination; the first one, if none has. */
-  affectedBy(sources: readonly [string, ...string[]]): [string, ...string[]] {
-    const [first = sources[0], ...others] = sources.filter((source) => this.parts.router.leads(source));
-    return [first, ...others];
-  }
-
-  /** Counts a deletion that no other program takes. */
-  refuseForwardedDeletion(): void {
-    if (!this.parts.router.forwards) return;
-    const reason =
-      'a deletion cannot be forwarded by a write key, so call `delete()` in the application behind `endpoint`';
-    this.filter.refuse({ kind: 'forwarded_deletion', reason });
   }
 
   /** What a source has taken since the start. @throws AnalyticsClosedError */
@@ -228,6 +211,11 @@ export class AnalyticsClient {
   get losses(): Losses {
     return this.core.losses;
   }
+
+  private readonly refuse = (refusal: Refusal, call: LiveCall): void => {
+    this.filter.refuse(refusal);
+    this.live.refused(call, refusal);
+  };
 
   /** The message of a call after all checks; `null` if it is dropped. */
   private checked<T extends MessageType>(

@@ -10,6 +10,8 @@ export interface TakenCall {
   readonly tenant: string | undefined;
   /** `undefined` while nobody watches: as an object it takes far more memory than its body. */
   readonly message: AnalyticsMessage | undefined;
+  /** When it was made, in milliseconds since the epoch, while somebody watches. */
+  readonly at: number | undefined;
 }
 
 /** A message that was taken: checked, serialised, and on its way to the queue. */

@@ -3,7 +3,7 @@ import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.err
 import { thrownAt } from '../errors/thrown-at.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
-import { admit, type Refusal } from './admission.js';
+import { admit, NO_ROOM, type Refusal } from './admission.js';
 import { Backlog, type NewMessage, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
 import { Batches } from './batches.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
@@ -13,11 +13,6 @@ import type { Route, SourceConnection } from './router.js';
 import { Sender } from './sender.js';
 
 const debug = debugFactory('analytics');
-
-const NO_ROOM: Refusal = {
-  kind: 'buffer_full',
-  reason: 'the buffer is full while the queue cannot take more',
-};
 
 /** What takes the client's messages. */
 export type MessageCore = Omit<ClientCore, keyof RouteReceiver>;
@@ -104,7 +99,9 @@ export class ClientCore {
   take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): Refusal | undefined {
     this.assertOpen();
     const { json, bytes, route } = this.outgoing.of(source, message, { tenant, maxBytes });
-    const call: TakenCall = { source, tenant, message: this.observer.isWatched() ? message : undefined };
+    const isWatched = this.observer.isWatched();
+    const at = isWatched ? Date.now() : undefined;
+    const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at };
     if (!('connections' in route) || this.pendingRoutes.has(source)) {
       if (!this.backlog.hasRoomFor(bytes)) return NO_ROOM;
       this.outgoing.count(source, undefined, tenant);
@@ -116,6 +113,7 @@ export class ClientCore {
     if ('reason' in connections) return connections;
     if (!this.backlog.hasRoomFor(bytes * connections.length)) return NO_ROOM;
     this.outgoing.count(source, route, tenant);
+    if (isWatched) this.observer.onRouted(call, connections.length > 0);
     if (connections.length === 0) {
       debug('dropped %s %s: no destination takes it', message.type, message.messageId);
       return undefined;
@@ -195,6 +193,7 @@ export class ClientCore {
     const admitted = this.admitted(connections, call);
     const isRefused = 'reason' in admitted;
     if (isRefused) this.observer.onRefused(admitted, call);
+    else if (call.message !== undefined) this.observer.onRouted(call, admitted.length > 0);
     if (isRefused || admitted.length === 0) {
       this.backlog.drop(taken);
       return;

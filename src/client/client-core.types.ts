@@ -29,6 +29,8 @@ export interface ClientCoreObserver {
   onRefused(refusal: Refusal, call: TakenCall): void;
   /** Whether anybody sees what becomes of each message. */
   isWatched(): boolean;
+  /** The destinations of a message are known, and it was not refused. Called while somebody watches. */
+  onRouted(call: TakenCall, isWanted: boolean): void;
   /** An add to the queue failed and will be repeated. */
   onAddFailed(error: unknown): void;
 }

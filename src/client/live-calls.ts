@@ -1,10 +1,9 @@
 import { AnalyticsClosedError } from '../errors/message.errors.js';
+import type { LiveCall } from '../live/live-event.js';
 import type { LiveEvents } from '../live/live-events.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { Refusal } from './admission.js';
-import type { TakenCall } from './backlog.js';
 import type { MessageFilter } from './message-filter.js';
-import type { OutgoingMessages } from './outgoing-messages.js';
 
 /** A call, or a message that another program sent, before it is known to be a message. */
 export interface UncheckedCall {
@@ -22,7 +21,6 @@ export class LiveCalls {
    */
   constructor(
     private readonly live: LiveEvents | undefined,
-    private readonly outgoing: Pick<OutgoingMessages, 'reaches'>,
     private readonly hidesContents: boolean,
   ) {}
 
@@ -31,24 +29,15 @@ export class LiveCalls {
     return this.live?.isWatched === true;
   }
 
-  /** A message has passed its checks. @param refusal why it was refused after all */
-  settled(source: string, message: AnalyticsMessage, tenant: string | undefined, refusal?: Refusal): void {
-    const { live, outgoing } = this;
-    if (live?.wants() !== true) return;
-    const call = { source, tenant, message };
-    if (refusal !== undefined) live.add('refused', call, refusal.reason);
-    else if (outgoing.reaches(source, message, tenant)) live.add('taken', call);
-    else this.unwanted(source, message, tenant);
+  /** The destinations of a message are known. @param isWanted whether there are any */
+  routed(call: LiveCall, isWanted: boolean): void {
+    if (isWanted) this.live?.add('taken', call);
+    else this.live?.add('dropped', call, 'no destination takes it');
   }
 
-  /** A message that was taken is not delivered, or not to all of its destinations. */
-  refused(call: TakenCall, { reason }: Refusal): void {
-    if (this.live?.wants() === true) this.live.add('refused', call, reason);
-  }
-
-  /** No destination takes a message. */
-  unwanted(source: string, message: AnalyticsMessage, tenant: string | undefined): void {
-    this.live?.add('dropped', { source, tenant, message }, 'no destination takes it');
+  /** A message is not delivered, or not to all of its destinations. */
+  refused(call: LiveCall, { reason }: Refusal): void {
+    this.live?.add('refused', call, reason);
   }
 
   /** What is left of a message after a filter; `null` if it is dropped. */

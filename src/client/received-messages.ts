@@ -33,7 +33,7 @@ export class ReceivedMessages {
       if (finished === null) return true;
       const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
       const refusal = this.core.take(source, finished, tenant, maxBytes);
-      this.live.settled(source, finished, tenant, refusal);
+      if (refusal !== undefined) this.live.refused({ source, tenant, message: finished }, refusal);
       return refusal === undefined;
     } catch (error) {
       const tenant = this.factory.tenantOf(source);

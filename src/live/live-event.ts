@@ -28,6 +28,8 @@ export interface LiveEvent {
 
 /** What is known of a call. */
 export interface LiveCall {
+  /** When it was made, in milliseconds since the epoch. @default now */
+  at?: number | undefined;
   source?: string | undefined;
   /** Whose event it is, where the call or the source has said so. */
   tenant?: string | undefined;
@@ -46,7 +48,7 @@ const MAX_TEXT = 500;
 /** @param tenant whose event it is */
 export function liveEvent(
   outcome: LiveOutcome,
-  { source, type, message, name }: LiveCall,
+  { at = Date.now(), source, type, message, name }: LiveCall,
   tenant: string | undefined,
   reason: string | undefined,
 ): LiveEvent {
@@ -54,7 +56,7 @@ export function liveEvent(
   const json = message === undefined ? undefined : stringify(fields);
   const isCut = json !== undefined && json.length > MAX_JSON;
   return {
-    at: Date.now(),
+    at,
     outcome,
     reason: text(reason),
     source,

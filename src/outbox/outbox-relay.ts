@@ -33,7 +33,7 @@ export interface OutboxRelayParts {
   reader: RowReader;
   queue: JobSink;
   health: Pick<QueueHealth, 'isUp' | 'isRefusing' | 'report'>;
-  client: Pick<AnalyticsClient, 'entered'>;
+  client: Pick<AnalyticsClient, 'routed'>;
   admission: Admission;
   log: OutboxLog;
 }
@@ -176,7 +176,10 @@ export class OutboxRelay {
     const done: number[] = [];
     for (const decision of decisions) {
       const { row, kind } = decision;
-      if (kind === 'move') client.entered(row.source, decision.message, decision.tenant);
+      if (kind === 'move' || kind === 'drop') {
+        const { message, tenant } = decision;
+        client.routed({ source: row.source, message, tenant }, kind === 'move');
+      }
       if (kind === 'drop' || (kind === 'move' && decision.refused.length === 0)) done.push(row.id);
     }
     await store.remove(done);

@@ -13,20 +13,19 @@ import { OUTBOX_VERSION } from './outbox-table.js';
 /** When a row is looked at again whose destination is full, or could not be looked up, in milliseconds. */
 const PUT_OFF = 5_000;
 
+interface ReadRow {
+  row: OutboxRow;
+  message: AnalyticsMessage;
+  /** Whose event it is, where the call or its source has said so. */
+  tenant: string | undefined;
+}
+
 /** What is to happen to a row. */
 export type RowDecision =
-  | {
-      kind: 'move';
-      row: OutboxRow;
-      message: AnalyticsMessage;
-      /** Whose event it is, where the call or its source has said so. */
-      tenant: string | undefined;
-      move: Move;
-      refused: string[];
-    }
+  | ({ kind: 'move'; move: Move; refused: string[] } & ReadRow)
   | { kind: 'wait'; row: OutboxRow; delay: number }
   /** No destination takes it. */
-  | { kind: 'drop'; row: OutboxRow }
+  | ({ kind: 'drop' } & ReadRow)
   | { kind: 'set aside'; row: OutboxRow; problem: string };
 
 export interface RowReaderParts {
@@ -79,7 +78,7 @@ export class RowReader {
     const meant = found.connections.filter(
       ({ destination }) => destinations?.includes(destination) !== false,
     );
-    if (meant.length === 0) return { kind: 'drop', row };
+    if (meant.length === 0) return { kind: 'drop', row, message, tenant };
     const full = meant.filter((connection) => this.parts.admission.refusal(connection) !== undefined);
     const connections = meant.filter((connection) => !full.includes(connection));
     if (connections.length === 0) return { kind: 'wait', row, delay: PUT_OFF };

@@ -80,10 +80,10 @@ export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
 
   /** Requests the deletion of a user, which begins when the transaction is committed. */
   async delete(params: D): Promise<string> {
-    const [first, ...others] = this.client.affectedBy(this.sources.ofDeletion(params));
+    const [first, ...others] = this.client.deletions.affectedBy(this.sources.ofDeletion(params));
     const messageId = await this.write(first, 'delete', params);
     for (const source of others) await this.write(source, 'delete', params);
-    this.client.refuseForwardedDeletion();
+    this.client.deletions.refuseForwarded();
     return messageId;
   }
 

@@ -1,11 +1,13 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import { ConsoleService, DestinationsService, Track } from '../../src/index.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { PLATFORMS, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
+import { Shop } from '../outbox/outbox-stage.js';
 import type { AppOptions } from '../support/analytics-app.js';
 import { Browser } from '../support/browser.js';
 import { describeBackend, describeServers, describeWith } from '../support/describe-backend.js';
+import { PostgresServer } from '../support/postgres-server.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -79,6 +81,8 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
       event: HOSTILE,
       properties: { text: 'x'.repeat(9_000) },
     });
+    // The destinations have to be looked up for the first one.
+    await watcher.sees(1);
     analytics.track({ userId: 'u1', event: 'Unwanted' });
     expect(() => analytics.track({ userId: '', event: 'Nobody' })).toThrow();
     expect(() =>
@@ -118,7 +122,7 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     expect(JSON.stringify(watcher.parts)).not.toContain('wk_test');
   });
 
-  it('is what is refused after it was taken, with why, also if only one of its destinations is full', async () => {
+  it('is what is refused after its destinations were looked up, with why, also if only one of them is full', async () => {
     const crm = await stage.receiver({ answer: [503] });
     const mail = await stage.receiver();
     const store = new SlowStore();
@@ -145,30 +149,56 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     const release = store.hold();
     await server.app.get(DestinationsService).changed('acme');
     analytics.track({ userId: 'u1', event: 'Third', integrations: { mail: false } });
-    await watcher.sees(4);
-    expect(refused()).toEqual(['Second']);
     release();
-    const events = await watcher.sees(5);
+    const events = await watcher.sees(4);
     expect(refused()).toEqual(['Second', 'Third']);
     expect(events.filter(({ outcome }) => outcome === 'taken').map(({ name }) => name)).toEqual([
       'First',
       'Second',
-      'Third',
     ]);
-    expect(events[4]).toMatchObject({
+    expect(events[3]).toMatchObject({
       tenant: 'acme',
       userId: 'u1',
       reason: expect.stringMatching(/wait for the destination "crm" \(its `backlogLimit`\)$/),
     });
 
     analytics.track({ userId: 'u2', event: 'Fourth' });
-    const [, , , , , taken, unroutable] = await watcher.sees(7);
-    expect(taken).toMatchObject({ outcome: 'taken', name: 'Fourth' });
+    const [, , , , unroutable] = await watcher.sees(5);
     expect(unroutable).toMatchObject({
       outcome: 'refused',
       name: 'Fourth',
       reason: expect.stringContaining('its destinations could not be looked up (TypeError'),
     });
+  });
+
+  it('is once what becomes of a call whose destinations are looked up slowly, with the time of the call', async () => {
+    const store = new SlowStore();
+    const server = await start({ destinations: { store } });
+    const orders = { tenant: 'acme', urls: ['https://crm.example'], events: ['Order Completed'] };
+    await server.app.get(DestinationsService).create(orders);
+    const watcher = await watch(server, OPERATOR);
+    const release = store.hold();
+    await server.app.get(DestinationsService).changed('acme');
+    const acme = server.analytics.tenant('acme');
+    acme.track({ userId: 'u1', event: 'Order Completed' });
+    acme.track({ userId: 'u1', event: 'Page Viewed' });
+    const madeBefore = Date.now();
+    // Calls that are looked up by nothing are shown meanwhile.
+    expect(() => acme.track({ userId: '', event: 'Nobody' })).toThrow();
+    expect(await watcher.sees(1)).toMatchObject([{ outcome: 'refused', name: 'Nobody' }]);
+    while (Date.now() === madeBefore) await new Promise(setImmediate);
+    release();
+    const [, taken, dropped] = await watcher.sees(3);
+    expect(taken).toMatchObject({ outcome: 'taken', name: 'Order Completed', tenant: 'acme' });
+    expect(dropped).toMatchObject({
+      outcome: 'dropped',
+      name: 'Page Viewed',
+      reason: 'no destination takes it',
+    });
+    for (const call of [taken, dropped]) expect(call?.at).toBeLessThanOrEqual(madeBefore);
+    acme.track({ userId: 'u1', event: 'Last' });
+    const events = await watcher.sees(4);
+    expect(events.map(({ name }) => name)).toEqual(['Nobody', 'Order Completed', 'Page Viewed', 'Last']);
   });
 
   it('is for those who are known, and of another tenant for nobody but the operator', async () => {
@@ -184,7 +214,9 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     server.analytics.tenant('acme').track({ userId: 'u1', event: 'Of acme' });
     server.analytics.track({ userId: 'u1', event: 'Of other', context: { groupId: 'other' } });
     server.analytics.track({ userId: 'u1', event: 'Of nobody' });
-    expect((await operator.sees(3)).map(({ tenant }) => tenant)).toEqual(['acme', 'other', undefined]);
+    expect(new Set((await operator.sees(3)).map(({ tenant }) => tenant))).toEqual(
+      new Set(['acme', 'other', undefined]),
+    );
     for (const [watcher, tenant] of [
       [acme, 'acme'],
       [linked, 'acme'],
@@ -207,6 +239,37 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     const closed = server.close();
     await next.ended;
     await closed;
+  });
+});
+
+describeWith('postgres', PostgresServer.installed, 'what the console shows live of an outbox', () => {
+  const stage = new Stage();
+  const newConnection = quickConnections();
+  let database: PostgresServer;
+  beforeAll(async () => {
+    database = await PostgresServer.create();
+  });
+  afterAll(() => database.dispose());
+
+  it('is a call whose transaction is committed, once its destinations are known', async () => {
+    const shop = await stage.add(Shop.open(await database.createDatabase()));
+    const store = new SlowStore();
+    const analytics = consoleOptions({
+      connection: await newConnection(),
+      destinations: { store },
+      outbox: { connection: shop.url, migrate: true },
+    });
+    const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
+    await server.app.get(DestinationsService).create({ tenant: 'acme', urls: ['https://crm.example'] });
+    const watcher = await stage.add(Watcher.open(`${server.url}/analytics`, OPERATOR));
+    const release = store.hold();
+    for (const tenant of ['acme', 'other']) await shop.pay(server, { tenant });
+    release();
+    const calls = await watcher.sees(2);
+    expect(calls.map(({ tenant, outcome, reason }) => ({ tenant, outcome, reason }))).toEqual([
+      { tenant: 'acme', outcome: 'taken', reason: undefined },
+      { tenant: 'other', outcome: 'dropped', reason: 'no destination takes it' },
+    ]);
   });
 });
 
