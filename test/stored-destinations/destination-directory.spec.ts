@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { DestinationChange, DestinationChanges } from '../../src/stored-destinations/destination-feed.js';
+import type {
+  DestinationChange,
+  DestinationChanges,
+} from '../../src/stored-destinations/destination-feed.js';
 import { DestinationDirectory } from '../../src/stored-destinations/destination-directory.js';
 import type { StoredDestination } from '../../src/options/destination-store.js';
 import { FakeClock } from '../support/fake-clock.js';

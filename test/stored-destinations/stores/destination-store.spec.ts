@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { DestinationChange, DestinationFeed } from '../../../src/stored-destinations/destination-feed.js';
+import type {
+  DestinationChange,
+  DestinationFeed,
+} from '../../../src/stored-destinations/destination-feed.js';
 import { destinationStoreChecks } from '../../../src/stored-destinations/stores/check-destination-store.js';
 import { createDestinationStore } from '../../../src/stored-destinations/stores/create-destination-store.js';
 import type { WritableDestinationStore } from '../../../src/options/destination-store.js';
