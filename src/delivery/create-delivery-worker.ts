@@ -12,7 +12,7 @@ import type { QueuePartitions } from '../queue/queue-partitions.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import { BatchDelivery } from './batch-delivery.js';
 import { DeliveryReporter } from './delivery-reporter.js';
-import { DeliveryScheduler } from './delivery-scheduler.js';
+import { DeliveryScheduler, type DeliverySchedulerOptions } from './delivery-scheduler.js';
 import { DeliveryWorker } from './delivery-worker.js';
 import { JobBudget } from './job-budget.js';
 import { JobProcessor } from './job-processor.js';
@@ -41,7 +41,7 @@ export async function createDeliveryWorker(
   parts: DeliveryWorkerParts,
 ): Promise<DeliveryWorker> {
   const { destinations, queue, backend, partitions, deleted } = parts;
-  const scheduler = await createScheduler(options, parts);
+  const scheduler = await createScheduler(options, parts, (key) => worker.promote(key));
   const reporter = createReporter(parts);
   const deliveries = new BatchDelivery(destinations, scheduler, reporter, deleted);
   const processor = new JobProcessor({
@@ -52,16 +52,18 @@ export async function createDeliveryWorker(
     deleted,
     unknownJobTimeout: options.unknownJobTimeout,
   });
-  return new DeliveryWorker(backend, partitions, processor, {
+  const worker = new DeliveryWorker(backend, partitions, processor, {
     scheduler,
     budget: new JobBudget(options.concurrency * JOBS_IN_HAND),
     timeout: longestTimeout(options),
   });
+  return worker;
 }
 
 async function createScheduler(
   { concurrency, connections, connection }: ResolvedOptions,
-  { queue, backend }: DeliveryWorkerParts,
+  { backend }: DeliveryWorkerParts,
+  promote: DeliverySchedulerOptions['promote'],
 ): Promise<DeliveryScheduler> {
   return new DeliveryScheduler({
     requests: concurrency * connections,
@@ -69,7 +71,7 @@ async function createScheduler(
     batches: concurrency,
     jobs: concurrency * JOBS_IN_HAND,
     rateLimits: await createRateLimitStore(backend.storage, connection.kind === 'embedded'),
-    promote: (key) => queue.promote(key),
+    promote,
   });
 }
 

@@ -135,7 +135,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
 
   /** A put-back job has returned. */
   returned(destination: string, key: string): void {
-    this.queues.get(destination)?.putBack.delete(key);
+    this.queues.get(destination)?.putBack.returned(key, Date.now());
   }
 
   /** Destinations that are limited would otherwise hold all jobs that this process may have. */
@@ -211,10 +211,15 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     if (limitOf(queue.destination) !== undefined && !this.hasRoomForLimited) return;
     if (wanted <= 0 || queue.destination.heldBack(Date.now()) > 0) return;
     for (const key of queue.putBack.promote(wanted, Date.now())) {
-      // The job may have returned by itself, or another process may have it.
-      this.options.promote(key).catch(() => {
-        queue.putBack.delete(key);
-      });
+      this.options.promote(key).then(
+        () => {
+          queue.putBack.promoted(key, Date.now());
+        },
+        // The job may have returned by itself, or another process may have it.
+        () => {
+          queue.putBack.delete(key);
+        },
+      );
     }
   }
 

@@ -1,4 +1,7 @@
 import { types } from 'node:util';
+import { Job } from 'bullmq';
+import { BATCH_JOB_VERSION, type BatchJobData, JOB_NAME } from '../queue/batch-job.js';
+import { jobOfKey } from '../queue/partitions.js';
 import type { BatchJobWorker, BatchWorkerOptions, QueueBackend } from '../queue/queue-backend.js';
 import type { QueuePartitions } from '../queue/queue-partitions.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
@@ -17,6 +20,7 @@ const RUN_RETRY_DELAY = 1_000;
 const UNEXPECTED_RETRY_DELAY = 5_000;
 /** How often a job may be found without its worker. A crash is never the message's fault. */
 const MAX_STALLED_COUNT = 2 ** 31 - 1;
+const NO_DATA: BatchJobData = { v: BATCH_JOB_VERSION, batches: [] };
 
 export interface DeliveryWorkerOptions {
   scheduler: Pick<DeliveryScheduler, 'start' | 'stop'>;
@@ -70,6 +74,18 @@ export class DeliveryWorker {
     }
   }
 
+  /**
+   * Makes the queue hand out a put-back job now. Rejects if the job is not delayed any more.
+   *
+   * @param key of the job, which may be in a partition that this process does not add to
+   */
+  async promote(key: string): Promise<void> {
+    const { partition, jobId } = jobOfKey(key);
+    const worker = this.workers[partition];
+    // The job is not read from the queue, since its data may be half a megabyte.
+    if (worker !== undefined) await new Job(worker, JOB_NAME, NO_DATA, {}, jobId).promote();
+  }
+
   /** Breaks off the jobs in hand. Each one puts itself back and ends. */
   cancel(): void {
     this.cancellation.abort();
@@ -85,6 +101,7 @@ export class DeliveryWorker {
     const lockDuration = Math.max(2 * timeout, MIN_LOCK);
     const workerOptions: BatchWorkerOptions = {
       autorun: false,
+      look: (look) => budget.look(worker, look),
       lockDuration,
       stalledInterval: lockDuration / 2,
       maxStalledCount: MAX_STALLED_COUNT,
@@ -98,11 +115,11 @@ export class DeliveryWorker {
     const worker = this.backend.createWorker(
       partition,
       async (job, token) => {
-        budget.taken(worker);
+        const place = budget.take(worker);
         try {
-          await this.processor.process({ job, partition, token, signal });
+          await this.processor.process({ job, partition, token, signal, place });
         } finally {
-          budget.ended(worker);
+          place.leave();
         }
       },
       workerOptions,

@@ -1,43 +1,97 @@
 /** Share of the jobs in hand that is kept for the partitions, so that none waits for the jobs of another one. */
 const KEPT_SHARE = 1 / 4;
+/**
+ * Jobs of a partition that are taken and put back at a time. There may be hundreds that have no place here. If
+ * all of them came and went at once, the commands for those that are delivered would wait behind theirs, until
+ * their locks expire.
+ */
+const MOVED_AT_ONCE = 16;
 
 /** A worker whose limit of jobs in hand is set here. */
 interface BudgetedWorker {
   concurrency: number;
 }
 
+/** A job in hand. */
+export interface JobPlace {
+  /** It is about to go back to the queue. */
+  putBack(): void;
+  /** It is finished, or back in the queue. */
+  leave(): void;
+}
+
+/** Jobs in hand of one worker. */
+interface WorkerJobs {
+  inHand: number;
+  /** On their way from the queue or back. */
+  moving: number;
+  /** Looks for a job that wait, in order. */
+  readonly waiting: (() => void)[];
+}
+
 /**
  * Divides the jobs that a process has in hand among its workers, one for each partition. A part is kept for each,
- * and each may take all of the rest.
+ * and each may take all of the rest. A worker looks for no more jobs while many are on their way.
  */
 export class JobBudget {
-  private readonly inHand = new Map<BudgetedWorker, number>();
+  private readonly workers = new Map<BudgetedWorker, WorkerJobs>();
 
   /** @param jobs that the process has in hand */
   constructor(private readonly jobs: number) {}
 
   join(worker: BudgetedWorker): void {
-    this.inHand.set(worker, 0);
+    this.workers.set(worker, { inHand: 0, moving: 0, waiting: [] });
     this.divide();
   }
 
-  taken(worker: BudgetedWorker): void {
-    this.count(worker, 1);
+  /** Runs a worker's look for a job, when it may have another one. */
+  async look<T>(worker: BudgetedWorker, look: () => Promise<T>): Promise<T> {
+    const jobs = this.jobsOf(worker);
+    if (jobs.moving >= MOVED_AT_ONCE) await new Promise<void>((resolve) => jobs.waiting.push(resolve));
+    jobs.moving++;
+    try {
+      return await look();
+    } finally {
+      moved(jobs);
+    }
   }
 
-  ended(worker: BudgetedWorker): void {
-    this.count(worker, -1);
-  }
-
-  private count(worker: BudgetedWorker, change: 1 | -1): void {
-    this.inHand.set(worker, (this.inHand.get(worker) ?? 0) + change);
+  /** A worker has taken a job. */
+  take(worker: BudgetedWorker): JobPlace {
+    const jobs = this.jobsOf(worker);
+    let isPutBack = false;
+    jobs.inHand++;
     this.divide();
+    return {
+      putBack: () => {
+        if (!isPutBack) jobs.moving++;
+        isPutBack = true;
+      },
+      leave: () => {
+        jobs.inHand--;
+        if (isPutBack) moved(jobs);
+        this.divide();
+      },
+    };
+  }
+
+  private jobsOf(worker: BudgetedWorker): WorkerJobs {
+    const jobs = this.workers.get(worker);
+    if (jobs === undefined) throw new TypeError('This worker has not joined.');
+    return jobs;
   }
 
   private divide(): void {
-    const kept = Math.max(Math.floor((this.jobs * KEPT_SHARE) / this.inHand.size), 1);
+    const kept = Math.max(Math.floor((this.jobs * KEPT_SHARE) / this.workers.size), 1);
     let free = this.jobs;
-    for (const jobs of this.inHand.values()) free -= Math.max(jobs, kept);
-    for (const [worker, jobs] of this.inHand) worker.concurrency = Math.max(jobs, kept) + Math.max(free, 0);
+    for (const { inHand } of this.workers.values()) free -= Math.max(inHand, kept);
+    for (const [worker, { inHand }] of this.workers) {
+      worker.concurrency = Math.max(inHand, kept) + Math.max(free, 0);
+    }
   }
+}
+
+function moved(jobs: WorkerJobs): void {
+  jobs.moving--;
+  if (jobs.moving < MOVED_AT_ONCE) jobs.waiting.shift()?.();
 }

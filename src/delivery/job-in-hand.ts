@@ -2,6 +2,7 @@ import type { Job } from 'bullmq';
 import type { DeletedUsers } from '../deliveries/deleted-users.js';
 import type { BatchJobData } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
+import type { JobPlace } from './job-budget.js';
 import type { BatchDelivery } from './batch-delivery.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
@@ -27,4 +28,6 @@ export interface JobInHand {
   /** Proves to the queue that this worker holds it. */
   token: string | undefined;
   signal: AbortSignal;
+  /** Its place among the jobs of this process. */
+  place: Pick<JobPlace, 'putBack'>;
 }

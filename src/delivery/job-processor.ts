@@ -176,7 +176,8 @@ function isChanged({ queued, settlement }: Extract<BatchEnd, { kind: 'settled' }
 }
 
 /** Puts a job back without counting an attempt. */
-async function moveToDelayed({ job, token }: JobInHand, until: number): Promise<never> {
+async function moveToDelayed({ job, token, place }: JobInHand, until: number): Promise<never> {
+  place.putBack();
   await job.moveToDelayed(until, token);
   throw new DelayedError();
 }

@@ -11,12 +11,18 @@ export interface PutBackJob {
 }
 
 interface RememberedJob extends PutBackJob {
-  /** When it was promoted, to return early. */
+  isPromoted: boolean;
+  /** When the queue had promoted it, in milliseconds since the epoch; `undefined` until then. */
   promotedAt?: number;
 }
 
-/** How long a promoted job may take to return, in milliseconds. */
-const PROMOTION_LASTS = 250;
+/** How long a promoted job may take to return before another process counts as having it, in milliseconds. */
+const MIN_PATIENCE = 250;
+const MAX_PATIENCE = 2_000;
+/** The same, as a multiple of the usual time: where the queue is busy, all of them take long. */
+const PATIENCE_FACTOR = 4;
+/** Weight of the latest return against the earlier ones. */
+const WEIGHT = 0.2;
 
 /** How often late jobs are looked for, in milliseconds. */
 const FORGET_INTERVAL = 1_000;
@@ -33,6 +39,8 @@ export class PutBackJobs {
   private total = 0;
   /** In milliseconds since the epoch. */
   private forgotAt = 0;
+  /** How long promoted jobs take to return, in milliseconds. */
+  private usualReturn = 0;
 
   get size(): number {
     return this.jobs.size;
@@ -46,11 +54,18 @@ export class PutBackJobs {
   add(job: PutBackJob): void {
     this.delete(job.key);
     if (this.jobs.size >= MAX_JOBS) return;
-    this.jobs.set(job.key, { ...job });
+    this.jobs.set(job.key, { ...job, isPromoted: false });
     this.total += job.messages;
   }
 
-  /** A job has returned, or is gone. */
+  /** A job is here again. */
+  returned(key: string, now: number): void {
+    const promotedAt = this.jobs.get(key)?.promotedAt;
+    if (promotedAt !== undefined) this.usualReturn += WEIGHT * (now - promotedAt - this.usualReturn);
+    this.delete(key);
+  }
+
+  /** A job is with another process, or gone. */
   delete(key: string): void {
     const job = this.jobs.get(key);
     if (job === undefined) return;
@@ -68,16 +83,22 @@ export class PutBackJobs {
     let coming = 0;
     for (const job of this.jobs.values()) {
       if (coming >= messages) break;
-      if (isLate(job, now)) {
+      if (this.isLate(job, now)) {
         this.delete(job.key);
         continue;
       }
       coming += job.messages;
-      if (job.promotedAt !== undefined) continue;
-      job.promotedAt = now;
+      if (job.isPromoted) continue;
+      job.isPromoted = true;
       promoted.push(job.key);
     }
     return promoted;
+  }
+
+  /** The queue has promoted a job. */
+  promoted(key: string, now: number): void {
+    const job = this.jobs.get(key);
+    if (job !== undefined) job.promotedAt = now;
   }
 
   /**
@@ -89,7 +110,13 @@ export class PutBackJobs {
   forgetLate(now: number): void {
     if (now - this.forgotAt < FORGET_INTERVAL) return;
     this.forgotAt = now;
-    for (const job of this.jobs.values()) if (isLate(job, now)) this.delete(job.key);
+    for (const job of this.jobs.values()) if (this.isLate(job, now)) this.delete(job.key);
+  }
+
+  /** Whether another process has a job by now, or it is on its way here. */
+  private isLate({ dueAt, promotedAt = Infinity }: RememberedJob, now: number): boolean {
+    const patience = Math.min(Math.max(MIN_PATIENCE, PATIENCE_FACTOR * this.usualReturn), MAX_PATIENCE);
+    return dueAt < now || promotedAt < now - patience;
   }
 }
 
@@ -105,9 +132,4 @@ export function promotable(partition: number, left: readonly LeftBatch[]): PutBa
       ? []
       : [{ key: jobKeyOf(partition, jobId), messages: batch.messages.length, dueAt }],
   );
-}
-
-/** Whether another process has a job by now, or it is on its way here. */
-function isLate({ dueAt, promotedAt = Infinity }: RememberedJob, now: number): boolean {
-  return dueAt < now || promotedAt < now - PROMOTION_LASTS;
 }

@@ -7,6 +7,9 @@ import type { CallTrace } from '../shared/telemetry.js';
  */
 export const BATCH_JOB_VERSION = 3;
 
+/** Name of every job. */
+export const JOB_NAME = 'batch';
+
 /** Version of data in which no messages share a body. Workers of the version before read them as well. */
 export const UNSHARED_BODIES_VERSION = 2;
 

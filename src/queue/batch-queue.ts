@@ -1,23 +1,20 @@
-import { Job, type JobsOptions } from 'bullmq';
+import type { JobsOptions } from 'bullmq';
 import {
   BATCH_JOB_VERSION,
-  type BatchJobData,
+  JOB_NAME,
   type JobTerms,
   type LeftBatch,
   type NewBatch,
   type NewJob,
   type QueuedBatch,
 } from './batch-job.js';
-import { jobOfKey, partitionOf } from './partitions.js';
+import { partitionOf } from './partitions.js';
 import type { AddMemory, BatchJobQueue } from './queue-backend.js';
 import { storedData } from './shared-bodies.js';
 
 /** More attempts than fit into any retry window. PostgreSQL cannot store a larger number. */
 const ATTEMPTS = 2 ** 31 - 1;
 const DEFAULT_MEMORY: AddMemory = { completed: { age: 300, count: 100 } };
-
-const JOB_NAME = 'batch';
-const NO_DATA: BatchJobData = { v: BATCH_JOB_VERSION, batches: [] };
 
 type JobToAdd = Parameters<BatchJobQueue['addBulk']>[0][number];
 
@@ -74,18 +71,6 @@ export class BatchQueue {
         };
       }),
     );
-  }
-
-  /**
-   * Makes the queue hand out a put-back job now. Rejects if the job is not delayed any more.
-   *
-   * @param key of the job, which may be in a partition that this process does not add to
-   */
-  async promote(key: string): Promise<void> {
-    const { partition, jobId } = jobOfKey(key);
-    const queue = this.queues[partition];
-    // The job is not read from the queue, since its data may be half a megabyte.
-    if (queue !== undefined) await new Job(queue, JOB_NAME, NO_DATA, {}, jobId).promote();
   }
 
   private divided(batches: readonly NewBatch[]): Map<number, readonly NewBatch[]> {

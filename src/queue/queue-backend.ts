@@ -25,7 +25,10 @@ export const QUEUE_BACKEND = Symbol.for('nestjs-analytics:queue-backend');
 export const START_PATIENCE = 2_000;
 
 export type BatchQueueOptions = Omit<QueueOptions, 'connection'>;
-export type BatchWorkerOptions = Omit<WorkerOptions, 'connection'>;
+export interface BatchWorkerOptions extends Omit<WorkerOptions, 'connection'> {
+  /** Runs each look for a job, when it is time for one. */
+  look: <T>(look: () => Promise<T>) => Promise<T>;
+}
 type QueueOn<B extends IQueueBackend, C> = Queue<
   BatchJobData,
   void,
@@ -36,7 +39,7 @@ type QueueOn<B extends IQueueBackend, C> = Queue<
   B,
   C
 >;
-type WorkerOn<B extends IQueueBackend, C> = Worker<BatchJobData, void, string, B, JobProgress, C>;
+export type WorkerOn<B extends IQueueBackend, C> = Worker<BatchJobData, void, string, B, JobProgress, C>;
 
 /** BullMQ's queue of batches, on either of its engines. */
 export type BatchJobQueue =

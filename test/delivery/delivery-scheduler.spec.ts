@@ -279,6 +279,29 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['a', 'b', 'c']);
     });
 
+    it('are given the time that promoted ones usually take to return', async () => {
+      jest.useFakeTimers();
+      const scheduler = schedule();
+      const slow = new TestDestination('slow');
+      const dueAt = Date.now() + 60_000;
+      const keys = Array.from({ length: 8 }, (_, index) => `job-${index}`);
+      scheduler.putBack(
+        slow,
+        keys.map((key) => ({ key, messages: 8, dueAt })),
+      );
+      scheduler.start();
+      for (const key of keys.slice(0, 6)) {
+        await jest.advanceTimersByTimeAsync(240);
+        scheduler.returned('slow', key);
+      }
+      await jest.advanceTimersByTimeAsync(500);
+      // Nobody else has taken it: the queue is slow.
+      expect(promoted).toEqual(keys.slice(0, 7));
+      await jest.advanceTimersByTimeAsync(500);
+      expect(promoted).toEqual(keys);
+      scheduler.stop();
+    });
+
     it('are not promoted for a destination that is held back', () => {
       const scheduler = schedule();
       const down = new TestDestination('down');

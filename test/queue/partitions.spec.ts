@@ -40,9 +40,9 @@ it('The jobs in hand are divided so that a partition takes what the others leave
   const [one, other] = workers;
   if (one === undefined || other === undefined) throw new Error('There are two workers.');
   expect(workers.map(({ concurrency }) => concurrency)).toEqual([70, 70]);
-  for (let jobs = 0; jobs < 70; jobs++) budget.taken(one);
+  const places = Array.from({ length: 70 }, () => budget.take(one));
   expect(workers.map(({ concurrency }) => concurrency)).toEqual([70, 10]);
-  for (let jobs = 0; jobs < 40; jobs++) budget.ended(one);
+  for (const place of places.slice(0, 40)) place.leave();
   expect(workers.map(({ concurrency }) => concurrency)).toEqual([70, 50]);
 });
 

@@ -7,6 +7,7 @@ import {
 } from 'bullmq';
 import { within } from '../../shared/within.js';
 import type { BatchJobData } from '../batch-job.js';
+import { batchWorkerOf } from '../batch-worker.js';
 import { analyticsQueueName } from '../partitions.js';
 import { type AddMemory, START_PATIENCE, type QueueBackend } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
@@ -39,20 +40,17 @@ function backendOn(reconnecting: ReconnectingPool, health: QueueHealth, memory: 
     const listenerName = role?.withBlockingConnection === true ? name : undefined;
     return new PostgresQueueBackend(new PooledConnection(reconnecting), name, options, true, listenerName);
   };
-  const { Queue, Worker } = withBackend(createBackend);
-  class BatchWorker extends Worker<BatchJobData, void> {
-    // BullMQ would wait for five seconds after a check for stalled jobs that failed, also when it is closed
-    // meanwhile. The next check comes after `stalledInterval` anyway.
-    protected override checkConnectionError<T>(check: () => Promise<T>): Promise<T | undefined> {
-      return super.checkConnectionError(check, 0);
-    }
-  }
+  const classes = withBackend(createBackend);
+  const BatchWorker = batchWorkerOf(classes);
   return {
     health,
     storage: { kind: 'postgres', pool: reconnecting },
     memory,
     createQueue: (partition, options) =>
-      new Queue<BatchJobData, void>(analyticsQueueName(partition), { ...options, connection: reconnecting }),
+      new classes.Queue<BatchJobData, void>(analyticsQueueName(partition), {
+        ...options,
+        connection: reconnecting,
+      }),
     createWorker: (partition, processor, options) =>
       new BatchWorker(analyticsQueueName(partition), processor, { ...options, connection: reconnecting }),
     close: () => reconnecting.end(),

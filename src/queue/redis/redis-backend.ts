@@ -3,6 +3,7 @@ import { createRedisBackend, withBackend } from 'bullmq';
 import type { ResolvedRedis } from '../../options/resolved-options.js';
 import { within } from '../../shared/within.js';
 import type { BatchJobData } from '../batch-job.js';
+import { batchWorkerOf } from '../batch-worker.js';
 import type { QueueLog } from '../limited-log.js';
 import { analyticsQueueName } from '../partitions.js';
 import { type AddMemory, START_PATIENCE, type QueueBackend, type RedisCommands } from '../queue-backend.js';
@@ -68,21 +69,15 @@ export async function createRedisQueueBackend(
     close();
     throw error;
   }
-  const { Queue, Worker } = withBackend(createRedisBackend);
-  class BatchWorker extends Worker<BatchJobData, void> {
-    // BullMQ would wait for five seconds after a check for stalled jobs that failed, also when it is closed
-    // meanwhile. The next check comes after `stalledInterval` anyway.
-    protected override checkConnectionError<T>(check: () => Promise<T>): Promise<T | undefined> {
-      return super.checkConnectionError(check, 0);
-    }
-  }
+  const classes = withBackend(createRedisBackend);
+  const BatchWorker = batchWorkerOf(classes);
   return {
     health,
     storage: { kind: 'redis', client },
     memory: MEMORY,
     createQueue: (partition, options) => {
       probed.add(probeKeyOf(partition));
-      return new Queue<BatchJobData, void>(analyticsQueueName(partition), {
+      return new classes.Queue<BatchJobData, void>(analyticsQueueName(partition), {
         ...options,
         connection: client,
         prefix: prefixOf(partition),

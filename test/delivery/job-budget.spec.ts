@@ -1,0 +1,82 @@
+import { describe, expect, it } from '@jest/globals';
+import { JobBudget, type JobPlace } from '../../src/delivery/job-budget.js';
+
+interface TestWorker {
+  concurrency: number;
+}
+
+/** Looks of a worker for a job, which the test ends. */
+class Looks {
+  /** Asked of the queue, and not answered. */
+  readonly asked: (() => void)[] = [];
+
+  constructor(
+    private readonly budget: JobBudget,
+    private readonly worker: TestWorker,
+  ) {}
+
+  add(count: number): void {
+    for (let n = 0; n < count; n++) {
+      void this.budget.look(this.worker, () => new Promise<void>((resolve) => this.asked.push(resolve)));
+    }
+  }
+
+  async end(count: number): Promise<void> {
+    for (const end of this.asked.splice(0, count)) end();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+describe('the jobs of a process', () => {
+  const workersOf = (budget: JobBudget, count: number): TestWorker[] => {
+    const workers = Array.from({ length: count }, () => ({ concurrency: 0 }));
+    for (const worker of workers) budget.join(worker);
+    return workers;
+  };
+
+  it('are divided among its workers: a part is kept for each one, and any may have the rest', () => {
+    const budget = new JobBudget(64);
+    const [busy = { concurrency: 0 }, idle] = workersOf(budget, 2);
+    expect([busy.concurrency, idle?.concurrency]).toEqual([56, 56]);
+    const places: JobPlace[] = Array.from({ length: 56 }, () => budget.take(busy));
+    expect([busy.concurrency, idle?.concurrency]).toEqual([56, 8]);
+    for (const place of places) place.leave();
+    expect([busy.concurrency, idle?.concurrency]).toEqual([56, 56]);
+  });
+
+  it('are looked for sixteen at a time, in order', async () => {
+    const budget = new JobBudget(512);
+    const [worker = { concurrency: 0 }] = workersOf(budget, 1);
+    const looks = new Looks(budget, worker);
+    looks.add(100);
+    expect(looks.asked).toHaveLength(16);
+    await looks.end(10);
+    expect(looks.asked).toHaveLength(16);
+  });
+
+  it('are not looked for while as many are put back', async () => {
+    const budget = new JobBudget(512);
+    const [worker = { concurrency: 0 }] = workersOf(budget, 1);
+    const looks = new Looks(budget, worker);
+    const places = Array.from({ length: 20 }, () => budget.take(worker));
+    for (const place of places) place.putBack();
+    looks.add(2);
+    expect(looks.asked).toHaveLength(0);
+    for (const place of places.splice(0, 5)) place.leave();
+    await looks.end(0);
+    expect(looks.asked).toHaveLength(1);
+    for (const place of places) place.leave();
+    await looks.end(0);
+    expect(looks.asked).toHaveLength(2);
+  });
+
+  it('are looked for while others are delivered, and in one partition whatever goes on in another', () => {
+    const budget = new JobBudget(512);
+    const [busy = { concurrency: 0 }, idle = { concurrency: 0 }] = workersOf(budget, 2);
+    for (let n = 0; n < 100; n++) budget.take(busy);
+    const [ofBusy, ofIdle] = [new Looks(budget, busy), new Looks(budget, idle)];
+    ofBusy.add(20);
+    ofIdle.add(1);
+    expect([ofBusy.asked.length, ofIdle.asked.length]).toEqual([16, 1]);
+  });
+});
