@@ -32,6 +32,8 @@ interface Outage extends QueueFailure {
  */
 export class QueueHealth {
   private outage: Outage | undefined;
+  /** The statement that a server refused to store something for. Reads still work meanwhile. */
+  private refused: string | undefined;
   private backSince = -Infinity;
   /** Outages since the last line. */
   private untold = 0;
@@ -74,6 +76,17 @@ export class QueueHealth {
   }
 
   /**
+   * A statement failed since the queue cannot be used.
+   *
+   * @param askedAt when it was sent, by the monotonic clock. One that was lost with the connections of an outage
+   *   does not begin another one.
+   */
+  failed(error: unknown, statement?: string, askedAt = Infinity): void {
+    if (failureOf(error)?.kind === 'refusing') this.refused = statement;
+    if (askedAt > this.backSince) this.down(error);
+  }
+
+  /**
    * Reports from BullMQ or a driver. A lost connection is known already, from the client that lost it. A
    * refusal to store is an outage. Locks lost to an outage are part of it. Everything else is logged once a
    * minute, whichever job it is about.
@@ -103,8 +116,15 @@ export class QueueHealth {
     if (this.outage !== undefined && askedAt > this.outage.since && !this.isRefusing) this.end(this.outage);
   }
 
+  /** A statement was answered. What was refused has to be stored before the queue counts as back. */
+  answered(askedAt: number, statement: string | undefined): void {
+    if (!this.isRefusing) this.up(askedAt);
+    else if (statement === this.refused) this.stored();
+  }
+
   /** The server stored something. */
   stored(): void {
+    this.refused = undefined;
     if (this.outage !== undefined) this.end(this.outage);
   }
 

@@ -103,6 +103,26 @@ describe('an outage of the queue', () => {
     expect(lines[1]).toBe('The queue on Redis is back after 5 s.');
   });
 
+  it('is not followed by another one when a statement of before is given up', () => {
+    jest.advanceTimersByTime(1_000);
+    const askedAt = performance.now();
+    outage(5);
+    health.failed(new Error('timeout expired'), 'SELECT', askedAt);
+    expect(health.isUp).toBe(true);
+    jest.advanceTimersByTime(1);
+    health.failed(new Error('timeout expired'), 'SELECT', performance.now());
+    expect(health.isUp).toBe(false);
+  });
+
+  it('ends, where a statement was refused, when that is stored, and not when others are answered', () => {
+    health.failed(Object.assign(new Error('no room'), { code: '53100' }), 'INSERT');
+    health.answered(1, 'UPDATE');
+    health.answered(1, undefined);
+    expect(health.isUp).toBe(false);
+    health.answered(1, 'INSERT');
+    expect(health.isUp).toBe(true);
+  });
+
   it.each([
     ['28P01', /cannot be reached \(the password is wrong, 28P01\)/],
     ['3D000', /cannot be reached \(there is no such database, 3D000\)/],

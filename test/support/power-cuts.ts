@@ -1,9 +1,10 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createPostgresBackend, type PgPool, withBackend } from 'bullmq';
+import { createPostgresBackend, withBackend } from 'bullmq';
 import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
 import type { Durability } from '../../src/options/resolved-options.js';
+import type { PGlitePool } from '../../src/queue/embedded/pglite-pool.js';
 
 const { Queue, Worker } = withBackend(createPostgresBackend);
 const THREAD = fileURLToPath(new URL('./power-cut-thread.mjs', import.meta.url));
@@ -60,7 +61,7 @@ async function compare(cut: string, acknowledgedAt: Map<string, bigint>): Promis
   return { acknowledged: expected.length, lost: expected.filter((id) => !kept.has(id)) };
 }
 
-async function idsOf(pool: PgPool): Promise<string[]> {
+async function idsOf(pool: PGlitePool): Promise<string[]> {
   const { rows } = await pool.query<{ id: string; data: unknown }>(
     `SELECT id, data FROM job WHERE queue = $1`,
     ['kept'],
@@ -78,10 +79,13 @@ class QueueWork {
   private readonly loops: Promise<void>[];
   private isEnding = false;
 
-  constructor(pool: PgPool) {
+  constructor(pool: PGlitePool) {
     this.kept = new Queue('kept', { connection: pool });
     this.passing = new Queue('passing', { connection: pool, defaultJobOptions: { removeOnComplete: true } });
-    this.worker = new Worker('passing', () => Promise.resolve(), { connection: pool, concurrency: 8 });
+    this.worker = new Worker('passing', () => Promise.resolve(), {
+      connection: pool.asynchronous,
+      concurrency: 8,
+    });
     this.loops = [this.keep('one', 1), this.keep('many', 20), this.pass()];
   }
 

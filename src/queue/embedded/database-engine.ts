@@ -4,12 +4,13 @@ import type { Durability } from '../../options/resolved-options.js';
 /** The only session of an embedded database. It runs its statements one after the other. */
 export interface DatabaseEngine {
   /**
-   * Runs a statement after all that were given before; without parameters it may be several. Resolves once
-   * what it committed is as durable as it is meant to be.
+   * Runs a statement after all that were given before; without parameters it may be several.
    *
+   * @param isDurable whether it resolves only once what it committed is as durable as it is meant to be; what
+   *   is not waited for is durable soon after. @default true
    * @throws EmbeddedQueueBrokenError if the database crashes, or has crashed before.
    */
-  query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>>;
+  query<R>(text: string, params?: readonly unknown[], isDurable?: boolean): Promise<PgQueryResult<R>>;
   onNotification(listener: (channel: string, payload: string) => void): void;
   /** Closes the database after the statements that were given before. */
   close(): Promise<void>;

@@ -53,8 +53,8 @@ export class DatabaseThread implements DatabaseEngine {
     }
   }
 
-  async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
-    const result = await this.ask({ kind: 'query', text, params });
+  async query<R>(text: string, params?: readonly unknown[], isDurable = true): Promise<PgQueryResult<R>> {
+    const result = await this.ask({ kind: 'query', text, params, isDurable });
     // As with `pg`, only the caller knows the type of the rows.
     return result as PgQueryResult<R>;
   }

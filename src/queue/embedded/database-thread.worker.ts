@@ -22,7 +22,7 @@ async function answer(request: ThreadRequest): Promise<void> {
 
 async function workOn(request: ThreadRequest): Promise<PgQueryResult<unknown> | undefined> {
   if (request.kind === 'open') await open(request.files);
-  else if (request.kind === 'query') return engine?.query(request.text, request.params);
+  else if (request.kind === 'query') return engine?.query(request.text, request.params, request.isDurable);
   else await engine?.close();
   return undefined;
 }

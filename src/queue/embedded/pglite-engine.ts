@@ -34,8 +34,8 @@ export class PGliteEngine implements DatabaseEngine {
     return new PGliteEngine(database, sync);
   }
 
-  query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
-    return this.groups.run(() => this.run<R>(text, params));
+  query<R>(text: string, params?: readonly unknown[], isDurable?: boolean): Promise<PgQueryResult<R>> {
+    return this.groups.run(() => this.run<R>(text, params), isDurable);
   }
 
   onNotification(listener: (channel: string, payload: string) => void): void {

@@ -20,6 +20,8 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
   /** BullMQ reads this to decide how long a worker may block: this connection cannot drop unnoticed. */
   readonly options = { keepAlive: true };
   readonly turns = new Mutex();
+  /** The same database, for statements whose commits nobody waits for. */
+  readonly asynchronous: PgPool = new AsynchronousCommits(this);
   private readonly clients = new Set<PGliteClient>();
   private ending: Promise<void> | undefined;
 
@@ -38,9 +40,9 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
     return this.ending !== undefined;
   }
 
-  async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
+  async query<R>(text: string, params?: readonly unknown[], isDurable = true): Promise<PgQueryResult<R>> {
     this.refuseWhenEnded();
-    const result = await this.inTurn(() => this.engine.query<R>(text, params));
+    const result = await this.inTurn(() => this.engine.query<R>(text, params, isDurable));
     this.hooks.afterStatement();
     return result;
   }
@@ -74,5 +76,27 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
   private refuseWhenEnded(): void {
     // The message is that of `pg`: from it, BullMQ knows that the pool is closing.
     if (this.ended) throw new Error('Cannot use a pool after calling end on the pool');
+  }
+}
+
+/** Another way into a pool: statements outside a transaction are answered before their commits are durable. */
+class AsynchronousCommits extends EventEmitter implements PgPool {
+  readonly options = { keepAlive: true };
+
+  constructor(private readonly pool: PGlitePool) {
+    super();
+  }
+
+  query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
+    return this.pool.query(text, params, false);
+  }
+
+  connect(): Promise<PGliteClient> {
+    return this.pool.connect();
+  }
+
+  /** Whoever opened the pool ends it. */
+  end(): Promise<void> {
+    return Promise.resolve();
   }
 }

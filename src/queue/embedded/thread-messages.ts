@@ -9,7 +9,7 @@ export const THREAD_FILE = 'database-thread.worker.js';
 /** What the application's thread asks for. Each request gets one answer. */
 export type ThreadRequest = { id: number } & (
   | { kind: 'open'; files: DatabaseFiles }
-  | { kind: 'query'; text: string; params: readonly unknown[] | undefined }
+  | { kind: 'query'; text: string; params: readonly unknown[] | undefined; isDurable: boolean }
   | { kind: 'close' }
 );
 

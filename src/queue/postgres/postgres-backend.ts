@@ -3,15 +3,17 @@ import {
   type PgPool,
   PostgresConnection,
   PostgresQueueBackend,
+  runMigrations,
   withBackend,
 } from 'bullmq';
 import { within } from '../../shared/within.js';
 import type { BatchJobData } from '../batch-job.js';
 import { batchWorkerOf } from '../batch-worker.js';
+import type { PGlitePool } from '../embedded/pglite-pool.js';
 import { analyticsQueueName } from '../partitions.js';
 import { type AddMemory, START_PATIENCE, type QueueBackend } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
-import { openPostgresPool, type PostgresSettings } from './postgres-pool.js';
+import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
 import { ReconnectingPool } from './reconnecting-pool.js';
 
 /**
@@ -34,32 +36,48 @@ class PooledConnection extends PostgresConnection {
   }
 }
 
-function backendOn(reconnecting: ReconnectingPool, health: QueueHealth, memory: AddMemory): QueueBackend {
+/**
+ * Where the queue and its worker run their statements. What the queue adds is durable when it is answered. What a
+ * worker commits need not be, and does not wait for the disk: it took, put back or ended jobs, and if a crash of
+ * the database undoes the last of that, these jobs are delivered again. Commits are undone from the last one on,
+ * so never one that others rely on.
+ */
+interface QueuePools {
+  queue: ReconnectingPool;
+  /** Opened when there is a worker. */
+  worker: () => ReconnectingPool;
+  end: () => Promise<void>;
+}
+
+function backendOn({ queue, worker, end }: QueuePools, health: QueueHealth, memory: AddMemory): QueueBackend {
   const createBackend: BackendFactory<PostgresQueueBackend, PgPool> = (name, options, role) => {
+    const isWorker = role?.withBlockingConnection === true;
     // Dashboards find workers by the name of their connection.
-    const listenerName = role?.withBlockingConnection === true ? name : undefined;
-    return new PostgresQueueBackend(new PooledConnection(reconnecting), name, options, true, listenerName);
+    const listenerName = isWorker ? name : undefined;
+    const connection = new PooledConnection(isWorker ? worker() : queue);
+    return new PostgresQueueBackend(connection, name, options, true, listenerName);
   };
   const classes = withBackend(createBackend);
   const BatchWorker = batchWorkerOf(classes);
   return {
     health,
-    storage: { kind: 'postgres', pool: reconnecting },
+    storage: { kind: 'postgres', pool: queue },
     memory,
     createQueue: (partition, options) =>
-      new classes.Queue<BatchJobData, void>(analyticsQueueName(partition), {
-        ...options,
-        connection: reconnecting,
-      }),
+      new classes.Queue<BatchJobData, void>(analyticsQueueName(partition), { ...options, connection: queue }),
     createWorker: (partition, processor, options) =>
-      new BatchWorker(analyticsQueueName(partition), processor, { ...options, connection: reconnecting }),
-    close: () => reconnecting.end(),
+      new BatchWorker(analyticsQueueName(partition), processor, { ...options, connection: worker() }),
+    close: end,
   };
 }
 
-/** The queue on a pool that someone else opened: the embedded database's. */
-export function createPoolQueueBackend(pool: PgPool, health: QueueHealth): QueueBackend {
-  return backendOn(new ReconnectingPool(pool, health), health, EMBEDDED_MEMORY);
+/** The queue on the embedded database, which is open already. */
+export function createPoolQueueBackend(database: PGlitePool, health: QueueHealth): QueueBackend {
+  const queue = new ReconnectingPool(database, health, runMigrations);
+  let forWorker: ReconnectingPool | undefined;
+  const worker = (): ReconnectingPool =>
+    (forWorker ??= new ReconnectingPool(database.asynchronous, health, () => queue.ready));
+  return backendOn({ queue, worker, end: () => queue.end() }, health, EMBEDDED_MEMORY);
 }
 
 /**
@@ -71,14 +89,27 @@ export async function createPostgresQueueBackend(
   postgres: PostgresSettings,
   health: QueueHealth,
 ): Promise<QueueBackend> {
-  const opened = await openPostgresPool(postgres, health);
-  const reconnecting = new ReconnectingPool(opened.pool, health, (client) => opened.checkSession(client));
-  const end = (): Promise<void> => opened.close(() => reconnecting.end());
+  const pools = await createPostgresPools(postgres, health);
+  const forQueue = pools.open();
+  const queue = new ReconnectingPool(forQueue.pool, health, async (client) => {
+    await forQueue.checkSession(client);
+    await runMigrations(client);
+  });
+  const openWorkerPool = (): ReconnectingPool => {
+    const forWorker = pools.open({ synchronous_commit: 'off' });
+    return new ReconnectingPool(forWorker.pool, health, async (client) => {
+      await queue.ready;
+      await forWorker.checkSession(client);
+    });
+  };
+  let workerPool: ReconnectingPool | undefined;
+  const worker = (): ReconnectingPool => (workerPool ??= openWorkerPool());
+  const end = (): Promise<void> => pools.close(() => Promise.all([queue.end(), workerPool?.end()]));
   try {
-    await within(START_PATIENCE, reconnecting.firstAnswer);
+    await within(START_PATIENCE, queue.firstAnswer);
   } catch (error) {
     await end();
     throw error;
   }
-  return { ...backendOn(reconnecting, health, MEMORY), close: end };
+  return backendOn({ queue, worker, end }, health, MEMORY);
 }

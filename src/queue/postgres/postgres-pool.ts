@@ -7,7 +7,7 @@ import { MissingPackageError } from '../../errors/setup.errors.js';
 import { within } from '../../shared/within.js';
 import { SilentConnectionError } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
-import { PostgresSessions } from './session.js';
+import { PostgresSessions, sessionSettings } from './session.js';
 import { SilenceWatch } from './silence-watch.js';
 
 /** How long a query may wait for a connection before the server counts as unreachable, in milliseconds. */
@@ -22,13 +22,19 @@ const AT_WORK = `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state <> 'idl
 /** What the user configured: a URL, or a pool whose settings are copied. */
 export type PostgresSettings = string | PgPool;
 
-/** This module's own pool on a server. BullMQ needs a search path that a user's pool does not have. */
+/** A pool of this module's own. BullMQ needs a search path that a user's pool does not have. */
 export interface PostgresPool {
   pool: PgPool;
   /** Checks that each client keeps a session of its own. @throws UnsupportedQueueServerError */
   checkSession(client: PgPoolClient): Promise<void>;
-  /** Ends it without waiting for a server that hangs. */
-  close(end: () => Promise<void>): Promise<void>;
+}
+
+/** This module's own pools on a server. Where the connections of one are silent, those of all are closed. */
+export interface PostgresPools {
+  /** @param session settings of each session, beside BullMQ's search path */
+  open(session?: Readonly<Record<string, string>>): PostgresPool;
+  /** Ends them without waiting for a server that hangs. */
+  close(end: () => Promise<unknown>): Promise<void>;
 }
 
 /**
@@ -66,29 +72,16 @@ export async function importPg(): Promise<typeof pg> {
   }
 }
 
-export async function openPostgresPool(
+export async function createPostgresPools(
   postgres: PostgresSettings,
   health: QueueHealth,
-): Promise<PostgresPool> {
+): Promise<PostgresPools> {
   const { Client, Pool } = await importPg();
   const { settings, sockets } = ownSettings(postgres);
-  // A pool waits forever by default.
-  const { connectionTimeoutMillis: connectTimeout = 0 } = settings;
   const sessions = new PostgresSessions();
-  const config = {
-    ...settings,
-    connectionTimeoutMillis: connectTimeout > 0 ? connectTimeout : CONNECT_TIMEOUT,
-    // Runs before anybody has the client, in all versions of `pg`.
-    verify: (client: PoolClient, done: (error?: Error) => void) => {
-      sessions.open(client).then(() => {
-        done();
-      }, done);
-    },
-  } satisfies PoolConfig & { verify: unknown };
-  const pool = new Pool(config);
   const watch = new SilenceWatch({
     isAtWork: (client) =>
-      isAtWork(new Client({ ...config, connectionTimeoutMillis: INQUIRY_TIMEOUT }), sessions.pidOf(client)),
+      isAtWork(new Client({ ...settings, connectionTimeoutMillis: INQUIRY_TIMEOUT }), sessions.pidOf(client)),
     onSlow: (seconds) => {
       health.report(
         new Error(`a statement has run for ${seconds} s; \`pg_stat_activity\` tells what it waits for`),
@@ -98,6 +91,41 @@ export async function openPostgresPool(
       health.down(new SilentConnectionError(seconds));
     },
   });
+  return {
+    open: (session) => {
+      const forSession = sessionSettings(session);
+      const pool = new Pool(poolConfig(settings, (client) => sessions.open(client, forSession)));
+      watchClients(pool, watch);
+      return {
+        pool,
+        checkSession: (client) => sessions.check(client, forSession, () => pool.connect()),
+      };
+    },
+    close: async (end) => {
+      watch.stop();
+      await within(END_TIMEOUT, end());
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** @param prepare runs before anybody has the client */
+function poolConfig(settings: PoolConfig, prepare: (client: PoolClient) => Promise<void>): PoolConfig {
+  // A pool waits forever by default.
+  const { connectionTimeoutMillis: connectTimeout = 0 } = settings;
+  return {
+    ...settings,
+    connectionTimeoutMillis: connectTimeout > 0 ? connectTimeout : CONNECT_TIMEOUT,
+    // All versions of `pg` have it, and its types do not.
+    verify: (client: PoolClient, done: (error?: Error) => void) => {
+      prepare(client).then(() => {
+        done();
+      }, done);
+    },
+  } satisfies PoolConfig & { verify: unknown };
+}
+
+function watchClients(pool: pg.Pool, watch: SilenceWatch): void {
   pool.on('connect', (client) => {
     // The pool itself only listens to idle clients. If a client in use lost its connection, the process would
     // end; its user learns of the loss from the failing statement.
@@ -107,15 +135,6 @@ export async function openPostgresPool(
   pool.on('remove', (client) => {
     watch.remove(client);
   });
-  return {
-    pool,
-    checkSession: (client) => sessions.check(client, () => pool.connect()),
-    close: async (end) => {
-      watch.stop();
-      await within(END_TIMEOUT, end());
-      for (const socket of sockets) socket.destroy();
-    },
-  };
 }
 
 /** Asks on a separate connection whether the server is at work for another one. */

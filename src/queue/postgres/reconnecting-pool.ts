@@ -1,11 +1,5 @@
 import { EventEmitter } from 'node:events';
-import {
-  ConnectionClosedError,
-  type PgPool,
-  type PgPoolClient,
-  type PgQueryResult,
-  runMigrations,
-} from 'bullmq';
+import { ConnectionClosedError, type PgPool, type PgPoolClient, type PgQueryResult } from 'bullmq';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 import { failureOf } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
@@ -14,8 +8,8 @@ const FIRST_PROBE_DELAY = 100;
 const MAX_PROBE_DELAY = 2_000;
 
 /**
- * A pool that can be used before its server is reachable. It tries to connect until it succeeds, then
- * migrates the schema; queries wait for that. A queue that BullMQ builds over an unreachable pool would
+ * A pool that can be used before its server is reachable. It tries to connect until it succeeds, and prepares
+ * the database; queries wait for that. A queue that BullMQ builds over an unreachable pool would
  * remember the failure for ever.
  *
  * Once the pool was ready, queries fail at once while the server is unreachable or stores nothing. They fail
@@ -23,7 +17,7 @@ const MAX_PROBE_DELAY = 2_000;
  * worker spin.
  */
 export class ReconnectingPool extends EventEmitter implements PgPool {
-  /** Resolves when the server was reached and its schema is up to date. Never rejects. */
+  /** Resolves when the server was reached and is prepared. Never rejects. */
   readonly ready: Promise<void>;
   /**
    * Resolves after the first attempt to reach the server. Rejects if the server can never carry the queue.
@@ -32,14 +26,13 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   /** Tells BullMQ that lost connections are noticed, so that an idle worker may block for long. */
   readonly options = { keepAlive: true };
   private ended = false;
-  /** The statement that the server refused to store something for. Reads still work meanwhile. */
-  private refused: string | undefined;
   private wake: () => void = () => undefined;
 
+  /** @param prepare checks the server, and what is needed of it, before anything else is asked */
   constructor(
     private readonly pool: PgPool,
     private readonly health: QueueHealth,
-    private readonly checkSession: (client: PgPoolClient) => Promise<void> = () => Promise.resolve(),
+    private readonly prepare: (client: PgPoolClient) => Promise<unknown>,
   ) {
     super();
     pool.on('error', (error) => {
@@ -75,23 +68,12 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     const askedAt = performance.now();
     try {
       const result = await work();
-      this.answered(askedAt, text);
+      this.health.answered(askedAt, text);
       return result;
     } catch (error) {
-      const failure = failureOf(error);
-      if (failure === undefined) throw error;
-      if (failure.kind === 'refusing') this.refused = text;
-      this.tellDown(error);
+      if (failureOf(error) === undefined) throw error;
+      this.tellDown(error, text, askedAt);
       throw new ConnectionClosedError(undefined, error);
-    }
-  }
-
-  private answered(askedAt: number, text: string | undefined): void {
-    if (!this.health.isRefusing) {
-      this.health.up(askedAt);
-    } else if (text === this.refused) {
-      this.refused = undefined;
-      this.health.stored();
     }
   }
 
@@ -107,7 +89,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     this.health.stored();
   }
 
-  /** Resolves to the error if the server could not be reached or its schema could not be updated. */
+  /** Resolves to the error if the server could not be reached or prepared. */
   private async attempt(): Promise<unknown> {
     try {
       await this.open();
@@ -122,8 +104,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     const client = await this.pool.connect();
     let failure: unknown;
     try {
-      await this.checkSession(client);
-      await runMigrations(client);
+      await this.prepare(client);
     } catch (error) {
       failure = error;
       throw error;
@@ -134,8 +115,8 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   }
 
   /** Statements that break off because the pool was ended are not reported. */
-  private tellDown(error: unknown): void {
-    if (!this.ended) this.health.down(error);
+  private tellDown(error: unknown, statement?: string, askedAt?: number): void {
+    if (!this.ended) this.health.failed(error, statement, askedAt);
   }
 
   private pause(delay: number): Promise<void> {

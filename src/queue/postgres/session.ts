@@ -11,12 +11,24 @@ const SEARCH_PATH = quoteSchemaName(DEFAULT_SCHEMA);
  * is known to stay with its client, since the next moment it may serve another one.
  */
 const OPEN = `SELECT pg_backend_pid() AS pid,
-  CASE WHEN pg_backend_pid() = $1 OR $2 THEN set_config('search_path', '${SEARCH_PATH}', false) END`;
+  CASE WHEN pg_backend_pid() = $1 OR $2 THEN (
+    SELECT count(set_config(name, value, false)) FROM unnest($3::text[], $4::text[]) AS setting (name, value)
+  ) END`;
+const SET = `SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS setting (name, value)`;
 
 /** How often two clients are compared. By chance, a pooler that shares sessions may not do so at once. */
 const ROUNDS = 3;
 
-/** Sets up the sessions of a pool, and knows whether a pooler in between keeps them apart. */
+/** Names and values of what a session is set to. */
+export type SessionSettings = readonly [names: string[], values: string[]];
+
+/** @param extra settings beside BullMQ's search path */
+export function sessionSettings(extra: Readonly<Record<string, string>> = {}): SessionSettings {
+  const all = { search_path: SEARCH_PATH, ...extra };
+  return [Object.keys(all), Object.values(all)];
+}
+
+/** Sets up the sessions of a server's clients, and knows whether a pooler in between keeps them apart. */
 export class PostgresSessions {
   /** Whether sessions behind a pooler were found to stay with their client. */
   private areKept = false;
@@ -24,9 +36,9 @@ export class PostgresSessions {
   private readonly pids = new WeakMap<object, number>();
 
   /** Prepares a new client, before anybody uses it. */
-  async open(client: PoolClient): Promise<void> {
+  async open(client: PoolClient, settings: SessionSettings): Promise<void> {
     const processID = 'processID' in client ? client.processID : undefined;
-    const { rows } = await client.query<{ pid: number }>(OPEN, [processID ?? 0, this.areKept]);
+    const { rows } = await client.query<{ pid: number }>(OPEN, [processID ?? 0, this.areKept, ...settings]);
     const pid = rows[0]?.pid;
     if (pid === undefined) return;
     this.pids.set(client, pid);
@@ -39,12 +51,23 @@ export class PostgresSessions {
   }
 
   /**
-   * Checks that a session stays with its client, which LISTEN and the search path need.
+   * Checks that a session stays with its client, which LISTEN and the settings need.
    *
    * @throws UnsupportedQueueServerError when a pooler lends it to others in between.
    */
-  async check(client: PgPoolClient, connect: () => Promise<PgPoolClient>): Promise<void> {
-    if (!this.pooled.has(client) || this.areKept) return;
+  async check(
+    client: PgPoolClient,
+    settings: SessionSettings,
+    connect: () => Promise<PgPoolClient>,
+  ): Promise<void> {
+    if (!this.pooled.has(client)) return;
+    if (!this.areKept) await this.compare(client, connect);
+    this.areKept = true;
+    // It was opened before its session was known to stay.
+    await client.query(SET, settings);
+  }
+
+  private async compare(client: PgPoolClient, connect: () => Promise<PgPoolClient>): Promise<void> {
     const pids = new Set([this.pidOf(client)]);
     for (let round = 0; round < ROUNDS; round++) {
       pids.add(await pidOf(client));
@@ -59,12 +82,10 @@ export class PostgresSessions {
         await other.query('ROLLBACK');
         if (isShared || pids.size > 1) throw sharedSessions();
       } finally {
-        // This client was opened before its session was known to stay, so it is not set up yet.
+        // This client is not set up either.
         other.release(true);
       }
     }
-    this.areKept = true;
-    await client.query(`SET search_path TO ${SEARCH_PATH}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { CommitGroups } from '../../../src/queue/embedded/commit-groups.js';
 
 describe('commits that wait for the disk', () => {
@@ -33,5 +33,46 @@ describe('commits that wait for the disk', () => {
     expect(await commits()).toEqual(['done', 'Error: a duplicate key']);
     isFull = true;
     expect(await commits()).toEqual(['Error: the disk is full', 'Error: the disk is full']);
+  });
+});
+
+describe('commits that nobody waits for', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const started = (): { seen: string[]; commit: (isDurable: boolean) => Promise<void> } => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance', 'nextTick', 'queueMicrotask'] });
+    const seen: string[] = [];
+    const groups = new CommitGroups(() => seen.push('sync'));
+    const commit = async (isDurable: boolean): Promise<void> => {
+      await groups.run(() => Promise.resolve(), isDurable);
+      seen.push(isDurable ? 'durable' : 'done');
+    };
+    return { seen, commit };
+  };
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+  it('are answered at once, and synced together at the latest 200 milliseconds later', async () => {
+    const { seen, commit } = started();
+    await commit(false);
+    jest.advanceTimersByTime(150);
+    await commit(false);
+    expect(seen).toEqual(['done', 'done']);
+    jest.advanceTimersByTime(50);
+    await settled();
+    expect(seen).toEqual(['done', 'done', 'sync']);
+    jest.advanceTimersByTime(1_000);
+    await settled();
+    expect(seen).toHaveLength(3);
+  });
+
+  it('need no sync of their own where one that is waited for comes after them', async () => {
+    const { seen, commit } = started();
+    await commit(false);
+    await commit(true);
+    jest.advanceTimersByTime(1_000);
+    await settled();
+    expect(seen).toEqual(['done', 'sync', 'durable']);
   });
 });

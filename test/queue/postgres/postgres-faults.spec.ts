@@ -5,6 +5,7 @@ import { PgBouncer } from '../../support/pgbouncer.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { eventsIn } from '../../support/received-message.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
 import { terminateSessions } from '../../support/terminations.js';
 
 const NOWHERE = { urls: ['https://hooks.example.com/events'] };
@@ -29,11 +30,12 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await server.dispose();
   });
 
-  async function run(statement: string): Promise<void> {
+  async function query(statement: string): Promise<pg.QueryResult> {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
-    await client.query(statement);
+    const result = await client.query(statement);
     await client.end();
+    return result;
   }
 
   async function firstLineWith(connection: string): Promise<string> {
@@ -83,13 +85,13 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     app.analytics.track({ userId: 'u1', event: 'Before' });
     await receiver.received(1);
     // What PostgreSQL says when a table cannot grow.
-    await run(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+    await query(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$`);
     for (const received of [2, 3]) {
-      await run('CREATE TRIGGER full_disk BEFORE INSERT ON bullmq.job EXECUTE FUNCTION full_disk()');
+      await query('CREATE TRIGGER full_disk BEFORE INSERT ON bullmq.job EXECUTE FUNCTION full_disk()');
       app.analytics.track({ userId: 'u1', event: 'Refused' });
       expect((await app.analytics.flush({ timeout: 300 })).pending).toBe(1);
-      await run('DROP TRIGGER full_disk ON bullmq.job');
+      await query('DROP TRIGGER full_disk ON bullmq.job');
       await receiver.received(received);
       await app.analytics.flush();
     }
@@ -100,6 +102,50 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       expect.stringMatching(/is back after/),
     ];
     expect(app.log.analytics).toEqual([...outage, ...outage]);
+  });
+
+  it('is connected to anew for its calls as well when its worker finds that connections are silent', async () => {
+    const proxy = await stage.add(TcpProxy.start({ port: server.port }));
+    const receiver = await stage.receiver();
+    // Idle connections stay open, as they do where something is tracked now and then.
+    const pool = new pg.Pool({ connectionString: proxy.through(url), idleTimeoutMillis: 0 });
+    const app = await stage.app({ connection: pool, webhooks: webhooksTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await receiver.received(1);
+    await app.settled();
+    proxy.swallowOpen();
+    await app.log.line(/is back/);
+    app.analytics.track({ userId: 'u1', event: 'After' });
+    await receiver.received(2);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/does not answer/),
+      expect.stringMatching(/is back/),
+    ]);
+  });
+
+  it('waits for its disk when it stores jobs, and not when they are taken, put back or ended', async () => {
+    const receiver = await stage.receiver({ answer: [503, 200] });
+    const app = await stage.app({
+      connection: url,
+      webhooks: webhooksTo(receiver, { retryWindow: 10_000 }),
+    });
+    await query(`CREATE TABLE public.commits (operation text, synchronous text);
+      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO public.commits VALUES (TG_OP, current_setting('synchronous_commit'));
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER note AFTER INSERT OR UPDATE ON bullmq.job FOR EACH ROW EXECUTE FUNCTION note()`);
+    app.analytics.track({ userId: 'u1', event: 'Retried' });
+    await app.analytics.flush();
+    await receiver.received(2);
+    await app.settled();
+    const { rows } = await query(
+      'SELECT DISTINCT operation, synchronous FROM public.commits ORDER BY operation',
+    );
+    expect(rows).toEqual([
+      { operation: 'INSERT', synchronous: 'on' },
+      { operation: 'UPDATE', synchronous: 'off' },
+    ]);
   });
 
   describeWith('pgbouncer', PgBouncer.installed, 'behind a PgBouncer', () => {
