@@ -9,6 +9,10 @@ const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('
 const all = readdirSync(folder).flatMap((file) =>
   file.endsWith('.bench.mjs') ? [file.replace('.bench.mjs', '')] : [],
 );
+if (flags.includes('--help')) {
+  process.stdout.write(`npm run bench -- [name…] runs all benchmarks or those: ${all.join(', ')}.\n`);
+  process.exit();
+}
 const unknown = wanted.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
   process.stderr.write(`No benchmark is named ${unknown.join(', ')}. There are: ${all.join(', ')}.\n`);
