@@ -66,9 +66,8 @@ export class SilenceWatch {
   private readonly look = (): void => {
     let suspect: WatchedClient | undefined;
     for (const [client, watched] of this.clients) {
-      const bytesRead = client.connection?.stream?.bytesRead ?? 0;
-      const isWaiting = client.readyForQuery === false && bytesRead === watched.bytesRead;
-      watched.bytesRead = bytesRead;
+      const isWaiting = isSilent(client, watched);
+      watched.bytesRead = bytesReadBy(client);
       if (isWaiting) {
         if (++watched.silentFor >= SUSPECT_AFTER) suspect ??= client;
         continue;
@@ -92,8 +91,8 @@ export class SilenceWatch {
     const isAtWork = await this.observer.isAtWork(suspect);
     this.isChecking = false;
     const watched = this.clients.get(suspect);
-    // It may have answered meanwhile, or be gone.
-    if (watched === undefined || watched.silentFor < SUSPECT_AFTER) return;
+    // It may have answered meanwhile, also since the last look, or be gone.
+    if (watched === undefined || watched.silentFor < SUSPECT_AFTER || !isSilent(suspect, watched)) return;
     if (isAtWork) {
       this.observer.onSlow(watched.silentFor);
       watched.silentFor = -CHECKS_WITHOUT_SUSPICION;
@@ -106,4 +105,13 @@ export class SilenceWatch {
         client.connection?.stream?.destroy();
     }
   }
+}
+
+function bytesReadBy(client: WatchedClient): number {
+  return client.connection?.stream?.bytesRead ?? 0;
+}
+
+/** Whether a statement is on its way, and nothing has come since the last look. */
+function isSilent(client: WatchedClient, { bytesRead }: Watched): boolean {
+  return client.readyForQuery === false && bytesReadBy(client) === bytesRead;
 }
