@@ -79,7 +79,9 @@ export class OutboxRelay {
     this.isGivenUp = true;
     this.abandon();
     if (ended !== true) await within(GIVE_BACK, work);
-    await within(GIVE_BACK, this.unlisten?.() ?? Promise.resolve());
+    // The application may have closed its database before, and nothing listens any more.
+    const unlistened = this.unlisten?.().catch(() => undefined);
+    await within(GIVE_BACK, unlistened ?? Promise.resolve());
   }
 
   private async run(): Promise<void> {
