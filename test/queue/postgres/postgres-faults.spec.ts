@@ -8,6 +8,7 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { terminateSessions } from '../../support/terminations.js';
 
+const DELAYED = 2_000;
 const NOWHERE = { urls: ['https://hooks.example.com/events'] };
 
 describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue is put on', () => {
@@ -30,10 +31,10 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await server.dispose();
   });
 
-  async function query(statement: string): Promise<pg.QueryResult> {
+  async function query<R extends pg.QueryResultRow>(statement: string): Promise<pg.QueryResult<R>> {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
-    const result = await client.query(statement);
+    const result = await client.query<R>(statement);
     await client.end();
     return result;
   }
@@ -50,6 +51,25 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     },
     60_000,
   );
+
+  it('does not read all delayed jobs whenever a worker has nothing to do', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver), flushAt: 1 });
+    // Its statistics date from before there were any, as when a receiver has just gone down.
+    await query('ALTER TABLE bullmq.job SET (autovacuum_enabled = false); ANALYZE bullmq.job');
+    const job = { name: 'batch', data: { v: 1, batches: [] }, opts: { delay: 3_600_000 } };
+    await app.queue.addBulk(Array.from({ length: DELAYED }, () => job));
+    for (let event = 1; event <= 20; event++) {
+      app.analytics.track({ userId: 'u1', event: 'Fresh' });
+      await receiver.received(event);
+    }
+    // A session counts at once when it ends what it has read.
+    await app.close();
+    const { rows } = await query<{ count: string }>(
+      `SELECT seq_tup_read + idx_tup_fetch AS count FROM pg_stat_user_tables WHERE relname = 'job'`,
+    );
+    expect(Number(rows[0]?.count)).toBeLessThan(10 * DELAYED);
+  });
 
   it('says that the password is wrong', async () => {
     const { rows } = await admin.query<{ hba_file: string }>('SHOW hba_file');
