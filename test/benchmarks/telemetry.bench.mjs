@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { context, metrics, trace } from '@opentelemetry/api';
+import { context, metrics, ROOT_CONTEXT, SpanKind, trace } from '@opentelemetry/api';
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -29,9 +29,10 @@ import { reportTargets, target } from './support/targets.mjs';
  * What is paid for being looked at: a call and a delivery with OpenTelemetry's SDK and with a console that nobody
  * has open, each beside the same application without them. Two that have neither show the noise. An SDK also needs
  * a context that follows promises, for which Node makes each promise of an application slower: what this module does
- * with an SDK is measured against an application that has such a context.
+ * with an SDK is measured against an application that has such a context. What the SDK itself takes for a span of each
+ * delivery is shown by an application that makes these spans, and nothing else, where this module makes none.
  */
-const ROUNDS = 10;
+const ROUNDS = Number(process.argv.find((argument) => argument.startsWith('--rounds='))?.slice(9) ?? 10);
 const CALLS = 100_000;
 const EVENTS = 20_000;
 /** Runs of a process beside the one that warms it up. What disturbs a run only ever makes it slower. */
@@ -42,17 +43,20 @@ const REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/15';
 
 const BARE = 'without either';
 const CONTEXT = 'a context alone';
+const ALL_TRACES = 'one for all traces, too';
 const SDKS = {
   'an SDK for metrics': { hasContext: true, signals: ['metrics'] },
   'one for a tenth of the traces, too': { hasContext: true, signals: ['metrics', 'traces'], share: 0.1 },
-  'one for all traces, too': { hasContext: true, signals: ['metrics', 'traces'], share: 1 },
+  [ALL_TRACES]: { hasContext: true, signals: ['metrics', 'traces'], share: 1 },
 };
+const BARE_SPANS = 'an SDK for metrics, and bare spans';
 const CASES = {
   [BARE]: {},
   'the same again': {},
   'a console': { hasConsole: true },
   [CONTEXT]: { hasContext: true },
   ...SDKS,
+  [BARE_SPANS]: { hasContext: true, signals: ['metrics'], hasBareSpans: true },
 };
 
 /** All that an SDK does but sending. */
@@ -72,6 +76,22 @@ const REGISTER = {
     trace.setGlobalTracerProvider(new BasicTracerProvider({ sampler, spanProcessors }));
   },
 };
+
+/** The least that an application can do to trace each delivery of a call. */
+function bareSpan() {
+  const call = trace.getSpanContext(context.active());
+  const attributes = {
+    'nestjs_analytics.destination': 'webhooks',
+    'http.request.method': 'POST',
+    'server.address': '127.0.0.1',
+    'server.port': 80,
+  };
+  const parent = trace.setSpanContext(ROOT_CONTEXT, { ...call, isRemote: true });
+  const options = { kind: SpanKind.CLIENT, links: [{ context: call }], attributes };
+  const span = trace.getTracer('bare').startSpan('deliver', options, parent);
+  span.setAttribute('http.response.status_code', 200);
+  span.end();
+}
 
 /** Calls as requests make them: so many in a span of their own, and then the event loop turns. */
 async function inRequests(count, call) {
@@ -132,14 +152,17 @@ async function track(hasConsole) {
   return best;
 }
 
-async function deliver(hasConsole) {
+async function deliver(hasConsole, hasBareSpans) {
   const receiver = await startReceiver();
   const { app, queue, analytics } = await open({ worker: true, urls: receiver.urls, hasConsole });
+  // The application has started without it, so this module makes no spans.
+  if (hasBareSpans) REGISTER.traces(1);
+  const call = hasBareSpans ? () => (bareSpan(), analytics.track(EVENT)) : () => analytics.track(EVENT);
   const best = await bestOf(async () => {
     await receiver.reset();
     const deliveries = async () => {
       const done = receiver.received(EVENTS);
-      await inRequests(EVENTS, () => analytics.track(EVENT));
+      await inRequests(EVENTS, call);
       await done;
     };
     return measure(EVENTS, deliveries, () => settled(queue));
@@ -150,10 +173,10 @@ async function deliver(hasConsole) {
   return best;
 }
 
-async function measureCase({ work, signals = [], share, hasContext = false, hasConsole = false }) {
+async function measureCase({ work, signals = [], share, hasContext, hasConsole, hasBareSpans }) {
   if (hasContext) context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   for (const signal of signals) REGISTER[signal](share);
-  return (work === 'track' ? track : deliver)(hasConsole);
+  return work === 'track' ? track(hasConsole) : deliver(hasConsole, hasBareSpans);
 }
 
 /** What was cleared away unseen by a worker still counts as waiting, and would have later calls refused. */
@@ -163,12 +186,17 @@ async function clearBacklog() {
   await redis.quit();
 }
 
+/** A call has no request to make a span of. */
+function casesOf(work) {
+  return Object.keys(CASES).filter((name) => work !== 'track' || name !== BARE_SPANS);
+}
+
 /** Each case in a process of its own, in turn, and none always after the same one. */
 async function bench() {
-  const names = Object.keys(CASES);
   const results = { track: [], delivery: [] };
   for (let round = 0; round < ROUNDS; round++) {
     for (const [work, rounds] of Object.entries(results)) {
+      const names = casesOf(work);
       const measured = {};
       const order = names.map((_, index) => names[(index + round) % names.length]);
       for (const name of order) measured[name] = await inChild(import.meta.url, { work, ...CASES[name] });
@@ -182,7 +210,7 @@ async function bench() {
       rounds.map((round) => round[name][figure] / round[against][figure]);
     report(
       work === 'track' ? 'A call of a burst' : 'Delivery on Redis, one process, one URL',
-      names.map((name) => ({
+      casesOf(work).map((name) => ({
         application: name,
         'throughput / without': show(ratios(name, 'rate')),
         'CPU an event / without': show(ratios(name, 'cpu')),
@@ -201,6 +229,8 @@ async function bench() {
       ]),
     );
   }
+  const ofSpans = results.delivery.map((round) => round[ALL_TRACES].cpu / round[BARE_SPANS].cpu);
+  targets.push(target(`delivery: CPU, ${ALL_TRACES} / bare spans`, ofSpans, { most: 1.1 }));
   reportTargets(targets);
 }
 
