@@ -13,5 +13,6 @@ export default {
   maxWorkers: '100%',
   // A process keeps what its specs leave behind, so it makes way for a new one now and then.
   workerIdleMemoryLimit: '300MB',
+  testSequencer: '<rootDir>/test/support/slow-first-sequencer.mjs',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.mjs'],
 };
