@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
-import { type BatchMessage, type QueuedBatch, replayJobId } from '../queue/batch-job.js';
+import { type QueuedBatch, replayJobId } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { BatchStore, StoredJob } from '../queue/batch-store.js';
 import type { DeletedUsers } from './deleted-users.js';
@@ -90,21 +90,21 @@ export class FailedMessages {
     const messages = await this.deleted.without(meant, Math.min(job.addedAt, firstAttemptAt));
     if (messages.length === 0) return 0;
     const { jobId, failedRetention } = job;
+    const replayed = { destination, source, messages };
     // Added first, removed after: a crash in between loses nothing, and the same replay under the same id is
     // taken once.
-    await this.queue.add([
-      { jobId: replayId(jobId, messages), failedRetention, batches: [{ destination, source, messages }] },
-    ]);
-    await this.store.remove(jobId, messages);
+    await this.queue.add([{ jobId: replayId(jobId, replayed), failedRetention, batches: [replayed] }]);
+    await this.store.remove(jobId, replayed);
     return messages.length;
   }
 }
 
 /**
- * The id is the same for the same messages of the same job, so that a replay cut short by a crash is not
+ * The id is the same for the same messages of the same batch, so that a replay cut short by a crash is not
  * repeated.
  */
-function replayId(jobId: string, messages: readonly BatchMessage[]): string {
-  const hash = createHash('sha256').update(JSON.stringify([jobId, ...messages.map(({ id }) => id)]));
+function replayId(jobId: string, { destination, source, messages }: QueuedBatch): string {
+  const replayed = [jobId, destination, source, ...messages.map(({ id }) => id)];
+  const hash = createHash('sha256').update(JSON.stringify(replayed));
   return replayJobId(hash.digest('hex').slice(0, 32));
 }

@@ -64,10 +64,10 @@ export class BatchStore {
     return jobs.filter((job) => job !== undefined);
   }
 
-  /** Removes messages from a job, and removes the job together with its last message. */
-  async remove(id: string, messages: readonly BatchMessage[]): Promise<void> {
+  /** Removes messages of one batch from a job, and removes the job together with its last message. */
+  async remove(id: string, batch: QueuedBatch): Promise<void> {
     const { partition, jobId } = jobOfKey(id);
-    await this.stores[partition]?.remove(jobId, messages);
+    await this.stores[partition]?.remove(jobId, batch);
   }
 
   /** The same for messages that a function selects. Returns the batches with the messages that were removed. */

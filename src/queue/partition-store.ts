@@ -96,10 +96,17 @@ export class PartitionStore {
     return jobs.filter((job) => job !== undefined);
   }
 
-  /** Removes messages from a job, and removes the job together with its last message. */
-  async remove(jobId: string, messages: readonly BatchMessage[]): Promise<void> {
+  /**
+   * Removes messages of one batch from a job, and removes the job together with its last message. Other
+   * batches of the job may hold the same messages, and keep them.
+   */
+  async remove(jobId: string, { destination, source, messages }: QueuedBatch): Promise<void> {
     const bodies = new Map(messages.map(({ id, body }) => [id, body]));
-    await this.removeWhere(jobId, ({ id, body }) => bodies.get(id) === body);
+    await this.removeWhere(
+      jobId,
+      ({ id, body }, batch) =>
+        batch.destination === destination && batch.source === source && bodies.get(id) === body,
+    );
   }
 
   /**

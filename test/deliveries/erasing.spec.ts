@@ -95,10 +95,14 @@ describeBackend('the deletion of a user', (backend) => {
     for (let n = 0; n < 20; n++) app.analytics.track({ userId: `user${n}`, event: 'Refused' });
     await app.analytics.flush();
     const [job] = await app.failedJobs();
-    const messages = queuedMessages(job);
+    const [batch] = job?.data.batches ?? [];
+    if (batch === undefined) throw new Error('no batch was kept');
+    const { messages } = batch;
     const removals = messages
       .slice(1)
-      .map((message) => new BatchStore([app.queue], storageOf(app)).remove(job?.id ?? '', [message]));
+      .map((message) =>
+        new BatchStore([app.queue], storageOf(app)).remove(job?.id ?? '', { ...batch, messages: [message] }),
+      );
     await Promise.all(removals);
     const [left] = await app.failedJobs();
     expect(queuedMessages(left).map(({ id }) => id)).toEqual([messages[0]?.id]);

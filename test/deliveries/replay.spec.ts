@@ -3,11 +3,14 @@ import { DeliveriesService, DestinationNotFoundError } from '../../src/index.js'
 import { DeletedUsers } from '../../src/deliveries/deleted-users.js';
 import { FailedMessages } from '../../src/deliveries/failed-messages.js';
 import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
+import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
+import type { Receiver } from '../support/receiver.js';
 import { eventsIn, messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
@@ -20,6 +23,25 @@ class CrashingStore extends BatchStore {
 
 describeBackend('replay', (backend) => {
   const stage = new Stage();
+
+  /**
+   * An application with two destinations, and a failed job that holds the same message for both: a worker of
+   * an older version, which did not know the format, kept it as failed.
+   */
+  async function withSharedJob(): Promise<{ app: AnalyticsApp; receivers: Record<'a' | 'b', Receiver> }> {
+    const receivers = { a: await stage.receiver(), b: await stage.receiver() };
+    const app = await stage.app({
+      connection: backend.connection,
+      unknownJobTimeout: 0,
+      webhooks: [webhooksTo(receivers.a, { id: 'a' }), webhooksTo(receivers.b, { id: 'b' })],
+    });
+    const messages = [{ id: 'm1', body: '{"type":"track","event":"Shared"}', outcomes: [] }];
+    const batches = ['a', 'b'].map((destination) => ({ destination, source: 'default', messages }));
+    await app.queue.add('batch', { v: BATCH_JOB_VERSION + 1, batches });
+    const [job] = await app.failedJobs();
+    await job?.updateData({ v: BATCH_JOB_VERSION, batches });
+    return { app, receivers };
+  }
 
   it('delivers what failed anew, to every URL, under the same messageId and with the same bytes', async () => {
     const receivers = [
@@ -66,6 +88,25 @@ describeBackend('replay', (backend) => {
     expect(left).toMatchObject({ outcomes: [{ status: 410, attempt: 1 }] });
     expect(more).toEqual([]);
     expect(eventsIn(receiver.requests.slice(3))).toEqual(['Lost', 'Lost']);
+  });
+
+  it('delivers a message that one job holds for two destinations to both', async () => {
+    const { app, receivers } = await withSharedJob();
+    const deliveries = app.context.get(DeliveriesService);
+    expect(await deliveries.replay({ error: 'UNKNOWN_JOB_FORMAT' })).toBe(2);
+    await Promise.all([receivers.a.received(1), receivers.b.received(1)]);
+    await app.settled();
+    expect(await deliveries.failed()).toEqual([]);
+  });
+
+  it('leaves the copy that the same job holds for another destination', async () => {
+    const { app, receivers } = await withSharedJob();
+    const deliveries = app.context.get(DeliveriesService);
+    expect(await deliveries.replay({ destination: 'a' })).toBe(1);
+    await receivers.a.received(1);
+    expect(await deliveries.failed()).toMatchObject([{ destination: 'b', messageId: 'm1' }]);
+    expect(await deliveries.replay({ destination: 'b' })).toBe(1);
+    await receivers.b.received(1);
   });
 
   it('does not replay again in the same call what fails again', async () => {
