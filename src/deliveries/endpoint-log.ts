@@ -81,6 +81,10 @@ export class EndpointLog implements EndpointObserver {
     if (latest.class === 'delivered') this.troubles.delete(keyOf(endpoint));
   }
 
+  onGone(endpoint: EndpointName): void {
+    this.troubles.delete(keyOf(endpoint));
+  }
+
   /** A message failed for good, after this outcome of a URL. */
   onMessageFailed(endpoint: EndpointName, outcome: UrlOutcome): void {
     const trouble = this.troubleOf(endpoint, outcome);

@@ -45,8 +45,9 @@ export class DeliveryReporter {
     for (const { outcomes } of failed) {
       for (const outcome of outcomes) {
         const { url } = outcome;
-        const endpoint = { destination: destination.id, url, origin: destination.origin(url) };
-        this.endpoints.onMessageFailed(endpoint, outcome);
+        const origin = destination.origin(url);
+        if (origin === undefined) continue;
+        this.endpoints.onMessageFailed({ destination: destination.id, url, origin }, outcome);
       }
     }
     if (!debug.enabled) return;

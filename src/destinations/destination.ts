@@ -53,8 +53,11 @@ export interface Destination {
   readonly rateLimit?: number | undefined;
   /** Whether nothing may be sent to it now, so that its messages are kept. @default false */
   readonly isDisabled?: boolean;
-  /** The origin of the URL that an outcome names by its hash: enough for a log, and never a secret. */
-  origin(urlHash: string): string;
+  /**
+   * The origin of the URL that an outcome names by its hash: enough for a log, and never a secret. `undefined`
+   * if nothing is sent to that URL any more.
+   */
+  origin(urlHash: string): string | undefined;
   /**
    * Milliseconds until a message is worth sending; 0 if it can be sent now.
    *

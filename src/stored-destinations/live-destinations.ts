@@ -42,7 +42,10 @@ export class LiveDestination extends WebhooksDestination {
   }
 }
 
-/** What is known of a destination's URLs is forgotten when it was not used for this long, in milliseconds. */
+/**
+ * What is known of a destination's URLs is forgotten when it was not used for this long, in milliseconds, unless
+ * one of them is down.
+ */
 const FORGET_AFTER = 600_000;
 
 export interface LiveDestinationsParts {
@@ -85,6 +88,8 @@ export class LiveDestinations implements DestinationLookup {
     }
     this.sweep();
     const now = Date.now();
+    // Whatever is known of its URLs is out of date when it is enabled again.
+    if (record.enabled === false && this.entries.get(id)?.destination.isDisabled === false) this.forget(id);
     let entry = this.entries.get(id);
     if (entry === undefined) {
       const { options, validUntil } = this.optionsOf(record, now);
@@ -156,6 +161,7 @@ export class LiveDestinations implements DestinationLookup {
     const entry = this.entries.get(id);
     if (entry === undefined) return;
     entry.destination.state = 'stale';
+    entry.destination.end();
     this.entries.delete(id);
   }
 
@@ -163,6 +169,10 @@ export class LiveDestinations implements DestinationLookup {
     const now = Date.now();
     if (now - this.sweptAt < FORGET_AFTER / 4) return;
     this.sweptAt = now;
-    for (const [id, { usedAt }] of this.entries) if (now - usedAt > FORGET_AFTER) this.forget(id);
+    for (const [id, { destination, usedAt }] of this.entries) {
+      // Whoever was told that a URL is down wants to know when it is up.
+      const isAwaited = destination.isDown && destination.state === 'enabled';
+      if (now - usedAt > FORGET_AFTER && !isAwaited) this.forget(id);
+    }
   }
 }

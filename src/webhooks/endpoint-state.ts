@@ -26,6 +26,8 @@ export interface EndpointObserver {
   /** @param failures how many requests have failed in a row */
   onDown(endpoint: EndpointName, failures: number, latest: UrlOutcome): void;
   onUp(endpoint: EndpointName, latest: UrlOutcome): void;
+  /** Nothing is sent to the URL any more: it was removed, or its destination was deleted or disabled. */
+  onGone?(endpoint: EndpointName): void;
 }
 
 /** What its answers have shown of a URL, or of whatever else takes messages: whether it is down. */
@@ -34,21 +36,47 @@ export class EndpointState {
   /** The latest request that failed since the URL last answered. */
   private latestFailure: UrlOutcome | undefined;
   private latest: UrlOutcome | undefined;
+  private isToldDown: boolean;
+  private hasEnded = false;
 
-  /** @param retryWindow milliseconds during which a message is retried */
+  /**
+   * @param retryWindow milliseconds during which a message is retried
+   * @param before what was known of the URL while other options were in force; its breaker starts anew
+   */
   constructor(
     private readonly name: EndpointName,
     retryWindow: number,
     private readonly observer?: EndpointObserver,
+    before?: EndpointState,
   ) {
+    this.isToldDown = before?.isDown ?? false;
     this.breaker = new EndpointBreaker(retryWindow, {
       onDown: (failures) => {
-        if (this.latest !== undefined) observer?.onDown(this.name, failures, this.latest);
+        this.tellDown(failures);
       },
       onUp: () => {
-        if (this.latest !== undefined) observer?.onUp(this.name, this.latest);
+        this.tellUp();
       },
     });
+  }
+
+  /** Whether the observer was told that the URL is down, and not yet that it is up. */
+  get isDown(): boolean {
+    return this.isToldDown;
+  }
+
+  get isEnded(): boolean {
+    return this.hasEnded;
+  }
+
+  /**
+   * Tells nothing more, whatever the requests bring that are on their way.
+   *
+   * @param isReplaced another state tells of the same URL from now on
+   */
+  end(isReplaced: boolean): void {
+    this.hasEnded = true;
+    if (!isReplaced) this.observer?.onGone?.(this.name);
   }
 
   /**
@@ -75,10 +103,12 @@ export class EndpointState {
   record(outcome: UrlOutcome, startedAt: number, retryAfter?: number): void {
     this.latest = outcome;
     this.observer?.onRequest?.(this.name, outcome);
-    this.observer?.onOutcome(this.name, outcome);
+    this.report(outcome);
     if (outcome.class !== 'retry') {
       this.latestFailure = undefined;
       this.breaker.recordAnswer(Date.now());
+      // The breaker does not know of an outage from before it was made.
+      this.tellUp();
     } else if (isLocalError(outcome.error)) {
       this.breaker.recordNothing(startedAt);
     } else {
@@ -89,6 +119,18 @@ export class EndpointState {
 
   /** Reports the answer for one message of a request whose own answer was another. */
   report(outcome: UrlOutcome): void {
-    this.observer?.onOutcome(this.name, outcome);
+    if (!this.hasEnded) this.observer?.onOutcome(this.name, outcome);
+  }
+
+  private tellDown(failures: number): void {
+    if (this.hasEnded || this.isToldDown || this.latest === undefined) return;
+    this.isToldDown = true;
+    this.observer?.onDown(this.name, failures, this.latest);
+  }
+
+  private tellUp(): void {
+    if (this.hasEnded || !this.isToldDown || this.latest === undefined) return;
+    this.isToldDown = false;
+    this.observer?.onUp(this.name, this.latest);
   }
 }

@@ -51,25 +51,41 @@ export class Endpoint {
   private readonly state: EndpointState;
   private readonly target: RequestTarget;
 
-  /** @param destination the destination's id */
+  /**
+   * @param destination the destination's id
+   * @param before the same URL with other options
+   */
   constructor(
     private readonly destination: string,
     readonly url: URL,
     private readonly options: EndpointOptions,
     private readonly client: WebhookClient,
     private readonly observer?: EndpointObserver,
+    before?: Endpoint,
   ) {
     this.hash = hashUrl(url);
     this.target = requestTarget(url);
     const name = { destination, url: this.hash, origin: url.origin };
-    this.state = new EndpointState(name, options.retryWindow, observer);
+    this.state = new EndpointState(name, options.retryWindow, observer, before?.state);
   }
 
   get breaker(): EndpointBreaker {
     return this.state.breaker;
   }
 
-  /** As `EndpointState` has it. */
+  /** These four are as `EndpointState` has them. */
+  get isDown(): boolean {
+    return this.state.isDown;
+  }
+
+  get isEnded(): boolean {
+    return this.state.isEnded;
+  }
+
+  end(isReplaced: boolean): void {
+    this.state.end(isReplaced);
+  }
+
   lastOutcome(...args: Parameters<EndpointState['lastOutcome']>): UrlOutcome | undefined {
     return this.state.lastOutcome(...args);
   }

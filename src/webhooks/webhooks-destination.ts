@@ -66,20 +66,35 @@ export class WebhooksDestination implements Destination {
     return this.urlOrigins;
   }
 
+  /** Whether one of its URLs is down. */
+  get isDown(): boolean {
+    return this.endpoints.some((endpoint) => endpoint.isDown);
+  }
+
   /** Takes on other options from the next request on. A URL that stays keeps what is known of its state. */
   change(options: WebhooksDestinationOptions): void {
-    const kept = judgeAlike(options, this.options) ? this.endpoints : [];
-    this.endpoints = options.urls.map(
-      (url) => kept.find(({ hash }) => hash === hashUrl(url)) ?? this.endpointOf(url, options),
-    );
+    const isAlike = judgeAlike(options, this.options);
+    const before = this.endpoints;
+    this.endpoints = options.urls.map((url) => {
+      const known = before.find(({ hash }) => hash === hashUrl(url));
+      return isAlike && known !== undefined ? known : this.endpointOf(url, options, known);
+    });
+    for (const endpoint of before) {
+      if (this.endpoints.includes(endpoint)) continue;
+      endpoint.end(this.endpoints.some(({ hash }) => hash === endpoint.hash));
+    }
     this.urlOrigins = options.urls.map(({ origin }) => origin);
     this.headers = headersOf(options);
     this.options = options;
   }
 
-  origin(urlHash: string): string {
-    const endpoint = this.endpoints.find(({ hash }) => hash === urlHash);
-    return endpoint?.url.origin ?? 'a URL that is no longer configured';
+  /** It is used no more. Nothing is told of its URLs, whatever the requests bring that are on their way. */
+  end(): void {
+    for (const endpoint of this.endpoints) endpoint.end(false);
+  }
+
+  origin(urlHash: string): string | undefined {
+    return this.endpoints.find(({ hash, isEnded }) => hash === urlHash && !isEnded)?.url.origin;
   }
 
   heldBack(now: number): number {
@@ -143,8 +158,8 @@ export class WebhooksDestination implements Destination {
     return this.endpoints.map(({ url }) => explainRequest(url, headers, body, now));
   }
 
-  private endpointOf(url: URL, options: EndpointOptions): Endpoint {
-    return new Endpoint(this.id, url, options, this.client, this.observer);
+  private endpointOf(url: URL, options: EndpointOptions, before?: Endpoint): Endpoint {
+    return new Endpoint(this.id, url, options, this.client, this.observer, before);
   }
 
   /** Makes the bytes, headers and signature of a message: once for every URL. */

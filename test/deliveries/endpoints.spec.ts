@@ -1,13 +1,19 @@
 import { hostname } from 'node:os';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { firstValueFrom, take, toArray } from 'rxjs';
-import { DeliveriesService, type EndpointEvent, type WebhooksOptions } from '../../src/index.js';
+import {
+  DeliveriesService,
+  DestinationsService,
+  type EndpointEvent,
+  type WebhooksOptions,
+} from '../../src/index.js';
 import { type AnalyticsApp } from '../support/analytics-app.js';
 import { createCertificates } from '../support/certificates.js';
-import type { Answer } from '../support/receiver.js';
+import type { Answer, Receiver } from '../support/receiver.js';
 import { messageIn } from '../support/received-message.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
 
 const newConnection = quickConnections();
 /** Long enough for many attempts, and its first retry comes after a few milliseconds. */
@@ -86,6 +92,97 @@ describe('endpoints$', () => {
         status: [404, 410][n],
       })),
     );
+  });
+});
+
+describe('the URL of a destination at run time', () => {
+  const stage = new Stage();
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  interface DownEndpoint {
+    app: AnalyticsApp;
+    destinations: DestinationsService;
+    id: string;
+    events: EndpointEvent[];
+    track: () => Promise<void>;
+    downUrls: () => string[];
+  }
+
+  /** An application with such a destination, whose URL is down. */
+  async function downEndpoint(
+    receiver: Receiver,
+    { timeout = 5_000, retryWindow = RETRY_WINDOW } = {},
+  ): Promise<DownEndpoint> {
+    const app = await stage.app({
+      connection: await newConnection(),
+      destinations: { allowPrivateNetwork: true },
+    });
+    const events: EndpointEvent[] = [];
+    app.context.get(DeliveriesService).endpoints$.subscribe((event) => events.push(event));
+    const destinations = app.context.get(DestinationsService);
+    const urls = [receiver.url()];
+    const { id } = await destinations.create({ tenant: 'acme', urls, timeout, retryWindow });
+    const track = async (): Promise<void> => {
+      for (let n = 0; n < 5; n++) app.analytics.tenant('acme').track({ userId: 'u1', event: `Event ${n}` });
+      await app.analytics.flush();
+    };
+    const downUrls = (): string[] => app.analytics.status().endpointsDown.map(({ url }) => url);
+    await track();
+    await until(() => events.find(({ type }) => type === 'down'));
+    expect(downUrls()).toHaveLength(1);
+    return { app, destinations, id, events, track, downUrls };
+  }
+
+  it('is up when it answers within the time that its owner has given it meanwhile', async () => {
+    const receiver = await stage.receiver({
+      answer: () => new Promise((resolve) => setTimeout(resolve, 300, 200)),
+    });
+    const { app, destinations, id, events, track, downUrls } = await downEndpoint(receiver, { timeout: 50 });
+    await destinations.update(id, { timeout: 30_000 });
+    await app.settled();
+    await track();
+    await app.settled();
+    expect(events).toMatchObject([
+      { type: 'down', destination: id, error: 'TIMEOUT' },
+      { type: 'up', destination: id, status: 200 },
+    ]);
+    expect(downUrls()).toEqual([]);
+    expect(app.log.analytics.filter((line) => line.includes('takes events again'))).toHaveLength(1);
+  });
+
+  it('is told to be up after any time without messages', async () => {
+    let isBack = false;
+    const receiver = await stage.receiver({ answer: () => (isBack ? 200 : 503) });
+    const { app, destinations, events, track, downUrls } = await downEndpoint(receiver, {
+      retryWindow: 2_000,
+    });
+    const other = await stage.receiver();
+    await destinations.create({ tenant: 'other', urls: [other.url()] });
+    await app.settled();
+    const now = Date.now;
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + 11 * 60_000);
+    app.analytics.tenant('other').track({ userId: 'u1', event: 'E' });
+    await app.analytics.flush();
+    await other.received(1);
+    isBack = true;
+    await track();
+    await app.settled();
+    expect(events.map(({ type }) => type)).toEqual(['down', 'exhausted', 'up']);
+    expect(downUrls()).toEqual([]);
+  });
+
+  it.each<[string, (destinations: DestinationsService, id: string) => Promise<unknown>]>([
+    ['it is replaced', (destinations, id) => destinations.update(id, { urls: ['http://127.0.0.1:1/'] })],
+    ['its destination is disabled', (destinations, id) => destinations.disable(id)],
+    ['its destination is deleted', (destinations, id) => destinations.delete(id)],
+  ])('is not told of any more when %s', async (_what, depart) => {
+    const receiver = await stage.receiver({ answer: [503] });
+    const { destinations, id, downUrls } = await downEndpoint(receiver);
+    const [url = ''] = downUrls();
+    await depart(destinations, id);
+    await until(() => !downUrls().includes(url) || undefined);
   });
 });
 
