@@ -1,6 +1,7 @@
 import type { IQueueBackend, Job, withBackend, WorkerOptions } from 'bullmq';
 import type { BatchJobData } from './batch-job.js';
 import type { BatchProcessor, BatchWorkerOptions, WorkerOn } from './queue-backend.js';
+import { Rest } from './rest.js';
 
 type BatchWorkerClass<B extends IQueueBackend, C> = new (
   name: string,
@@ -13,12 +14,18 @@ type BatchJob = Job<BatchJobData, void>;
 /** What BullMQ's own method returns where there is no job. Its types know nothing of that. */
 const NO_JOB = undefined as unknown as BatchJob;
 
-/** BullMQ's worker, which looks for a job when it is told to. */
+/**
+ * BullMQ's worker, which looks for a job when it is told to. It rests after a look that failed: BullMQ itself would look
+ * again at once, unless the connection was lost. If the error comes without a delay, nothing else in the process would
+ * ever run again.
+ */
 export function batchWorkerOf<B extends IQueueBackend, C>({
   Worker,
 }: Pick<ReturnType<typeof withBackend<B, C>>, 'Worker'>): BatchWorkerClass<B, C> {
   return class extends Worker<BatchJobData, void> {
     private readonly look: BatchWorkerOptions['look'];
+    private readonly retryDelay: number;
+    private readonly rest = new Rest();
 
     constructor(
       name: string,
@@ -27,19 +34,42 @@ export function batchWorkerOf<B extends IQueueBackend, C>({
     ) {
       super(name, processor, options);
       this.look = look;
+      this.retryDelay = options.runRetryDelay;
     }
 
     protected override moveToActive(token: string, name?: string): Promise<BatchJob> {
-      return this.look(() => {
-        const hasEnded = this.closing !== undefined || this.isPaused();
-        return hasEnded ? Promise.resolve(NO_JOB) : super.moveToActive(token, name);
+      return this.look(async () => {
+        await this.rest.over();
+        if (this.hasEnded()) return NO_JOB;
+        try {
+          return await super.moveToActive(token, name);
+        } catch (error) {
+          if (!this.hasEnded()) this.rest.begin(this.retryDelay);
+          throw error;
+        }
       });
+    }
+
+    override pause(doNotWaitActive?: boolean): Promise<void> {
+      const paused = super.pause(doNotWaitActive);
+      this.rest.end();
+      return paused;
+    }
+
+    override close(force?: boolean): Promise<void> {
+      const closed = super.close(force);
+      this.rest.end();
+      return closed;
     }
 
     // BullMQ would wait for five seconds after a check for stalled jobs that failed, also when it is closed
     // meanwhile. The next check comes after `stalledInterval` anyway.
     protected override checkConnectionError<T>(check: () => Promise<T>): Promise<T | undefined> {
       return super.checkConnectionError(check, 0);
+    }
+
+    private hasEnded(): boolean {
+      return this.closing !== undefined || this.isPaused();
     }
   };
 }

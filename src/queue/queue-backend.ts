@@ -28,6 +28,8 @@ export type BatchQueueOptions = Omit<QueueOptions, 'connection'>;
 export interface BatchWorkerOptions extends Omit<WorkerOptions, 'connection'> {
   /** Runs each look for a job, when it is time for one. */
   look: <T>(look: () => Promise<T>) => Promise<T>;
+  /** Milliseconds after a failure until the queue is asked again. */
+  runRetryDelay: number;
 }
 type QueueOn<B extends IQueueBackend, C> = Queue<
   BatchJobData,

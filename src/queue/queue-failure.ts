@@ -1,11 +1,12 @@
 import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
+import { EmbeddedQueueBrokenError } from '../errors/embedded-queue.errors.js';
 
 /**
  * Why the queue's server cannot be used: it is unreachable, its connections are silent, or it answers but
- * stores nothing.
+ * stores nothing. The embedded database may be broken: it does not come back in this process.
  */
-export type FailureKind = 'unreachable' | 'silent' | 'refusing';
+export type FailureKind = 'unreachable' | 'silent' | 'refusing' | 'broken';
 
 export interface QueueFailure {
   kind: FailureKind;
@@ -89,6 +90,7 @@ const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string
 export function failureOf(error: unknown): QueueFailure | undefined {
   if (!types.isNativeError(error)) return undefined;
   if (error instanceof SilentConnectionError) return { kind: 'silent', reason: error.message };
+  if (error instanceof EmbeddedQueueBrokenError) return { kind: 'broken', reason: error.code };
   if (error instanceof ConnectionClosedError)
     return failureOf(error.cause) ?? { kind: 'unreachable', reason: 'the connection was closed' };
   if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code);

@@ -17,7 +17,12 @@ const HEADLINES: Record<QueueFailure['kind'], string> = {
   unreachable: 'cannot be reached',
   silent: 'does not answer',
   refusing: 'takes no more jobs',
+  broken: 'has crashed',
 };
+
+const BROKEN_ADVICE =
+  'nothing is delivered until the process is restarted. Most often its disk is full, or the process is out of ' +
+  'memory: make room first. Everything that was acknowledged is still there.';
 
 interface Outage extends QueueFailure {
   /** By the monotonic clock. */
@@ -66,10 +71,11 @@ export class QueueHealth {
     this.countPending = count;
   }
 
-  /** The queue cannot be used. The first reason of an outage is the one that is logged. */
+  /** The queue cannot be used. The first reason of an outage is the one that is logged, but a crash always is. */
   down(error: unknown): void {
-    if (this.outage !== undefined || this.isClosed) return;
+    if (this.isBroken || this.isClosed) return;
     const failure = failureOf(error) ?? { kind: 'unreachable', reason: codeOf(error) };
+    if (this.outage !== undefined && failure.kind !== 'broken') return;
     this.outage = { ...failure, since: this.now(), isTold: false };
     this.untold++;
     this.tell();
@@ -134,7 +140,13 @@ export class QueueHealth {
     clearTimeout(this.timer);
   }
 
+  /** It stays so. Its pool hands out connections all the same, which count as answers. */
+  private get isBroken(): boolean {
+    return this.outage?.kind === 'broken';
+  }
+
   private end({ since, isTold }: Outage): void {
+    if (this.isBroken) return;
     this.outage = undefined;
     this.backSince = this.now();
     if (!isTold || this.isClosed) return;
@@ -171,11 +183,12 @@ export class QueueHealth {
   };
 
   private sentenceOf({ kind, reason }: QueueFailure): string {
-    return (
+    const state =
       `The queue on ${this.place} ${HEADLINES[kind]} (${reason}). Calls are kept in memory, ` +
-      `${this.countPending()} so far, up to \`maxBufferedBytes\`, and delivery resumes by itself when it is ` +
-      `back. Check ${kind === 'unreachable' ? '`connection` and ' : ''}the server.`
-    );
+      `${this.countPending()} so far, up to \`maxBufferedBytes\`, and `;
+    if (kind === 'broken') return state + BROKEN_ADVICE;
+    const place = kind === 'unreachable' ? '`connection` and the server' : 'the server';
+    return `${state}delivery resumes by itself when it is back. Check ${place}.`;
   }
 }
 

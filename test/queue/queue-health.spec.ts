@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { EmbeddedQueueBrokenError } from '../../src/errors/embedded-queue.errors.js';
 import { SilentConnectionError } from '../../src/queue/queue-failure.js';
 import { QueueHealth } from '../../src/queue/queue-health.js';
 
@@ -134,6 +135,20 @@ describe('an outage of the queue', () => {
     health.down(Object.assign(new Error('for user "alice" at db.example.com'), { code }));
     expect(lines).toEqual([expect.stringMatching(line)]);
     expect(lines[0]).not.toMatch(/alice|example/);
+  });
+
+  it('that is a crash of the embedded database is told even in another outage, and lasts', () => {
+    health.down(Object.assign(new Error('no room'), { code: '53100' }));
+    health.down(new EmbeddedQueueBrokenError());
+    health.down(new EmbeddedQueueBrokenError());
+    jest.advanceTimersByTime(1_000);
+    health.answered(performance.now(), 'SELECT');
+    health.stored();
+    expect(health.isUp).toBe(false);
+    expect(lines).toEqual([
+      expect.stringMatching(/takes no more jobs \(its disk is full/),
+      expect.stringMatching(/has crashed \(EMBEDDED_QUEUE_BROKEN\).* until the process is restarted/),
+    ]);
   });
 
   it('that is silence says for how long', () => {

@@ -1,5 +1,5 @@
 import { DEFAULT_SCHEMA } from 'bullmq';
-import { EmbeddedQueueUpkeepError } from '../../errors/embedded-queue.errors.js';
+import { EmbeddedQueueBrokenError, EmbeddedQueueUpkeepError } from '../../errors/embedded-queue.errors.js';
 import type { PGlitePool } from './pglite-pool.js';
 
 /** Statements between two checks of how much was written. */
@@ -56,8 +56,9 @@ export class EmbeddedUpkeep {
 
   /** Reported once per run of failures: the next rounds fail for the same reason. */
   private warn(cause: unknown): void {
-    // A process that ends closes the database in the middle of a round. The next start begins with one.
-    if (this.pool.ended) return;
+    // A process that ends closes the database in the middle of a round, and so does a crash, which is told as what it
+    // is. The next start begins with a round.
+    if (this.pool.ended || cause instanceof EmbeddedQueueBrokenError) return;
     if (!this.failing) this.onWarning(new EmbeddedQueueUpkeepError({ cause }));
     this.failing = true;
   }

@@ -8,6 +8,7 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 
 const { Queue } = withBackend(createPostgresBackend);
 const BROKEN = { code: 'EMBEDDED_QUEUE_BROKEN' };
+const CRASHING_HOST = new URL('./children/crashing-host.ts', import.meta.url);
 const WITHOUT_THREAD = new URL('./children/without-thread.ts', import.meta.url);
 
 const folders = new EmbeddedFolders();
@@ -73,6 +74,21 @@ describe('the thread of the embedded database', () => {
       delayed = 0,
     } = await second.queue.getJobCounts('wait', 'active', 'delayed');
     expect(wait + active + delayed).toBe(1);
+  });
+
+  it('does not keep the application from its timers, requests and signals when it crashes while jobs wait', async () => {
+    const child = await GuardedChild.startScript(CRASHING_HOST, [await folders.copiedDataDir()]);
+    await stage.add(Promise.resolve({ close: () => child.stop('SIGKILL') }));
+    const log: string[] = [];
+    let line = await child.nextLine();
+    for (; line !== undefined && !line.startsWith('answers at'); line = await child.nextLine())
+      log.push(line);
+    expect((await fetch(line?.slice('answers at '.length) ?? '')).status).toBe(200);
+    process.kill(child.pid, 'SIGTERM');
+    for (line = await child.nextLine(); line !== undefined; line = await child.nextLine()) log.push(line);
+    expect(log.filter((text) => text.includes('[Analytics]'))).toEqual([
+      expect.stringMatching(/embedded database has crashed \(EMBEDDED_QUEUE_BROKEN\)\..*restarted/),
+    ]);
   });
 
   it('is done without, with a warning, where its code is missing, as in a bundle', async () => {

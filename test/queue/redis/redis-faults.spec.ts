@@ -54,6 +54,33 @@ describeRedis('a Redis that answers and stores nothing', () => {
     expect(await logOf(refusal)).toEqual([...outage, ...outage]);
   });
 
+  it('is asked for a job about once a second while jobs wait, and they are delivered when it takes jobs again', async () => {
+    const receiver = await stage.receiver();
+    const options = { connection: server.url(), webhooks: webhooksTo(receiver) };
+    const producer = await stage.app({ ...options, worker: false });
+    for (let n = 0; n < 100; n++) {
+      producer.analytics.track({ userId: 'u1', event: 'Waits' });
+      await producer.analytics.flush();
+    }
+    await OUT_OF_MEMORY.begin(admin, server);
+    const worker = await stage.app(options);
+    await worker.log.line(/takes no more jobs/);
+
+    await admin.config('RESETSTAT');
+    // Twice the module asks whether it may write again, which it does once a second.
+    await until(async () => (await callsOf(admin, 'eval')) >= 2 || undefined);
+    expect(await callsOf(admin, 'evalsha')).toBeLessThan(50);
+
+    await OUT_OF_MEMORY.end(admin, server);
+    await receiver.received(100);
+    await worker.settled();
+    expect(receiver.requests).toHaveLength(100);
+    expect(worker.log.analytics).toEqual([
+      expect.stringMatching(/takes no more jobs/),
+      expect.stringMatching(/is back after/),
+    ]);
+  });
+
   it('is left for the new master when it was demoted', async () => {
     const master = await RedisServer.create({ appendOnly: true });
     const proxy = await stage.add(TcpProxy.start(server));
@@ -96,6 +123,11 @@ describeRedis('a Redis that answers and stores nothing', () => {
     expect(app.log.analytics.length).toBeLessThanOrEqual(5);
   });
 });
+
+async function callsOf(admin: Redis, command: string): Promise<number> {
+  const stats = await admin.info('commandstats');
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+}
 
 async function linesOf(app: AnalyticsApp, pattern: RegExp, count: number): Promise<void> {
   await until(() => app.log.analytics.filter((line) => pattern.test(line)).length >= count || undefined);

@@ -16,7 +16,10 @@ async function round(until: () => boolean): Promise<void> {
   const backend = await createQueueBackend({ kind: 'postgres', postgres: url }, silent);
   const queue = backend.createQueue(0, {});
   queue.on('error', () => undefined);
-  const worker = backend.createWorker(0, () => Promise.resolve(), { look: (look) => look() });
+  const worker = backend.createWorker(0, () => Promise.resolve(), {
+    look: (look) => look(),
+    runRetryDelay: 1_000,
+  });
   worker.on('error', () => undefined);
   do {
     const adding = queue.add('batch', { v: 0, batches: [] }).then(told, () => undefined);
