@@ -103,7 +103,11 @@ export class ClientCore {
     const at = isWatched ? Date.now() : undefined;
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at };
     if (!('connections' in route) || this.pendingRoutes.has(source)) {
-      if (!this.backlog.hasRoomFor(bytes)) return NO_ROOM;
+      if (!this.backlog.hasRoomFor(bytes)) {
+        // The message is refused, whatever becomes of the look-up.
+        Promise.resolve(route).catch(() => undefined);
+        return NO_ROOM;
+      }
       this.outgoing.count(source, undefined, tenant);
       const taken = this.backlog.add(this.newMessage(message, json, bytes), 1);
       this.pendingRoutes.add({ taken, call }, route);
