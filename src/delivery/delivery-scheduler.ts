@@ -185,6 +185,8 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     queue.use(destination, ofProcess === undefined ? joined : [ofProcess, ...joined]);
     // Requests on their way still hold places there, and give them back.
     for (const share of before) share.capacity.leave(share);
+    // It waited for its turn in a ring that it has left.
+    queue.advance();
   }
 
   private originOf(origin: string): SharedCapacity {

@@ -112,6 +112,20 @@ export class DestinationQueue {
     });
   }
 
+  /**
+   * Sends as much as the window and the capacities allow. If others wait for a capacity, it takes its turn.
+   */
+  advance(): void {
+    while (this.wantsMore) {
+      const contended = this.underway === 0 ? undefined : this.contendedShare();
+      if (contended !== undefined) {
+        contended.capacity.wait(contended);
+        return;
+      }
+      if (!this.sendNext()) return;
+    }
+  }
+
   /** The process is about to end. What waits for a `rateLimit` is broken off, so that the end does not wait. */
   breakOff(): void {
     if (limitOf(this.current) === undefined) return;
@@ -131,20 +145,6 @@ export class DestinationQueue {
 
   private get wantsMore(): boolean {
     return this.batches.length > 0 && this.underway < this.window.requests;
-  }
-
-  /**
-   * Sends as much as the window and the capacities allow. If others wait for a capacity, it takes its turn.
-   */
-  private advance(): void {
-    while (this.wantsMore) {
-      const contended = this.underway === 0 ? undefined : this.contendedShare();
-      if (contended !== undefined) {
-        contended.capacity.wait(contended);
-        return;
-      }
-      if (!this.sendNext()) return;
-    }
   }
 
   private contendedShare(): CapacityShare | undefined {
@@ -196,7 +196,7 @@ export class DestinationQueue {
       this.adapt(request, results);
       this.settled(batch, messages.length);
       // Otherwise the caller that is sending goes on by itself.
-      if (!isSettledAtOnce) this.goOn();
+      if (!isSettledAtOnce) this.goOn(shares);
     });
     isSettledAtOnce = false;
     if (isSent) this.observer.onBatchSent(this);
@@ -205,11 +205,13 @@ export class DestinationQueue {
   /**
    * Offers free places to the destinations that wait for them, this one included, and sends what it still
    * may.
+   *
+   * @param freed those of a request that has ended; after a change, they are not those of the next one
    */
-  private readonly goOn = (): void => {
-    for (const share of this.shares) {
+  private readonly goOn = (freed = this.shares): void => {
+    for (const share of freed) {
       if (!share.capacity.hasWaiting) continue;
-      if (this.wantsMore) share.capacity.wait(share);
+      if (this.wantsMore && this.shares.includes(share)) share.capacity.wait(share);
       share.capacity.resume();
     }
     this.advance();

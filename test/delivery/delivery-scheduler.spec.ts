@@ -347,5 +347,36 @@ describe('the delivery scheduler', () => {
       void send(scheduler, neighbour, 4);
       expect(neighbour.requests).toHaveLength(4);
     });
+
+    it('goes on where it is now, although only a job that went back has shown the change', () => {
+      const scheduler = schedule({ connections: 1 });
+      const origins = ['https://shared.example.com'];
+      const neighbour = new TestDestination('neighbour', { origins });
+      void send(scheduler, neighbour, 1);
+      const before = new TestDestination('crm', { origins });
+      void send(scheduler, before, 1);
+      void send(scheduler, before, 1);
+      expect(before.requests).toHaveLength(0);
+      const now = new TestDestination('crm', { origins: ['https://new.example.com'] });
+      scheduler.putBack(now, [{ key: 'a', messages: 1, dueAt: Date.now() + 60_000 }]);
+      expect(now.requests).toHaveLength(1);
+      now.answer();
+      now.answer();
+      expect(promoted).toEqual(['a']);
+    });
+
+    it('leaves the sockets that it gives back to those that wait for them', () => {
+      const scheduler = schedule({ connections: 4 });
+      const origins = ['https://shared.example.com'];
+      const before = new TestDestination('crm', { origins });
+      void send(scheduler, before, 4);
+      const neighbour = new TestDestination('neighbour', { origins });
+      void send(scheduler, neighbour, 2);
+      expect([before.requests.length, neighbour.requests.length]).toEqual([4, 0]);
+      const now = new TestDestination('crm', { origins: ['https://new.example.com'] });
+      void send(scheduler, now, 1);
+      before.answer();
+      expect(neighbour.requests).toHaveLength(2);
+    });
   });
 });
