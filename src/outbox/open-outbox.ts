@@ -60,12 +60,12 @@ export async function openOutbox(
 
 async function databaseOf(
   connection: ResolvedOutbox['connection'],
-): Promise<{ database: OutboxDatabase; end: () => Promise<void> }> {
+): Promise<{ database: OutboxDatabase; end: (timeout?: number) => Promise<void> }> {
   if (typeof connection !== 'string' && !isPgPool(connection)) {
     return { database: connection, end: () => Promise.resolve() };
   }
   const database = await PgDatabase.open(connection);
-  return { database, end: () => database.close() };
+  return { database, end: (timeout) => database.close(timeout) };
 }
 
 /** Whether trying again does not help. */

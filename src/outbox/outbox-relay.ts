@@ -25,8 +25,10 @@ const POLL = 2_000;
 const INTERVAL = 10;
 const FIRST_RETRY_DELAY = 100;
 const MAX_RETRY_DELAY = 5_000;
-/** How long rows may take to be given back at the end, in milliseconds. */
-const GIVE_BACK = 1_000;
+/** The end of the time to close is reserved for giving rows back: this share of it, … */
+const GIVE_BACK_SHARE = 0.2;
+/** … and this much at most, in milliseconds. */
+const MAX_GIVE_BACK = 1_000;
 
 export interface OutboxRelayParts {
   store: OutboxStore;
@@ -72,16 +74,13 @@ export class OutboxRelay {
     this.stop();
     const { work } = this;
     if (work === undefined) return;
-    const ended = await within(
-      patience,
-      work.then(() => true),
-    );
+    const giveBack = Math.min(patience * GIVE_BACK_SHARE, MAX_GIVE_BACK);
+    await within(patience - giveBack, work);
     this.isGivenUp = true;
     this.abandon();
-    if (ended !== true) await within(GIVE_BACK, work);
     // The application may have closed its database before, and nothing listens any more.
     const unlistened = this.unlisten?.().catch(() => undefined);
-    await within(GIVE_BACK, unlistened ?? Promise.resolve());
+    await within(giveBack, Promise.all([work, unlistened]));
   }
 
   private async run(): Promise<void> {

@@ -3,6 +3,10 @@ import type { OutboxStatus, OutboxStore } from './outbox-store.js';
 
 /** How often rows are counted for those who only read memory, in milliseconds. */
 const COUNT_INTERVAL = 10_000;
+/** The end of the time to close is reserved for the connections: this share of it, … */
+const DISCONNECTING_SHARE = 0.1;
+/** … and this much at most, in milliseconds. */
+const MAX_DISCONNECTING = 250;
 
 /** The outbox of a running application. */
 export class Outbox {
@@ -14,7 +18,8 @@ export class Outbox {
     private readonly store: OutboxStore,
     /** `undefined` in a process that only produces. */
     private readonly relay: OutboxRelay | undefined,
-    private readonly end: () => Promise<void>,
+    /** Closes its connections within these milliseconds. */
+    private readonly end: (timeout: number) => Promise<void>,
   ) {}
 
   start(): void {
@@ -29,11 +34,15 @@ export class Outbox {
     clearInterval(this.timer);
   }
 
-  /** Gives what is in hand this many milliseconds to get into the queue. What is left stays in the table. */
+  /**
+   * Ends within these milliseconds. What is in hand has most of them to get into the queue, and what is left
+   * stays in the table.
+   */
   async close(patience: number): Promise<void> {
     this.stop();
-    await this.relay?.close(patience);
-    await this.end();
+    const disconnecting = Math.min(patience * DISCONNECTING_SHARE, MAX_DISCONNECTING);
+    await this.relay?.close(patience - disconnecting);
+    await this.end(disconnecting);
   }
 
   /** What was counted last, `COUNT_INTERVAL` ago at most; `undefined` if the database did not answer. */

@@ -57,9 +57,9 @@ export class PgDatabase implements OutboxDatabase {
   }
 
   /** Waits for no server that hangs. */
-  async close(): Promise<void> {
+  async close(timeout = END_TIMEOUT): Promise<void> {
     this.ending.abort();
-    await within(END_TIMEOUT, this.pool.end());
+    await within(timeout, this.pool.end());
     for (const socket of this.sockets) socket.destroy();
   }
 

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { AnalyticsHealthIndicator, DestinationsService } from '../../src/index.js';
+import type { Outbox } from '../../src/outbox/outbox.js';
+import { OUTBOX } from '../../src/outbox/outbox.providers.js';
+import { OUTBOX_CHANNEL } from '../../src/outbox/outbox-table.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeMissing, describeWith } from '../support/describe-backend.js';
 import { receivedIds } from '../support/message-ids.js';
@@ -13,6 +16,8 @@ import { Shop } from './outbox-stage.js';
 
 const IN_TRANSACTION = `SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'`;
+const WAITING_FOR_LOCK = `SELECT pid FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%UPDATE%'`;
 const WAITING = 'SELECT id FROM nestjs_analytics.outbox';
 const CLAIMED = `${WAITING} WHERE due_at > now()`;
 
@@ -108,6 +113,27 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     expect(silent.reasons).toContain('The outbox did not answer within 300 ms.');
     await redis.start();
     await receiver.received(1);
+  });
+
+  it('ends within the time that a shutdown gives it, while its database does not answer', async () => {
+    const app = await start();
+    const holder = await shop.pool.connect();
+    await holder.query('BEGIN; LOCK TABLE nestjs_analytics.outbox');
+    await shop.pool.query(`SELECT pg_notify('${OUTBOX_CHANNEL}', '')`);
+    await until(async () => ((await shop.rows(WAITING_FOR_LOCK)).length > 0 ? true : undefined));
+    try {
+      jest.useFakeTimers();
+      let isClosed = false;
+      void app.context
+        .get<Outbox>(OUTBOX)
+        .close(1_000)
+        .then(() => (isClosed = true));
+      await jest.advanceTimersByTimeAsync(1_000);
+      expect(isClosed).toBe(true);
+    } finally {
+      jest.useRealTimers();
+      holder.release(true);
+    }
   });
 
   it('keeps the tenant that a call has named', async () => {
