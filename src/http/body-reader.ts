@@ -3,6 +3,7 @@ import { types } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { JsonObject } from '../messages/message.types.js';
 import { describeKind, isJsonObject } from '../messages/value-kind.js';
+import { JoinedChunks } from './joined-chunks.js';
 import { RequestRefusal } from './request-refusal.js';
 
 /** How long a sender has to send a body, in milliseconds. */
@@ -36,7 +37,7 @@ export interface RequestBody {
  * from the bytes, not the headers: browsers send JSON as text, and not every client that compresses says so.
  */
 export class BodyReader {
-  /** Bytes of the bodies that are being read. */
+  /** Bytes of memory that the bodies take which are being read. */
   private held = 0;
 
   constructor(private readonly rules: BodyRules) {}
@@ -65,13 +66,13 @@ export class BodyReader {
 
   private receive(request: IncomingMessage): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = [];
-      let length = 0;
-      const settle = (): void => {
+      const chunks = new JoinedChunks(this.rules.maxBytes);
+      /** The request outlives its body, so nothing of it stays here. */
+      const settle = (): Buffer => {
         clearTimeout(timer);
-        this.held -= length;
-        length = 0;
         request.off('data', onData).off('end', onEnd).off('close', onClose);
+        this.held -= chunks.held;
+        return chunks.take();
       };
       const fail = (error: Error): void => {
         settle();
@@ -79,16 +80,17 @@ export class BodyReader {
         reject(error);
       };
       const onData = (chunk: Buffer): void => {
-        length += chunk.length;
-        this.held += chunk.length;
-        if (length > this.rules.maxBytes) fail(tooLarge(this.rules.maxBytes));
-        else if (this.held > MAX_HELD_BYTES) fail(tooBusy());
-        else chunks.push(chunk);
+        if (chunks.length + chunk.length > this.rules.maxBytes) {
+          fail(tooLarge(this.rules.maxBytes));
+          return;
+        }
+        this.held -= chunks.held;
+        chunks.add(chunk);
+        this.held += chunks.held;
+        if (this.held > MAX_HELD_BYTES) fail(tooBusy());
       };
       const onEnd = (): void => {
-        const body = Buffer.concat(chunks, length);
-        settle();
-        resolve(body);
+        resolve(settle());
       };
       const onClose = (): void => {
         fail(new Error('The sender hung up'));

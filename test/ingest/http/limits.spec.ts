@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { heldBytes } from '../../support/heap.js';
 import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
 import type { Receiver } from '../../support/receiver.js';
 import { until } from '../../support/until.js';
@@ -45,22 +46,32 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     for (const socket of sockets.splice(0)) socket.destroy();
   });
 
-  /** Sends the beginning of a request, and keeps what is answered. */
-  async function begin(
-    path: string,
-    length: number,
-    body: string,
-  ): Promise<{ text: string; socket: Socket }> {
+  interface BegunRequest {
+    /** What was answered. */
+    text: string;
+    socket: Socket;
+  }
+
+  /** Sends the head of a request, and what follows it. */
+  async function send(path: string, headers: string, rest: string): Promise<BegunRequest> {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
     sockets.push(socket);
     const begun = { text: '', socket };
     socket.on('data', (chunk) => (begun.text += chunk.toString())).on('error', () => undefined);
     await once(socket, 'connect');
-    socket.write(
-      `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${HEADERS.authorization}\r\nContent-Length: ${length}\r\n\r\n`,
-    );
-    socket.write(body);
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`);
+    socket.write(rest);
     return begun;
+  }
+
+  /** Sends a request with the beginning of its body. */
+  function begin(path: string, length: number, body: string): Promise<BegunRequest> {
+    return send(path, `Authorization: ${HEADERS.authorization}\r\nContent-Length: ${length}`, body);
+  }
+
+  /** Sends a request with each byte of its body in a chunk, but not the end. */
+  function beginInChunks(path: string, body: string): Promise<BegunRequest> {
+    return send(path, 'Transfer-Encoding: chunked', body.replace(/./g, '1\r\n$&\r\n'));
   }
 
   async function delivered(messageId: string): Promise<ReceivedMessage> {
@@ -197,6 +208,26 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
       const { status } = await server.post('/v1/track', TRACK, HEADERS);
       return status === 200 ? true : undefined;
     });
+  });
+
+  it('holds of a body no more than its bytes, if each of them comes in a chunk of its own', async () => {
+    const arriving: IncomingMessage[] = [];
+    const web = server.app.getHttpServer();
+    const onRequest = (request: IncomingMessage): unknown => arriving.push(request);
+    web.on('request', onRequest);
+    const before = await heldBytes();
+    const body = ' '.repeat(40_000) + JSON.stringify({ ...TRACK, writeKey: KEY });
+    const begun = await Promise.all(Array.from({ length: 4 }, () => beginInChunks('/v1/track', body)));
+    await until(() => {
+      const complete = arriving.filter(({ socket }) => socket.bytesRead > 6 * body.length);
+      return complete.length === begun.length ? true : undefined;
+    });
+    web.off('request', onRequest);
+    expect((await heldBytes()) - before).toBeLessThan(16 * KILOBYTE * KILOBYTE);
+    for (const { socket } of begun) socket.write('0\r\n\r\n');
+    await until(
+      () => begun.every(({ text }) => /^HTTP\/1\.1 200 [^]*"success":true/.test(text)) || undefined,
+    );
   });
 
   it('keeps the digits of ids that are numbers beyond 2^53', async () => {
