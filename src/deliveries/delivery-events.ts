@@ -68,7 +68,7 @@ export interface DeadDestinationEvent {
   destination: string;
   /** Why, in words. */
   reason: string;
-  /** When the first message failed for good since one was delivered, in milliseconds since the epoch. */
+  /** Since when every message is known to have failed for good, in milliseconds since the epoch. */
   since: number;
 }
 

@@ -9,8 +9,8 @@ const WARNING_TIME = 86_400_000;
 /** … or this share of the time, where that is less. */
 const WARNING_SHARE = 1 / 5;
 /**
- * Share of the time after which it is stored since when every message fails. A destination that fails now and
- * then is not written each time.
+ * Share of the time after which it is stored that every message fails. A destination that fails now and then is
+ * not written each time.
  */
 const RECORD_SHARE = 1 / 120;
 /** Destinations that fail, and are remembered. */
@@ -19,22 +19,34 @@ const MAX_FAILING = 10_000;
 export interface DeadDestinationsParts {
   /** Milliseconds during which every message failed for good; Infinity for never. */
   disableAfter: number;
-  /** Remembers since when every message fails; `undefined`: one was delivered. */
-  record: (id: string, failingSince: number | undefined) => Promise<unknown>;
-  disable: (id: string, reason: string) => Promise<unknown>;
+  /** Stores since when every message fails. */
+  recordFailing: (id: string, since: number) => Promise<unknown>;
+  /** Stores that a message was delivered. */
+  recordRecovered: (id: string) => Promise<unknown>;
+  /**
+   * Disables a destination, unless it is disabled by now, or by now the store says something else of since when
+   * every message fails. Resolves to whether it did.
+   *
+   * @param failingSince `undefined` if it is disabled whatever the store says of that
+   */
+  disable: (id: string, reason: string, failingSince: number | undefined) => Promise<boolean>;
   tell: (event: DeadDestinationEvent) => void;
   onFailed: (id: string, error: unknown) => void;
 }
 
 /** What this process knows of a destination. */
 interface FailingDestination {
+  /** When the first message failed that this process saw; as soon as the store has a time, that. */
   since: number;
   isRecorded: boolean;
   isWarned: boolean;
   isDisabled: boolean;
 }
 
-/** Disables destinations at run time that have taken nothing for days, or say that they are gone. */
+/**
+ * Disables destinations at run time that have taken nothing for days, or say that they are gone. Only what the
+ * store says counts: the other processes deliver too, and each stores it when a destination has recovered.
+ */
 export class DeadDestinations {
   private readonly failing = new Map<string, FailingDestination>();
   /** Destinations whose recovery is being stored. */
@@ -57,11 +69,11 @@ export class DeadDestinations {
   }
 
   private recovered({ id, failingSince }: DestinationRecord): void {
-    const isRecorded = this.failing.get(id)?.isRecorded ?? failingSince !== undefined;
+    const isRecorded = failingSince !== undefined || this.failing.get(id)?.isRecorded === true;
     this.failing.delete(id);
     if (!isRecorded || this.recovering.has(id)) return;
     this.recovering.add(id);
-    const recorded = this.parts.record(id, undefined).finally(() => this.recovering.delete(id));
+    const recorded = this.parts.recordRecovered(id).finally(() => this.recovering.delete(id));
     this.run(id, recorded);
   }
 
@@ -70,44 +82,53 @@ export class DeadDestinations {
     const known = this.failingOf(record, now);
     if (known.isDisabled) return;
     const { disableAfter } = this.parts;
-    const { since } = known;
-    const isGone = messages.some(({ outcomes }) => outcomes.some(({ status }) => status === GONE));
-    if (isGone || now - since >= disableAfter) {
-      known.isDisabled = true;
-      const reason = isGone
-        ? 'it answered 410, which means that it is gone'
-        : `every message has failed since ${new Date(since).toISOString()}`;
-      this.run(
-        id,
-        this.parts.disable(id, reason).then(() => {
-          this.failing.delete(id);
-          this.parts.tell({ type: 'disabled', destination: id, reason, since });
-        }),
-      );
-      return;
-    }
-    const warningTime = Math.min(WARNING_TIME, disableAfter * WARNING_SHARE);
-    if (!known.isWarned && now - since >= disableAfter - warningTime) {
+    const time = now - known.since;
+    const reason = `every message has failed since ${new Date(known.since).toISOString()}`;
+    if (messages.some(({ outcomes }) => outcomes.some(({ status }) => status === GONE))) {
+      this.disable(id, known, 'it answered 410, which means that it is gone', undefined);
+    } else if (!known.isRecorded) {
+      if (time >= disableAfter * RECORD_SHARE) this.record(id, known, now);
+    } else if (time >= disableAfter) {
+      this.disable(id, known, reason, known.since);
+    } else if (
+      !known.isWarned &&
+      time >= disableAfter - Math.min(WARNING_TIME, disableAfter * WARNING_SHARE)
+    ) {
       known.isWarned = true;
-      const reason = `every message has failed since ${new Date(since).toISOString()}`;
-      this.parts.tell({ type: 'disabling', destination: id, reason, since });
-    }
-    if (!known.isRecorded && now - since >= disableAfter * RECORD_SHARE) {
-      known.isRecorded = true;
-      this.run(id, this.parts.record(id, since));
+      this.parts.tell({ type: 'disabling', destination: id, reason, since: known.since });
     }
   }
 
+  /** From now on, since what the other processes have delivered until now is not known here. */
+  private record(id: string, known: FailingDestination, now: number): void {
+    Object.assign(known, { since: now, isRecorded: true });
+    this.run(id, this.parts.recordFailing(id, now));
+  }
+
+  private disable(
+    id: string,
+    known: FailingDestination,
+    reason: string,
+    failingSince: number | undefined,
+  ): void {
+    known.isDisabled = true;
+    const disabled = this.parts.disable(id, reason, failingSince).then((isDone) => {
+      this.failing.delete(id);
+      if (isDone) this.parts.tell({ type: 'disabled', destination: id, reason, since: known.since });
+    });
+    this.run(id, disabled);
+  }
+
+  /** Begins anew where the store says something else: it was delivered to elsewhere, or enabled by somebody. */
   private failingOf({ id, failingSince }: DestinationRecord, now: number): FailingDestination {
-    let known = this.failing.get(id);
-    if (known === undefined) {
-      const isRecorded = failingSince !== undefined;
-      known = { since: failingSince ?? now, isRecorded, isWarned: false, isDisabled: false };
-      // Deleted destinations would stay in it forever.
-      if (this.failing.size >= MAX_FAILING) this.failing.clear();
-      this.failing.set(id, known);
-    }
-    return known;
+    const known = this.failing.get(id);
+    if (known !== undefined && failingSince === (known.isRecorded ? known.since : undefined)) return known;
+    const isRecorded = failingSince !== undefined;
+    const found = { since: failingSince ?? now, isRecorded, isWarned: false, isDisabled: false };
+    // Deleted destinations would stay in it forever.
+    if (this.failing.size >= MAX_FAILING) this.failing.clear();
+    this.failing.set(id, found);
+    return found;
   }
 
   private run(id: string, work: Promise<unknown>): void {

@@ -1,17 +1,24 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DeadDestinations } from '../../src/stored-destinations/dead-destinations.js';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { firstValueFrom } from 'rxjs';
+import { createDeadDestinations } from '../../src/stored-destinations/create-dead-destinations.js';
+import type { DeadDestinations } from '../../src/stored-destinations/dead-destinations.js';
 import { DeliveriesService, DestinationsService, type EndpointEvent } from '../../src/index.js';
 import type { DestinationRecord } from '../../src/options/destination-store.js';
 import type { QueuedMessage } from '../../src/queue/batch-job.js';
+import { DestinationRecords } from '../../src/stored-destinations/destination-records.js';
+import { SecretBox } from '../../src/stored-destinations/secret-box.js';
+import { WritableDestinations } from '../../src/stored-destinations/writable-destinations.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
+import { MEMORY } from '../support/memory-connection.js';
 import { Receiver } from '../support/receiver.js';
+import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const RECORD: DestinationRecord = { id: 'a', urls: [] };
 
 function failing(status: number): { delivered: []; failed: QueuedMessage[] } {
   const outcome = { url: 'hash', class: 'permanent' as const, status, attempt: 1, at: 0, duration: 1 };
@@ -19,66 +26,191 @@ function failing(status: number): { delivered: []; failed: QueuedMessage[] } {
 }
 const DELIVERED = { delivered: ['m'], failed: [] };
 
+/** The part of a process that watches for dead destinations, and the record as it is known there. */
+interface Watching {
+  dead: DeadDestinations;
+  known: DestinationRecord;
+}
+
 describe('a destination that takes nothing', () => {
+  const START = 1_795_253_400_000;
   let now: number;
   let told: string[];
-  let dead: DeadDestinations;
+  let store: MemoryDestinationStore;
+  let records: DestinationRecords;
+  let one: Watching;
+  let other: Watching;
 
-  beforeEach(() => {
-    now = 1_795_253_400_000;
+  beforeEach(async () => {
+    Logger.overrideLogger(false);
+    now = START;
     told = [];
-    const say = (text: string): Promise<void> => {
-      told.push(text);
-      return Promise.resolve();
-    };
-    const parts = {
-      disableAfter: 5 * DAY,
-      record: (_id: string, since: number | undefined) => say(since === undefined ? 'recovered' : 'failing'),
-      disable: (_id: string, reason: string) => say(`disabled: ${reason}`),
-      tell: ({ type }: { type: string }) => void say(type),
-      onFailed: () => void say('failed'),
-    };
-    dead = new DeadDestinations(parts, () => now);
+    store = new MemoryDestinationStore();
+    const notices = { tell: () => Promise.resolve() };
+    const writable = new WritableDestinations({ store, isOwn: false, notices });
+    records = new DestinationRecords({ store, writable, box: new SecretBox([]) });
+    await records.add({ id: 'a', urls: [], createdAt: now, updatedAt: now, version: 1 }, 1);
+    const emit = ({ type }: EndpointEvent): unknown => told.push(type);
+    const open = async (): Promise<Watching> => ({
+      dead: createDeadDestinations(records, 5 * DAY, { emit }, () => now),
+      known: await stored(),
+    });
+    one = await open();
+    other = await open();
   });
 
-  async function after(time: number, attempt: Parameters<DeadDestinations['attempted']>[1], since?: number) {
+  const stored = (): Promise<DestinationRecord> => records.find('a', undefined);
+
+  /** What came of an attempt in a process that knows of a change before it, or has not heard of it yet. */
+  async function after(
+    time: number,
+    attempt: Parameters<DeadDestinations['attempted']>[1],
+    process: Watching = one,
+    { hasHeard = true } = {},
+  ): Promise<void> {
     now += time;
-    dead.attempted({ ...RECORD, ...(since !== undefined && { failingSince: since }) }, attempt);
+    if (hasHeard) process.known = await stored();
+    process.dead.attempted(process.known, attempt);
     await new Promise((resolve) => setImmediate(resolve));
   }
 
+  /** As its owner does, who has corrected it. */
+  async function disableAndEnable(): Promise<void> {
+    await records.change('a', {}, () => ({ enabled: false }));
+    await records.change('a', {}, () => ({ enabled: true, failingSince: undefined }));
+  }
+
+  async function expectEnabled(): Promise<void> {
+    expect((await stored()).enabled).not.toBe(false);
+    expect(told).not.toContain('disabled');
+  }
+
   it('is disabled after five days in which every message failed, with a warning a day before', async () => {
-    const since = new Date(now).toISOString();
     await after(0, failing(404));
     await after(2 * HOUR, failing(404));
-    expect(told).toEqual(['failing']);
-    await after(4 * DAY, failing(404));
+    const since = START + 2 * HOUR;
+    expect(await stored()).toMatchObject({ failingSince: since });
+    await after(4 * DAY - 1, failing(404));
+    expect(told).toEqual([]);
     await after(HOUR, failing(404));
-    expect(told).toEqual(['failing', 'disabling']);
+    await after(HOUR, failing(404));
+    expect(told).toEqual(['disabling']);
     await after(DAY, failing(404));
-    const reason = `disabled: every message has failed since ${since}`;
-    expect(told).toEqual(['failing', 'disabling', reason, 'disabled']);
+    expect(told).toEqual(['disabling', 'disabled']);
+    expect(await stored()).toMatchObject({
+      enabled: false,
+      disabledReason: `every message has failed since ${new Date(since).toISOString()}`,
+    });
   });
 
   it('begins anew when it takes a message, of which the store is told if it knew', async () => {
     await after(0, failing(404));
     await after(DAY, failing(404));
     await after(0, DELIVERED);
+    expect(await stored()).toMatchObject({ failingSince: undefined, version: 3 });
     await after(4 * DAY, failing(404));
-    expect(told).toEqual(['failing', 'recovered']);
     await after(0, DELIVERED);
     await after(4 * DAY, failing(404));
-    expect(told).toEqual(['failing', 'recovered']);
+    expect(await stored()).toMatchObject({ version: 3 });
+    await expectEnabled();
   });
 
   it('is remembered by the store across a restart', async () => {
-    await after(0, failing(404), now - 6 * DAY);
-    expect(told.at(-1)).toBe('disabled');
+    await records.change('a', {}, () => ({ failingSince: now - 6 * DAY }));
+    await after(0, failing(404));
+    expect(told).toEqual(['disabled']);
   });
 
-  it('is disabled at once when it says that it is gone', async () => {
-    await after(0, failing(410));
-    expect(told).toEqual(['disabled: it answered 410, which means that it is gone', 'disabled']);
+  it('is disabled at once when it says that it is gone, and once by all processes', async () => {
+    const gone = [after(0, failing(410)), after(0, failing(410), other, { hasHeard: false })];
+    await Promise.all(gone);
+    expect(told).toEqual(['disabled']);
+    expect(await stored()).toMatchObject({ disabledReason: expect.stringContaining('410') });
+  });
+
+  it('begins anew when somebody enables it', async () => {
+    await after(0, failing(404));
+    await after(DAY, failing(404));
+    await disableAndEnable();
+    await after(5 * DAY, failing(404));
+    await after(HOUR, failing(404));
+    await expectEnabled();
+  });
+
+  it('begins anew in all processes when it is enabled after one of them disabled it', async () => {
+    await after(0, failing(404));
+    await after(0, failing(404), other);
+    await after(DAY, failing(404));
+    await after(0, failing(404), other);
+    await after(5 * DAY, failing(404));
+    expect(told).toEqual(['disabled']);
+    told = [];
+    await disableAndEnable();
+    await after(HOUR, failing(404), other);
+    await after(HOUR, failing(404), other, { hasHeard: false });
+    await expectEnabled();
+  });
+
+  it('is not disabled by a process that has not heard yet that somebody enabled it', async () => {
+    await records.change('a', {}, () => ({ failingSince: now - 5 * DAY + 1 }));
+    await after(0, failing(404));
+    await disableAndEnable();
+    await after(HOUR, failing(404), one, { hasHeard: false });
+    await expectEnabled();
+  });
+
+  it.each([
+    ['before the store knew that it fails', 0],
+    ['after the store knew', 2 * HOUR],
+  ])('is not disabled if another process delivered to it %s', async (_when, time) => {
+    await after(0, failing(404));
+    await after(time, failing(404));
+    await after(DAY, DELIVERED, other);
+    await after(4 * DAY, failing(404));
+    await after(HOUR, failing(404));
+    await expectEnabled();
+  });
+
+  it('has recovered for the store, whichever process stored that it fails', async () => {
+    await after(0, failing(404));
+    await after(0, failing(404), other);
+    await after(DAY, failing(404), other);
+    await after(DAY, DELIVERED);
+    expect(await stored()).toMatchObject({ failingSince: undefined });
+  });
+});
+
+describe('a destination that failed before it was disabled and enabled', () => {
+  const stage = new Stage();
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('stays enabled when its next message fails, days later', async () => {
+    let passed = 0;
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + passed);
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({
+      connection: MEMORY,
+      destinations: { allowPrivateNetwork: true },
+      flushAt: 1,
+    });
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [receiver.url()] });
+    const failOne = async (): Promise<void> => {
+      const failed = firstValueFrom(app.context.get(DeliveriesService).outcomes$);
+      app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+      expect(await failed).toMatchObject({ class: 'failed' });
+      await app.settled();
+    };
+    await failOne();
+    await destinations.disable(id);
+    passed = 6 * DAY;
+    await destinations.enable(id);
+    await failOne();
+    await failOne();
+    expect(await destinations.get(id)).toMatchObject({ enabled: true });
   });
 });
 

@@ -1,0 +1,48 @@
+import { Logger } from '@nestjs/common';
+import type { DeadDestinationEvent, EndpointEvent } from '../deliveries/delivery-events.js';
+import type { EventChannel } from '../deliveries/event-channel.js';
+import { DestinationNotFoundError } from '../errors/delivery.errors.js';
+import { DestinationChangedError } from '../errors/destination.errors.js';
+import { thrownAt } from '../errors/thrown-at.js';
+import { DeadDestinations } from './dead-destinations.js';
+import type { DestinationRecords } from './destination-records.js';
+
+/**
+ * @param endpoints gets an event when a destination is disabled, or will be
+ * @param now the time, in milliseconds since the epoch
+ */
+export function createDeadDestinations(
+  records: DestinationRecords,
+  disableAfter: number,
+  endpoints: Pick<EventChannel<EndpointEvent>, 'emit'>,
+  now?: () => number,
+): DeadDestinations {
+  const logger = new Logger('Analytics');
+  const parts = {
+    disableAfter,
+    // The first process to notice says since when.
+    recordFailing: (id: string, since: number) =>
+      records.change(id, {}, ({ failingSince = since }) => ({ failingSince })),
+    recordRecovered: (id: string) => records.change(id, {}, () => ({ failingSince: undefined })),
+    disable: async (id: string, reason: string, failingSince: number | undefined) => {
+      const record = await records.find(id, undefined);
+      const isAlive = failingSince !== undefined && record.failingSince !== failingSince;
+      if (record.enabled === false || isAlive) return false;
+      const changes = { enabled: false, disabledReason: reason, failingSince: undefined };
+      await records.change(id, { version: record.version ?? 0 }, () => changes);
+      return true;
+    },
+    tell: (event: DeadDestinationEvent) => {
+      const { type, destination, reason } = event;
+      const what = type === 'disabled' ? 'was disabled' : 'will be disabled in a day';
+      logger.warn(`The destination "${destination}" ${what}: ${reason}. Its messages are kept when it is.`);
+      endpoints.emit(event);
+    },
+    onFailed: (id: string, error: unknown) => {
+      // It was deleted meanwhile, or changed, and the next failure is judged by what it is now.
+      if (error instanceof DestinationNotFoundError || error instanceof DestinationChangedError) return;
+      logger.warn(`The state of the destination "${id}" could not be stored: ${thrownAt(error)}.`);
+    },
+  };
+  return new DeadDestinations(parts, now);
+}
