@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ConsoleService, type DestinationsOptions } from '../../src/index.js';
+import { ConsoleService, DestinationsService, type DestinationsOptions } from '../../src/index.js';
 import { ConsoleLinks } from '../../src/destinations-api/links/console-links.js';
 import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
 import { authorize } from '../destinations-api/api-server.js';
@@ -106,6 +106,40 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     };
     expect(await textIn(origins.named)).toContain('There are none yet. Add one');
     expect(await textIn(origins.unnamed)).toContain('refused to connect');
+  });
+
+  it('begins anew with each other link that its frame is given, also after the one before has ended', async () => {
+    const { visitor, app } = visit;
+    const { page } = visitor;
+    const console = app.server.app.get(ConsoleService);
+    for (const tenant of ['acme', 'globex']) {
+      const urls = [app.receiver.url(`/${tenant}`)];
+      await app.server.app.get(DestinationsService).create({ tenant, name: `Hooks of ${tenant}`, urls });
+    }
+    const linkFor = (tenant: string): string => `${app.server.url}${console.linkFor({ tenant })}`;
+    settings.src = linkFor('acme');
+    await page.goto(origins.named);
+    const frame = await page.waitForFrame((one) => one !== page.mainFrame());
+    // A row that is out of sight in so small a frame is not drawn.
+    const reads = (text: string): Promise<unknown> =>
+      until(async () => {
+        const shown = String(await frame.evaluate('document.body.textContent'));
+        return shown.includes(text) ? true : undefined;
+      });
+    const give = (link: string): Promise<unknown> =>
+      page.evaluate(`document.querySelector('iframe').src = ${JSON.stringify(link)}`);
+    await reads('Hooks of acme');
+
+    await give(linkFor('globex'));
+    await reads('Hooks of globex');
+    expect(await frame.evaluate('document.body.textContent')).not.toContain('Hooks of acme');
+    expect(await frame.evaluate('location.hash')).toBe('#/');
+
+    await console.revokeLinks({ tenant: 'globex' });
+    await frame.evaluate(`location.hash = '#/destinations'`);
+    await reads('This link has ended: open it again from where you found it.');
+    await give(linkFor('globex'));
+    await reads('Hooks of globex');
   });
 });
 

@@ -9,7 +9,7 @@ import { MessagePage } from './message-page.js';
 import { OverviewPage } from './overview-page.js';
 import { Secret } from './parts.js';
 import { SourcesPage } from './sources-page.js';
-import { takeLink } from './take-link.js';
+import { holdsLink, takeLink } from './take-link.js';
 import './page.css';
 
 interface PageProps {
@@ -108,6 +108,21 @@ function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
 const root = document.getElementById('page');
 if (root !== null) {
   const { api = '', console = '', operator, link } = root.dataset;
-  const token = link === undefined ? undefined : takeLink();
-  render(<Page api={new Api(api, console, token)} isOperator={operator !== undefined} />, root);
+  let visits = 0;
+  const show = (token?: string): void => {
+    // Nothing stays of what was shown with another link.
+    const page = (
+      <Page key={++visits} api={new Api(api, console, token)} isOperator={operator !== undefined} />
+    );
+    render(page, root);
+  };
+  if (link === undefined) {
+    show();
+  } else {
+    show(takeLink());
+    // A frame or tab that is given another link does not load the page again.
+    addEventListener('hashchange', () => {
+      if (holdsLink()) show(takeLink());
+    });
+  }
 }

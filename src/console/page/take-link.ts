@@ -6,7 +6,7 @@ const KEY = 'nestjs-analytics:link';
  */
 export function takeLink(): string {
   const { hash, pathname } = location;
-  if (hash === '' || hash.startsWith('#/')) return stored() ?? '';
+  if (!holdsLink()) return stored() ?? '';
   const token = hash.slice(1);
   history.replaceState(null, '', `${pathname}#/`);
   try {
@@ -15,6 +15,12 @@ export function takeLink(): string {
     // A browser may forbid storage in a frame: the page works until it is loaded again.
   }
   return token;
+}
+
+/** Whether the address is that of a link, and not of a page. */
+export function holdsLink(): boolean {
+  const { hash } = location;
+  return hash !== '' && !hash.startsWith('#/');
 }
 
 function stored(): string | undefined {
