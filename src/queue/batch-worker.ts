@@ -1,6 +1,7 @@
 import type { IQueueBackend, Job, withBackend, WorkerOptions } from 'bullmq';
 import type { BatchJobData } from './batch-job.js';
 import type { BatchProcessor, BatchWorkerOptions, WorkerOn } from './queue-backend.js';
+import { ReadableJob } from './readable-job.js';
 import { Rest } from './rest.js';
 
 type BatchWorkerClass<B extends IQueueBackend, C> = new (
@@ -66,6 +67,10 @@ export function batchWorkerOf<B extends IQueueBackend, C>({
     // meanwhile. The next check comes after `stalledInterval` anyway.
     protected override checkConnectionError<T>(check: () => Promise<T>): Promise<T | undefined> {
       return super.checkConnectionError(check, 0);
+    }
+
+    protected override get Job(): typeof Job {
+      return ReadableJob;
     }
 
     private hasEnded(): boolean {

@@ -1,10 +1,10 @@
-import { types } from 'node:util';
 import { InvalidJobError } from '../errors/delivery.errors.js';
 import { TimeSlice } from '../shared/time-slice.js';
 import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
 import { JobData } from './job-data.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { type JobProblem, readJob } from './read-job.js';
+import { isSyntaxError } from './readable-job.js';
 import { storedData } from './shared-bodies.js';
 
 /**
@@ -149,8 +149,8 @@ export class PartitionStore {
         failedRetention: failedRetentionOf(job.opts),
       };
     } catch (error) {
-      // BullMQ cannot parse the job. Any other error belongs to the queue.
-      if (!types.isNativeError(error) || error.name !== 'SyntaxError') throw error;
+      // Its options or its progress are not JSON. Any other error belongs to the queue.
+      if (!isSyntaxError(error)) throw error;
       return unparsable(id);
     }
   }
@@ -161,7 +161,7 @@ function unparsable(jobId: string): StoredJob {
     jobId,
     addedAt: 0,
     batches: [],
-    unreadable: { problem: new InvalidJobError('data', 'JSON'), json: '' },
+    unreadable: { problem: new InvalidJobError('opts', 'JSON'), json: '' },
     failedReason: undefined,
     failedAt: undefined,
     failedRetention: failedRetentionOf({}),

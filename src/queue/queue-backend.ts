@@ -31,7 +31,8 @@ export interface BatchWorkerOptions extends Omit<WorkerOptions, 'connection'> {
   /** Milliseconds after a failure until the queue is asked again. */
   runRetryDelay: number;
 }
-type QueueOn<B extends IQueueBackend, C> = Queue<
+/** BullMQ's queue of batches, on one of its engines. */
+export type QueueOn<B extends IQueueBackend, C> = Queue<
   BatchJobData,
   void,
   string,

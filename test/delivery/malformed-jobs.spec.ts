@@ -1,14 +1,23 @@
-import { expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { DeliveriesService } from '../../src/index.js';
+import { BacklogUpkeep } from '../../src/queue/backlog-upkeep.js';
 import type { BatchJobData } from '../../src/queue/batch-job.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeBackend, describeRedis } from '../support/describe-backend.js';
 import { within } from '../../src/shared/within.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import type { Receiver } from '../support/receiver.js';
+import { RedisServer } from '../support/redis-server.js';
+import { until } from '../support/until.js';
 
 const MESSAGE = { id: 'm1', body: '{"type":"track"}', outcomes: [] };
 const BATCH = { destination: 'crm', source: 'default', messages: [MESSAGE] };
+
+/** What another program may write in the place of a job's data. */
+const NO_JSON = '<batches/>';
 
 /** More than enough for what fails at once, in milliseconds. */
 const PATIENCE = 8_000;
@@ -101,6 +110,72 @@ describeBackend('a job that no client has written', (backend) => {
       active: 0,
       delayed: 0,
     });
+  });
+});
+
+describeRedis('a job whose data is not JSON', () => {
+  const stage = new Stage();
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await RedisServer.create();
+  });
+  afterAll(() => server.dispose());
+
+  /** Starts an application with such a job in a queue that is paused, and resolves to both. */
+  async function appWithJob(
+    connection: string,
+    receiver: Receiver,
+    retention?: number,
+  ): Promise<{ app: AnalyticsApp; jobId: string }> {
+    const app = await stage.app({
+      connection,
+      webhooks: webhooksTo(receiver, { id: 'crm', ...(retention && { failedRetention: retention }) }),
+    });
+    await app.queue.pause();
+    const options = retention === undefined ? {} : { removeOnFail: { age: retention / 1_000 } };
+    const { id: jobId = '' } = await app.queue.add('batch', { v: 2, batches: [BATCH] }, options);
+    const redis = new Redis(connection);
+    await redis.hset(app.queue.toKey(jobId), 'data', NO_JSON);
+    redis.disconnect();
+    return { app, jobId };
+  }
+
+  it('fails for good at once, is listed as what it is, and keeps no other message from its destination', async () => {
+    const receiver = await stage.receiver();
+    const { app, jobId } = await appWithJob(server.url(1), receiver);
+    const deliveries = app.context.get(DeliveriesService);
+    expect(await deliveries.counts()).toMatchObject({ waiting: 1, failed: 0 });
+    await app.queue.resume();
+    const [job] = await app.failedJobs();
+    expect(job?.failedReason).toMatch(/^INVALID_JOB: /);
+
+    const messageId = app.analytics.track({ userId: 'u1', event: 'Sound' });
+    await app.analytics.flush();
+    await app.settled();
+    expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual([messageId]);
+    expect(await deliveries.failed()).toMatchObject([
+      { messageId: jobId, error: 'INVALID_JOB', failedAt: job?.finishedOn, body: JSON.stringify(NO_JSON) },
+    ]);
+    expect(await deliveries.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0, failed: 1 });
+    expect(await deliveries.replay()).toBe(0);
+    expect(app.log.errors).toEqual([expect.stringMatching(/^error: Expected `data` of the job/)]);
+  });
+
+  it('does not keep the messages that wait from being counted', async () => {
+    const { app } = await appWithJob(server.url(2), await stage.receiver());
+    await app.queue.add('batch', { v: 2, batches: [BATCH] });
+    const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    const store = createBacklogStore(storage);
+    await store.add(new Map([['crm', 90]]));
+    await new BacklogUpkeep(app.queues, store, () => 100).recount();
+    expect(await store.all()).toEqual(new Map([['crm', 1]]));
+  });
+
+  it('is removed when its retention is over', async () => {
+    const { app } = await appWithJob(server.url(3), await stage.receiver(), 1_000);
+    await app.queue.resume();
+    await app.failedJobs();
+    await until(async () => ((await app.queue.getFailedCount()) === 0 ? true : undefined));
   });
 });
 

@@ -2,12 +2,12 @@ import type { EventEmitter } from 'node:events';
 import { createRedisBackend, withBackend } from 'bullmq';
 import type { ResolvedRedis } from '../../options/resolved-options.js';
 import { within } from '../../shared/within.js';
-import type { BatchJobData } from '../batch-job.js';
 import { batchWorkerOf } from '../batch-worker.js';
 import type { QueueLog } from '../limited-log.js';
 import { analyticsQueueName } from '../partitions.js';
 import { type AddMemory, START_PATIENCE, type QueueBackend, type RedisCommands } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
+import { batchQueueOf } from '../readable-job.js';
 import { prefixOf } from './hash-tags.js';
 import { openRedisClients, type RedisClients, type RedisObserver } from './redis-clients.js';
 import { firstAnswer } from './redis-server-check.js';
@@ -70,6 +70,7 @@ export async function createRedisQueueBackend(
     throw error;
   }
   const classes = withBackend(createRedisBackend);
+  const BatchJobQueue = batchQueueOf(classes);
   const BatchWorker = batchWorkerOf(classes);
   return {
     health,
@@ -77,7 +78,7 @@ export async function createRedisQueueBackend(
     memory: MEMORY,
     createQueue: (partition, options) => {
       probed.add(probeKeyOf(partition));
-      return new classes.Queue<BatchJobData, void>(analyticsQueueName(partition), {
+      return new BatchJobQueue(analyticsQueueName(partition), {
         ...options,
         connection: client,
         prefix: prefixOf(partition),
