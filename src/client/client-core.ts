@@ -102,10 +102,10 @@ export class ClientCore {
     const isWatched = this.observer.isWatched();
     const at = isWatched ? Date.now() : undefined;
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at };
-    if (!('connections' in route) || this.pendingRoutes.has(source)) {
+    if (!('connections' in route)) {
       if (!this.backlog.hasRoomFor(bytes)) {
         // The message is refused, whatever becomes of the look-up.
-        Promise.resolve(route).catch(() => undefined);
+        route.catch(() => undefined);
         return NO_ROOM;
       }
       this.outgoing.count(source, undefined, tenant);

@@ -7,34 +7,17 @@ export interface HeldMessage {
   readonly call: TakenCall;
 }
 
-/** A message whose route is being looked up, or that waits behind one. */
-interface Entry {
-  readonly held: HeldMessage;
-  /** `undefined` until it is known. */
-  route: Route | undefined;
-  /** The error that the lookup failed with. */
-  error: unknown;
-  isKnown: boolean;
-  next: Entry | undefined;
-}
-
-interface SourceEntries {
-  first: Entry;
-  last: Entry;
-}
-
-/** Learns what became of each message, in the order of the calls of its source. */
+/** Learns what became of each message. */
 export interface RouteReceiver {
   onRouted(held: HeldMessage, route: Route): void;
   onUnroutable(held: HeldMessage, error: unknown): void;
 }
 
 /**
- * Keeps messages whose route has to be looked up, and those of the same source that came after them, so that
- * a slow lookup changes no order.
+ * Keeps messages while their routes are looked up. Each goes on when its own is known, so that a tenant whose
+ * look-up takes long, or never ends, holds up no other. Messages that wait for one look-up keep their order.
  */
 export class PendingRoutes {
-  private readonly sources = new Map<string, SourceEntries>();
   private count = 0;
   private isClosed = false;
 
@@ -45,47 +28,27 @@ export class PendingRoutes {
     return this.count;
   }
 
-  /** Whether messages of a source wait, so that the next one has to wait behind them. */
-  has(source: string): boolean {
-    return this.sources.has(source);
-  }
-
-  add(held: HeldMessage, route: Route | Promise<Route>): void {
-    const { source } = held.call;
-    const entry: Entry = { held, route: undefined, error: undefined, isKnown: false, next: undefined };
-    const entries = this.sources.get(source);
-    if (entries === undefined) this.sources.set(source, { first: entry, last: entry });
-    else entries.last = entries.last.next = entry;
+  add(held: HeldMessage, route: Promise<Route>): void {
     this.count++;
-    void this.settle(source, entry, route);
+    route.then(
+      (found) => {
+        if (this.leaves()) this.receiver.onRouted(held, found);
+      },
+      (error: unknown) => {
+        if (this.leaves()) this.receiver.onUnroutable(held, error);
+      },
+    );
   }
 
-  /** Lookups that end from now on are ignored. */
+  /** Look-ups that end from now on are ignored. */
   close(): void {
     this.isClosed = true;
   }
 
-  private async settle(source: string, entry: Entry, route: Route | Promise<Route>): Promise<void> {
-    try {
-      entry.route = await route;
-    } catch (error) {
-      entry.error = error;
-    }
-    entry.isKnown = true;
-    this.release(source);
-  }
-
-  /** Passes on the messages at the front whose route is known. */
-  private release(source: string): void {
-    for (;;) {
-      const entries = this.sources.get(source);
-      if (entries === undefined || !entries.first.isKnown || this.isClosed) return;
-      const { held, route, error, next } = entries.first;
-      if (next === undefined) this.sources.delete(source);
-      else entries.first = next;
-      this.count--;
-      if (route === undefined) this.receiver.onUnroutable(held, error);
-      else this.receiver.onRouted(held, route);
-    }
+  /** Whether the message of a look-up that has ended goes on. */
+  private leaves(): boolean {
+    if (this.isClosed) return false;
+    this.count--;
+    return true;
   }
 }

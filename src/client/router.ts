@@ -26,8 +26,8 @@ export interface Route {
 }
 
 /**
- * Finds the connections of a message. A call never waits for it: while the answer is a promise, the message
- * and all later ones of its source are held back.
+ * Finds the connections of a message. A call never waits for it: while the answer is a promise, the message is
+ * held back.
  */
 export interface Router {
   /** Whether messages go on to another program's API rather than to destinations of this one. */

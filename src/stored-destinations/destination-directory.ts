@@ -37,7 +37,8 @@ export class DestinationDirectory {
   /** Timers of those who wait, which keep the process alive. */
   private readonly waits = new Set<Timer>();
   private readonly observers: ((change: DestinationChange | undefined) => void)[] = [];
-  private isAway = false;
+  /** Tenants whose last look-up failed. */
+  private readonly away = new Set<string>();
   private isClosed = false;
 
   constructor(private readonly parts: DestinationDirectoryParts) {
@@ -137,12 +138,11 @@ export class DestinationDirectory {
     try {
       if (!this.watch.isFresh) await this.watch.refresh();
       const found = this.tenants.get(key) ?? (await this.tenants.load(key));
-      if (this.isAway) this.parts.onBack?.();
-      this.isAway = false;
+      if (this.away.delete(key) && this.away.size === 0) this.parts.onBack?.();
       return found;
     } catch (error) {
-      if (!this.isAway) this.parts.onAway?.(error);
-      this.isAway = true;
+      if (this.away.size === 0) this.parts.onAway?.(error);
+      this.away.add(key);
       return undefined;
     }
   }

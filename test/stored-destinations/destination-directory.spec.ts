@@ -14,6 +14,8 @@ class FarStore extends MemoryDestinationStore {
   /** What was asked for. */
   readonly asked: string[] = [];
   isAway = false;
+  /** A tenant whose look-ups alone fail. */
+  damaged: string | undefined;
   /** Changes that the feed has forgotten. */
   forgotten = 0;
   /** Look-ups wait for it. */
@@ -22,6 +24,7 @@ class FarStore extends MemoryDestinationStore {
   override async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
     this.asked.push(`tenant ${String(tenant)}`);
     this.answer();
+    if (tenant !== undefined && tenant === this.damaged) throw new Error('invalid byte sequence');
     const found = await super.findByTenant(tenant);
     await this.held;
     return found;
@@ -165,6 +168,20 @@ describe('a directory of destinations', () => {
     expect((await waiting).map(({ id }) => id)).toEqual(['a', 'b']);
     expect(told).toEqual(['away: Error: the store is away', 'back']);
     expect(clock.holding).toBe(0);
+  });
+
+  it('tells once of a tenant that cannot be looked up, whatever is found meanwhile', async () => {
+    store.damaged = 'acme';
+    const waiting = directory.ofTenant('acme');
+    for (const other of ['one', 'two', 'three']) {
+      await clock.pass(250);
+      expect(await idsOf(other)).toEqual([]);
+    }
+    expect(told).toEqual(['away: Error: invalid byte sequence']);
+    store.damaged = undefined;
+    await clock.pass(250);
+    expect(await waiting).toEqual([]);
+    expect(told).toEqual(['away: Error: invalid byte sequence', 'back']);
   });
 
   it('asks for nothing while nobody tracks or delivers, and begins again when somebody does', async () => {

@@ -1,7 +1,24 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { DestinationRecord, DestinationStore } from '../../src/options/destination-store.js';
 import { describeRedis } from '../support/describe-backend.js';
 import { RedisServer } from '../support/redis-server.js';
-import { Stage } from '../support/stage.js';
+import { eventsIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+/** A table of the application with a row that cannot be read: the look-ups of its tenant fail. */
+class DamagedTable implements DestinationStore {
+  readonly rows: DestinationRecord[] = [];
+  isRepaired = false;
+
+  findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
+    if (tenant === 'damaged' && !this.isRepaired) return Promise.reject(new Error('invalid byte sequence'));
+    return Promise.resolve(this.rows.filter((row) => row.tenant === tenant));
+  }
+
+  findById(id: string): Promise<DestinationRecord | undefined> {
+    return Promise.resolve(this.rows.find((row) => row.id === id));
+  }
+}
 
 describeRedis('a tenant whose destinations cannot be looked up', () => {
   const stage = new Stage();
@@ -32,5 +49,30 @@ describeRedis('a tenant whose destinations cannot be looked up', () => {
     expect(rejections).toEqual([]);
     expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
     await app.log.line(/Messages are refused: the buffer is full/);
+  });
+
+  it('holds up none of another tenant, and gets its own messages when it can be looked up', async () => {
+    const [acme, damaged, all] = [await stage.receiver(), await stage.receiver(), await stage.receiver()];
+    const table = new DamagedTable();
+    table.rows.push({ id: 'acme-hook', tenant: 'acme', urls: [acme.url()] });
+    table.rows.push({ id: 'damaged-hook', tenant: 'damaged', urls: [damaged.url()] });
+    const app = await stage.app({
+      connection: server.url(1),
+      webhooks: webhooksTo(all),
+      destinations: { store: table, allowPrivateNetwork: true },
+      flushAt: 1,
+    });
+    app.analytics.tenant('damaged').track({ userId: 'u1', event: 'waits' });
+    app.analytics.tenant('damaged').track({ userId: 'u1', event: 'waits too' });
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'passes' });
+    app.analytics.track({ userId: 'u1', event: 'of no tenant' });
+    await acme.received(1);
+    await all.received(2);
+    expect(eventsIn(all.requests)).toEqual(['of no tenant', 'passes']);
+    expect(await app.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 2 });
+    table.isRepaired = true;
+    await damaged.received(2);
+    expect(eventsIn(damaged.requests)).toEqual(['waits', 'waits too']);
+    expect(eventsIn(acme.requests)).toEqual(['passes']);
   });
 });
