@@ -4,14 +4,20 @@ import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import { inTime, STORE_DEADLINE } from './store-deadline.js';
 
 /**
- * An application's own store with a deadline for each look-up. Once a look-up has missed it, one at a time is
- * tried and the others reject at once, until the store answers. Otherwise they would keep the worker from the
- * messages of all other destinations.
+ * An application's own store with a deadline for each look-up. Those that have missed it are repeated one at a
+ * time. If the store has answered nothing meanwhile, it is silent: then one of all others is tried at a time,
+ * too, and the rest reject at once. Otherwise they would keep the worker from the messages of all other
+ * destinations.
  */
 export class TimedStore implements DestinationStore {
-  /** Why look-ups reject at once; `undefined` while the store answers. */
+  /** Why look-ups were not answered when they were last tried. */
+  private readonly late = new Map<string, DestinationStoreTimeoutError>();
+  /** Why all others reject at once; `undefined` while the store answers. */
   private silence: DestinationStoreTimeoutError | undefined;
-  private isAsking = false;
+  /** How often it has answered. */
+  private answers = 0;
+  /** The kinds of which one is on its way alone. */
+  private readonly tried = new Set<'late' | 'other'>();
 
   constructor(
     private readonly store: DestinationStore,
@@ -19,32 +25,59 @@ export class TimedStore implements DestinationStore {
   ) {}
 
   findByTenant(tenant: string | undefined): Promise<readonly DestinationRecord[]> {
-    return this.ask('findByTenant', () => this.store.findByTenant(tenant));
+    return this.ask('findByTenant', tenant, () => this.store.findByTenant(tenant));
   }
 
   findById(id: string): Promise<DestinationRecord | 'deleted' | undefined> {
-    return this.ask('findById', () => this.store.findById(id));
+    return this.ask('findById', id, () => this.store.findById(id));
   }
 
-  private async ask<T>(method: keyof DestinationStore, lookUp: () => Promise<T>): Promise<T> {
-    const isSilent = this.silence !== undefined;
-    if (this.silence !== undefined && this.isAsking) throw this.silence;
-    this.isAsking = isSilent;
+  private async ask<T>(
+    method: keyof DestinationStore,
+    argument: string | undefined,
+    lookUp: () => Promise<T>,
+  ): Promise<T> {
+    const key = `${method} ${argument ?? ''}`;
+    const reason = this.late.get(key) ?? this.silence;
+    if (reason === undefined) return this.attempt(method, key, lookUp);
+    const kind = this.late.has(key) ? 'late' : 'other';
+    if (this.tried.has(kind)) throw reason;
+    this.tried.add(kind);
     try {
-      const found = await this.inTime(method, lookUp);
-      this.silence = undefined;
-      return found;
-    } catch (error) {
-      // An error is an answer too.
-      this.silence = error instanceof DestinationStoreTimeoutError ? error : undefined;
-      throw error;
+      return await this.attempt(method, key, lookUp);
     } finally {
-      if (isSilent) this.isAsking = false;
+      this.tried.delete(kind);
     }
   }
 
-  private inTime<T>(method: keyof DestinationStore, lookUp: () => Promise<T>): Promise<T> {
-    const late = (): Error => new DestinationStoreTimeoutError(method, STORE_DEADLINE);
-    return inTime(this.clock, STORE_DEADLINE, lookUp, late);
+  private async attempt<T>(
+    method: keyof DestinationStore,
+    key: string,
+    lookUp: () => Promise<T>,
+  ): Promise<T> {
+    const { answers } = this;
+    const lateError = (): Error => new DestinationStoreTimeoutError(method, STORE_DEADLINE);
+    try {
+      const found = await inTime(this.clock, STORE_DEADLINE, lookUp, lateError);
+      this.answered(key);
+      return found;
+    } catch (error) {
+      // Any other error is an answer too.
+      if (!(error instanceof DestinationStoreTimeoutError)) this.answered(key);
+      else {
+        this.late.set(key, error);
+        if (this.answers === answers) this.silence = error;
+      }
+      throw error;
+    }
+  }
+
+  private answered(key: string): void {
+    this.answers++;
+    this.late.delete(key);
+    if (this.silence === undefined) return;
+    // What was late then was so because of the silence.
+    this.silence = undefined;
+    this.late.clear();
   }
 }

@@ -10,10 +10,12 @@ class HangingStore extends MemoryDestinationStore {
   asked = 0;
   /** What becomes of a look-up. */
   fate: 'answered' | 'hangs' | 'breaks' = 'answered';
+  /** Look-ups of it alone hang. */
+  stuck: string | undefined;
 
   override async findById(id: string): ReturnType<MemoryDestinationStore['findById']> {
     this.asked++;
-    if (this.fate === 'hangs') await new Promise(() => undefined);
+    if (this.fate === 'hangs' || id === this.stuck) await new Promise(() => undefined);
     if (this.fate === 'breaks') throw new Error('connection refused');
     return super.findById(id);
   }
@@ -68,6 +70,30 @@ describe('a store of the application', () => {
     const all = [1, 2].map(() => expect(timed.findById('a')).rejects.toThrow('connection refused'));
     await Promise.all(all);
     expect(store.asked).toBe(asked + 2);
+  });
+
+  it('that is stuck with one look-up answers all others, before and while that is repeated', async () => {
+    store.stuck = 'b';
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const stuck = expect(timed.findById('b')).rejects.toMatchObject(TIMEOUT);
+      const others = [timed.findById('a'), timed.findById('a'), timed.findByTenant('acme')];
+      expect(await Promise.all(others)).toHaveLength(3);
+      await clock.pass(5_000);
+      await stuck;
+    }
+    store.stuck = undefined;
+    expect(await timed.findById('b')).toBeUndefined();
+  });
+
+  it('that has answered nothing else meanwhile is silent, and is tried by another look-up beside that one', async () => {
+    await fallSilent(1);
+    store.fate = 'answered';
+    store.stuck = 'a';
+    const again = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
+    expect(await timed.findById('b')).toBeUndefined();
+    expect(await Promise.all([timed.findById('c'), timed.findById('d')])).toHaveLength(2);
+    await clock.pass(5_000);
+    await again;
   });
 
   it('keeps no process alive', async () => {
