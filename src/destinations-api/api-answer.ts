@@ -59,6 +59,11 @@ export function queueUnavailable(): RequestRefusal {
   );
 }
 
+/** What was asked for takes long, and goes on. */
+export function runningAnswer(): HttpAnswer {
+  return jsonAnswer(202, { running: true });
+}
+
 export function jsonAnswer(status: number, body: object, headers: Record<string, string> = {}): HttpAnswer {
   return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
 }
@@ -77,6 +82,19 @@ export function refusedAnswer(refusal: RequestRefusal, headers: Record<string, s
     { error: { code, message, problems } },
     { ...retryAfterHeader(retryAfter), ...headers },
   );
+}
+
+/** The stable code of a request's error. */
+export function codeOf(error: unknown): string {
+  if (error instanceof RequestRefusal) return error.code;
+  if (failureOf(error) !== undefined) return queueUnavailable().code;
+  return error instanceof AnalyticsError ? error.code : internalError().code;
+}
+
+/** Whether an error refuses a request before anything of it is done. */
+export function isRefusal(error: unknown): boolean {
+  const status = answerToError(error)?.status ?? 500;
+  return status < 500 || status === 501;
 }
 
 /** The answer to a request that failed; `undefined` if the reason is an error on this side. */

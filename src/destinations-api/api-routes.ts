@@ -25,6 +25,8 @@ export interface ApiRoute {
   operation: OperationName;
   /** How long its answer may take, in milliseconds. */
   patience: number;
+  /** Whether what takes longer is expected to, and told so. Otherwise something is wrong. */
+  mayGoOn?: boolean;
 }
 
 /** For what is looked up or written at once. */
@@ -42,7 +44,7 @@ export const ROUTES: readonly ApiRoute[] = [
   { method: 'GET', path: '/{id}', operation: 'get', patience: QUICK },
   { method: 'PATCH', path: '/{id}', operation: 'update', patience: QUICK },
   { method: 'DELETE', path: '/{id}', operation: 'remove', patience: QUICK },
-  { method: 'POST', path: '/{id}/enable', operation: 'enable', patience: LONG },
+  { method: 'POST', path: '/{id}/enable', operation: 'enable', patience: LONG, mayGoOn: true },
   { method: 'POST', path: '/{id}/disable', operation: 'disable', patience: QUICK },
   { method: 'POST', path: '/{id}/rotate-secret', operation: 'rotateSecret', patience: QUICK },
   { method: 'POST', path: '/{id}/test', operation: 'sendTest', patience: TEST },
@@ -51,7 +53,7 @@ export const ROUTES: readonly ApiRoute[] = [
   { method: 'GET', path: '/{id}/failed', operation: 'failed', patience: LONG },
   { method: 'GET', path: '/{id}/count-failed', operation: 'countFailed', patience: LONG },
   { method: 'GET', path: '/{id}/explain', operation: 'explain', patience: LONG },
-  { method: 'POST', path: '/{id}/replay', operation: 'replay', patience: LONG },
+  { method: 'POST', path: '/{id}/replay', operation: 'replay', patience: LONG, mayGoOn: true },
 ];
 
 /** Whether the requests of a route have a body. */

@@ -1,4 +1,5 @@
 import type { HttpAnswer } from '../http/http-answer.js';
+import { codeOf, isRefusal } from './api-answer.js';
 import type { ApiRequest } from './api-request.js';
 import type { OperationName } from './api-routes.js';
 
@@ -14,21 +15,45 @@ const ACTIONS: ReadonlyMap<OperationName, string> = new Map<OperationName, strin
   ['replay', 'replayed failed messages of'],
 ]);
 
-/** Writes a line for each change that somebody made through the API: who, what, and to which destination. */
+/** Who has sent a request, and what for. */
+type AuditedRequest = Pick<ApiRequest, 'scope' | 'id' | 'isByLink'>;
+
+/**
+ * Writes one line for each change that somebody has asked for through the API: who, what, and to which destination.
+ * None for a request that was refused: it has changed nothing.
+ */
 export class AuditLog {
   constructor(private readonly logger: { log(message: string): void }) {}
 
-  /** An operation was done; one that was refused has changed nothing. */
-  note(
+  /** It was done. */
+  done(operation: OperationName, request: AuditedRequest, { headers }: HttpAnswer): void {
+    const id = request.id === '' ? headers.location?.split('/').at(-1) : request.id;
+    this.write(operation, { ...request, id: id ?? '' }, '');
+  }
+
+  /** It failed, or was refused. */
+  failed(operation: OperationName, request: AuditedRequest, error: unknown): void {
+    if (isRefusal(error)) return;
+    const what = `It failed (${codeOf(error)}), and may have been done all the same, or in part.`;
+    this.write(operation, request, ` ${what}`);
+  }
+
+  /** It goes on after its answer. @param patience how long the answer has waited for it, in milliseconds */
+  late(operation: OperationName, request: AuditedRequest, patience: number): void {
+    this.write(operation, request, ` It was still going on after ${patience / 1_000} seconds.`);
+  }
+
+  private write(
     operation: OperationName,
-    { scope, id, isByLink }: Pick<ApiRequest, 'scope' | 'id' | 'isByLink'>,
-    answer: HttpAnswer,
+    { scope, id, isByLink }: AuditedRequest,
+    /** A sentence; empty where all went well. */
+    outcome: string,
   ): void {
     const action = ACTIONS.get(operation);
-    if (action === undefined || answer.status >= 300) return;
+    if (action === undefined) return;
     const who = scope.tenant === undefined ? 'the operator' : `the tenant ${JSON.stringify(scope.tenant)}`;
-    const destination = id === '' ? (answer.headers.location?.split('/').at(-1) ?? '') : id;
+    const destination = id === '' ? 'a destination' : `the destination ${JSON.stringify(id)}`;
     const way = isByLink ? ', through a link to the console' : '';
-    this.logger.log(`Audit: ${who} ${action} the destination ${JSON.stringify(destination)}${way}.`);
+    this.logger.log(`Audit: ${who} ${action} ${destination}${way}.${outcome}`);
   }
 }

@@ -73,6 +73,7 @@ export function createDestinationsApi(
   const log = new LimitedLog(logger, () => performance.now());
   const authorizer = new Authorizer(authorize, 'destinations.api.authorize', log, links);
   const operations = new Operations(destinations, deliveries, path);
-  const api = new DestinationsApi({ authorizer, operations, audit: new AuditLog(logger), isForConsole });
+  const audit = new AuditLog(logger);
+  const api = new DestinationsApi({ authorizer, operations, audit, logger, isForConsole });
   return new DestinationsApiHandler(api, path, logger);
 }

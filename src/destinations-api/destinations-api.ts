@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
+import { thrownAt } from '../errors/thrown-at.js';
 import { BodyReader } from '../http/body-reader.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import type { JsonObject } from '../messages/message.types.js';
 import { within } from '../shared/within.js';
-import { notFound, queueUnavailable, refusedAnswer } from './api-answer.js';
-import { checkContentType, queryOf } from './api-request.js';
+import { notFound, queueUnavailable, refusedAnswer, runningAnswer } from './api-answer.js';
+import { type ApiRequest, checkContentType, queryOf } from './api-request.js';
 import { apiPath, type ApiRoute, hasBody, isExpensive } from './api-routes.js';
 import type { AuditLog } from './audit-log.js';
 import type { Authorizer } from './authorizer.js';
@@ -26,6 +27,7 @@ export interface DestinationsApiParts {
   authorizer: Pick<Authorizer, 'scopeOf' | 'isByLink'>;
   operations: Operations;
   audit: AuditLog;
+  logger: { error(message: string): void };
   /** Whether only the console's page may ask for changes. */
   isForConsole: boolean;
 }
@@ -42,7 +44,7 @@ export class DestinationsApi {
    * @throws {RequestRefusal}, and the errors of the services
    */
   async handle(path: string, raw: IncomingMessage): Promise<HttpAnswer> {
-    const { authorizer, operations, audit } = this.parts;
+    const { authorizer, operations } = this.parts;
     const scope = await authorizer.scopeOf(raw);
     const found = apiPath(path);
     if (found === undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The API has no such path.');
@@ -58,11 +60,36 @@ export class DestinationsApi {
       fields: await this.fieldsOf(route, raw),
     };
     const work = (): Promise<HttpAnswer> => operations[route.operation](request);
-    const answered = isExpensive(route) ? this.running.run(scope.tenant, work) : work();
-    const answer = await within(route.patience, answered);
-    if (answer === undefined) throw queueUnavailable();
-    audit.note(route.operation, request, answer);
-    return answer;
+    return this.answerInTime(
+      route,
+      request,
+      isExpensive(route) ? this.running.run(scope.tenant, work) : work(),
+    );
+  }
+
+  private async answerInTime(
+    { operation, patience, mayGoOn = false }: ApiRoute,
+    request: ApiRequest,
+    work: Promise<HttpAnswer>,
+  ): Promise<HttpAnswer> {
+    const { audit, logger } = this.parts;
+    let answer: HttpAnswer | undefined;
+    try {
+      answer = await within(patience, work);
+    } catch (error) {
+      audit.failed(operation, request, error);
+      throw error;
+    }
+    if (answer !== undefined) {
+      audit.done(operation, request, answer);
+      return answer;
+    }
+    audit.late(operation, request, patience);
+    work.catch((error: unknown) => {
+      logger.error(`A request that went on after its answer has failed: ${thrownAt(error)}`);
+    });
+    if (mayGoOn) return runningAnswer();
+    throw queueUnavailable();
   }
 
   /** Requests from any page carry the cookies of whoever is signed in. */

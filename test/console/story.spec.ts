@@ -87,7 +87,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       }
       status = 200;
       await visitor.click('Replay this message');
-      await visitor.reads('It is delivered again.');
+      await visitor.reads('1 message is delivered again.');
       await visitor.click('The destination');
       await visitor.reads('delivered Order Completed');
     },

@@ -107,7 +107,8 @@ export class Api {
     return this.send('GET', `${pathOf(id)}/explain?${queryOf({ message })}`);
   }
 
-  replay(id: string, filter: Fields): Promise<{ replayed: number }> {
+  /** Resolves to no number where it takes longer than an answer may, and goes on. */
+  replay(id: string, filter: Fields): Promise<{ replayed?: number }> {
     return this.send('POST', `${pathOf(id)}/replay`, filter);
   }
 

@@ -5,7 +5,7 @@ import type { Api, Fields } from './api.js';
 import { FailedRow } from './failed-row.js';
 import { FailedFilters, filterOf } from './failed-filters.js';
 import { Action, Problem } from './parts.js';
-import { type Progress, replayAll } from './replay-all.js';
+import { messagesText, type Progress, replayAll, replayText } from './replay-all.js';
 import { useRowHeight, withFirstPage } from './rows.js';
 import { useLoaded } from './use-loaded.js';
 
@@ -40,12 +40,12 @@ export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.
       },
     },
   );
-  const [replayed, setReplayed] = useState<number>();
+  const [replayed, setReplayed] = useState<string>();
   const [progress, setProgress] = useState<Progress>();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const replay = async (chosen: Fields): Promise<void> => {
     setReplayed(undefined);
-    setReplayed(await replayAll(api, id, chosen, setProgress));
+    setReplayed(replayText(await replayAll(api, id, chosen, setProgress)));
     setSelected(new Set());
     await reload();
   };
@@ -63,7 +63,7 @@ export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.
         <Action
           question={async () => {
             const { count: all } = await api.countFailed(id, filter);
-            return all === 0 ? undefined : `Deliver ${messages(all)} again?`;
+            return all === 0 ? undefined : `Deliver ${messagesText(all)} again?`;
           }}
           run={() => replay(filter)}
         >
@@ -71,10 +71,10 @@ export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.
         </Action>
         {selected.size > 0 && (
           <Action
-            question={`Deliver ${messages(selected.size)} again?`}
+            question={`Deliver ${messagesText(selected.size)} again?`}
             run={() => replay({ messageIds: [...selected] })}
           >
-            Replay {messages(selected.size)}
+            Replay {messagesText(selected.size)}
           </Action>
         )}
         <Action run={reload}>Refresh failed messages</Action>
@@ -83,14 +83,10 @@ export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.
       {progress !== undefined && (
         <p>
           <progress aria-label="Replay" value={progress.done} max={progress.all} /> {progress.done} of{' '}
-          {messages(progress.all)}
+          {messagesText(progress.all)}
         </p>
       )}
-      {replayed !== undefined && (
-        <p role="status">
-          {messages(replayed)} {replayed === 1 ? 'is' : 'are'} delivered again.
-        </p>
-      )}
+      {replayed !== undefined && <p role="status">{replayed}</p>}
       {value?.length === 0 && <p>Nothing that matches has failed for good.</p>}
       <ol ref={list} class="rows" aria-label="Messages that failed for good">
         {value?.map((message) => (
@@ -126,8 +122,4 @@ async function load(api: Api, id: string, filter: Fields, count: number): Promis
     if (page.messages.length < limit) break;
   }
   return found;
-}
-
-function messages(count: number): string {
-  return count === 1 ? '1 message' : `${count} messages`;
 }

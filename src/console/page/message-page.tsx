@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { type Api, ApiError, type ShownRequest } from './api.js';
 import { Attempts } from './attempts.js';
 import { Action, Copyable, Problem, Time } from './parts.js';
+import { replayText } from './replay-all.js';
 import { useLoaded } from './use-loaded.js';
 
 /** What became of one message at one destination, and what is sent for it. */
@@ -15,7 +16,7 @@ export function MessagePage({
   id: string;
   messageId: string;
 }): JSX.Element {
-  const [isReplayed, setReplayed] = useState(false);
+  const [replayed, setReplayed] = useState<string>();
   const { value, error, reload } = useLoaded(() => load(api, id, messageId), `${id} ${messageId}`);
   if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
   const { delivery, failed, requests } = value;
@@ -41,15 +42,15 @@ export function MessagePage({
       {failed !== undefined && (
         <Action
           run={async () => {
-            await api.replay(id, { messageIds: [messageId] });
-            setReplayed(true);
+            const { replayed: count } = await api.replay(id, { messageIds: [messageId] });
+            setReplayed(replayText(count));
             await reload();
           }}
         >
           Replay this message
         </Action>
       )}
-      {isReplayed && <p role="status">It is delivered again.</p>}
+      {replayed !== undefined && <p role="status">{replayed}</p>}
       {requests.map((request) => (
         <Request key={request.url} request={request} />
       ))}

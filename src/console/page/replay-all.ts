@@ -9,8 +9,20 @@ export interface Progress {
   all: number;
 }
 
+/** What a replay has come to. @param replayed messages; `undefined` where it goes on */
+export function replayText(replayed: number | undefined): string {
+  if (replayed === undefined)
+    return 'The replay takes long, and goes on by itself. Refresh to see what is left.';
+  return `${messagesText(replayed)} ${replayed === 1 ? 'is' : 'are'} delivered again.`;
+}
+
+export function messagesText(count: number): string {
+  return count === 1 ? '1 message' : `${count} messages`;
+}
+
 /**
- * Delivers what matches again, and resolves to how many messages that were. What is left is counted meanwhile.
+ * Delivers what matches again, and resolves to how many messages that were, or to `undefined` where it goes on. What
+ * is left is counted meanwhile.
  *
  * @param filter of the API
  * @param onProgress called with `undefined` at the end
@@ -20,7 +32,7 @@ export async function replayAll(
   id: string,
   filter: Fields,
   onProgress: (progress: Progress | undefined) => void,
-): Promise<number> {
+): Promise<number | undefined> {
   const ids = [filter.messageIds ?? []].flat();
   // A few that were chosen are delivered at once, and too many for a query.
   if (ids.length > 0) return (await api.replay(id, filter)).replayed;

@@ -65,6 +65,9 @@ function operation(route: ApiRoute, doc: OperationDoc): object {
     }),
     responses: {
       [status]: { description: 'Done.', ...(answer !== undefined && content(answer)) },
+      ...(route.mayGoOn === true && {
+        202: { description: 'It takes long, and goes on.', ...content('Running') },
+      }),
       ...Object.fromEntries(
         [...new Set(statuses)].map((one) => [one, { description: ERRORS[one], ...content('Error') }]),
       ),

@@ -209,6 +209,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     ),
   }),
   Replayed: object({ replayed: integer('How many messages are delivered again.') }),
+  Running: object({ running: { const: true } }),
   Error: object({
     error: object(
       {

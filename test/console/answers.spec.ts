@@ -1,0 +1,72 @@
+import { afterEach, it } from '@jest/globals';
+import type { HTTPRequest, ResponseForRequest } from 'puppeteer-core';
+import { DestinationsService } from '../../src/index.js';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { ConsoleApp } from './console-app.js';
+import { ConsoleVisit } from './console-visit.js';
+
+const TIMEOUT = 60_000;
+
+describeWith('chromium', Browser.binary !== undefined, 'the console behind a proxy', () => {
+  let status = 200;
+  const visit = new ConsoleVisit(
+    (connection) => ConsoleApp.start(connection, { answer: () => status }),
+    'acme',
+  );
+  /** Requests that the proxy answers itself, or holds back. */
+  let intercept: ((request: HTTPRequest) => void) | undefined;
+
+  afterEach(async () => {
+    visit.visitor.page.off('request', onRequest);
+    await visit.visitor.page.setRequestInterception(false);
+  });
+
+  function onRequest(request: HTTPRequest): void {
+    if (intercept === undefined || request.isInterceptResolutionHandled()) return;
+    intercept(request);
+  }
+
+  /** @param meant part of what is requested, method and URL. @param take called with those requests */
+  async function between(meant: string, take: (request: HTTPRequest) => void): Promise<void> {
+    const { page } = visit.visitor;
+    intercept = (request) => {
+      if (`${request.method()} ${request.url()}`.includes(meant)) take(request);
+      else void request.continue();
+    };
+    await page.setRequestInterception(true);
+    page.on('request', onRequest);
+  }
+
+  const answerWith =
+    (answer: Partial<ResponseForRequest>) =>
+    (request: HTTPRequest): void =>
+      void request.respond(answer);
+
+  async function addDestination(): Promise<string> {
+    const { app } = visit;
+    const destinations = app.server.app.get(DestinationsService);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [app.receiver.url()] });
+    return id;
+  }
+
+  const track = (): unknown =>
+    visit.app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Order Completed' });
+
+  it(
+    'is told that a replay that takes long goes on',
+    async () => {
+      const { visitor } = visit;
+      const id = await addDestination();
+      status = 400;
+      track();
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.reads('400 track');
+      const running = { status: 202, contentType: 'application/json', body: '{"running":true}' };
+      await between('/replay', answerWith(running));
+      await visitor.click('Replay all that match');
+      await visitor.reads('The replay takes long, and goes on by itself. Refresh to see what is left.');
+    },
+    TIMEOUT,
+  );
+});

@@ -1,0 +1,153 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import type { StoredDestination } from '../../src/options/destination-store.js';
+import { quickConnections } from '../support/quick-connections.js';
+import { Stage } from '../support/stage.js';
+import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
+import { type ApiClient, ApiServer } from './api-server.js';
+
+/** All but the one that limits how long an answer takes. */
+const TIMERS_OF_OTHERS = [
+  ...(['Date', 'hrtime', 'performance', 'nextTick', 'queueMicrotask'] as const),
+  ...(['setImmediate', 'clearImmediate', 'setInterval', 'clearInterval'] as const),
+] as const;
+
+/** Its changes are made, and then the connection is lost. */
+class LosingStore extends MemoryDestinationStore {
+  override async replace(destination: StoredDestination): Promise<boolean> {
+    await super.replace(destination);
+    throw Object.assign(new Error('teehee'), { code: 'ECONNRESET' });
+  }
+}
+
+/** Work that lasts until it is told to end. */
+class HeldWork {
+  readonly begun: Promise<void>;
+  fail = (): void => undefined;
+  private begin = (): void => undefined;
+
+  constructor() {
+    this.begun = new Promise((resolve) => (this.begin = resolve));
+  }
+
+  readonly run = (): Promise<never> => {
+    this.begin();
+    return new Promise((_, reject) => {
+      this.fail = () => {
+        reject(new Error('teehee'));
+      };
+    });
+  };
+}
+
+describe('the audit log of the destinations', () => {
+  // The first to be called: the application is closed after them.
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+  const stage = new Stage();
+  const newConnection = quickConnections();
+
+  async function start(store?: MemoryDestinationStore): Promise<ApiServer> {
+    const connection = await newConnection();
+    const destinations = store === undefined ? {} : { store };
+    return stage.add(ApiServer.start({ platform: 'Express', connection }, destinations));
+  }
+
+  const auditOf = ({ server }: ApiServer): string[] =>
+    server.log.analytics.filter((line) => line.startsWith('log: Audit: '));
+
+  it('has one line for each change, and none for what is only read or refused', async () => {
+    const api = await start();
+    const receiver = await stage.receiver();
+    const { acme, operator } = api;
+    const id = await acme.create({ urls: [receiver.url()] });
+    await acme.ok(acme.patch(`/${id}`, { name: 'Ours' }));
+    await acme.ok(acme.post(`/${id}/test`));
+    await acme.ok(acme.post(`/${id}/disable`));
+    await operator.ok(operator.post(`/${id}/enable`));
+    await operator.ok(operator.post(`/${id}/replay`));
+    await acme.ok(acme.post(`/${id}/rotate-secret`));
+    for (const path of ['', `/${id}`, `/${id}/failed`, `/${id}/count-failed`]) await acme.ok(acme.get(path));
+    for (const refused of [
+      acme.patch(`/${id}`, { version: 1, name: 'Late' }),
+      acme.patch(`/${id}`, { nme: 'Ours' }),
+      acme.post('', {}),
+      acme.post('/dst_none/replay'),
+      api.other.delete(`/${id}`),
+    ]) {
+      expect((await refused).status).toBeGreaterThanOrEqual(400);
+    }
+    expect((await acme.delete(`/${id}`)).status).toBe(204);
+    expect(auditOf(api)).toEqual([
+      `log: Audit: the tenant "acme" added the destination "${id}".`,
+      `log: Audit: the tenant "acme" changed the destination "${id}".`,
+      `log: Audit: the tenant "acme" sent a test event to the destination "${id}".`,
+      `log: Audit: the tenant "acme" disabled the destination "${id}".`,
+      `log: Audit: the operator enabled the destination "${id}".`,
+      `log: Audit: the operator replayed failed messages of the destination "${id}".`,
+      `log: Audit: the tenant "acme" rotated the secret of the destination "${id}".`,
+      `log: Audit: the tenant "acme" deleted the destination "${id}".`,
+    ]);
+  });
+
+  it('has a line for a change that failed half-way, which says so', async () => {
+    const api = await start(new LosingStore());
+    const { acme } = api;
+    const id = await acme.create();
+    expect(await acme.post(`/${id}/disable`)).toMatchObject({
+      status: 503,
+      body: { error: { code: 'QUEUE_UNAVAILABLE' } },
+    });
+    expect(await acme.ok(acme.get(`/${id}`))).toMatchObject({ enabled: false });
+    Object.assign(api.server.app.get(DeliveriesService), {
+      replay: () => Promise.reject(new Error('teehee')),
+    });
+    expect(await acme.post(`/${id}/replay`)).toMatchObject({ status: 500 });
+    const failed = (code: string): string =>
+      `It failed (${code}), and may have been done all the same, or in part.`;
+    expect(auditOf(api).slice(1)).toEqual([
+      `log: Audit: the tenant "acme" disabled the destination "${id}". ${failed('QUEUE_UNAVAILABLE')}`,
+      `log: Audit: the tenant "acme" replayed failed messages of the destination "${id}". ${failed('INTERNAL_ERROR')}`,
+    ]);
+    expect(api.server.log.analytics.join('\n')).not.toContain('teehee');
+  });
+
+  it.each([
+    {
+      title: 'a replay, which goes on',
+      ask: (acme: ApiClient, id: string) => acme.post(`/${id}/replay`),
+      answer: { status: 202, body: { running: true } },
+      did: (id: string) => `replayed failed messages of the destination "${id}"`,
+      seconds: 60,
+    },
+    {
+      title: 'an addition, of which nobody knows',
+      ask: (acme: ApiClient) => acme.post('', { urls: ['https://hooks.example.com'] }),
+      answer: { status: 503, body: { error: { code: 'QUEUE_UNAVAILABLE' } } },
+      did: () => 'added a destination',
+      seconds: 10,
+    },
+  ])('has a line for $title when its answer is due', async ({ ask, answer, did, seconds }) => {
+    const api = await start();
+    const { app, log } = api.server;
+    const id = await api.acme.create();
+    const before = auditOf(api).length;
+    const work = new HeldWork();
+    Object.assign(app.get(DeliveriesService), { replay: work.run });
+    Object.assign(app.get(DestinationsService), { create: work.run });
+    jest.useFakeTimers({ doNotFake: [...TIMERS_OF_OTHERS] });
+    const asked = ask(api.acme, id);
+    await work.begun;
+    await jest.advanceTimersByTimeAsync(seconds * 1_000);
+    expect(await asked).toMatchObject(answer);
+    jest.useRealTimers();
+    const line = `log: Audit: the tenant "acme" ${did(id)}. It was still going on after ${seconds} seconds.`;
+    expect(auditOf(api).slice(before)).toEqual([line]);
+
+    work.fail();
+    expect(await log.line(/^error: /)).toMatch(/that went on after its answer has failed: Error at /);
+    expect(auditOf(api).slice(before)).toEqual([line]);
+    expect(log.analytics.join('\n')).not.toContain('teehee');
+  });
+});
