@@ -39,8 +39,8 @@ export function timestampNow(): string {
   return latest.text;
 }
 
-/** Milliseconds since the epoch; `NaN` if the text is not ISO 8601 or not in the calendar. */
-function parseIso8601(text: string): number {
+/** Milliseconds since the epoch, UTC without an offset; `NaN` if it is not ISO 8601 or not in the calendar. */
+export function parseIso8601(text: string): number {
   const parts = ISO_8601.exec(text)?.groups;
   if (parts?.date === undefined) return Number.NaN;
   const { date, day, minute = '00:00', second = '00', fraction = '', offset, offsetMinute = '00' } = parts;

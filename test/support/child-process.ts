@@ -53,8 +53,8 @@ export class GuardedChild {
   }
 
   /** Runs a TypeScript file of this project. */
-  static startScript(path: URL, args: string[]): Promise<GuardedChild> {
-    return GuardedChild.start(process.execPath, ['--import', HOOKS, fileURLToPath(path), ...args]);
+  static startScript(path: URL, args: string[], options: ChildOptions = {}): Promise<GuardedChild> {
+    return GuardedChild.start(process.execPath, ['--import', HOOKS, fileURLToPath(path), ...args], options);
   }
 
   /** The next line that it prints on either output, or `undefined` when it has ended. */

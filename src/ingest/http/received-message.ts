@@ -4,7 +4,7 @@ import { isMessageType, MESSAGE_TYPES } from '../../messages/message-builders.js
 import { objectOf, unexpected } from '../../messages/message-checks.js';
 import { mergedFields } from '../../messages/merged-fields.js';
 import type { JsonObject, MessageType } from '../../messages/message.types.js';
-import { toTimestamp } from '../../messages/timestamp.js';
+import { parseIso8601, toTimestamp } from '../../messages/timestamp.js';
 import { isJsonObject } from '../../messages/value-kind.js';
 import { numericIds } from './message-ids.js';
 
@@ -95,6 +95,6 @@ function timestampOf(message: JsonObject, envelope: RequestEnvelope): Date | str
 /** Milliseconds by which the sender's clock is behind; 0 if the difference is small or unknown. */
 function clockOffset(sentAt: unknown, { isImport, receivedAt }: RequestEnvelope): number {
   if (isImport || typeof sentAt !== 'string') return 0;
-  const offset = receivedAt - Date.parse(sentAt);
+  const offset = receivedAt - parseIso8601(sentAt);
   return Math.abs(offset) > CLOCK_TOLERANCE ? offset : 0;
 }
