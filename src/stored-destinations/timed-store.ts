@@ -3,6 +3,9 @@ import type { DestinationRecord, DestinationStore } from '../options/destination
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import { inTime, STORE_DEADLINE } from './store-deadline.js';
 
+/** Look-ups that were late, and are remembered. */
+const MAX_LATE = 1_000;
+
 /**
  * An application's own store with a deadline for each look-up. Those that have missed it are repeated one at a
  * time. If the store has answered nothing meanwhile, it is silent: then one of all others is tried at a time,
@@ -65,6 +68,8 @@ export class TimedStore implements DestinationStore {
       // Any other error is an answer too.
       if (!(error instanceof DestinationStoreTimeoutError)) this.answered(key);
       else {
+        // Some are never asked for again, and would stay in it for ever.
+        if (this.late.size >= MAX_LATE) this.late.clear();
         this.late.set(key, error);
         if (this.answers === answers) this.silence = error;
       }
