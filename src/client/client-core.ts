@@ -9,8 +9,8 @@ import { Batches } from './batches.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
 import { OutgoingMessages } from './outgoing-messages.js';
 import { type HeldMessage, PendingRoutes, type RouteReceiver } from './pending-routes.js';
+import { PartitionSenders } from './partition-senders.js';
 import type { Route, SourceConnection } from './router.js';
-import { Sender } from './sender.js';
 
 const debug = debugFactory('analytics');
 
@@ -33,7 +33,7 @@ export class ClientCore {
   private readonly clock: Clock;
   private readonly backlog: Backlog;
   private readonly batches: Batches;
-  private readonly sender: Sender;
+  private readonly senders: PartitionSenders;
   private readonly pendingRoutes: PendingRoutes;
   /** A flush waits for everything up to this number, so none of it waits to be batched. */
   private flushedUpTo = 0;
@@ -48,10 +48,10 @@ export class ClientCore {
     this.outgoing = new OutgoingMessages(parts.router, options, parts.telemetry);
     this.backlog = new Backlog(options.maxBufferedBytes, this.clock);
     const onAddFailed = observer.onAddFailed.bind(observer);
-    this.sender = new Sender(parts.sink, this.clock, { onQueued: this.onQueued, onAddFailed });
+    this.senders = new PartitionSenders(parts.sink, this.clock, { onQueued: this.onQueued, onAddFailed });
     this.batches = new Batches(options, this.clock, (connection, messages) => {
       debug('flushed %d messages of %s for %s', messages.length, connection.source, connection.destination);
-      this.sender.send(connection, messages);
+      this.senders.send(connection, messages);
     });
     this.pendingRoutes = new PendingRoutes(this);
   }
@@ -164,7 +164,7 @@ export class ClientCore {
     this.state = 'draining';
     this.batches.passThrough();
     this.flushNow();
-    this.sender.drain();
+    this.senders.drain();
     this.deadline = this.clock.afterUnlessIdle(patience, () => {
       this.backlog.release();
     });
@@ -176,11 +176,11 @@ export class ClientCore {
     this.state = 'closed';
     this.batches.passThrough();
     this.flushNow();
-    this.sender.drain();
+    this.senders.drain();
     await this.backlog.wait(patience);
     this.deadline?.cancel();
     this.pendingRoutes.close();
-    this.sender.close();
+    this.senders.close();
     this.backlog.release();
   }
 
@@ -188,7 +188,7 @@ export class ClientCore {
    * The messages that are not in the queue. An add in flight at the end may still succeed, so read this late.
    */
   get losses(): Losses {
-    return { messages: this.backlog.size, unrouted: this.pendingRoutes.size, ...this.sender.unsent };
+    return { messages: this.backlog.size, unrouted: this.pendingRoutes.size, ...this.senders.unsent };
   }
 
   /** The route of a message was looked up. */
@@ -240,7 +240,7 @@ export class ClientCore {
   private flushNow(): void {
     this.flushedUpTo = this.backlog.last;
     this.batches.flush();
-    this.sender.hurry();
+    this.senders.hurry();
   }
 
   private readonly onQueued = (messages: readonly TakenMessage[]): void => {

@@ -21,7 +21,7 @@ const ADD_INTERVAL = 10;
 export interface JobSink {
   /** Resolves once the jobs are safely in the queue; adding the same ones again is harmless. */
   add(jobs: readonly NewJob[]): Promise<void>;
-  /** Messages for destinations with the same number can share a job. @default all can */
+  /** The partition that messages for a destination go to. @default one for all */
   readonly partitionOf?: (destination: string) => number;
 }
 
@@ -41,8 +41,8 @@ export interface UnsentMessages {
 }
 
 /**
- * Hands flushed messages to the queue, one add at a time. Messages flushed meanwhile wait and are merged into
- * larger jobs. A failed add is repeated unchanged, under the same job ids, until it succeeds: it may have
+ * Hands flushed messages to one partition of the queue, one add at a time. Messages flushed meanwhile wait and
+ * are merged into larger jobs. A failed add is repeated unchanged, under the same job ids, until it succeeds: it may have
  * been stored although it failed.
  */
 export class Sender {
@@ -63,7 +63,7 @@ export class Sender {
   private keepAlive: Timer | undefined;
 
   constructor(
-    private readonly sink: JobSink,
+    private readonly sink: Pick<JobSink, 'add'>,
     private readonly clock: Clock,
     private readonly observer: SenderObserver,
   ) {}
@@ -183,21 +183,16 @@ export class Sender {
 
   /** Takes from each connection in turn, so that a busy one does not hold up the others. */
   private takeJobs(): OutgoingJob[] {
-    /** The job that is being filled, by its partition. */
-    const filled = new Map<number, OutgoingJob>();
-    const jobs: OutgoingJob[] = [];
-    const begin = (partition: number): OutgoingJob => {
-      const job = new OutgoingJob();
-      filled.set(partition, job);
-      jobs.push(job);
-      return job;
-    };
+    let job = new OutgoingJob();
+    const jobs = [job];
     let bytes = 0;
     for (const [connection, flushed] of this.waiting) {
       if (bytes >= MAX_ADD_BYTES) break;
-      const partition = this.sink.partitionOf?.(connection.destination) ?? 0;
-      const job = filled.get(partition) ?? begin(partition);
-      const taken = job.takeFrom(connection, flushed) || begin(partition).takeFrom(connection, flushed);
+      let taken = job.takeFrom(connection, flushed);
+      if (taken === 0) {
+        jobs.push((job = new OutgoingJob()));
+        taken = job.takeFrom(connection, flushed);
+      }
       bytes += taken;
       // It goes to the end of the map, where this loop reaches it again.
       this.waiting.delete(connection);

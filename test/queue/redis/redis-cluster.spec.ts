@@ -10,10 +10,12 @@ import {
   type HourStats,
 } from '../../../src/index.js';
 import { MAX_PARTITIONS } from '../../../src/options/resolve-connection.js';
+import { partitionOf } from '../../../src/queue/partitions.js';
 import { prefixOf } from '../../../src/queue/redis/hash-tags.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeRedis } from '../../support/describe-backend.js';
-import { eventsIn } from '../../support/received-message.js';
+import { eventsIn, messageIn } from '../../support/received-message.js';
+import type { Receiver } from '../../support/receiver.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
@@ -26,6 +28,12 @@ function masterOf(slot: number): number {
 
 function deliveredIn(hours: readonly HourStats[]): number {
   return hours.reduce((sum, { delivered }) => sum + delivered, 0);
+}
+
+/** Where an event was sent to, in alphabetical order. */
+function pathsOf({ requests }: Receiver, event: string): string[] {
+  const of = requests.filter((request) => messageIn(request).event === event);
+  return of.map(({ url }) => url).sort();
 }
 
 describeRedis('a Redis Cluster', () => {
@@ -184,5 +192,37 @@ describeRedis('a Redis Cluster', () => {
     await until(() => outages().length === 2 || undefined);
     await app.close();
     await away.dispose();
+  });
+
+  it('that has lost a master without a replica takes and delivers what the others hold', async () => {
+    const broken = await RedisCluster.create();
+    for (const server of broken.servers) {
+      await broken.admin(server).call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no');
+    }
+    const receiver = await stage.receiver();
+    const ids = Array.from({ length: 12 }, (_, index) => `d${index}`);
+    const webhooks = ids.map((id) => webhooksTo(receiver, { id, urls: [receiver.url(`/${id}`)] }));
+    const app = await stage.app({ connection: broken.connection, webhooks, flushAt: 1 });
+    const lost = broken.master(0);
+    const admin = broken.admin(broken.master(1));
+    const slots = await Promise.all(
+      ids.map(async (id) =>
+        Number(await admin.call('CLUSTER', 'KEYSLOT', prefixOf(partitionOf(id, app.queues.length)))),
+      ),
+    );
+    const held = ids.filter((_, index) => masterOf(slots[index] ?? 0) !== 0);
+    await lost.kill();
+    for (const event of ['First', 'Second']) {
+      for (const id of ids) {
+        app.analytics.track({ userId: 'u1', event, integrations: { All: false, [id]: true } });
+      }
+      // They are added one after the other, so the second ones would wait for the first.
+      await until(() => pathsOf(receiver, event).length >= held.length || undefined);
+      expect(pathsOf(receiver, event)).toEqual(held.map((id) => `/${id}`).sort());
+    }
+    await lost.start();
+    await until(() => receiver.requests.length === 2 * ids.length || undefined);
+    await app.close();
+    await broken.dispose();
   });
 });
