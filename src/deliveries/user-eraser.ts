@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import debugFactory from 'debug';
 import { thrownAt } from '../errors/thrown-at.js';
@@ -24,24 +25,30 @@ export interface DeletedUser {
 /** Removes what a part of the module stores about deleted users. */
 export type Erasure = (users: readonly DeletedUser[]) => Promise<void>;
 
-interface WaitingDeletion {
+/** A deletion that this process was told of. */
+interface OwnDeletion {
   at: number;
-  sources: Set<string>;
+  sources: ReadonlySet<string>;
 }
 
 /**
  * Carries out the deletion of users in the background: removes them from audiences, and removes their
- * messages that are kept or retried. A deletion is stored beside the queue first, so that every process knows
- * of it, and so that the next start completes what this process leaves undone.
+ * messages that are kept or retried. A deletion is stored beside the queue first, also while others are
+ * carried out, so that every process knows of it, and so that the next start completes what this process
+ * leaves undone.
  */
 export class UserEraser implements OnApplicationBootstrap {
   /** Not stored yet, by user. */
-  private readonly waiting = new Map<string, WaitingDeletion>();
+  private readonly waiting = new Map<string, OwnDeletion>();
+  /** Not carried out yet, by the user's key. A new one of the same user replaces it, and has its sources too. */
+  private readonly stored = new Map<string, OwnDeletion>();
   private readonly erasures: Erasure[] = [];
   private readonly stop = new AbortController();
+  private storing: Promise<void> | undefined;
   private work: Promise<void> | undefined;
-  private isReported = false;
-  private wake: () => void = () => undefined;
+  /** Whether a deletion was stored since those were last read that have to be carried out. */
+  private hasStored = false;
+  private isUnreadableTold = false;
   /** Keeps an otherwise idle process alive until its deletions are carried out. */
   private keepAlive: NodeJS.Timeout | undefined;
 
@@ -72,8 +79,9 @@ export class UserEraser implements OnApplicationBootstrap {
   /** @param source name of a source that the user is deleted from */
   add(userId: string, source: string): void {
     if (this.stop.signal.aborted) return;
-    const sources = this.waiting.get(userId)?.sources ?? new Set();
-    this.waiting.set(userId, { at: Date.now(), sources: sources.add(source) });
+    const known = this.waiting.get(userId) ?? this.stored.get(userKey(userId));
+    this.waiting.set(userId, { at: Date.now(), sources: new Set(known?.sources).add(source) });
+    this.startStoring();
     this.start();
   }
 
@@ -85,8 +93,15 @@ export class UserEraser implements OnApplicationBootstrap {
     await within(timeout, this.work ?? Promise.resolve());
     this.stop.abort();
     clearTimeout(this.keepAlive);
-    this.wake();
     return this.waiting.size;
+  }
+
+  private startStoring(): void {
+    this.storing ??= this.repeat(() => this.storeWaiting()).then(() => {
+      this.storing = undefined;
+      // Another one may have come since the last were stored.
+      if (this.waiting.size > 0 && !this.stop.signal.aborted) this.startStoring();
+    });
   }
 
   private start(): void {
@@ -96,46 +111,65 @@ export class UserEraser implements OnApplicationBootstrap {
 
   private async run(): Promise<void> {
     this.keepAlive = setTimeout(() => undefined, LONGEST_TIMER);
-    let delay = FIRST_RETRY_DELAY;
-    let isDone = false;
-    while ((!isDone || this.waiting.size > 0) && !this.stop.signal.aborted) {
-      try {
-        await this.storeWaiting();
-        isDone = await this.carryOut();
-        this.isReported = false;
-        delay = FIRST_RETRY_DELAY;
-      } catch (error) {
-        this.reportFailure(error);
-        await this.pause(delay);
-        delay = Math.min(delay * 2, MAX_RETRY_DELAY);
-      }
-    }
+    do {
+      await this.storing;
+      await this.repeat(() => this.carryOut());
+    } while ((this.storing !== undefined || this.hasStored) && !this.stop.signal.aborted);
     clearTimeout(this.keepAlive);
     this.work = undefined;
   }
 
-  private async storeWaiting(): Promise<void> {
+  /** Repeats a step until it says that nothing is left. One that fails is tried again, less and less often. */
+  private async repeat(step: () => Promise<boolean>): Promise<void> {
+    const { signal } = this.stop;
+    let delay = FIRST_RETRY_DELAY;
+    let isReported = false;
+    let isDone = false;
+    while (!isDone && !signal.aborted) {
+      try {
+        isDone = await step();
+        isReported = false;
+        delay = FIRST_RETRY_DELAY;
+      } catch (error) {
+        if (!isReported) this.reportFailure(error);
+        isReported = true;
+        // The shutdown ends the pause.
+        await pause(delay, undefined, { signal }).catch(() => undefined);
+        delay = Math.min(delay * 2, MAX_RETRY_DELAY);
+      }
+    }
+  }
+
+  /** Resolves to whether all are stored. */
+  private async storeWaiting(): Promise<boolean> {
     // Stored together with the calls made in the same turn, one for each source.
     await Promise.resolve();
-    const stored = [...this.waiting];
-    if (stored.length === 0) return;
+    const deletions = [...this.waiting];
     await this.store.add(
-      stored.map(([userId, { at, sources }]) => ({
+      deletions.map(([userId, { at, sources }]) => ({
         key: userKey(userId),
         at,
         task: JSON.stringify({ userId, sources: [...sources] } satisfies DeletedUser),
       })),
     );
-    for (const [userId, deletion] of stored) {
+    this.hasStored = true;
+    for (const [userId, deletion] of deletions) {
+      this.stored.set(userKey(userId), deletion);
       if (this.waiting.get(userId) === deletion) this.waiting.delete(userId);
     }
+    return this.waiting.size === 0;
   }
 
   /** Resolves to whether nothing is left to do. */
   private async carryOut(): Promise<boolean> {
+    this.hasStored = false;
     const deletions = await this.store.pending(LIMIT);
-    if (deletions.length === 0) return true;
+    if (deletions.length === 0) {
+      this.forgetStored();
+      return true;
+    }
     const users = deletions.flatMap(({ task }) => deletedUser(task));
+    this.reportUnreadable(deletions.length - users.length);
     const deletedAt = new Map(deletions.map(({ key, at }): [string, number] => [key, at]));
     const [isComplete] = await Promise.all([
       this.messages.erase(deletedAt, this.stop.signal),
@@ -143,36 +177,46 @@ export class UserEraser implements OnApplicationBootstrap {
     ]);
     if (!isComplete) return false;
     await this.store.done(deletions);
+    for (const { key, at } of deletions) if (this.stored.get(key)?.at === at) this.stored.delete(key);
     debug('carried out the deletion of %d users', deletions.length);
     return false;
   }
 
+  /** Nothing was left to do, since other processes carry deletions out as well. */
+  private forgetStored(): void {
+    if (!this.hasStored) this.stored.clear();
+  }
+
   private reportFailure(error: unknown): void {
-    if (this.isReported || this.stop.signal.aborted) return;
-    this.isReported = true;
+    if (this.stop.signal.aborted) return;
     this.logger.warn(
       `The kept messages of ${Math.max(this.waiting.size, 1)} deleted users could not be removed yet ` +
         `(${thrownAt(error)}). It is tried again until it works; check the queue.`,
     );
   }
 
-  private pause(delay: number): Promise<void> {
-    if (this.stop.signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, delay);
-      this.wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  private reportUnreadable(users: number): void {
+    if (users === 0 || this.isUnreadableTold) return;
+    this.isUnreadableTold = true;
+    this.logger.warn(
+      `The deletions of ${users} users cannot be read: another version of this package may have stored them. ` +
+        'Their kept messages are removed; delete them again if they are in audiences.',
+    );
   }
 }
 
-/** Another version of this package may have written the task, so it may be anything. */
+/** Whom a task is about; nobody if it is none, since another version of this package may have written it. */
 function deletedUser(task: string): DeletedUser[] {
-  const value: unknown = JSON.parse(task);
-  const { userId, sources } = Object(value) as Record<string, unknown>;
+  const { userId, sources } = fieldsOf(task);
   return typeof userId === 'string' && Array.isArray(sources)
     ? [{ userId, sources: sources.map(String) }]
     : [];
+}
+
+function fieldsOf(task: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(task)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
 }

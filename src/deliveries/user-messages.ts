@@ -31,44 +31,37 @@ export class UserMessages {
 
   /**
    * Removes the messages about users from before their deletion, also from jobs that are being delivered
-   * as soon as they are put back or kept.
+   * as soon as they are put back or kept. Call it once the deletion is stored: jobs that are written later do
+   * not have such messages any more, so each job that is there now is looked at once.
    *
    * @param deletedAt when each was deleted, by the user's key, in milliseconds since the epoch
    * @param signal ends the search; it is not complete then
    * @returns whether it was completed
    */
   async erase(deletedAt: ReadonlyMap<string, number>, signal: AbortSignal): Promise<boolean> {
-    const active = await this.active();
-    const slice = new TimeSlice();
-    const seen = new Set<string>();
-    let unseen: number;
-    do {
-      unseen = 0;
-      for (const state of KEPT) {
-        for await (const ids of this.store.ids(state)) {
-          const fresh = ids.filter((id) => !seen.has(id));
-          for (const id of fresh) seen.add(id);
-          unseen += fresh.length;
-          await this.eraseFrom(fresh, deletedAt, slice, signal);
-          if (signal.aborted) return false;
-        }
-      }
-      // Offsets shift as jobs come and go, so the ids are listed until no new one appears.
-    } while (unseen > 0);
-    this.forgetAllBut(seen);
+    const active = new Set(await this.store.ids('active'));
+    const kept = new Set<string>();
+    for (const state of KEPT) for (const id of await this.store.ids(state)) kept.add(id);
+    await this.eraseFrom(kept, deletedAt, signal);
+    if (signal.aborted) return false;
+    this.forgetAllBut(kept);
     await this.ended(active, signal);
-    await this.eraseFrom([...active], deletedAt, slice, signal);
+    await this.eraseFrom(active, deletedAt, signal);
     return !signal.aborted;
   }
 
   private async eraseFrom(
-    ids: readonly string[],
+    ids: Iterable<string>,
     deletedAt: ReadonlyMap<string, number>,
-    slice: TimeSlice,
     signal: AbortSignal,
   ): Promise<void> {
     const wanted = new Set(Array.from(deletedAt.keys(), shortOf));
-    const suspects = ids.filter((id) => this.known.get(id)?.some((user) => wanted.has(user)) ?? true);
+    const slice = new TimeSlice();
+    const suspects: string[] = [];
+    for (const id of ids) {
+      if (this.known.get(id)?.some((user) => wanted.has(user)) ?? true) suspects.push(id);
+      if (slice.isOver) await slice.pause();
+    }
     for (let start = 0; start < suspects.length && !signal.aborted; start += PAGE) {
       for (const job of await this.store.read(suspects.slice(start, start + PAGE))) {
         if (this.remember(job).some((user) => wanted.has(user))) await this.eraseIn(job, deletedAt);
@@ -106,16 +99,10 @@ export class UserMessages {
   private async ended(jobs: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const giveUpAt = performance.now() + LONGEST_WAIT;
     while (jobs.size > 0 && !signal.aborted && performance.now() < giveUpAt) {
-      const active = await this.active();
-      if (![...jobs].some((id) => active.has(id))) return;
+      const active = await this.store.ids('active');
+      if (!active.some((id) => jobs.has(id))) return;
       await new Promise((resolve) => setTimeout(resolve, POLL));
     }
-  }
-
-  private async active(): Promise<Set<string>> {
-    const active = new Set<string>();
-    for await (const ids of this.store.ids('active')) for (const id of ids) active.add(id);
-    return active;
   }
 }
 

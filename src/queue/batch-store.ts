@@ -35,11 +35,12 @@ export class BatchStore {
     }
   }
 
-  /** The ids of the jobs of a state, in pages. */
-  async *ids(state: BatchState): AsyncGenerator<string[], void> {
-    for (const [partition, store] of this.stores.entries()) {
-      for await (const ids of store.ids(state)) yield ids.map((id) => jobKeyOf(partition, id));
-    }
+  /** The ids of the jobs that are in a state now. */
+  async ids(state: BatchState): Promise<string[]> {
+    const ids = this.stores.map(async (store, partition) =>
+      (await store.ids(state)).map((id) => jobKeyOf(partition, id)),
+    );
+    return (await Promise.all(ids)).flat();
   }
 
   /**

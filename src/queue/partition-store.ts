@@ -20,8 +20,6 @@ const PATH: readonly BatchState[] = ['delayed', 'waiting', 'active', 'failed'];
 
 /** Jobs read at once: the largest hold half a megabyte each. */
 const PAGE = 10;
-/** Ids listed at once. */
-const ID_PAGE = 1_000;
 
 /** A job as the queue holds it. */
 export interface StoredJob {
@@ -59,7 +57,7 @@ export class PartitionStore {
     const slice = new TimeSlice();
     const found = new Map<string, BatchState>();
     for (const state of PATH.filter((each) => states.includes(each))) {
-      for (const id of await this.queue.getRanges([state], 0, -1)) found.set(id, state);
+      for (const id of await this.ids(state)) found.set(id, state);
     }
     for (const state of states) {
       const ids = [...found.keys()].filter((id) => found.get(id) === state);
@@ -70,15 +68,9 @@ export class PartitionStore {
     }
   }
 
-  /**
-   * The ids of the jobs of a state, in pages. If jobs move meanwhile, an id may appear twice or not at all.
-   */
-  async *ids(state: BatchState): AsyncGenerator<string[], void> {
-    for (let start = 0; ; start += ID_PAGE) {
-      const ids = await this.queue.getRanges([state], start, start + ID_PAGE - 1);
-      yield ids;
-      if (ids.length < ID_PAGE) return;
-    }
+  /** The ids of the jobs that are in a state now. All are read at once, since offsets shift while jobs move. */
+  ids(state: BatchState): Promise<string[]> {
+    return this.queue.getRanges([state], 0, -1);
   }
 
   /**

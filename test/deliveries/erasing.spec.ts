@@ -1,6 +1,7 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService } from '../../src/index.js';
 import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
+import type { DeletionStore } from '../../src/deliveries/deletion-store.js';
 import { userKey } from '../../src/deliveries/message-body.js';
 import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
@@ -9,9 +10,12 @@ import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
+
+const newConnection = quickConnections();
 
 /** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
 const SLOW = 4 * 60 * 60 * 1_000;
@@ -188,6 +192,101 @@ describeBackend('the deletion of a user', (backend) => {
     expect(known.length).toBeLessThanOrEqual(2);
     app.queue.getJob = getJob;
     expect(await usersIn(app)).toEqual(['four', 'three']);
+  });
+});
+
+describe('the deletion of users', () => {
+  const stage = new Stage();
+
+  const storeOf = (app: AnalyticsApp): Promise<DeletionStore> =>
+    createDeletionStore(app.context.get<QueueBackend>(QUEUE_BACKEND).storage);
+
+  const done = async (store: DeletionStore): Promise<void> => {
+    await until(async () => (await store.pending(1)).length === 0 || undefined);
+  };
+
+  /** Has something happen each time before the failed jobs are listed. */
+  function beforeListing(app: AnalyticsApp, happens: () => Promise<void>): void {
+    const getRanges = app.queue.getRanges.bind(app.queue);
+    app.queue.getRanges = async (...args: Parameters<typeof getRanges>) => {
+      if (args[0].includes('failed')) await happens();
+      return getRanges(...args);
+    };
+  }
+
+  it('comes to an end while more and more messages fail', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
+    const store = await storeOf(app);
+    beforeListing(app, async () => {
+      const failed = await app.queue.getFailedCount();
+      app.analytics.track({ userId: 'stays', event: 'Refused' });
+      await app.analytics.flush();
+      await until(async () => (await app.queue.getFailedCount()) > failed || undefined);
+    });
+    app.analytics.delete({ userId: 'gone' });
+    await until(async () => (await store.find([userKey('gone')])).size === 1 || undefined);
+    await done(store);
+  });
+
+  it('is stored while another one is carried out, with all sources of the user', async () => {
+    const app = await stage.app({
+      connection: await newConnection(),
+      sources: ['web', 'shop'].map((name) => ({ name, writeKey: name })),
+      webhooks: webhooksTo(await stage.receiver()),
+    });
+    const store = await storeOf(app);
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    beforeListing(app, () => {
+      begin();
+      return released;
+    });
+    app.analytics.delete({ userId: 'first' });
+    await begun;
+    const stored: unknown[] = [];
+    for (const source of ['web', 'shop']) {
+      app.analytics.source(source).delete({ userId: 'second' });
+      const task = await until(async () =>
+        (await store.pending(10))
+          .map((deletion) => deletion.task)
+          .find((one) => one.includes(source) && one.includes('second')),
+      );
+      stored.push(JSON.parse(task));
+    }
+    expect(stored).toEqual([
+      { userId: 'second', sources: ['web'] },
+      { userId: 'second', sources: ['web', 'shop'] },
+    ]);
+    release();
+    await done(store);
+  });
+
+  it('is not held up by one that cannot be read, which is told once', async () => {
+    const connection = await newConnection();
+    const options = { connection, webhooks: webhooksTo(await stage.receiver({ answer: [404] })) };
+    const app = await stage.app(options);
+    for (const userId of ['gone', 'unread', 'stays']) app.analytics.track({ userId, event: 'Refused' });
+    await app.analytics.flush();
+    await app.settled();
+    const store = await storeOf(app);
+    const at = Date.now();
+    await store.add([
+      { key: userKey('unread'), at, task: 'no JSON' },
+      { key: userKey('of another version'), at, task: '{}' },
+      { key: userKey('gone'), at, task: JSON.stringify({ userId: 'gone', sources: ['default'] }) },
+    ]);
+    await app.close();
+
+    const next = await stage.app(options);
+    await done(await storeOf(next));
+    const bodies = (await next.context.get(DeliveriesService).failed()).map(({ body }) => body);
+    expect(bodies).toEqual([expect.stringContaining('"stays"')]);
+    expect(next.log.analytics).toEqual([
+      expect.stringMatching(/^warn: The deletions of 2 users cannot be read/),
+    ]);
   });
 });
 
