@@ -1,17 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import type { OptionProblem } from '../errors/setup.errors.js';
 import type { JsonObject } from '../messages/message.types.js';
 import { describe } from '../options/option-reader.js';
 import { InvalidRequest } from './api-answer.js';
+import type { Sender } from './authorizer.js';
 
 /** A request that is known to come from somebody who may send it. */
-export interface ApiRequest {
-  /** What the sender may see. */
-  scope: DestinationScope;
-  /** Whether it came through a link to the console: whoever has it need not have signed in. */
-  isByLink: boolean;
+export interface ApiRequest extends Sender {
   /** The id in the path; empty in those that have none. */
   id: string;
   /** The fields of the query; those that look like numbers are numbers. */

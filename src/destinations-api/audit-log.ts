@@ -2,6 +2,7 @@ import type { HttpAnswer } from '../http/http-answer.js';
 import { codeOf, isRefusal } from './api-answer.js';
 import type { ApiRequest } from './api-request.js';
 import type { OperationName } from './api-routes.js';
+import type { Sender } from './authorizer.js';
 
 /** What was done to a destination, as the verb of a sentence. Operations that only read are not here. */
 const ACTIONS: ReadonlyMap<OperationName, string> = new Map<OperationName, string>([
@@ -15,8 +16,11 @@ const ACTIONS: ReadonlyMap<OperationName, string> = new Map<OperationName, strin
   ['replay', 'replayed failed messages of'],
 ]);
 
+/** What a terminal obeys, or what changes how the rest of the line is read. */
+const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 /** Who has sent a request, and what for. */
-type AuditedRequest = Pick<ApiRequest, 'scope' | 'id' | 'isByLink'>;
+type AuditedRequest = Pick<ApiRequest, keyof Sender | 'id'>;
 
 /**
  * Writes one line for each change that somebody has asked for through the API: who, what, and to which destination.
@@ -45,15 +49,31 @@ export class AuditLog {
 
   private write(
     operation: OperationName,
-    { scope, id, isByLink }: AuditedRequest,
+    { id, isByLink, ...sender }: AuditedRequest,
     /** A sentence; empty where all went well. */
     outcome: string,
   ): void {
     const action = ACTIONS.get(operation);
     if (action === undefined) return;
-    const who = scope.tenant === undefined ? 'the operator' : `the tenant ${JSON.stringify(scope.tenant)}`;
-    const destination = id === '' ? 'a destination' : `the destination ${JSON.stringify(id)}`;
+    const destination = id === '' ? 'a destination' : `the destination ${quoted(id)}`;
     const way = isByLink ? ', through a link to the console' : '';
-    this.logger.log(`Audit: ${who} ${action} ${destination}${way}.${outcome}`);
+    this.logger.log(`Audit: ${textOf(sender)} ${action} ${destination}${way}.${outcome}`);
   }
+}
+
+function textOf({ scope: { tenant }, name }: Pick<Sender, 'scope' | 'name'>): string {
+  if (tenant === undefined) return name === undefined ? 'the operator' : `the operator ${quoted(name)}`;
+  const owner = `the tenant ${quoted(tenant)}`;
+  return name === undefined ? owner : `${quoted(name)} of ${owner}`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text).replace(CONTROLS, (character) =>
+    // A few of them have two units.
+    Array.from({ length: character.length }, (_, index) => escaped(character.charCodeAt(index))).join(''),
+  );
+}
+
+function escaped(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
 }

@@ -13,6 +13,19 @@ import type { ConsoleLinks } from './links/console-links.js';
 /** The header in which the page of a link sends what was behind the `#`. */
 const LINK_HEADER = 'x-analytics-link';
 
+/** Characters of a name in the log. */
+const MAX_NAME = 200;
+
+/** Who has sent a request. */
+export interface Sender {
+  /** What they may see: a tenant, or everything for the operator. */
+  scope: DestinationScope;
+  /** As the application calls them; `undefined` where it does not say. */
+  name: string | undefined;
+  /** Whether the request came through a link to the console: whoever has it need not have signed in. */
+  isByLink: boolean;
+}
+
 /** Asks the application who has sent a request, and accepts only an answer that is clear. */
 export class Authorizer {
   /** By the tenant; empty for the operator. */
@@ -28,38 +41,36 @@ export class Authorizer {
   ) {}
 
   /**
-   * What the sender may see: a tenant, or everything for the operator.
-   *
    * @throws {RequestRefusal} for somebody who is not known or asks too often, and if the application's function
    *   failed
    */
+  async senderOf(request: IncomingMessage): Promise<Sender> {
+    const sender = (await this.senderByLink(request)) ?? (await this.signedIn(request));
+    this.rate.count(sender.scope.tenant ?? '');
+    return sender;
+  }
+
+  /** What the sender may see. @throws {RequestRefusal} as `senderOf` */
   async scopeOf(request: IncomingMessage): Promise<DestinationScope> {
-    const scope = (await this.scopeOfLink(request)) ?? (await this.scopeOfSender(request));
-    this.rate.count(scope.tenant ?? '');
-    return scope;
+    return (await this.senderOf(request)).scope;
   }
 
-  /** Whether a request came through a link to the console. */
-  isByLink({ headers }: IncomingMessage): boolean {
-    return this.links !== undefined && typeof headers[LINK_HEADER] === 'string';
-  }
-
-  private async scopeOfLink({ headers }: IncomingMessage): Promise<DestinationScope | undefined> {
+  private async senderByLink({ headers }: IncomingMessage): Promise<Sender | undefined> {
     const token = headers[LINK_HEADER];
     if (this.links === undefined || typeof token !== 'string') return undefined;
-    return { tenant: await this.links.tenantOf(token) };
+    return { scope: { tenant: await this.links.tenantOf(token) }, name: undefined, isByLink: true };
   }
 
-  private async scopeOfSender(request: IncomingMessage): Promise<DestinationScope> {
+  private async signedIn(request: IncomingMessage): Promise<Sender> {
     const access = await this.ask(request);
     if (access === undefined || access === null) {
       throw new RequestRefusal(401, 'UNAUTHORIZED', 'The application does not know who sent this request.');
     }
-    const scope = scopeIn(access);
-    if (scope !== undefined) return scope;
+    const sender = senderIn(access);
+    if (sender !== undefined) return sender;
     this.tell(
       `returned ${describeType(access)} that is neither \`{ tenant }\` with a tenant's name nor ` +
-        '`{ operator: true }`',
+        '`{ operator: true }`, each with a `name` that is a string or without one',
     );
     throw internalError();
   }
@@ -84,9 +95,11 @@ export class Authorizer {
 }
 
 /** `{ tenant: undefined }` is a mistake, and must not make anybody the operator. */
-function scopeIn(access: unknown): DestinationScope | undefined {
+function senderIn(access: unknown): Sender | undefined {
   if (!isRecord(access)) return undefined;
-  const { tenant, operator = false } = access;
-  if (operator === false && isTenantName(tenant)) return { tenant };
-  return operator === true && tenant === undefined ? { tenant } : undefined;
+  const { tenant, operator = false, name = '' } = access;
+  if (typeof name !== 'string') return undefined;
+  const rest = { name: name === '' ? undefined : name.slice(0, MAX_NAME), isByLink: false };
+  if (operator === false && isTenantName(tenant)) return { scope: { tenant }, ...rest };
+  return operator === true && tenant === undefined ? { scope: { tenant }, ...rest } : undefined;
 }

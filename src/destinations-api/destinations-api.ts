@@ -24,7 +24,7 @@ const MAX_EXPENSIVE = 4;
 const ID = /^[^\p{Cc}]{1,200}$/u;
 
 export interface DestinationsApiParts {
-  authorizer: Pick<Authorizer, 'scopeOf' | 'isByLink'>;
+  authorizer: Pick<Authorizer, 'senderOf'>;
   operations: Operations;
   audit: AuditLog;
   logger: { error(message: string): void };
@@ -45,7 +45,7 @@ export class DestinationsApi {
    */
   async handle(path: string, raw: IncomingMessage): Promise<HttpAnswer> {
     const { authorizer, operations } = this.parts;
-    const scope = await authorizer.scopeOf(raw);
+    const sender = await authorizer.senderOf(raw);
     const found = apiPath(path);
     if (found === undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The API has no such path.');
     const route = found.routes.find(({ method }) => method === raw.method);
@@ -53,8 +53,7 @@ export class DestinationsApi {
     if (route.method !== 'GET') this.checkSender(raw);
     const id = idIn(found.id);
     const request = {
-      scope,
-      isByLink: authorizer.isByLink(raw),
+      ...sender,
       id,
       query: queryOf(raw.url ?? ''),
       fields: await this.fieldsOf(route, raw),
@@ -63,7 +62,7 @@ export class DestinationsApi {
     return this.answerInTime(
       route,
       request,
-      isExpensive(route) ? this.running.run(scope.tenant, work) : work(),
+      isExpensive(route) ? this.running.run(sender.scope.tenant, work) : work(),
     );
   }
 

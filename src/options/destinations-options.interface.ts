@@ -46,8 +46,15 @@ export interface DestinationsOptions {
 }
 
 /** What somebody may see and change through the API: the destinations of one tenant, or all of them. */
-export type DestinationsAccess =
-  { tenant: string; operator?: false } | { operator: true; tenant?: undefined };
+export type DestinationsAccess = (
+  { tenant: string; operator?: false } | { operator: true; tenant?: undefined }
+) & {
+  /**
+   * Who it is among the operators, or among the people of the tenant, for the audit lines in the log: an id or an
+   * address, of which 200 characters are logged. It decides nothing. @default none
+   */
+  name?: string | undefined;
+};
 
 /** The HTTP API of the destinations at run time. */
 export interface DestinationsApiOptions {

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import { DeliveriesService, type DestinationsOptions, DestinationsService } from '../../src/index.js';
 import type { StoredDestination } from '../../src/options/destination-store.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
-import { type ApiClient, ApiServer } from './api-server.js';
+import { type ApiClient, ApiServer, authorize } from './api-server.js';
 
 /** All but the one that limits how long an answer takes. */
 const TIMERS_OF_OTHERS = [
@@ -48,9 +48,8 @@ describe('the audit log of the destinations', () => {
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  async function start(store?: MemoryDestinationStore): Promise<ApiServer> {
+  async function start(destinations?: DestinationsOptions): Promise<ApiServer> {
     const connection = await newConnection();
-    const destinations = store === undefined ? {} : { store };
     return stage.add(ApiServer.start({ platform: 'Express', connection }, destinations));
   }
 
@@ -91,8 +90,42 @@ describe('the audit log of the destinations', () => {
     ]);
   });
 
+  it('names who it was, as `authorize` does, with nothing in the name that a terminal obeys', async () => {
+    let name: unknown;
+    const api = await start({
+      api: { authorize: async (request) => Object.assign({ name }, await authorize(request)) },
+    });
+    const { acme, operator } = api;
+    const id = await acme.create();
+    const disableAs = async (client: ApiClient, given: unknown): Promise<string | undefined> => {
+      name = given;
+      await client.ok(client.post(`/${id}/disable`));
+      return auditOf(api).at(-1)?.split(' disabled the destination')[0];
+    };
+    expect(await disableAs(acme, 'ada@acme.example')).toBe(
+      'log: Audit: "ada@acme.example" of the tenant "acme"',
+    );
+    expect(await disableAs(operator, 'Ada "the first"')).toBe(
+      String.raw`log: Audit: the operator "Ada \"the first\""`,
+    );
+    expect(await disableAs(operator, 'a\n\u001b[2J\u009b\u202e\u2028\ud800')).toBe(
+      String.raw`log: Audit: the operator "a\n\u001b[2J\u009b\u202e\u2028\ud800"`,
+    );
+    expect(await disableAs(operator, 'x'.repeat(5_000))).toBe(
+      `log: Audit: the operator "${'x'.repeat(200)}"`,
+    );
+    for (const none of [undefined, '']) {
+      expect(await disableAs(operator, none)).toBe('log: Audit: the operator');
+    }
+    for (const wrong of [null, 7, { first: 'Ada' }]) {
+      name = wrong;
+      expect(await operator.get()).toMatchObject({ status: 500 });
+    }
+    expect(await api.server.log.line(/authorize. returned an object/)).toContain('a `name` that is a string');
+  });
+
   it('has a line for a change that failed half-way, which says so', async () => {
-    const api = await start(new LosingStore());
+    const api = await start({ store: new LosingStore() });
     const { acme } = api;
     const id = await acme.create();
     expect(await acme.post(`/${id}/disable`)).toMatchObject({
