@@ -83,8 +83,7 @@ export class DeliveryReporter {
    */
   refused(error: AnalyticsError, batches: readonly QueuedBatch[] = []): void {
     // Once per destination, however many batches there are.
-    if (!this.told.has(error.message)) this.logger.error(error.message);
-    this.told.add(error.message);
+    if (this.isNew(error.message)) this.logger.error(error.message);
     for (const batch of batches) {
       this.onEnded(batch.destination, openMessages(batch).length);
       this.emit(batch, 'failed', batch.messages, error.code);
@@ -119,11 +118,15 @@ export class DeliveryReporter {
   }
 
   private tellOnce(line: string): void {
-    if (this.told.has(line)) return;
+    if (this.isNew(line)) this.logger.warn(line);
+  }
+
+  private isNew(line: string): boolean {
+    if (this.told.has(line)) return false;
     // There may be many destinations. A line that is repeated after a while does less harm than a long list.
     if (this.told.size >= MAX_TOLD) this.told.clear();
     this.told.add(line);
-    this.logger.warn(line);
+    return true;
   }
 
   private emit(

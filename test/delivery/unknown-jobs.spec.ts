@@ -1,9 +1,12 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService } from '../../src/index.js';
 import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { describeBackend } from '../support/describe-backend.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
+
+const newConnection = quickConnections();
 
 function jobFor(destination: string): { v: number; batches: object[] } {
   const message = { id: 'm1', body: '{"type":"track"}', outcomes: [] };
@@ -65,5 +68,28 @@ describeBackend('a job that a worker does not know', (backend) => {
     await receiver.received(1);
     await until(async () => ((await app.queue.getDelayedCount()) === 1 ? true : undefined));
     expect(await app.queue.getFailedCount()).toBe(0);
+  });
+});
+
+describe('a job of a destination that is gone', () => {
+  const stage = new Stage();
+
+  it('is told of again after those of a thousand others', async () => {
+    const app = await stage.app({
+      connection: await newConnection(),
+      unknownJobTimeout: 0,
+      webhooks: webhooksTo(await stage.receiver()),
+    });
+    const fail = async (destinations: string[], failed: number): Promise<void> => {
+      await app.queue.addBulk(destinations.map((id) => ({ name: 'batch', data: jobFor(id) as never })));
+      await until(async () => (await app.queue.getFailedCount()) === failed || undefined);
+    };
+    await fail(['first', 'first'], 2);
+    await fail(
+      Array.from({ length: 1_000 }, (_, n) => `other${n}`),
+      1_002,
+    );
+    await fail(['first'], 1_003);
+    expect(app.log.analytics.filter((line) => line.includes('"first"'))).toHaveLength(2);
   });
 });
