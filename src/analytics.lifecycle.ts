@@ -8,6 +8,7 @@ import type { AnalyticsClient } from './client/analytics-client.js';
 import type { Losses } from './client/client-core.types.js';
 import type { DeliveryEvents } from './deliveries/delivery-events.js';
 import type { HistoryRecorder } from './deliveries/history/history-recorder.js';
+import type { WaitingSampler } from './deliveries/history/waiting-sampler.js';
 import type { DestinationsEnd } from './stored-destinations/destinations-end.js';
 import type { DeliveryWorker } from './delivery/delivery-worker.js';
 import type { UserEraser } from './deliveries/user-eraser.js';
@@ -45,6 +46,7 @@ export interface AnalyticsParts {
   backlogUpkeep: BacklogUpkeep;
   /** `undefined` in a process that only produces, or keeps no history. */
   history: HistoryRecorder | undefined;
+  waitingSampler: WaitingSampler | undefined;
   destinations: DestinationsEnd;
   partitions: QueuePartitions;
   partitionWatch: PartitionWatch;
@@ -69,12 +71,13 @@ export class AnalyticsLifecycle
   ) {}
 
   onApplicationBootstrap(): void {
-    const { worker, backlogs, backlogUpkeep, outbox } = this.parts;
+    const { worker, backlogs, backlogUpkeep, waitingSampler, outbox } = this.parts;
     void backlogs.start();
     outbox?.start();
     if (worker === undefined) return;
     worker.start();
     backlogUpkeep.start();
+    waitingSampler?.start();
   }
 
   /**
@@ -98,8 +101,8 @@ export class AnalyticsLifecycle
 
   private async close(): Promise<void> {
     const { client, worker, eraser, outbox, events, destinations } = this.parts;
-    const { webhookClients, backlogs, backlogUpkeep, history, partitions, partitionWatch, backend } =
-      this.parts;
+    const { webhookClients, backlogs, backlogUpkeep, history, waitingSampler } = this.parts;
+    const { partitions, partitionWatch, backend } = this.parts;
     const patience = this.timeLeft(CLOSING);
     this.work ??= this.endWork();
     const [, kept, workerEnded] = await Promise.all([
@@ -111,6 +114,7 @@ export class AnalyticsLifecycle
     await worker?.close(!workerEnded);
     destinations.close();
     backlogUpkeep.close();
+    waitingSampler?.close();
     partitionWatch.close();
     await within(this.timeLeft(DISCONNECTING), Promise.all([backlogs.close(), history?.close()]));
     events.complete();

@@ -11,6 +11,7 @@ import { DELIVERIES_PROVIDERS } from './deliveries/deliveries.providers.js';
 import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { DeliveryEvents } from './deliveries/delivery-events.js';
 import { HistoryRecorder } from './deliveries/history/history-recorder.js';
+import { WaitingSampler } from './deliveries/history/waiting-sampler.js';
 import { UserEraser } from './deliveries/user-eraser.js';
 import { DELIVERY_PROVIDERS } from './delivery/delivery.providers.js';
 import { DeliveryWorker } from './delivery/delivery-worker.js';
@@ -64,6 +65,7 @@ const ROOT_PROVIDERS: Provider[] = [
       QUEUE_BACKEND,
       OUTBOX,
       HistoryRecorder,
+      WaitingSampler,
     ],
     useFactory: (
       { shutdownTimeout }: ResolvedOptions,
@@ -80,6 +82,7 @@ const ROOT_PROVIDERS: Provider[] = [
       backend: QueueBackend,
       outbox: Outbox | undefined,
       history: HistoryRecorder | undefined,
+      waitingSampler: WaitingSampler | undefined,
     ) =>
       new AnalyticsLifecycle(
         {
@@ -96,6 +99,7 @@ const ROOT_PROVIDERS: Provider[] = [
           backend,
           outbox,
           history,
+          waitingSampler,
         },
         shutdownTimeout,
         new Logger('Analytics'),

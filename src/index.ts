@@ -54,6 +54,8 @@ export type {
   DurationPercentiles,
   HourRange,
   HourStats,
+  HourTotals,
+  MinuteTotals,
   RecentDelivery,
   RecentQuery,
   StatsQuery,

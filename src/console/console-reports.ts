@@ -1,7 +1,7 @@
 import type { SourceUsage } from '../client/source-usage.js';
 import type { ResolvedOptions, ResolvedSource } from '../options/resolved-options.js';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
-import type { HourStats } from '../deliveries/history/history.types.js';
+import type { HourStats, HourTotals, MinuteTotals } from '../deliveries/history/history.types.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import type { DestinationDetails, DestinationScope } from '../stored-destinations/destinations.types.js';
 import { DestinationsReadOnlyError } from '../errors/destination.errors.js';
@@ -26,7 +26,9 @@ export interface Overview {
 /** What is stored beside the queue. */
 interface StoredOverview {
   /** What happened in each hour of the last seven days; `undefined` where no history is kept. */
-  hours: HourStats[] | undefined;
+  hours: HourTotals[] | undefined;
+  /** The same for each minute of the last hour. */
+  minutes: MinuteTotals[] | undefined;
   /** Destinations at run time that are disabled, of the first thousand. */
   disabled: DestinationDetails[];
 }
@@ -54,7 +56,7 @@ export interface DestinationState {
 export interface ReportParts {
   options: Pick<ResolvedOptions, 'sources' | 'trackingApi'>;
   usageOf: (source: string) => SourceUsage;
-  deliveries: Pick<DeliveriesService, 'totals' | 'stats'>;
+  deliveries: Pick<DeliveriesService, 'totals' | 'totalsByMinute' | 'stats'>;
   destinations: Pick<DestinationsService, 'list' | 'get'>;
   health: Pick<AnalyticsHealthIndicator, 'isHealthy'>;
 }
@@ -92,11 +94,13 @@ export class ConsoleReports {
   }
 
   private async stored(): Promise<StoredOverview> {
-    const [hours, disabled] = await Promise.all([
-      unless(HistoryDisabledError, this.parts.deliveries.totals()),
+    const { deliveries } = this.parts;
+    const [hours, minutes, disabled] = await Promise.all([
+      unless(HistoryDisabledError, deliveries.totals()),
+      unless(HistoryDisabledError, deliveries.totalsByMinute()),
       unless(DestinationsReadOnlyError, this.disabled()),
     ]);
-    return { hours, disabled: disabled ?? [] };
+    return { hours, minutes, disabled: disabled ?? [] };
   }
 
   private async disabled(): Promise<DestinationDetails[]> {

@@ -6,6 +6,8 @@ import type { DeliveryHistory } from './history/delivery-history.js';
 import type {
   HourRange,
   HourStats,
+  HourTotals,
+  MinuteTotals,
   RecentDelivery,
   RecentQuery,
   StatsQuery,
@@ -154,12 +156,23 @@ export class DeliveriesService {
   }
 
   /**
-   * The same for all destinations together, those of all tenants and those that were deleted.
+   * The same for all destinations together, those of all tenants and those that were deleted, with how many
+   * messages waited. Processes with a worker look at that every ten seconds, also while nothing is delivered.
    *
    * @throws HistoryDisabledError with the option `history: false`
    */
-  async totals(range: HourRange = {}): Promise<HourStats[]> {
+  async totals(range: HourRange = {}): Promise<HourTotals[]> {
     return this.kept.totals(range);
+  }
+
+  /**
+   * What `totals` tells, for each minute of the last hour: 60 of them, the oldest first, the minute that has begun
+   * included, without durations.
+   *
+   * @throws HistoryDisabledError with the option `history: false`
+   */
+  async totalsByMinute(): Promise<MinuteTotals[]> {
+    return this.kept.totalsByMinute();
   }
 
   private get kept(): DeliveryHistory {

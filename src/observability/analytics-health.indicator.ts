@@ -42,7 +42,7 @@ export interface AnalyticsHealth extends AnalyticsStatus {
 
 export interface HealthParts {
   status: () => AnalyticsStatus;
-  backlogs: Pick<BacklogStore, 'all'>;
+  backlogs: Pick<BacklogStore, 'waiting'>;
   store: Pick<BatchStore, 'oldestWaiting'>;
   /** `undefined` in an application without an outbox. */
   outbox: { status: () => Promise<OutboxStatus> } | undefined;
@@ -106,8 +106,7 @@ export class AnalyticsHealthIndicator {
 
   private async load(): Promise<Load> {
     const { backlogs, store } = this.parts;
-    const [totals, oldest] = await Promise.all([backlogs.all(), store.oldestWaiting()]);
-    const waiting = [...totals.values()].reduce((sum, total) => sum + Math.max(total, 0), 0);
+    const [waiting, oldest] = await Promise.all([backlogs.waiting(), store.oldestWaiting()]);
     return { waiting, oldest: oldest === undefined ? 0 : Math.max(Date.now() - oldest, 0) };
   }
 }

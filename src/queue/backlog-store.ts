@@ -10,6 +10,8 @@ export interface BacklogStore {
   add(changes: MessageTotals): Promise<Map<string, number>>;
   /** All totals that are not 0. */
   all(): Promise<Map<string, number>>;
+  /** How many messages wait for all destinations together. */
+  waiting(): Promise<number>;
   /** Sets totals to 0, if they still have the given values. */
   clear(totals: MessageTotals): Promise<void>;
   /**

@@ -12,8 +12,8 @@ import type { Visitor } from './visitor.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Where a picture of each page is left. */
 const PICTURES = process.env.CONSOLE_PICTURES ?? join(ROOT, 'test-artifacts', 'console');
-/** The picture in the documentation: `DOCS_PICTURE=1` takes it anew. */
-const DOCS_PICTURE = join(ROOT, 'docs', 'public', 'console.png');
+/** Where the pictures in the documentation are: `DOCS_PICTURE=1` takes them anew. */
+const DOCS_PICTURES = join(ROOT, 'docs', 'public');
 const TIMEOUT = 120_000;
 
 const VIEWS = [
@@ -126,10 +126,24 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
 
   if (process.env.DOCS_PICTURE === '1') {
     it('is shown in the documentation', async () => {
+      const take = async (name: string): Promise<void> => {
+        await visitor.page.screenshot({ path: join(DOCS_PICTURES, `${name}.png`), fullPage: true });
+      };
       await visitor.showTo('operator', '/analytics');
       await lookAs({ scheme: 'light', width: 1_000 });
       await visitor.sees('The last seven days');
-      await visitor.page.screenshot({ path: DOCS_PICTURE, fullPage: true });
+      await take('console');
+      await visitor.goTo(lively.pages.destination?.hash ?? '');
+      await visitor.sees('400 track');
+      await visitor.page.locator('[aria-label="Recent deliveries"] summary').click();
+      await visitor.sees('the field total is missing');
+      await take('console-destination');
+      await visitor.goTo('#/live');
+      await visitor.reads('Watching');
+      lively.live();
+      await visitor.reads('6 of 6 events');
+      await visitor.page.locator('.rows summary').click();
+      await take('console-live');
     });
   }
 });

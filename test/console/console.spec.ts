@@ -53,7 +53,7 @@ const HISTORY: Pick<DeliveriesService, 'recent' | 'stats' | 'totals'> = {
       },
     ]),
   stats: () => Promise.resolve(HOURS),
-  totals: () => Promise.resolve(HOURS),
+  totals: () => Promise.resolve(HOURS.map((stats) => ({ ...stats, waiting: 3 }))),
 };
 
 /** Makes replays wait until the returned function is called. */
@@ -171,8 +171,15 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     expect(headers.get('cache-control')).toBe('no-store');
     expect(body).toMatchObject({
       health: { status: 'up', queue: 'up', worker: 'running', waiting: 0, oldest: 0, refused: 0 },
-      stored: { hours: { length: 168 }, disabled: [] },
+      stored: { hours: { length: 168 }, minutes: { length: 60 }, disabled: [] },
     });
+  });
+
+  it('tells the operator how all is going where no history is kept, too', async () => {
+    const other = await stage.add(start({ history: false }));
+    const { body } = await other.send('/analytics/overview', { headers: { cookie: 'user=operator' } });
+    expect(body).toMatchObject({ health: { status: 'up' }, stored: { disabled: [] } });
+    expect(Object.keys((body as { stored: object }).stored)).toEqual(['disabled']);
   });
 
   it('tells only the operator of the sources', async () => {

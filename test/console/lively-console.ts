@@ -3,14 +3,16 @@ import {
   ConsoleService,
   DeliveriesService,
   DestinationsService,
-  type HourStats,
+  type HourTotals,
+  type MinuteTotals,
 } from '../../src/index.js';
 import type { TrackingServer } from '../ingest/http/tracking-server.js';
 import type { TestConnection } from '../support/describe-backend.js';
 import { until } from '../support/until.js';
 import { ConsoleApp } from './console-app.js';
 
-const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const HOURS = 7 * 24;
 /** What is answered at the path of a receiver. */
 const ANSWERS: Record<string, number> = { '/works': 200, '/wrong': 400, '/away': 503 };
@@ -79,6 +81,16 @@ export class LivelyConsole {
     this.app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Order Completed' });
   }
 
+  /** Six events for the page of live events: one is of a tenant without a destination. */
+  live(): void {
+    for (const [n, tenant] of ['initech', 'hooli', 'acme', 'globex', 'acme', 'globex'].entries()) {
+      this.app.server.analytics
+        .source(n % 2 === 0 ? 'web' : 'app')
+        .tenant(tenant)
+        .track({ userId: `u${n}`, event: EVENTS[n % EVENTS.length] ?? '', properties: { total: 10 * n } });
+    }
+  }
+
   /** The path of a link for a tenant. */
   linkFor(tenant: string): string {
     return this.app.server.app.get(ConsoleService).linkFor({ tenant });
@@ -92,8 +104,9 @@ export class LivelyConsole {
 /** Shows seven days of a shop and a receiver that is down: a test has only been there for a second. */
 function showPast({ app }: TrackingServer): void {
   const deliveries = app.get(DeliveriesService);
-  const past = (): Promise<HourStats[]> => Promise.resolve(pastHours());
-  Object.assign(deliveries, { totals: past, stats: past });
+  const past = (): Promise<HourTotals[]> => Promise.resolve(pastHours());
+  const lately = (): Promise<MinuteTotals[]> => Promise.resolve(pastMinutes());
+  Object.assign(deliveries, { totals: past, totalsByMinute: lately, stats: past });
   const indicator = app.get(AnalyticsHealthIndicator);
   const isHealthy = indicator.isHealthy.bind(indicator);
   Object.assign(indicator, {
@@ -111,7 +124,7 @@ function showPast({ app }: TrackingServer): void {
 }
 
 /** Busy by day, quiet at night, with an hour in which a receiver was down. */
-function pastHours(): HourStats[] {
+function pastHours(): HourTotals[] {
   const now = Math.floor(Date.now() / HOUR) * HOUR;
   return Array.from({ length: HOURS }, (_, index) => {
     const wave = 1 + Math.sin((index / 24) * 2 * Math.PI);
@@ -122,6 +135,23 @@ function pastHours(): HourStats[] {
       retried: isOutage ? 520 : index % 9 === 0 ? 60 : 4,
       failed: isOutage ? 90 : index % 31 === 0 ? 25 : 0,
       durations: { p50: 38, p95: 120 + 40 * wave, p99: 310 + 90 * wave },
+      // Nothing was known in the hour of an upgrade.
+      waiting: index === 60 ? undefined : isOutage ? 900 * (index - 100) : Math.round(30 + 60 * wave),
+    };
+  });
+}
+
+/** A receiver has been down for some twenty minutes. */
+function pastMinutes(): MinuteTotals[] {
+  const now = Math.floor(Date.now() / MINUTE) * MINUTE;
+  return Array.from({ length: 60 }, (_, index) => {
+    const isOutage = index > 36;
+    return {
+      minute: now - (59 - index) * MINUTE,
+      delivered: Math.round((isOutage ? 9 : 14) + 4 * Math.sin(index) + 2 * Math.sin(index * 5)),
+      retried: isOutage ? 4 + (index % 3) : index % 11 === 0 ? 1 : 0,
+      failed: index === 44 ? 3 : 0,
+      waiting: isOutage ? 12 + 9 * (index - 36) : 6 + (index % 5),
     };
   });
 }

@@ -1,9 +1,10 @@
 import type { JSX } from 'preact';
 import type { Overview } from '../console-reports.js';
 import type { Api } from './api.js';
+import { KINDS, sumOf } from './chart-period.js';
 import { Status, titleOf } from './destination-list.js';
+import { OverviewCharts } from './overview-charts.js';
 import { Action, ConnectionNotice, Problem, Time } from './parts.js';
-import { HoursChart, sumOf } from './stats-chart.js';
 import { useChanges } from './use-changes.js';
 import { useLoaded } from './use-loaded.js';
 
@@ -37,10 +38,14 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
           {reason}
         </p>
       ))}
-      <section>
-        <h2>The last seven days</h2>
-        <History stored={stored} />
-      </section>
+      {stored === undefined ? (
+        <section>
+          <h2>The last seven days</h2>
+          <p>{AWAY}</p>
+        </section>
+      ) : (
+        <OverviewCharts stored={stored} waiting={health.waiting ?? 0} />
+      )}
       <Down overview={value} />
       <section>
         <h2>Disabled destinations</h2>
@@ -61,26 +66,15 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
   );
 }
 
-function History({ stored }: Pick<Overview, 'stored'>): JSX.Element {
-  if (stored === undefined) return <p>{AWAY}</p>;
-  if (stored.hours !== undefined) return <HoursChart hours={stored.hours} />;
-  return (
-    <p>
-      No history is kept: leave out <code>history: false</code> to see it here.
-    </p>
-  );
-}
-
 function Tiles({ overview: { health, stored } }: { overview: Overview }): JSX.Element {
   const { queue, waiting, oldest, refused, buffered, worker, outbox } = health;
-  const latest = stored?.hours?.slice(-2) ?? [];
-  const since = latest[0]?.hour;
-  const counts = (kind: 'delivered' | 'retried' | 'failed'): [string, string] => [
-    `${kind} since ${since === undefined ? '' : new Date(since).toLocaleTimeString([], { timeStyle: 'short' })}`,
-    String(sumOf(latest, kind)),
-  ];
+  const { minutes = [] } = stored ?? {};
+  const counts = KINDS.map((kind): [string, string] => [
+    `${kind} in the last hour`,
+    String(sumOf(minutes, kind)),
+  ]);
   const tiles: [string, string][] = [
-    ...(since === undefined ? [] : [counts('delivered'), counts('retried'), counts('failed')]),
+    ...(minutes.length === 0 ? [] : counts),
     ['waiting', waiting === undefined ? 'unknown' : String(waiting)],
     ['oldest that no worker has taken', oldest === undefined ? 'unknown' : durationText(oldest)],
     ...outboxTiles(outbox),

@@ -3,8 +3,28 @@ import { DestinationNotFoundError } from '../../errors/delivery.errors.js';
 import type { UrlOutcome } from '../../queue/batch-job.js';
 import type { EntryHead } from './history-entry.js';
 import { ALL_DESTINATIONS, type HistoryStore, KEPT_ENTRIES, type StoredEntry } from './history-store.js';
-import type { HourRange, HourStats, RecentDelivery, RecentQuery, StatsQuery } from './history.types.js';
+import type {
+  HourRange,
+  HourStats,
+  HourTotals,
+  MinuteTotals,
+  RecentDelivery,
+  RecentQuery,
+  StatsQuery,
+} from './history.types.js';
 import { HourCounts, hourOf, oldestHour } from './hour-counts.js';
+import { minuteOf, totalsOfMinute } from './minute-counts.js';
+
+/** Minutes that are told, the minute that has begun included. */
+const TOLD_MINUTES = 60;
+
+/** Hours or minutes by their number, both included. */
+interface PeriodRange {
+  first: number;
+  last: number;
+}
+
+const NO_PERIODS: PeriodRange = { first: 0, last: -1 };
 
 /** Finds what callers may see of a destination. */
 export interface DestinationProfiles {
@@ -31,24 +51,45 @@ export class DeliveryHistory {
   /** @throws DestinationNotFoundError */
   async stats({ destination, tenant, ...range }: StatsQuery): Promise<HourStats[]> {
     await this.profileOf(destination, tenant);
-    return this.hoursOf(destination, range);
+    return this.hoursOf(destination, this.hoursIn(range));
   }
 
-  /** The same for all destinations together. */
-  totals(range: HourRange): Promise<HourStats[]> {
-    return this.hoursOf(ALL_DESTINATIONS, range);
+  /** The same for all destinations together, with what waited. */
+  async totals(range: HourRange): Promise<HourTotals[]> {
+    const hours = this.hoursIn(range);
+    const [stats, waiting] = await Promise.all([
+      this.hoursOf(ALL_DESTINATIONS, hours),
+      this.store.waiting('hour', hours.first, hours.last),
+    ]);
+    const known = new Map(waiting);
+    return stats.map((one) => ({ ...one, waiting: known.get(hourOf(one.hour)) }));
   }
 
-  private async hoursOf(destination: string, { from, to }: HourRange): Promise<HourStats[]> {
+  /** The same by the minute. */
+  async totalsByMinute(): Promise<MinuteTotals[]> {
+    const last = minuteOf(this.now());
+    const first = last - TOLD_MINUTES + 1;
+    const [minutes, waiting] = await Promise.all([
+      this.store.minutes(first, last),
+      this.store.waiting('minute', first, last),
+    ]);
+    const [counts, messages] = [new Map(minutes), new Map(waiting)];
+    return numbersIn({ first, last }).map((minute) =>
+      totalsOfMinute(minute, counts.get(minute), messages.get(minute)),
+    );
+  }
+
+  /** The hours that are asked for, of those that are kept. */
+  private hoursIn({ from, to }: HourRange): PeriodRange {
     const now = this.now();
     const first = Math.max(hourOf(Number(from ?? 0)), oldestHour(now));
     const last = Math.min(hourOf(Number(to ?? now)), hourOf(now));
-    if (!(first <= last)) return [];
-    const known = new Map(await this.store.hours(destination, first, last));
-    return Array.from({ length: last - first + 1 }, (_, index) => {
-      const hour = first + index;
-      return HourCounts.of(known.get(hour) ?? {}).statsOf(hour);
-    });
+    return first <= last ? { first, last } : NO_PERIODS;
+  }
+
+  private async hoursOf(destination: string, hours: PeriodRange): Promise<HourStats[]> {
+    const known = new Map(await this.store.hours(destination, hours.first, hours.last));
+    return numbersIn(hours).map((hour) => HourCounts.of(known.get(hour) ?? {}).statsOf(hour));
   }
 
   private async profileOf(id: string, tenant: string | undefined): Promise<DestinationProfile> {
@@ -58,6 +99,10 @@ export class DeliveryHistory {
     }
     return profile;
   }
+}
+
+function numbersIn({ first, last }: PeriodRange): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
 function deliveryOf(

@@ -6,6 +6,7 @@ import { type EntryState, HistoryEntry } from './history-entry.js';
 import type { HistoryLog } from './history-log.js';
 import { type HistoryStore, KEPT_ENTRIES, ordinalOf } from './history-store.js';
 import { hourOf } from './hour-counts.js';
+import { MinuteCounts } from './minute-counts.js';
 
 /** How often it is written, in milliseconds. The embedded database is busy with a write for up to 20 of them. */
 const INTERVAL = 2_000;
@@ -38,6 +39,7 @@ export class HistoryRecorder {
   private readonly clock: Clock;
   private readonly now: () => number;
   private pending = new Map<string, DestinationHistory>();
+  private minutes = new MinuteCounts();
   /** Entries in memory, those on their way to the store included. */
   private entries = 0;
   private lastOrdinal = 0;
@@ -80,6 +82,7 @@ export class HistoryRecorder {
       this.lastOrdinal = Math.max(this.lastOrdinal + 1, ordinalOf(now));
       history.add(new HistoryEntry(message, batch.source, state, attempts, this.lastOrdinal));
     }
+    this.minutes.count(state.state, messages.length, now);
     this.entries += history.size - size;
     this.schedule();
   }
@@ -144,7 +147,9 @@ export class HistoryRecorder {
       this.parts.store.groupOf?.(destination) ?? 0;
     const taken = [...this.pending.values()].sort((one, other) => groupOf(one) - groupOf(other));
     if (taken.length === 0) return;
+    let minutes = this.minutes;
     this.pending = new Map();
+    this.minutes = new MinuteCounts();
     this.waitingSince ??= this.clock.now();
     try {
       const slice = new TimeSlice();
@@ -157,7 +162,9 @@ export class HistoryRecorder {
         await this.parts.store.write(
           [...part.map(({ stored }) => stored), DestinationHistory.totalOf(part)],
           this.now(),
+          minutes.stored,
         );
+        minutes = new MinuteCounts();
         taken.splice(0, part.length);
         this.entries -= sizeOf(part);
       }
@@ -167,6 +174,8 @@ export class HistoryRecorder {
     } catch (error) {
       this.failure = error;
       this.putBack(taken);
+      minutes.absorb(this.minutes, this.now());
+      this.minutes = minutes;
     }
   }
 

@@ -23,9 +23,14 @@ export interface StoredEntry {
 export interface StoredHistory {
   destination: string;
   entries: StoredEntry[];
-  /** By the number of the hour, counted from the epoch. */
-  hours: [hour: number, counts: StoredCounts][];
+  hours: StoredPeriods;
 }
+
+/** Counts by the number of their hour or minute, counted from the epoch. */
+export type StoredPeriods = [number: number, counts: StoredCounts][];
+
+/** How long each period is for which it is stored how many messages waited. */
+export type PeriodLength = 'minute' | 'hour';
 
 /**
  * Stores the history of all processes beside the queue. It keeps the latest entries of each destination, and
@@ -39,8 +44,17 @@ export interface HistoryStore {
    * is older than the stored one of its message only adds its attempts. All of it is stored, or nothing.
    *
    * @param now milliseconds since the epoch
+   * @param minutes counts of all destinations together. They are kept for two hours, apart from those of hours:
+   *   processes of the version before add up and read whatever stands there.
    */
-  write(histories: readonly StoredHistory[], now: number): Promise<void>;
+  write(histories: readonly StoredHistory[], now: number, minutes?: StoredPeriods): Promise<void>;
+  /**
+   * Notes how many messages wait for all destinations together. Of what is noted in a minute, the most is kept,
+   * and so in an hour: then it does not matter how many processes look.
+   *
+   * @param now milliseconds since the epoch
+   */
+  noteWaiting(messages: number, now: number): Promise<void>;
   /**
    * The entries of a destination, the latest first.
    *
@@ -48,7 +62,11 @@ export interface HistoryStore {
    */
   recent(destination: string, limit: number, now: number): Promise<StoredEntry[]>;
   /** The counts of a destination from one hour to another, both included, in any order. */
-  hours(destination: string, first: number, last: number): Promise<StoredHistory['hours']>;
+  hours(destination: string, first: number, last: number): Promise<StoredPeriods>;
+  /** The counts of all destinations together from one minute to another, both included, in any order. */
+  minutes(first: number, last: number): Promise<StoredPeriods>;
+  /** The most that waited in each period from one to another, both included, in any order. */
+  waiting(length: PeriodLength, first: number, last: number): Promise<[number: number, messages: number][]>;
   /** Removes all of a destination. */
   forget(destination: string): Promise<void>;
 }

@@ -2,6 +2,7 @@ import { Logger, type Provider } from '@nestjs/common';
 import { DestinationRegistry } from '../../destinations/destination-registry.js';
 import { RESOLVED_OPTIONS } from '../../options/options.tokens.js';
 import type { ResolvedOptions } from '../../options/resolved-options.js';
+import { createBacklogStore } from '../../queue/queue.providers.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../queue/queue-backend.js';
 import { SYSTEM_CLOCK } from '../../shared/clock.js';
 import { DeliveryHistory } from './delivery-history.js';
@@ -9,6 +10,7 @@ import { HistoryLog } from './history-log.js';
 import { HistoryRecorder } from './history-recorder.js';
 import type { HistoryStore } from './history-store.js';
 import { createHistoryStore } from './stores/create-history-store.js';
+import { WaitingSampler } from './waiting-sampler.js';
 
 /** Where the history is; `undefined` in an application that keeps none. */
 export const HISTORY_STORE = Symbol('nestjs-analytics:history-store');
@@ -24,6 +26,16 @@ function createRecorder(
   return new HistoryRecorder({ store, log, isQueueUp: () => health.isUp });
 }
 
+/** Only a process with a worker looks what waits. */
+function createSampler(
+  { worker }: ResolvedOptions,
+  { storage }: QueueBackend,
+  store: HistoryStore | undefined,
+): WaitingSampler | undefined {
+  if (!worker || store === undefined) return undefined;
+  return new WaitingSampler({ store, backlogs: createBacklogStore(storage) });
+}
+
 /** What happened at each destination, as all processes recorded it. */
 export const HISTORY_PROVIDERS: Provider[] = [
   {
@@ -36,6 +48,11 @@ export const HISTORY_PROVIDERS: Provider[] = [
     provide: HistoryRecorder,
     inject: [RESOLVED_OPTIONS, QUEUE_BACKEND, HISTORY_STORE],
     useFactory: createRecorder,
+  },
+  {
+    provide: WaitingSampler,
+    inject: [RESOLVED_OPTIONS, QUEUE_BACKEND, HISTORY_STORE],
+    useFactory: createSampler,
   },
   {
     provide: DeliveryHistory,

@@ -74,6 +74,21 @@ export interface HourStats {
   durations: DurationPercentiles | undefined;
 }
 
+/** What happened at all destinations together in one hour, over all processes. */
+export interface HourTotals extends HourStats {
+  /**
+   * The most messages that waited at one time, over all destinations; `undefined` where no process with a worker
+   * looked.
+   */
+  waiting: number | undefined;
+}
+
+/** What happened at all destinations together in one minute, over all processes. */
+export interface MinuteTotals extends Pick<HourTotals, 'delivered' | 'retried' | 'failed' | 'waiting'> {
+  /** When the minute began, in milliseconds since the epoch. */
+  minute: number;
+}
+
 /** The time within which this share of attempts ended, in milliseconds. */
 export interface DurationPercentiles {
   p50: number;

@@ -23,6 +23,9 @@ const ADD = `
 
 const ALL = `SELECT destination, messages::float8 AS messages FROM ${SCHEMA}.backlog WHERE messages <> 0`;
 
+const WAITING = `
+  SELECT coalesce(sum(messages), 0)::float8 AS messages FROM ${SCHEMA}.backlog WHERE messages > 0`;
+
 /** $1 destinations, $2 messages */
 const CLEAR = `
   UPDATE ${SCHEMA}.backlog AS b SET messages = 0
@@ -56,6 +59,11 @@ export class PostgresBacklogStore implements BacklogStore {
 
   async all(): Promise<Map<string, number>> {
     return totalsOf(await this.tables.query<TotalRow>(ALL, []));
+  }
+
+  async waiting(): Promise<number> {
+    const [row] = await this.tables.query<Pick<TotalRow, 'messages'>>(WAITING, []);
+    return row?.messages ?? 0;
   }
 
   async clear(totals: MessageTotals): Promise<void> {

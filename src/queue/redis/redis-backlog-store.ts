@@ -16,6 +16,11 @@ const ADD = `
 
 const ALL = `return redis.call('HGETALL', KEYS[1])`;
 
+const WAITING = `
+  local waiting = 0
+  for _, total in ipairs(redis.call('HVALS', KEYS[1])) do waiting = waiting + math.max(tonumber(total), 0) end
+  return waiting`;
+
 const CLEAR = `
   for i = 1, #ARGV, 2 do
     if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then redis.call('HDEL', KEYS[1], ARGV[i]) end
@@ -33,6 +38,10 @@ export class RedisBacklogStore implements BacklogStore {
 
   async all(): Promise<Map<string, number>> {
     return totalsOf(await this.client.eval(ALL, 1, TOTALS));
+  }
+
+  async waiting(): Promise<number> {
+    return Number(await this.client.eval(WAITING, 1, TOTALS));
   }
 
   async clear(totals: MessageTotals): Promise<void> {

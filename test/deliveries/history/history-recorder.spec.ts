@@ -5,6 +5,7 @@ import {
   ALL_DESTINATIONS,
   type HistoryStore,
   type StoredHistory,
+  type StoredPeriods,
 } from '../../../src/deliveries/history/history-store.js';
 import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../../src/queue/batch-job.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -18,14 +19,16 @@ const DELIVERED = { state: 'delivered', error: undefined } as const;
 /** Keeps what it is given, as long as it takes it. */
 class TestStore implements Pick<HistoryStore, 'write'> {
   readonly writes: (readonly StoredHistory[])[] = [];
+  readonly minutes: StoredPeriods[] = [];
   failure: Error | undefined;
   /** While it is there, it answers nothing. */
   silence: Promise<void> | undefined;
 
-  async write(histories: readonly StoredHistory[]): Promise<void> {
+  async write(histories: readonly StoredHistory[], _now: number, minutes: StoredPeriods = []): Promise<void> {
     await this.silence;
     if (this.failure !== undefined) throw this.failure;
     this.writes.push(histories);
+    this.minutes.push(minutes);
   }
 
   /** The ids of all entries of a destination, in the order in which they were written. */
@@ -227,6 +230,36 @@ describe('the recorder of the history', () => {
     await recorder.close();
     const totals = store.writes.flat().filter(({ destination }) => destination === ALL_DESTINATIONS);
     expect(totals).toMatchObject([{ entries: [], hours: [[490_000, { delivered: 3 }]] }]);
+  });
+
+  it('counts what happens at all destinations in the minute in which it happens, once', async () => {
+    const minute = NOW / 60_000;
+    recorder.record(batch([message('a')]), [message('a')], { state: 'retrying', error: undefined });
+    for (let n = 0; n < 300; n++) delivered(many(3), `d${n}`);
+    await eventually(() => store.writes.length > 2);
+    await clock.pass(60_000);
+    delivered([message('b')]);
+    recorder.record(batch([message('c')]), [message('c')], { state: 'failed', error: undefined });
+    await recorder.close();
+    expect(store.minutes.flat()).toEqual([
+      [minute, { retried: 1, delivered: 900 }],
+      [minute + 1, { delivered: 1, failed: 1 }],
+    ]);
+  });
+
+  it('holds the counts of two hours of minutes while the store takes nothing', async () => {
+    store.failure = new Error('away');
+    for (let n = 0; n < 180; n++) {
+      delivered([message('a')]);
+      await clock.pass(60_000);
+    }
+    store.failure = undefined;
+    await recorder.close();
+    const [minutes = []] = store.minutes;
+    expect(minutes.length).toBeGreaterThan(110);
+    expect(minutes.length).toBeLessThanOrEqual(120);
+    expect(minutes.every(([, { delivered: count }]) => count === 1)).toBe(true);
+    expect(minutes.at(-1)?.[0]).toBe(NOW / 60_000 + 179);
   });
 
   it('divides much into several writes, and loses nothing of it', async () => {

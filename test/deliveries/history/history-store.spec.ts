@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import {
+  ALL_DESTINATIONS,
   type HistoryStore,
   ordinalOf,
   type StoredEntry,
   type StoredHistory,
 } from '../../../src/deliveries/history/history-store.js';
+import type { StoredCounts } from '../../../src/deliveries/history/hour-counts.js';
 import { createHistoryStore } from '../../../src/deliveries/history/stores/create-history-store.js';
 import type { QueueBackend } from '../../../src/queue/queue-backend.js';
 import { describeBackend } from '../../support/describe-backend.js';
@@ -12,8 +14,11 @@ import { openBackend } from '../../support/open-backend.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
+const MINUTE = 60_000;
 const THIS_HOUR = 490_000;
-const NOW = THIS_HOUR * HOUR + 60_000;
+const EVER = 1e12;
+const THIS_MINUTE = THIS_HOUR * 60 + 1;
+const NOW = THIS_MINUTE * MINUTE;
 
 function entry(messageId: string, given: Partial<StoredEntry> = {}): StoredEntry {
   return {
@@ -136,6 +141,92 @@ describeBackend('the store of the history', (backend) => {
         [THIS_HOUR - 2, { delivered: 3 }],
       ]),
     );
+  });
+
+  it('adds up what processes write for the same minute, and tells the minutes that are asked for', async () => {
+    const write = (minute: number, counts: StoredCounts): Promise<void> =>
+      store.write([history({})], NOW, [[minute, counts]]);
+    expect(await store.minutes(0, THIS_MINUTE)).toEqual([]);
+    await Promise.all(Array.from({ length: 20 }, () => write(THIS_MINUTE, { delivered: 2, failed: 1 })));
+    await write(THIS_MINUTE, { retried: 5 });
+    await write(THIS_MINUTE - 1, { delivered: 1 });
+    await write(THIS_MINUTE - 2, { delivered: 7 });
+    expect(new Map(await store.minutes(THIS_MINUTE - 1, THIS_MINUTE))).toEqual(
+      new Map([
+        [THIS_MINUTE - 1, { delivered: 1 }],
+        [THIS_MINUTE, { delivered: 40, failed: 20, retried: 5 }],
+      ]),
+    );
+  });
+
+  it('keeps the most of what processes saw waiting in a minute and in an hour, and adds nothing up', async () => {
+    expect(await store.waiting('hour', 0, THIS_HOUR)).toEqual([]);
+    await Promise.all([12, 30, 7, 30].map((messages) => store.noteWaiting(messages, NOW)));
+    await store.noteWaiting(5, NOW + MINUTE);
+    await store.noteWaiting(0, NOW + HOUR);
+    expect(new Map(await store.waiting('minute', THIS_MINUTE, THIS_MINUTE + 60))).toEqual(
+      new Map([
+        [THIS_MINUTE, 30],
+        [THIS_MINUTE + 1, 5],
+        [THIS_MINUTE + 60, 0],
+      ]),
+    );
+    expect(new Map(await store.waiting('hour', 0, THIS_HOUR + 1))).toEqual(
+      new Map([
+        [THIS_HOUR, 30],
+        [THIS_HOUR + 1, 0],
+      ]),
+    );
+    expect(await store.waiting('hour', THIS_HOUR + 1, THIS_HOUR + 1)).toHaveLength(1);
+  });
+
+  it('keeps minutes for two hours and what waited for seven days, and no more of them in the database', async () => {
+    const minutes = Array.from({ length: 125 }, (_, n) => THIS_MINUTE + n);
+    await Promise.all(minutes.map((minute) => store.noteWaiting(1, minute * MINUTE)));
+    const later = NOW + 125 * MINUTE;
+    await store.write(
+      [],
+      NOW,
+      minutes.map((minute) => [minute, { delivered: 1 }]),
+    );
+    const next = await createHistoryStore(opened.storage);
+    await next.write([], later, [[THIS_MINUTE + 125, { delivered: 1 }]]);
+    await next.noteWaiting(1, later);
+    expect(await store.minutes(0, EVER)).toHaveLength(120);
+    expect(await store.waiting('minute', 0, EVER)).toHaveLength(120);
+    expect(await store.waiting('hour', 0, EVER)).toHaveLength(3);
+    await next.noteWaiting(1, later + 7 * DAY);
+    expect(await store.waiting('hour', 0, EVER)).toHaveLength(1);
+    expect(await store.waiting('minute', 0, EVER)).toHaveLength(1);
+    if (opened.storage.kind !== 'redis') return;
+    // Redis forgets by a clock of its own, so there it is told.
+    const limits = { minutes: 2 * HOUR, 'waiting-minute': 2 * HOUR, 'waiting-hour': 7 * DAY };
+    for (const [name, limit] of Object.entries(limits)) {
+      const key = `{nestjs-analytics:history}:${name}:`;
+      const left = Number(await opened.storage.client.eval("return redis.call('PTTL', KEYS[1])", 1, key));
+      expect(left).toBeGreaterThan(limit - HOUR);
+      expect(left).toBeLessThanOrEqual(limit);
+    }
+  });
+
+  it('leaves the counts of hours as processes of the version before read and write them', async () => {
+    const total = history({ destination: ALL_DESTINATIONS });
+    await store.write([total], NOW, [[THIS_MINUTE, { delivered: 1 }]]);
+    await store.noteWaiting(30, NOW);
+    expect(await store.hours(ALL_DESTINATIONS, 0, EVER)).toEqual([[THIS_HOUR, { delivered: 1 }]]);
+    // One of them was there first: it made no place for minutes.
+    const { storage } = opened;
+    if (storage.kind === 'postgres') {
+      await storage.pool.query(
+        'DROP TABLE nestjs_analytics.delivery_minute, nestjs_analytics.delivery_waiting',
+      );
+    }
+    const next = await createHistoryStore(storage);
+    if (storage.kind === 'postgres') expect(await next.minutes(0, EVER)).toEqual([]);
+    await next.noteWaiting(30, NOW);
+    await next.write([total], NOW, [[THIS_MINUTE, { delivered: 1 }]]);
+    expect(await next.hours(ALL_DESTINATIONS, 0, EVER)).toEqual([[THIS_HOUR, { delivered: 2 }]]);
+    expect(await next.waiting('minute', 0, EVER)).toEqual([[THIS_MINUTE, 30]]);
   });
 
   it('forgets after seven days what happened, also at a destination that nobody uses any more', async () => {

@@ -30,9 +30,11 @@ function recentOf(
   });
 }
 
-function totalsOf(hours: readonly HourStats[]): Pick<HourStats, 'delivered' | 'retried' | 'failed'> {
-  const total = (count: (hour: HourStats) => number): number =>
-    hours.reduce((sum, hour) => sum + count(hour), 0);
+type Counts = Pick<HourStats, 'delivered' | 'retried' | 'failed'>;
+
+function totalsOf(periods: readonly Counts[]): Counts {
+  const total = (count: (period: Counts) => number): number =>
+    periods.reduce((sum, period) => sum + count(period), 0);
   return {
     delivered: total(({ delivered }) => delivered),
     retried: total(({ retried }) => retried),
@@ -55,7 +57,7 @@ async function storedText(storage: QueueStorage): Promise<string> {
     return JSON.stringify(await storage.client.eval(script, 0));
   }
   const rows: unknown[] = [];
-  for (const table of ['delivery_entry', 'delivery_hour']) {
+  for (const table of ['delivery_entry', 'delivery_hour', 'delivery_minute', 'delivery_waiting']) {
     const { rows: found } = await storage.pool.query<{ name: string | null }>(
       `SELECT to_regclass('nestjs_analytics.${table}')::text AS name`,
     );
@@ -216,6 +218,31 @@ describeBackend('the history of a destination', (backend) => {
     expect(await deliveries.stats({ ...WEBHOOKS, from: 0, to: Infinity })).toHaveLength(168);
   });
 
+  it('counts at all destinations together by the minute of the last hour, and by the hour', async () => {
+    const [taking, refusing] = [await stage.receiver(), await stage.receiver({ answer: [410] })];
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: [webhooksTo(taking, { id: 'taking' }), webhooksTo(refusing, { id: 'refusing' })],
+      flushAt: 1,
+    });
+    const deliveries = deliveriesOf(app);
+    const before = Date.now();
+    for (let n = 0; n < 3; n++) app.analytics.track({ userId: 'u1', event: 'E' });
+    const minutes = await until(async () => {
+      const found = await deliveries.totalsByMinute();
+      const { delivered, failed } = totalsOf(found);
+      return delivered === 3 && failed === 3 ? found : undefined;
+    });
+    expect(minutes).toHaveLength(60);
+    const [last] = minutes.slice(-1).map(({ minute }) => minute);
+    expect(minutes.map(({ minute }) => minute)).toEqual(
+      minutes.map((_, index) => (last ?? 0) - (59 - index) * 60_000),
+    );
+    const counted = minutes.filter(({ delivered }) => delivered > 0);
+    expect(counted.every(({ minute }) => minute > before - 60_000 && minute <= Date.now())).toBe(true);
+    expect(totalsOf(await deliveries.totals())).toEqual({ delivered: 3, retried: 0, failed: 3 });
+  });
+
   it('is told to a tenant only of its own destinations, and goes with the destination', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({
@@ -262,6 +289,8 @@ describeBackend('the history of a destination', (backend) => {
     const off = { code: 'HISTORY_DISABLED', message: expect.stringContaining('history: false') };
     await expect(deliveriesOf(app).recent(WEBHOOKS)).rejects.toMatchObject(off);
     await expect(deliveriesOf(app).stats(WEBHOOKS)).rejects.toMatchObject(off);
+    await expect(deliveriesOf(app).totals()).rejects.toMatchObject(off);
+    await expect(deliveriesOf(app).totalsByMinute()).rejects.toMatchObject(off);
     expect(await storedText(storageOf(app))).toMatch(/^(\[\]|\{\})$/);
   });
 
@@ -324,6 +353,25 @@ describeServers('the history of a destination with several processes', (backend)
       retried: 0,
       failed: 0,
     });
+  });
+
+  it('says how many messages wait, also while nothing is delivered, and what it does not know', async () => {
+    const receiver = await stage.receiver({ answer: [503] });
+    const options = { connection: backend.connection, webhooks: webhooksTo(receiver) };
+    const producer = await stage.app({ ...options, worker: false });
+    for (let n = 0; n < 3; n++) producer.analytics.track({ userId: 'u1', event: 'E' });
+    await producer.close();
+
+    const deliveries = deliveriesOf(await stage.app(options));
+    const waitingIn = async (): Promise<unknown[]> => [
+      (await deliveries.totalsByMinute()).at(-1)?.waiting,
+      (await deliveries.totals()).at(-1)?.waiting,
+    ];
+    await until(async () => ((await waitingIn()).every((waiting) => waiting === 3) ? true : undefined));
+    // Of the time before a process looked, nothing is known.
+    expect((await deliveries.totalsByMinute())[0]).toMatchObject({ delivered: 0, waiting: undefined });
+    expect((await deliveries.totals())[0]).toMatchObject({ delivered: 0, waiting: undefined });
+    expect(totalsOf(await deliveries.totalsByMinute())).toMatchObject({ delivered: 0, failed: 0 });
   });
 
   it('goes on after the queue was away, without a line of its own', async () => {

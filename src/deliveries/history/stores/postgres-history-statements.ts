@@ -4,10 +4,12 @@ import { KEPT_ENTRIES } from '../history-store.js';
 
 export const ENTRIES = `${SCHEMA}.delivery_entry`;
 const HOURS = `${SCHEMA}.delivery_hour`;
+export const MINUTES = `${SCHEMA}.delivery_minute`;
+export const WAITING_MESSAGES = `${SCHEMA}.delivery_waiting`;
 
 /**
  * Every write of an entry also counts it in its hour. So the hours, which are few, show which destinations
- * have old entries.
+ * have old entries. Minutes, and the messages that waited, are those of all destinations together.
  */
 export const TABLES = `
   CREATE TABLE IF NOT EXISTS ${ENTRIES} (
@@ -25,12 +27,31 @@ export const TABLES = `
     counts jsonb NOT NULL,
     PRIMARY KEY (destination, hour)
   );
-  CREATE INDEX IF NOT EXISTS delivery_hour_time ON ${HOURS} (hour);`;
+  CREATE INDEX IF NOT EXISTS delivery_hour_time ON ${HOURS} (hour);
+  CREATE TABLE IF NOT EXISTS ${MINUTES} (
+    minute bigint PRIMARY KEY,
+    counts jsonb NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS ${WAITING_MESSAGES} (
+    length text COLLATE "C" NOT NULL,
+    number bigint NOT NULL,
+    messages bigint NOT NULL,
+    PRIMARY KEY (length, number)
+  );`;
+
+/** The counts of a row, and those to be added to them. */
+const sumOf = (row: string): string => `(
+    SELECT jsonb_object_agg(name, total) FROM (
+      SELECT name, sum(count::bigint) AS total FROM (
+        SELECT * FROM jsonb_each_text(${row}.counts) UNION ALL SELECT * FROM jsonb_each_text(excluded.counts)
+      ) AS both_counts (name, count) GROUP BY name
+    ) AS totals
+  )`;
 
 /**
  * $1 destinations, $2 message ids, $3 ordinals, $4 heads and $5 attempts of entries, which are lines of a text;
- * $6 destinations, $7 hours and $8 counts. Rows are locked in one order, so that no two processes wait for each
- * other.
+ * $6 destinations, $7 hours and $8 counts; $9 minutes and $10 counts. Rows are locked in one order, so that no two
+ * processes wait for each other.
  */
 export const WRITE = `
   WITH entries AS (
@@ -44,18 +65,16 @@ export const WRITE = `
       head = CASE WHEN e.ordinal > excluded.ordinal THEN e.head ELSE excluded.head END,
       attempts = (e.attempts || excluded.attempts)
         [greatest(cardinality(e.attempts) + cardinality(excluded.attempts) - ${KEPT_ATTEMPTS - 1}, 1):]
+  ), minutes AS (
+    INSERT INTO ${MINUTES} AS m (minute, counts)
+    SELECT minute, counts::jsonb FROM unnest($9::bigint[], $10::text[]) AS given (minute, counts) ORDER BY minute
+    ON CONFLICT (minute) DO UPDATE SET counts = ${sumOf('m')}
   )
   INSERT INTO ${HOURS} AS h (destination, hour, counts)
   SELECT destination, hour, counts::jsonb FROM unnest($6::text[], $7::bigint[], $8::text[])
     AS given (destination, hour, counts)
   ORDER BY destination COLLATE "C", hour
-  ON CONFLICT (destination, hour) DO UPDATE SET counts = (
-    SELECT jsonb_object_agg(name, total) FROM (
-      SELECT name, sum(count::bigint) AS total FROM (
-        SELECT * FROM jsonb_each_text(h.counts) UNION ALL SELECT * FROM jsonb_each_text(excluded.counts)
-      ) AS both_counts (name, count) GROUP BY name
-    ) AS totals
-  )`;
+  ON CONFLICT (destination, hour) DO UPDATE SET counts = ${sumOf('h')}`;
 
 /**
  * $1 destinations. Removes the entries above the limit. One that another process is writing is left for the
@@ -72,11 +91,25 @@ export const TRIM = `
     FOR UPDATE OF e SKIP LOCKED
   ))`;
 
-/** $1 the oldest hour and $2 the oldest ordinal that are kept. */
+/** $1 the oldest hour, $2 the oldest ordinal and $3 the oldest minute that are kept. */
 export const EXPIRE = `
-  WITH gone AS (DELETE FROM ${HOURS} WHERE hour < $1 RETURNING destination)
+  WITH gone AS (DELETE FROM ${HOURS} WHERE hour < $1 RETURNING destination),
+    minutes AS (DELETE FROM ${MINUTES} WHERE minute < $3)
   DELETE FROM ${ENTRIES} AS e USING (SELECT DISTINCT destination FROM gone) AS old
   WHERE e.destination = old.destination AND e.ordinal < $2`;
+
+/**
+ * $1 messages that wait; $2 the minute and $3 the oldest that is kept; $4 the hour and $5 the oldest that is kept.
+ * There are few rows.
+ */
+export const NOTE_WAITING = `
+  WITH gone AS (
+    DELETE FROM ${WAITING_MESSAGES}
+    WHERE (length = 'minute' AND number < $3) OR (length = 'hour' AND number < $5)
+  )
+  INSERT INTO ${WAITING_MESSAGES} AS w (length, number, messages)
+  VALUES ('hour', $4, $1), ('minute', $2, $1)
+  ON CONFLICT (length, number) DO UPDATE SET messages = excluded.messages WHERE w.messages < excluded.messages`;
 
 /** $1 destination, $2 the oldest ordinal, $3 limit */
 export const RECENT = `
@@ -85,7 +118,15 @@ export const RECENT = `
 
 /** $1 destination, $2 the first hour, $3 the last one */
 export const STATS = `
-  SELECT hour::text, counts::text FROM ${HOURS} WHERE destination = $1 AND hour BETWEEN $2 AND $3`;
+  SELECT hour::text AS number, counts::text FROM ${HOURS} WHERE destination = $1 AND hour BETWEEN $2 AND $3`;
+
+/** $1 the first minute, $2 the last one */
+export const TOTALS = `
+  SELECT minute::text AS number, counts::text FROM ${MINUTES} WHERE minute BETWEEN $1 AND $2`;
+
+/** $1 how long a period is, $2 the first one, $3 the last one */
+export const WAITING = `
+  SELECT number::text, messages::text FROM ${WAITING_MESSAGES} WHERE length = $1 AND number BETWEEN $2 AND $3`;
 
 /** $1 destination */
 export const FORGET = `

@@ -1,7 +1,15 @@
 import { OwnTables } from '../../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../../queue/queue-backend.js';
-import { type HistoryStore, oldestOrdinal, type StoredEntry, type StoredHistory } from '../history-store.js';
-import { oldestHour, parseCounts } from '../hour-counts.js';
+import {
+  type HistoryStore,
+  oldestOrdinal,
+  type PeriodLength,
+  type StoredEntry,
+  type StoredHistory,
+  type StoredPeriods,
+} from '../history-store.js';
+import { hourOf, oldestHour, parseCounts } from '../hour-counts.js';
+import { minuteOf, oldestMinute } from '../minute-counts.js';
 import * as statements from './postgres-history-statements.js';
 
 /** How often this process removes what is too old, in milliseconds. */
@@ -14,9 +22,14 @@ interface EntryRow {
   attempts: string[];
 }
 
-interface HourRow {
-  hour: string;
+interface CountsRow {
+  number: string;
   counts: string;
+}
+
+interface WaitingRow {
+  number: string;
+  messages: string;
 }
 
 /** Stores the history on the queue's PostgreSQL, server or embedded: entries and counts in one statement. */
@@ -28,12 +41,22 @@ export class PostgresHistoryStore implements HistoryStore {
     this.tables = new OwnTables(pool, statements.TABLES);
   }
 
-  async write(histories: readonly StoredHistory[], now: number): Promise<void> {
-    await this.tables.query(statements.WRITE, [...columnsOfEntries(histories), ...columnsOfHours(histories)]);
+  async write(histories: readonly StoredHistory[], now: number, minutes: StoredPeriods = []): Promise<void> {
+    await this.tables.query(statements.WRITE, [
+      ...columnsOfEntries(histories),
+      ...columnsOfHours(histories),
+      minutes.map(([minute]) => minute),
+      minutes.map(([, counts]) => JSON.stringify(counts)),
+    ]);
     await this.tables.query(statements.TRIM, [histories.map(({ destination }) => destination)]);
     if (now - this.expiredAt < EXPIRE_INTERVAL) return;
     this.expiredAt = now;
-    await this.tables.query(statements.EXPIRE, [oldestHour(now), oldestOrdinal(now)]);
+    await this.tables.query(statements.EXPIRE, [oldestHour(now), oldestOrdinal(now), oldestMinute(now)]);
+  }
+
+  async noteWaiting(messages: number, now: number): Promise<void> {
+    const params = [messages, minuteOf(now), oldestMinute(now), hourOf(now), oldestHour(now)];
+    await this.tables.query(statements.NOTE_WAITING, params);
   }
 
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
@@ -47,15 +70,29 @@ export class PostgresHistoryStore implements HistoryStore {
     }));
   }
 
-  async hours(destination: string, first: number, last: number): Promise<StoredHistory['hours']> {
+  async hours(destination: string, first: number, last: number): Promise<StoredPeriods> {
     const params = [destination, first, last];
-    const rows = await this.tables.look<HourRow>(statements.ENTRIES, statements.STATS, params);
-    return rows.map(({ hour, counts }) => [Number(hour), parseCounts(counts)]);
+    return periodsOf(await this.tables.look<CountsRow>(statements.ENTRIES, statements.STATS, params));
+  }
+
+  async minutes(first: number, last: number): Promise<StoredPeriods> {
+    const params = [first, last];
+    return periodsOf(await this.tables.look<CountsRow>(statements.MINUTES, statements.TOTALS, params));
+  }
+
+  async waiting(length: PeriodLength, first: number, last: number): Promise<[number, number][]> {
+    const params = [length, first, last];
+    const rows = await this.tables.look<WaitingRow>(statements.WAITING_MESSAGES, statements.WAITING, params);
+    return rows.map(({ number, messages }) => [Number(number), Number(messages)]);
   }
 
   async forget(destination: string): Promise<void> {
     await this.tables.look(statements.ENTRIES, statements.FORGET, [destination]);
   }
+}
+
+function periodsOf(rows: readonly CountsRow[]): StoredPeriods {
+  return rows.map(({ number, counts }) => [Number(number), parseCounts(counts)]);
 }
 
 function columnsOfEntries(histories: readonly StoredHistory[]): unknown[][] {

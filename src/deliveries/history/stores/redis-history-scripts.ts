@@ -2,8 +2,9 @@ import { MAX_PARTITIONS } from '../../../options/resolve-connection.js';
 import { prefixOf } from '../../../queue/redis/hash-tags.js';
 import { RedisScript } from '../../../queue/redis/redis-script.js';
 import { KEPT_ATTEMPTS } from '../history-entry.js';
-import { KEPT_ENTRIES } from '../history-store.js';
+import { ALL_DESTINATIONS, KEPT_ENTRIES, type PeriodLength } from '../history-store.js';
 import { HOUR, KEPT_HOURS } from '../hour-counts.js';
+import { KEPT_MINUTES, MINUTE } from '../minute-counts.js';
 
 const PREFIX = '{nestjs-analytics:history}:';
 
@@ -16,17 +17,40 @@ export const CLUSTER_GROUPS = MAX_PARTITIONS;
  * of the hour. A destination that is idle for a week goes with its keys.
  */
 export function keysOf(destination: string, group: number | undefined): string[] {
-  const prefix = group === undefined ? PREFIX : `${prefixOf(group)}:history:`;
-  return ['entries', 'order', 'hours'].map((name) => `${prefix}${name}:${destination}`);
+  return ['entries', 'order', 'hours'].map((name) => keyOf(name, destination, group));
 }
 
+/** The key of the counts of all destinations of a group, by the number of the minute. */
+export function minutesKey(group: number | undefined): string {
+  return keyOf('minutes', ALL_DESTINATIONS, group);
+}
+
+/** The key of the most that waited, by the number of the minute or the hour. */
+export function waitingKey(length: PeriodLength, group: number | undefined): string {
+  return keyOf(`waiting-${length}`, ALL_DESTINATIONS, group);
+}
+
+function keyOf(name: string, destination: string, group: number | undefined): string {
+  const prefix = group === undefined ? PREFIX : `${prefixOf(group)}:history:`;
+  return `${prefix}${name}:${destination}`;
+}
+
+/** In Lua: drops what is older than the oldest that is kept. */
+const REMOVE_OLD = `
+  local function remove_old(key, oldest)
+    for _, number in ipairs(redis.call('HKEYS', key)) do
+      if tonumber(number) < tonumber(oldest) then redis.call('HDEL', key, number) end
+    end
+  end`;
+
 /**
- * Keys: those of destinations in turn. Arguments: the oldest ordinal and the oldest hour that are kept, and for
- * each destination a JSON text. Ordinals are texts, for a number of that size would lose its last digits. Nobody
- * waits for it.
+ * Keys: those of destinations in turn, and that of the minutes. Arguments: the oldest ordinal, the oldest hour and
+ * the oldest minute that are kept, the counts of minutes as a JSON text, and for each destination a JSON text.
+ * Ordinals are texts, for a number of that size would lose its last digits. Nobody waits for it.
  */
 export const WRITE = new RedisScript(
-  `
+  `${REMOVE_OLD}
+
   local function text_of(entry, known, known_ordinal)
     local lines = {}
     local head, ordinal = entry.head, entry.ordinal
@@ -68,27 +92,30 @@ export const WRITE = new RedisScript(
     redis.call('ZREM', keys.order, unpack(gone))
   end
 
-  local function add_hour(key, hour, counts)
-    local known = redis.call('HGET', key, hour)
+  local function add_counts(key, number, counts, oldest)
+    local known = redis.call('HGET', key, number)
     if known then
       for name, count in pairs(cjson.decode(known)) do counts[name] = (counts[name] or 0) + count end
-    elseif redis.call('HLEN', key) >= ${KEPT_HOURS} then
-      for _, old in ipairs(redis.call('HKEYS', key)) do
-        if tonumber(old) < tonumber(ARGV[2]) then redis.call('HDEL', key, old) end
-      end
+    else
+      remove_old(key, oldest)
     end
-    redis.call('HSET', key, hour, cjson.encode(counts))
+    redis.call('HSET', key, number, cjson.encode(counts))
   end
 
-  for i = 3, #ARGV do
-    local first = (i - 3) * 3
+  for i = 5, #ARGV do
+    local first = (i - 5) * 3
     local keys = {entries = KEYS[first + 1], order = KEYS[first + 2], hours = KEYS[first + 3]}
     local given = cjson.decode(ARGV[i])
     add_entries(keys, given.entries)
     remove_entries(keys)
-    for _, hour in ipairs(given.hours) do add_hour(keys.hours, hour[1], hour[2]) end
+    for _, hour in ipairs(given.hours) do add_counts(keys.hours, hour[1], hour[2], ARGV[2]) end
     for _, key in pairs(keys) do redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR}) end
   end
+  local minutes = KEYS[#KEYS]
+  for _, minute in ipairs(cjson.decode(ARGV[4])) do
+    add_counts(minutes, minute[1], minute[2], ARGV[3])
+  end
+  redis.call('PEXPIRE', minutes, ${KEPT_MINUTES * MINUTE})
   return 1`,
   false,
 );
@@ -107,8 +134,26 @@ export const RECENT = new RedisScript(`
   end
   return found`);
 
-/** Keys: those of a destination. Hours and their counts in turn. */
-export const HOURS = new RedisScript(`return redis.call('HGETALL', KEYS[3])`);
+/**
+ * Keys: of minutes and of hours. Arguments: how many messages wait, and for each key the number of the period,
+ * the oldest that is kept, and how long the key is kept in milliseconds.
+ */
+export const NOTE_WAITING = new RedisScript(
+  `${REMOVE_OLD}
+
+  for i, key in ipairs(KEYS) do
+    local number, oldest, lifetime = unpack(ARGV, 3 * i - 1, 3 * i + 1)
+    local known = redis.call('HGET', key, number)
+    if not known then remove_old(key, oldest) end
+    if tonumber(known or -1) < tonumber(ARGV[1]) then redis.call('HSET', key, number, ARGV[1]) end
+    redis.call('PEXPIRE', key, lifetime)
+  end
+  return 1`,
+  false,
+);
+
+/** Key: of periods. Their numbers and what is stored of them in turn. */
+export const PERIODS = new RedisScript(`return redis.call('HGETALL', KEYS[1])`);
 
 /** Keys: those of a destination. */
 export const FORGET = new RedisScript(`return redis.call('DEL', unpack(KEYS))`);

@@ -4,10 +4,13 @@ import {
   ALL_DESTINATIONS,
   type HistoryStore,
   oldestOrdinal,
+  type PeriodLength,
   type StoredEntry,
   type StoredHistory,
+  type StoredPeriods,
 } from '../history-store.js';
-import { HourCounts, oldestHour, parseCounts } from '../hour-counts.js';
+import { HOUR, HourCounts, hourOf, KEPT_HOURS, oldestHour, parseCounts } from '../hour-counts.js';
+import { KEPT_MINUTES, MINUTE, minuteOf, oldestMinute } from '../minute-counts.js';
 import * as scripts from './redis-history-scripts.js';
 
 /**
@@ -22,17 +25,30 @@ export class RedisHistoryStore implements HistoryStore {
       this.groupOf = (destination) => partitionOf(destination, scripts.CLUSTER_GROUPS);
   }
 
-  async write(histories: readonly StoredHistory[], now: number): Promise<void> {
+  async write(histories: readonly StoredHistory[], now: number, minutes: StoredPeriods = []): Promise<void> {
     const [first] = histories;
     const group = first && this.groupOf?.(first.destination);
     const keys = histories.flatMap(({ destination }) => scripts.keysOf(destination, group));
     const texts = histories.map(({ entries, hours }) =>
       JSON.stringify({
         entries: entries.map((entry) => ({ ...entry, ordinal: String(entry.ordinal) })),
-        hours: hours.map(([hour, counts]) => [String(hour), counts]),
+        hours: namedByTexts(hours),
       }),
     );
-    await scripts.WRITE.run(this.client, keys, [oldestOrdinal(now), oldestHour(now), ...texts]);
+    const kept = [oldestOrdinal(now), oldestHour(now), oldestMinute(now)];
+    await scripts.WRITE.run(
+      this.client,
+      [...keys, scripts.minutesKey(group)],
+      [...kept, JSON.stringify(namedByTexts(minutes)), ...texts],
+    );
+  }
+
+  async noteWaiting(messages: number, now: number): Promise<void> {
+    const group = this.groupOf?.(ALL_DESTINATIONS);
+    const keys = [scripts.waitingKey('minute', group), scripts.waitingKey('hour', group)];
+    const minute = [minuteOf(now), oldestMinute(now), KEPT_MINUTES * MINUTE];
+    const hour = [hourOf(now), oldestHour(now), KEPT_HOURS * HOUR];
+    await scripts.NOTE_WAITING.run(this.client, keys, [messages, ...minute, ...hour]);
   }
 
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
@@ -44,19 +60,34 @@ export class RedisHistoryStore implements HistoryStore {
     });
   }
 
-  async hours(destination: string, first: number, last: number): Promise<StoredHistory['hours']> {
-    const all = Array.from({ length: scripts.CLUSTER_GROUPS }, (_, group) => group);
-    const group = this.groupOf?.(destination);
-    const groups = group !== undefined && destination === ALL_DESTINATIONS ? all : [group];
-    const found = await Promise.all(groups.map((one) => this.hoursIn(destination, one)));
-    return sumOf(found.flat()).filter(([hour]) => hour >= first && hour <= last);
+  async hours(destination: string, first: number, last: number): Promise<StoredPeriods> {
+    const groups = destination === ALL_DESTINATIONS ? this.groups : [this.groupOf?.(destination)];
+    const keys = groups.flatMap((group) => scripts.keysOf(destination, group).slice(-1));
+    return countsWithin(await this.periods(keys), first, last);
   }
 
-  private async hoursIn(destination: string, group: number | undefined): Promise<StoredHistory['hours']> {
-    const keys = scripts.keysOf(destination, group);
-    return inGroups(textsIn(await scripts.HOURS.run(this.client, keys, [])), 2).map(
-      ([hour, counts = '{}']) => [Number(hour), parseCounts(counts)],
-    );
+  async minutes(first: number, last: number): Promise<StoredPeriods> {
+    return countsWithin(await this.periods(this.groups.map(scripts.minutesKey)), first, last);
+  }
+
+  async waiting(length: PeriodLength, first: number, last: number): Promise<[number, number][]> {
+    const key = scripts.waitingKey(length, this.groupOf?.(ALL_DESTINATIONS));
+    return (await this.periods([key]))
+      .map(([number, messages]): [number, number] => [number, Number(messages)])
+      .filter(([number]) => number >= first && number <= last);
+  }
+
+  /** All groups of destinations; one without a number where they are in none. */
+  private get groups(): (number | undefined)[] {
+    if (this.groupOf === undefined) return [undefined];
+    return Array.from({ length: scripts.CLUSTER_GROUPS }, (_, group) => group);
+  }
+
+  private async periods(keys: readonly string[]): Promise<[number: number, text: string][]> {
+    const found = await Promise.all(keys.map((key) => scripts.PERIODS.run(this.client, [key], [])));
+    return found
+      .flatMap((answer) => inGroups(textsIn(answer), 2))
+      .map(([number, text = '']) => [Number(number), text]);
   }
 
   async forget(destination: string): Promise<void> {
@@ -64,15 +95,22 @@ export class RedisHistoryStore implements HistoryStore {
   }
 }
 
-/** The counts of each hour over all groups. */
-function sumOf(hours: StoredHistory['hours']): StoredHistory['hours'] {
+/** The counts of each period over all groups. */
+function countsWithin(periods: readonly [number, string][], first: number, last: number): StoredPeriods {
   const sums = new Map<number, HourCounts>();
-  for (const [hour, counts] of hours) {
-    const sum = sums.get(hour);
-    if (sum === undefined) sums.set(hour, HourCounts.of(counts));
-    else sum.add(HourCounts.of(counts));
+  for (const [number, text] of periods) {
+    if (number < first || number > last) continue;
+    const counts = HourCounts.of(parseCounts(text));
+    const sum = sums.get(number);
+    if (sum === undefined) sums.set(number, counts);
+    else sum.add(counts);
   }
-  return Array.from(sums, ([hour, { stored }]) => [hour, stored]);
+  return Array.from(sums, ([number, { stored }]) => [number, stored]);
+}
+
+/** A number in JSON is one of floating point to the script. */
+function namedByTexts(periods: StoredPeriods): unknown[] {
+  return periods.map(([number, counts]) => [String(number), counts]);
 }
 
 function textsIn(answer: unknown): string[] {

@@ -1,0 +1,65 @@
+import type { ComponentChildren, JSX } from 'preact';
+import type { Overview } from '../console-reports.js';
+import { areEmpty } from './chart-period.js';
+import { TimeChart } from './time-chart.js';
+
+/** What happened, and what waited, in the last hour and in seven days. */
+export function OverviewCharts({
+  stored: { minutes, hours },
+  waiting,
+}: {
+  stored: NonNullable<Overview['stored']>;
+  /** Messages that wait now. */
+  waiting: number;
+}): JSX.Element {
+  if (hours === undefined) {
+    return (
+      <section>
+        <h2>The last seven days</h2>
+        <p>
+          No history is kept: leave out <code>history: false</code> to see it here.
+        </p>
+      </section>
+    );
+  }
+  return (
+    <>
+      {/* A process of the version before, beside which this one runs, tells no minutes. */}
+      {minutes !== undefined && (
+        <section>
+          <h2>The last hour</h2>
+          <TimeChart
+            name="the last hour"
+            unit="minute"
+            periods={minutes.map((totals) => ({ ...totals, at: totals.minute }))}
+            hasWaiting
+            empty={<WhatToDo isFirst={areEmpty(hours)} waiting={waiting} />}
+          />
+        </section>
+      )}
+      <section>
+        <h2>The last seven days</h2>
+        <TimeChart
+          name="the last seven days"
+          unit="hour"
+          periods={hours.map((totals) => ({ ...totals, at: totals.hour }))}
+          hasWaiting
+        />
+      </section>
+    </>
+  );
+}
+
+/** Where nothing happened in the last hour. */
+function WhatToDo({ isFirst, waiting }: { isFirst: boolean; waiting: number }): ComponentChildren {
+  if (waiting > 0) {
+    return 'Nothing was delivered in the last hour, although messages wait: is a worker running, and is a URL down?';
+  }
+  if (!isFirst) return 'Nothing was delivered in the last hour, and nothing waits.';
+  return (
+    <>
+      Nothing was delivered yet. <a href="#/new">Add a destination</a> and call <code>analytics.track()</code>
+      : what becomes of it is shown here some two seconds later.
+    </>
+  );
+}

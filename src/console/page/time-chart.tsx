@@ -1,0 +1,149 @@
+import type { ComponentChildren, JSX } from 'preact';
+import {
+  areEmpty,
+  type ChartPeriod,
+  type Counts,
+  KINDS,
+  type PeriodUnit,
+  sumOf,
+  WIDTH,
+} from './chart-period.js';
+import { Details } from './parts.js';
+import { highestWaiting, WaitingLine } from './waiting-line.js';
+
+const HEIGHT = 120;
+
+interface TimeChartProps {
+  /** What time the chart is about: `the last hour`. */
+  name: string;
+  unit: PeriodUnit;
+  periods: readonly ChartPeriod[];
+  /** Whether it shows what waited, too. */
+  hasWaiting?: boolean;
+  /** What is said where nothing happened. */
+  empty?: ComponentChildren;
+}
+
+/** A bar for each period, and below them what waited, which is on a scale of its own. */
+export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: TimeChartProps): JSX.Element {
+  const sums = KINDS.map((kind) => ({ kind, text: `${sumOf(periods, kind)} ${kind}` }));
+  const highest = highestWaiting(periods);
+  return (
+    <>
+      <p>
+        {sums.map(({ kind, text }) => (
+          <span key={kind} class={`legend ${kind}`}>
+            {text}{' '}
+          </span>
+        ))}
+        {hasWaiting && (
+          <span class="legend backlog">
+            {highest === undefined ? 'waiting: not known yet' : `at most ${highest} waiting`}
+          </span>
+        )}
+      </p>
+      <div class="chart">
+        <svg
+          role="img"
+          aria-label={`By the ${unit}: ${sums.map(({ text }) => text).join(', ')}`}
+          viewBox={`0 0 ${Math.max(periods.length, 1) * WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+        >
+          {bars(periods)}
+        </svg>
+        {empty !== undefined && areEmpty(periods) && (
+          <p class="empty">
+            <span>{empty}</span>
+          </p>
+        )}
+      </div>
+      {hasWaiting && <WaitingLine unit={unit} periods={periods} />}
+      <Axis unit={unit} periods={periods} />
+      <Details summary={`The figures of ${name}`}>
+        {() => <Figures unit={unit} periods={periods} hasWaiting={hasWaiting} />}
+      </Details>
+    </>
+  );
+}
+
+type PartProps = Pick<TimeChartProps, 'unit' | 'periods'>;
+
+/** What the bars stand for: their time, and the highest of them. */
+function Axis({ unit, periods }: PartProps): JSX.Element {
+  const [first] = periods;
+  return (
+    <p class="axis">
+      <small>{first !== undefined && startOf(first, unit)}</small>
+      <small>
+        {highestOf(periods)} in the busiest {unit}
+      </small>
+      <small>now</small>
+    </p>
+  );
+}
+
+/** The same as numbers, the latest first. */
+function Figures({ unit, periods, hasWaiting = false }: PartProps & { hasWaiting?: boolean }): JSX.Element {
+  return (
+    <table class="figures">
+      <thead>
+        <tr>
+          {[unit, ...KINDS, ...(hasWaiting ? ['waiting'] : [])].map((title) => (
+            <th key={title} scope="col">
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {[...periods].reverse().map((period) => (
+          <tr key={period.at}>
+            <th scope="row">{timeOf(period, unit)}</th>
+            {KINDS.map((kind) => (
+              <td key={kind}>{period[kind]}</td>
+            ))}
+            {hasWaiting && <td>{period.waiting ?? '–'}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function startOf({ at }: ChartPeriod, unit: PeriodUnit): string {
+  const date = new Date(at);
+  return unit === 'hour' ? date.toLocaleDateString() : date.toLocaleTimeString([], { timeStyle: 'short' });
+}
+
+function timeOf({ at }: ChartPeriod, unit: PeriodUnit): string {
+  const time = { hour: 'numeric', minute: '2-digit' } as const;
+  const day = unit === 'hour' ? ({ month: 'short', day: 'numeric' } as const) : {};
+  return new Date(at).toLocaleString([], { ...day, ...time });
+}
+
+function highestOf(periods: readonly Counts[]): number {
+  return Math.max(0, ...periods.map(({ delivered, retried, failed }) => delivered + retried + failed));
+}
+
+function bars(periods: readonly ChartPeriod[]): JSX.Element[] {
+  const highest = Math.max(1, highestOf(periods));
+  return periods.flatMap((period, index) => {
+    let top = HEIGHT;
+    return KINDS.filter((kind) => period[kind] > 0).map((kind) => {
+      const height = (period[kind] / highest) * HEIGHT;
+      top -= height;
+      return (
+        <rect
+          key={`${period.at} ${kind}`}
+          class={kind}
+          x={index * WIDTH}
+          y={top}
+          width={WIDTH - 1}
+          height={height}
+        >
+          <title>{`${new Date(period.at).toLocaleString()}: ${period[kind]} ${kind}`}</title>
+        </rect>
+      );
+    });
+  });
+}

@@ -1,0 +1,54 @@
+import type { MinuteTotals, RecentDelivery } from './history.types.js';
+import type { StoredPeriods } from './history-store.js';
+import type { StoredCounts } from './hour-counts.js';
+
+/** In milliseconds. */
+export const MINUTE = 60_000;
+/** Minutes that are kept, the minute that has begun included: one more hour than what is told. */
+export const KEPT_MINUTES = 2 * 60;
+
+/** The number of the minute of a moment, counted from the epoch. */
+export function minuteOf(now: number): number {
+  return Math.floor(now / MINUTE);
+}
+
+/** The number of the first minute that is kept. */
+export function oldestMinute(now: number): number {
+  return minuteOf(now) - KEPT_MINUTES + 1;
+}
+
+/** What was stored of a minute, for callers. */
+export function totalsOfMinute(
+  minute: number,
+  { delivered = 0, retried = 0, failed = 0 }: StoredCounts = {},
+  waiting?: number,
+): MinuteTotals {
+  return { minute: minute * MINUTE, delivered, retried, failed, waiting };
+}
+
+/** What happened at all destinations together in each minute, in this process and since it was last written. */
+export class MinuteCounts {
+  private readonly minutes = new Map<number, StoredCounts>();
+
+  /** Counts what became of messages at a moment, in milliseconds since the epoch. */
+  count(state: RecentDelivery['state'], messages: number, now: number): void {
+    this.add(minuteOf(now), { [state === 'retrying' ? 'retried' : state]: messages });
+  }
+
+  /** Adds what happened later, and drops what is no longer kept. */
+  absorb(later: MinuteCounts, now: number): void {
+    for (const [minute, counts] of later.minutes) this.add(minute, counts);
+    const oldest = oldestMinute(now);
+    for (const minute of this.minutes.keys()) if (minute < oldest) this.minutes.delete(minute);
+  }
+
+  get stored(): StoredPeriods {
+    return [...this.minutes];
+  }
+
+  private add(minute: number, counts: StoredCounts): void {
+    const sums: Record<string, number> = { ...this.minutes.get(minute) };
+    for (const [name, count] of Object.entries(counts)) sums[name] = (sums[name] ?? 0) + count;
+    this.minutes.set(minute, sums);
+  }
+}
