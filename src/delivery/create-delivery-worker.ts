@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { types } from 'node:util';
 import type { DeletedUsers } from '../deliveries/deleted-users.js';
 import type { DeliveryEvents } from '../deliveries/delivery-events.js';
 import type { EndpointLog } from '../deliveries/endpoint-log.js';
@@ -16,6 +17,7 @@ import { DeliveryScheduler, type DeliverySchedulerOptions } from './delivery-sch
 import { DeliveryWorker } from './delivery-worker.js';
 import { JobBudget } from './job-budget.js';
 import { JobProcessor } from './job-processor.js';
+import { QueueWrites } from './queue-writes.js';
 import { createRateLimitStore } from './rate-limits/create-rate-limit-store.js';
 
 /** In milliseconds, for destinations without a timeout of their own. */
@@ -48,6 +50,9 @@ export async function createDeliveryWorker(
     deliveries,
     scheduler,
     queue,
+    writes: new QueueWrites((error) => {
+      if (types.isNativeError(error)) backend.health.report(error);
+    }),
     reporter,
     deleted,
     unknownJobTimeout: options.unknownJobTimeout,

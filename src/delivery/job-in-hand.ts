@@ -6,6 +6,7 @@ import type { JobPlace } from './job-budget.js';
 import type { BatchDelivery } from './batch-delivery.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
+import type { QueueWrites } from './queue-writes.js';
 
 export type BatchJob = Job<BatchJobData, void>;
 
@@ -14,6 +15,7 @@ export interface JobProcessorParts {
   deliveries: BatchDelivery;
   scheduler: DeliveryScheduler;
   queue: BatchQueue;
+  writes: QueueWrites;
   reporter: DeliveryReporter;
   deleted: DeletedUsers;
   /** Milliseconds that a job of an unknown destination or a newer format is left to other workers. */

@@ -68,8 +68,7 @@ export class JobProcessor {
     const { queued, settlement, destination } = end;
     let left = leftOf(batch, settlement);
     if (left !== undefined && isChanged(end)) {
-      left = await this.parts.deleted.strip(left, inHand.job);
-      if (left !== undefined) await inHand.job.updateData(storedData({ ...data, batches: [left] }));
+      left = await this.record(inHand, data, left);
     } else if (left !== undefined && queued.firstAttemptAt === undefined) {
       await addProgress(inHand.job, { firstAttemptAt: settlement.firstAttemptAt });
     }
@@ -82,6 +81,19 @@ export class JobProcessor {
     }
     if (dueAt !== undefined) throw new RetryLater(dueAt, open);
     throw FailedForGood.after(left.messages.length);
+  }
+
+  /** Records what is left of a job's only batch, and returns it without messages about deleted users. */
+  private record(
+    { job, signal }: JobInHand,
+    data: BatchJobData,
+    left: QueuedBatch,
+  ): Promise<QueuedBatch | undefined> {
+    return this.parts.writes.untilDone(async () => {
+      const recorded = await this.parts.deleted.strip(left, job);
+      if (recorded !== undefined) await job.updateData(storedData({ ...data, batches: [recorded] }));
+      return recorded;
+    }, signal);
   }
 
   /** Puts the parts of a job back. A crash in between repeats messages, and loses none. */

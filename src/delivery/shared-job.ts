@@ -20,6 +20,12 @@ const PATIENCE = 25;
 /** How long they wait at first, if the others are more than half of the job. The wait doubles each time. */
 const LONGER_PATIENCE = 1_000;
 
+/** The end of a batch, and what of it went on in jobs of their own. */
+interface RecordedEnd {
+  end: BatchEnd;
+  left: LeftBatch[];
+}
+
 /**
  * A job of several batches. Each is tried once. What is left of a batch goes on in a job of its own, so that
  * no batch waits for another one's retries or receiver. The queue is updated as soon as that halves what it
@@ -27,7 +33,9 @@ const LONGER_PATIENCE = 1_000;
  */
 export class SharedJob {
   private readonly open = new Set<QueuedBatch>();
-  private ended: BatchEnd[] = [];
+  /** Could not be tried. They stay in the job. */
+  private readonly untried: QueuedBatch[] = [];
+  private readonly ended: BatchEnd[] = [];
   private recordedSize: number;
   private patience = LONGER_PATIENCE;
   private failure: { error: unknown } | undefined;
@@ -42,34 +50,38 @@ export class SharedJob {
   }
 
   async deliver(): Promise<void> {
+    const { signal } = this.inHand;
     for (const batch of this.data.batches) {
       this.open.add(batch);
       void this.attempt(batch);
     }
     while (this.open.size > 0 || this.ended.length > 0) {
       await this.someEnded();
-      await this.record();
-      if (this.failure !== undefined) throw this.failure.error;
+      if (this.ended.length === 0) continue;
+      this.report(await this.parts.writes.untilDone(this.record, signal, () => this.open.size > 0));
     }
+    // Not before: the job is tried again soon, and would meet those of its batches that are still on their way.
+    if (this.failure !== undefined) throw this.failure.error;
   }
 
   private async attempt(batch: QueuedBatch): Promise<void> {
     try {
       const end = await this.parts.deliveries.deliver(batch, this.inHand.job, this.inHand.signal);
       this.ended.push(end);
-      this.open.delete(batch);
     } catch (error) {
       this.failure ??= { error };
+      this.untried.push(batch);
     }
+    this.open.delete(batch);
     this.wake();
   }
 
   /** Resolves when enough batches have ended to update the queue. */
   private async someEnded(): Promise<void> {
-    if (this.ended.length === 0 && this.failure === undefined) await this.nextEnd();
+    if (this.ended.length === 0) await this.nextEnd();
     const settleBy = performance.now() + PATIENCE;
     const tellBy = performance.now() + this.patience;
-    while (this.open.size > 0 && this.failure === undefined) {
+    while (this.open.size > 0) {
       const isSmall = sizeOf(this.open) <= this.recordedSize / 2;
       const rest = (isSmall ? settleBy : tellBy) - performance.now();
       if (rest <= 0) {
@@ -90,13 +102,12 @@ export class SharedJob {
    * Records in the queue what is done. What is left goes on first: a crash in between repeats messages, and
    * loses none.
    */
-  private async record(): Promise<void> {
+  private readonly record = async (): Promise<RecordedEnd[]> => {
     const { job } = this.inHand;
-    const { queue, reporter, scheduler } = this.parts;
-    const ended = this.ended;
+    const { queue } = this.parts;
+    const ended = [...this.ended];
     // A batch that ends from now on is not recorded yet, so it stays in the job.
-    const rest = [...this.open];
-    this.ended = [];
+    const rest = [...this.untried, ...this.open];
     const ends = await Promise.all(ended.map(async (end) => ({ end, left: await this.leftOf(end) })));
     const jobsOfTheirOwn = ends.flatMap(({ left }) => left);
     if (jobsOfTheirOwn.length > 0) await queue.putBack(jobsOfTheirOwn);
@@ -104,6 +115,12 @@ export class SharedJob {
       await job.updateData(storedData({ ...this.data, batches: rest }));
       this.recordedSize = sizeOf(rest);
     }
+    this.ended.splice(0, ended.length);
+    return ends;
+  };
+
+  private report(ends: readonly RecordedEnd[]): void {
+    const { queue, reporter, scheduler } = this.parts;
     for (const { end, left } of ends) {
       if (!('destination' in end)) continue;
       const { destination } = end;

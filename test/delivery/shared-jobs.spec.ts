@@ -1,11 +1,15 @@
-import { expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { filter, firstValueFrom, map, take, toArray } from 'rxjs';
 import { DeliveriesService } from '../../src/index.js';
 import { BATCH_JOB_VERSION, type QueuedBatch } from '../../src/queue/batch-job.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeBackend, describeRedis } from '../support/describe-backend.js';
+import { receivedIds } from '../support/message-ids.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import type { Receiver } from '../support/receiver.js';
+import { OUT_OF_MEMORY } from '../support/redis-refusals.js';
+import { RedisServer } from '../support/redis-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 /** Long enough for many attempts, and its first retry comes after a few milliseconds. */
@@ -35,10 +39,7 @@ describeBackend('batches that share a job, each for a destination of its own,', 
   }
 
   it('are one job that counts every message for each of them, and is done with the last', async () => {
-    let answer: (status: number) => void = () => undefined;
-    const answered = new Promise<number>((resolve) => {
-      answer = resolve;
-    });
+    const { answer, answered } = heldAnswer();
     const silent = (): Promise<Receiver> => stage.receiver({ answer: () => answered });
     const receivers = { a: await silent(), b: await silent(), c: await silent() };
     const app = await appFor(receivers);
@@ -189,3 +190,94 @@ describeBackend('batches that share a job, each for a destination of its own,', 
     expect(left.map(({ id }) => id).sort()).toEqual(['one', 'two']);
   });
 });
+
+describeRedis('what was delivered while the Redis stores nothing', () => {
+  const stage = new Stage();
+  let server: RedisServer;
+  let admin: Redis;
+  beforeAll(async () => {
+    server = await RedisServer.create({ appendOnly: true });
+    admin = new Redis(server.url());
+  });
+  afterEach(() => OUT_OF_MEMORY.end(admin, server));
+  afterAll(async () => {
+    admin.disconnect();
+    await server.dispose();
+  });
+
+  /** Makes the server refuse everything, and resolves when that includes data with this text. */
+  async function refuse(text: string): Promise<{ refused: Promise<void> }> {
+    const monitor = await admin.monitor();
+    const refused = new Promise<void>((resolve) => {
+      monitor.on('monitor', (_time, command: string[]) => {
+        if (!command.some((argument) => argument.includes(text))) return;
+        monitor.disconnect();
+        resolve();
+      });
+    });
+    await OUT_OF_MEMORY.begin(admin, server);
+    return { refused };
+  }
+
+  it('is recorded when it stores again, so that no destination of a shared job hears of a message twice', async () => {
+    const first = heldAnswer();
+    const last = heldAnswer();
+    const receivers = {
+      first: await stage.receiver({ answer: () => first.answered }),
+      last: await stage.receiver({ answer: () => last.answered }),
+    };
+    const app = await stage.app({
+      connection: server.url(),
+      webhooks: Object.entries(receivers).map(([id, receiver]) => webhooksTo(receiver, { id })),
+    });
+    app.analytics.track({ userId: 'u1', event: 'Shared' });
+    await app.analytics.flush();
+    await Promise.all(Object.values(receivers).map((receiver) => receiver.received(1)));
+    const { refused } = await refuse('"batches":[{"destination":"last"');
+    first.answer(200);
+    await refused;
+    await app.log.line(/takes no more jobs/);
+    await OUT_OF_MEMORY.end(admin, server);
+    last.answer(200);
+    await app.settled();
+    expect(Object.values(receivers).map(({ requests }) => requests.length)).toEqual([1, 1]);
+  });
+
+  it('is recorded when it stores again, so that only the rest of a batch is retried', async () => {
+    const { answer, answered } = heldAnswer();
+    const receiver = await stage.receiver({
+      answer: async ({ headers }, index) => {
+        await answered;
+        return headers['webhook-id'] === 'refused' && index < 2 ? 503 : 200;
+      },
+    });
+    const app = await stage.app({
+      connection: server.url(1),
+      webhooks: webhooksTo(receiver, { retryWindow: RETRY_WINDOW }),
+    });
+    for (const messageId of ['taken', 'refused']) {
+      app.analytics.track({ userId: 'u1', event: 'Of a batch', messageId });
+    }
+    await app.analytics.flush();
+    await receiver.received(2);
+    const { refused } = await refuse('"status":503');
+    answer(200);
+    await refused;
+    await OUT_OF_MEMORY.end(admin, server);
+    await app.settled();
+    expect(receivedIds(receiver)).toEqual(['refused', 'refused', 'taken']);
+  });
+});
+
+function heldAnswer(): { answer: (status: number) => void; answered: Promise<number> } {
+  let answer: (status: number) => void = () => undefined;
+  const answered = new Promise<number>((resolve) => {
+    answer = resolve;
+  });
+  return {
+    answer: (status) => {
+      answer(status);
+    },
+    answered,
+  };
+}
