@@ -42,6 +42,14 @@ interface Waiter {
   readonly end: (isQueued: boolean) => void;
 }
 
+/** A wait until some messages are in the queue, whatever becomes of all others. */
+interface RangeWaiter {
+  /** All of them below this number have left. */
+  lowest: number;
+  readonly upTo: number;
+  readonly end: (haveLeft: boolean) => void;
+}
+
 /** What became of the messages that were outstanding when a wait began. */
 export interface WaitResult {
   queued: number;
@@ -56,6 +64,7 @@ export class Backlog {
   private readonly numbers = new OutstandingNumbers();
   /** In the order of the numbers, since each wait covers everything taken when it began. */
   private readonly waiters = new Set<Waiter>();
+  private readonly rangeWaiters = new Set<RangeWaiter>();
   private bytes = 0;
   private count = 0;
   private isReleased = false;
@@ -85,8 +94,8 @@ export class Backlog {
     return this.numbers.last;
   }
 
-  isQueuedUpTo(number: number): boolean {
-    return this.numbers.lowest > number;
+  isQueued(number: number): boolean {
+    return this.numbers.lowestFrom(number, number) > number;
   }
 
   hasRoomFor(bytes: number): boolean {
@@ -149,10 +158,36 @@ export class Backlog {
     });
   }
 
+  /**
+   * Waits for the messages after one number up to another, at most for the timeout in milliseconds. Resolves to
+   * whether all of them have left.
+   */
+  waitFor(after: number, upTo: number, timeout: number): Promise<boolean> {
+    const lowest = this.numbers.lowestFrom(after + 1, upTo);
+    if (lowest > upTo) return Promise.resolve(true);
+    if (this.isReleased) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const timer = this.clock.after(timeout, () => {
+        waiter.end(false);
+      });
+      const waiter: RangeWaiter = {
+        lowest,
+        upTo,
+        end: (haveLeft) => {
+          timer.cancel();
+          this.rangeWaiters.delete(waiter);
+          resolve(haveLeft);
+        },
+      };
+      this.rangeWaiters.add(waiter);
+    });
+  }
+
   /** Ends all waits: the time of a shutdown is over. */
   release(): void {
     this.isReleased = true;
     for (const waiter of this.waiters) waiter.end(false);
+    for (const waiter of this.rangeWaiters) waiter.end(false);
   }
 
   private settle(message: TakenMessage): void {
@@ -161,6 +196,10 @@ export class Backlog {
   }
 
   private endWaits(): void {
+    for (const waiter of this.rangeWaiters) {
+      waiter.lowest = this.numbers.lowestFrom(waiter.lowest, waiter.upTo);
+      if (waiter.lowest > waiter.upTo) waiter.end(true);
+    }
     for (const waiter of this.waiters) {
       if (waiter.upTo >= this.numbers.lowest) return;
       waiter.end(true);

@@ -76,15 +76,12 @@ export class ClientCore {
     return this.backlog.last;
   }
 
-  /** Whether every message up to this number is in the queue. */
-  isQueuedUpTo(number: number): boolean {
-    return this.backlog.isQueuedUpTo(number);
+  /** Whether the message with this number is in the queue. */
+  isQueued(number: number): boolean {
+    return this.backlog.isQueued(number);
   }
 
-  /**
-   * Whether more than half of the buffer is in use. Messages that can wait or be sent again are not taken
-   * then.
-   */
+  /** Whether more than half of the buffer is in use: messages that can wait or be sent again are not taken. */
   get isHalfFull(): boolean {
     return this.backlog.isHalfFull;
   }
@@ -155,10 +152,13 @@ export class ClientCore {
     return this.backlog.wait(timeout);
   }
 
-  /**
-   * The application is shutting down. From now on no message waits to be batched, and a wait for messages
-   * ends after this many milliseconds.
-   */
+  /** As `flush`, for the messages after one number up to another. Resolves to whether all are in the queue. */
+  handOver(after: number, upTo: number, timeout: number): Promise<boolean> {
+    this.flushNow();
+    return this.backlog.waitFor(after, upTo, timeout);
+  }
+
+  /** The application shuts down: no message waits to be batched, and waits end after this time in milliseconds. */
   drain(patience: number): void {
     if (this.state !== 'accepting') return;
     this.state = 'draining';
@@ -184,9 +184,7 @@ export class ClientCore {
     this.backlog.release();
   }
 
-  /**
-   * The messages that are not in the queue. An add in flight at the end may still succeed, so read this late.
-   */
+  /** The messages that are not in the queue. An add in flight may still succeed, so read this late. */
   get losses(): Losses {
     return { messages: this.backlog.size, unrouted: this.pendingRoutes.size, ...this.senders.unsent };
   }

@@ -54,6 +54,11 @@ export class OutgoingMessages {
     return true;
   }
 
+  /** The tenant whose destinations a message waits for while they are looked up; `''` for those of nobody. */
+  ownerOf(message: AnalyticsMessage, tenant?: string): string {
+    return this.router.ownerOf?.(message, tenant) ?? '';
+  }
+
   /** Counts a message that a source has taken. @param route where it is known */
   count(source: string, route?: Route, tenant?: string): void {
     this.usages.count(source, route);

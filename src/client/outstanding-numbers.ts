@@ -29,14 +29,21 @@ export class OutstandingNumbers {
 
   /** Every number below this one is settled. */
   get lowest(): number {
-    while (this.low <= this.latest) {
-      const index = pageOf(this.low);
-      const page = this.pages.get(index);
-      if (page === undefined) this.low = (index + 1) * PAGE_SIZE;
-      else if (page.marks[this.low % PAGE_SIZE] === 1) break;
-      else this.low++;
-    }
+    this.low = this.lowestFrom(this.low, this.latest);
     return this.low;
+  }
+
+  /** The lowest from one number up to another that is outstanding; a higher one if none of them is. */
+  lowestFrom(from: number, upTo: number): number {
+    let number = from;
+    while (number <= upTo) {
+      const index = pageOf(number);
+      const page = this.pages.get(index);
+      if (page === undefined) number = (index + 1) * PAGE_SIZE;
+      else if (page.marks[number % PAGE_SIZE] === 1) break;
+      else number++;
+    }
+    return number;
   }
 
   next(): number {

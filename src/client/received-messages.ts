@@ -6,14 +6,49 @@ import type { LiveCalls } from './live-calls.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
 
+/** The messages of one request. */
+export interface ReceivedRequest {
+  /** Number of the message before them. */
+  readonly after: number;
+  /** Number of the last one of each tenant; `''` for nobody's. */
+  readonly lastOf: Map<string, number>;
+  /** Whether messages of every tenant are taken now. */
+  readonly isForAll: boolean;
+}
+
 /** Takes the messages that other programs send, with the same checks and on the same path as calls. */
 export class ReceivedMessages {
+  /** By the tenant, `''` for nobody: number of a message that the queue did not get in time. */
+  private readonly overdue = new Map<string, number>();
+
   constructor(
     private readonly core: MessageCore,
     private readonly factory: MessageFactory,
     private readonly filter: MessageFilter,
     private readonly live: LiveCalls,
   ) {}
+
+  /** Whether messages of a tenant are taken now, or with `''` those of nobody. */
+  isOpenTo(tenant: string): boolean {
+    const number = this.overdue.get(tenant);
+    return number === undefined || this.core.isQueued(number);
+  }
+
+  /** Begins a request. Its messages have to be taken before anything else is. */
+  begin(): ReceivedRequest {
+    for (const tenant of this.overdue.keys()) if (this.isOpenTo(tenant)) this.overdue.delete(tenant);
+    return { after: this.core.last, lastOf: new Map(), isForAll: this.overdue.size === 0 };
+  }
+
+  /**
+   * Whether messages of a message's tenant are taken now.
+   *
+   * @throws InvalidMessageError
+   */
+  admits(source: string, fields: JsonObject): boolean {
+    const { message, tenant } = this.factory.received(source, fields, objectOf(fields, 'context'));
+    return this.isOpenTo(this.core.outgoing.ownerOf(message, tenant));
+  }
 
   /**
    * Takes a message. Received messages fill only half of the buffer, which leaves room for the application's
@@ -23,7 +58,7 @@ export class ReceivedMessages {
    * @returns `false` if it is refused; it is not counted, since its sender still has it
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
-  take(source: string, fields: JsonObject, uncountedBytes = 0): boolean {
+  take(request: ReceivedRequest, source: string, fields: JsonObject, uncountedBytes = 0): boolean {
     this.core.assertOpen();
     if (this.core.isHalfFull) return false;
     try {
@@ -34,6 +69,7 @@ export class ReceivedMessages {
       const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
       const refusal = this.core.take(source, finished, tenant, maxBytes);
       if (refusal !== undefined) this.live.refused({ source, tenant, message: finished }, refusal);
+      request.lastOf.set(this.core.outgoing.ownerOf(finished, tenant), this.core.last);
       return refusal === undefined;
     } catch (error) {
       const tenant = this.factory.tenantOf(source);
@@ -41,19 +77,13 @@ export class ReceivedMessages {
     }
   }
 
-  /** Number of the latest message. Pass it to `isQueuedUpTo`. */
-  get last(): number {
-    return this.core.last;
-  }
-
-  /** Whether every message up to this number is in the queue. */
-  isQueuedUpTo(number: number): boolean {
-    return this.core.isQueuedUpTo(number);
-  }
-
-  /** Flushes at once. Resolves to whether everything taken so far got into the queue before the timeout. */
-  async handOver(timeout: number): Promise<boolean> {
-    const { pending } = await this.core.flush(timeout);
-    return pending === 0;
+  /**
+   * Flushes at once. Resolves to whether all messages of a request got into the queue before the timeout. If they
+   * did not, their tenants send them again, and nothing else of these tenants should be taken until they have.
+   */
+  async handOver({ after, lastOf }: ReceivedRequest, timeout: number): Promise<boolean> {
+    if (await this.core.handOver(after, Math.max(after, ...lastOf.values()), timeout)) return true;
+    for (const [tenant, number] of lastOf) if (!this.core.isQueued(number)) this.overdue.set(tenant, number);
+    return false;
   }
 }

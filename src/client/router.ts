@@ -36,6 +36,8 @@ export interface Router {
   readonly isReady: boolean;
   /** Whether messages of a source may reach any destination. */
   leads(source: string): boolean;
+  /** The tenant whose destinations are looked up for a message. @default nobody's */
+  ownerOf?(message: AnalyticsMessage, tenant: string | undefined): string | undefined;
   /**
    * @param filter the rule of the source's schema for the message
    * @param tenant whose event it is, where the call or the source has said so
@@ -125,6 +127,10 @@ export class LateRouter implements Router {
 
   leads(source: string): boolean {
     return this.router?.leads(source) ?? true;
+  }
+
+  ownerOf(message: AnalyticsMessage, tenant: string | undefined): string | undefined {
+    return this.router?.ownerOf?.(message, tenant);
   }
 
   route(...message: Parameters<Router['route']>): Route | Promise<Route> {

@@ -52,6 +52,11 @@ export class TenantRouter implements Router {
     return this.sources.has(source);
   }
 
+  ownerOf(message: AnalyticsMessage, tenant: string | undefined): string | undefined {
+    const owner = this.findOwner(message, tenant);
+    return typeof owner === 'string' ? owner : undefined;
+  }
+
   route(
     source: string,
     message: AnalyticsMessage,
@@ -60,7 +65,7 @@ export class TenantRouter implements Router {
   ): Route | Promise<Route> {
     const fixed = this.fixed.route(source, message, filter);
     if (!this.sources.has(source)) return fixed;
-    const owner = this.ownerOf(message, tenant);
+    const owner = this.findOwner(message, tenant);
     if (typeof owner !== 'string') return Promise.reject(owner);
     // Most messages end here, and most tenants have no destinations: one look at the clock is enough for both.
     if (this.directory.isFresh) {
@@ -80,7 +85,7 @@ export class TenantRouter implements Router {
   }
 
   /** The tenant whose event a message is; `''` for nobody's. */
-  private ownerOf(message: AnalyticsMessage, given: string | undefined): string | Error {
+  private findOwner(message: AnalyticsMessage, given: string | undefined): string | Error {
     if (given !== undefined) return given;
     try {
       const tenant: unknown = this.options.tenantOf(message);

@@ -40,8 +40,12 @@ export class RecordingCore implements MessageCore {
     return this.taken;
   }
 
-  isQueuedUpTo(): boolean {
+  isQueued(): boolean {
     return true;
+  }
+
+  handOver(): Promise<boolean> {
+    return Promise.resolve(true);
   }
 
   take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): undefined {

@@ -120,7 +120,7 @@ describe('a client that accepts', () => {
   it('refuses a message that no destination takes now', async () => {
     const { client, clock, track, told } = clientUnderTest({ admission: { refusal: () => 'it is full' } });
     track('m');
-    expect(client.received.take('web', RECEIVED)).toBe(false);
+    expect(client.received.take(client.received.begin(), 'web', RECEIVED)).toBe(false);
     await expect(client.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
       code: 'MESSAGE_REFUSED',
     });
@@ -143,7 +143,9 @@ describe('a client that drains', () => {
     queue.delay = Infinity;
     track('late');
     const flushed = client.flush();
-    const handedOver = client.received.handOver(5_000);
+    const received = client.received.begin();
+    client.received.take(received, 'web', { type: 'track', userId: 'u1', event: 'later' });
+    const handedOver = client.received.handOver(received, 5_000);
     await clock.pass(PATIENCE - 5_601);
     let isOver = false;
     void Promise.all([flushed, handedOver]).then(() => (isOver = true));
@@ -238,7 +240,7 @@ describe('a client that closes', () => {
     await Promise.all([closed, client.close(100)]);
     const code = expect.objectContaining({ code: 'ANALYTICS_CLOSED' });
     expect(() => client.take('web', 'track', { userId: 'u1', event: 'E' })).toThrow(code);
-    expect(() => client.received.take('web', {})).toThrow(code);
+    expect(() => client.received.take(client.received.begin(), 'web', {})).toThrow(code);
     expect(() => client.deletions.take(['web'], { userId: 'u1' })).toThrow(code);
     expect(() => client.usageOf('web')).toThrow(code);
     await expect(client.flush()).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });

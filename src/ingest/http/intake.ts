@@ -1,5 +1,5 @@
 import type { AnalyticsClient } from '../../client/analytics-client.js';
-import type { ReceivedMessages } from '../../client/received-messages.js';
+import type { ReceivedMessages, ReceivedRequest } from '../../client/received-messages.js';
 import { AnalyticsClosedError } from '../../errors/message.errors.js';
 import { AnalyticsError } from '../../errors/analytics.error.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
@@ -21,16 +21,46 @@ export interface IncomingMessageFields {
 /** Connects the tracking API to the client. Everything that the API needs of the client is in this file. */
 export class Intake {
   private readonly received: ReceivedMessages;
-  /** Number of a message that the queue did not take in time. Until it is queued, no others are taken. */
-  private overdue = 0;
 
   constructor({ received }: Pick<AnalyticsClient, 'received'>) {
     this.received = received;
   }
 
-  /** Whether the API accepts messages now. */
+  /**
+   * Whether the API accepts messages now. It does not while one of nobody's waits for the queue, or for the
+   * destinations that all tenants share.
+   */
   get isOpen(): boolean {
-    return this.received.isQueuedUpTo(this.overdue);
+    return this.received.isOpenTo('');
+  }
+
+  /** Begins a request. Its messages have to be taken before anything else is. */
+  begin(): IncomingRequest {
+    return new IncomingRequest(this.received);
+  }
+}
+
+/** The messages of one request. */
+export class IncomingRequest {
+  private readonly request: ReceivedRequest;
+
+  constructor(private readonly received: ReceivedMessages) {
+    this.request = received.begin();
+  }
+
+  /**
+   * Whether messages of a message's tenant are taken now. They are not while one waits for the queue, or for the
+   * tenant's destinations.
+   *
+   * @throws {InvalidMessageError}
+   */
+  admits({ source, fields }: Pick<IncomingMessageFields, 'source' | 'fields'>): boolean {
+    return this.received.admits(source, fields);
+  }
+
+  /** Whether messages of every tenant are taken now. */
+  get isForAll(): boolean {
+    return this.request.isForAll;
   }
 
   /**
@@ -40,7 +70,7 @@ export class Intake {
    */
   take({ source, fields, uncountedBytes }: IncomingMessageFields): AnalyticsError | undefined {
     try {
-      if (this.received.take(source, fields, uncountedBytes)) return undefined;
+      if (this.received.take(this.request, source, fields, uncountedBytes)) return undefined;
       throw queueUnavailable();
     } catch (error) {
       if (error instanceof AnalyticsClosedError) throw queueUnavailable();
@@ -51,10 +81,7 @@ export class Intake {
 
   /** Resolves when everything taken is in the queue. @throws {RequestRefusal} if that takes too long */
   async queued(): Promise<void> {
-    const { last } = this.received;
-    if (await this.received.handOver(QUEUE_PATIENCE)) return;
-    this.overdue = Math.max(this.overdue, last);
-    throw queueUnavailable();
+    if (!(await this.received.handOver(this.request, QUEUE_PATIENCE))) throw queueUnavailable();
   }
 }
 

@@ -5,7 +5,7 @@ import type { HttpAnswer } from '../../http/http-answer.js';
 import type { RoutedRequest } from '../../http/http-handler.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
-import { type Intake, queueUnavailable } from './intake.js';
+import { type IncomingRequest, type Intake, queueUnavailable } from './intake.js';
 import { parseKeepingIds } from './message-ids.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { receivedMessage, uncountedBytes } from './received-message.js';
@@ -75,29 +75,51 @@ export class TrackingApi {
   }
 
   private async take(source: string, request: ReceivedRequest): Promise<HttpAnswer> {
-    const { intake } = this.parts;
+    const incoming = this.parts.intake.begin();
+    // All of it or nothing is taken, since its sender sends all of it again.
+    if (
+      !incoming.isForAll &&
+      !request.messages.every((value) => isAdmitted(incoming, source, value, request))
+    ) {
+      throw queueUnavailable();
+    }
     const refused: RefusedMessage[] = [];
     for (const [index, value] of request.messages.entries()) {
-      const error = takeOne(intake, source, value, request);
+      const error = takeOne(incoming, source, value, request);
       if (error === undefined) continue;
       if (request.isSingle) throw new RequestRefusal(400, error.code, error.message);
       refused.push({ index, code: error.code, message: error.message });
     }
-    await intake.queued();
+    await incoming.queued();
     return acceptedAnswer(refused);
+  }
+}
+
+/** Whether messages of the same tenant are taken now. What is wrong with a message is told when it is taken. */
+function isAdmitted(
+  incoming: IncomingRequest,
+  source: string,
+  value: unknown,
+  { envelope }: ReceivedRequest,
+): boolean {
+  try {
+    return incoming.admits({ source, fields: receivedMessage(value, envelope) });
+  } catch (error) {
+    if (error instanceof InvalidMessageError) return true;
+    throw error;
   }
 }
 
 /** Returns what is wrong with a single message. */
 function takeOne(
-  intake: Intake,
+  incoming: IncomingRequest,
   source: string,
   value: unknown,
   { envelope }: ReceivedRequest,
 ): AnalyticsError | undefined {
   try {
     const fields = receivedMessage(value, envelope);
-    return intake.take({ source, fields, uncountedBytes: uncountedBytes(envelope, fields.context) });
+    return incoming.take({ source, fields, uncountedBytes: uncountedBytes(envelope, fields.context) });
   } catch (error) {
     if (error instanceof InvalidMessageError) return error;
     throw error;

@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals';
+import { MemoryDestinationStore } from '../../stored-destinations/memory-destination-store.js';
+import { quickConnections } from '../../support/quick-connections.js';
+import { eventsIn } from '../../support/received-message.js';
+import { Stage } from '../../support/stage.js';
+import { until } from '../../support/until.js';
+import { type ApiAnswer, basic, TrackingServer } from './tracking-server.js';
+
+const newConnection = quickConnections();
+
+/** Destinations of an application of which those of one tenant cannot be looked up. */
+class DamagedStore extends MemoryDestinationStore {
+  isRepaired = false;
+
+  override findByTenant(tenant: string | undefined): ReturnType<MemoryDestinationStore['findByTenant']> {
+    if (tenant === 'damaged' && !this.isRepaired) return Promise.reject(new Error('invalid byte sequence'));
+    return super.findByTenant(tenant);
+  }
+}
+
+describe('the tracking API and a tenant whose destinations cannot be looked up', () => {
+  const stage = new Stage();
+
+  it('answers 503 to that tenant alone, takes its requests as a whole later, and loses nothing', async () => {
+    const receiver = await stage.receiver();
+    const store = new DamagedStore();
+    for (const tenant of ['acme', 'damaged']) {
+      const times = { createdAt: 0, updatedAt: 0, version: 1 };
+      await store.insert({ id: tenant, tenant, urls: [receiver.url()], ...times }, 1);
+    }
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Fastify',
+        analytics: {
+          sources: ['web', 'app'].map((name) => ({ name, writeKey: name })),
+          destinations: { store, allowPrivateNetwork: true },
+          connection: await newConnection(),
+        },
+      }),
+    );
+    const of = (tenant: string, event: string): object => ({
+      ...{ type: 'track', userId: 'u1', event },
+      ...{ context: { groupId: tenant } },
+    });
+    const send = (key: string, ...batch: object[]): Promise<ApiAnswer> =>
+      server.post('/v1/batch', { batch }, basic(key));
+
+    const overdue = send('web', of('damaged', 'overdue'));
+    await until(async () => ((await server.analytics.flush({ timeout: 0 })).pending > 0 ? true : undefined));
+    let isOver = false;
+    void overdue.then(() => (isOver = true));
+    expect(await send('app', of('acme', 'meanwhile'))).toMatchObject({ status: 200 });
+    expect(isOver).toBe(false);
+    expect(await overdue).toMatchObject({ status: 503, body: { code: 'QUEUE_UNAVAILABLE' } });
+
+    const mixed = [of('acme', 'with another'), of('damaged', 'with another')];
+    expect(await send('web', ...mixed)).toMatchObject({ status: 503 });
+    expect(await send('app', of('acme', 'later'))).toMatchObject({ status: 200 });
+    expect(await send('app', { type: 'track', userId: 'u1', event: 'of nobody' })).toMatchObject({
+      status: 200,
+    });
+    expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 1 });
+
+    store.isRepaired = true;
+    await server.analytics.flush();
+    expect(await send('web', ...mixed)).toMatchObject({ status: 200 });
+    expect(eventsIn(await receiver.received(5)).sort()).toEqual(
+      ['later', 'meanwhile', 'overdue', 'with another', 'with another'].sort(),
+    );
+  }, 30_000);
+});
