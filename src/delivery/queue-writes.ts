@@ -1,3 +1,5 @@
+import { failureOf } from '../queue/queue-failure.js';
+
 /** Between two tries, in milliseconds. */
 const PAUSE = 1_000;
 /** A minute. A write that fails for longer is not only due to the queue's state. */
@@ -11,7 +13,8 @@ export class QueueWrites {
   constructor(private readonly onFailed: (error: unknown) => void) {}
 
   /**
-   * Tries a write until it succeeds, or the job has to end.
+   * Tries a write until it succeeds, or the job has to end. An error that is not the queue's state, such as a job
+   * that is gone, is not tried again.
    *
    * @param isBusy whether more of the job is on its way, so that it cannot end yet
    */
@@ -25,7 +28,8 @@ export class QueueWrites {
         return await write();
       } catch (error) {
         this.onFailed(error);
-        if (!isBusy() && (tries >= MOST_TRIES || signal.aborted)) throw error;
+        const isHopeless = failureOf(error) === undefined || tries >= MOST_TRIES || signal.aborted;
+        if (isHopeless && !isBusy()) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
