@@ -144,7 +144,7 @@ describe('a client that drains', () => {
     track('late');
     const flushed = client.flush();
     const received = client.received.begin();
-    client.received.take(received, 'web', { type: 'track', userId: 'u1', event: 'later' });
+    client.received.take(received, 'web', RECEIVED);
     const handedOver = client.received.handOver(received, 5_000);
     await clock.pass(PATIENCE - 5_601);
     let isOver = false;

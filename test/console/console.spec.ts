@@ -264,7 +264,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       expect(await visitor.page.$$eval('rect:is(.delivered, .retried, .failed)', (bars) => bars.length)).toBe(
         4,
       );
-      await visitor.page.locator('summary').click();
+      await visitor.page.locator('[aria-label="Recent deliveries"] summary').click();
       await visitor.sees('TIMEOUT');
 
       status = 400;
