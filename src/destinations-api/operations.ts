@@ -2,7 +2,7 @@ import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import type { NewDestination } from '../stored-destinations/destinations.types.js';
 import type { HttpAnswer } from '../http/http-answer.js';
-import { withoutValues } from '../webhooks/diagnostics/explained-request.js';
+import { withoutSecrets } from '../webhooks/diagnostics/explained-request.js';
 import { emptyAnswer, jsonAnswer } from './api-answer.js';
 import { type ApiRequest, invalid } from './api-request.js';
 import type { OperationName } from './api-routes.js';
@@ -128,13 +128,14 @@ export class Operations implements Record<OperationName, Operation> {
     const input = new RequestInput(query);
     const messageId = input.text('message') ?? '';
     input.check(['message']);
-    const { headers = [] } = await this.destinations.get(id, scope);
+    const { readOnly } = await this.destinations.get(id, scope);
     const [message] = await this.deliveries.failed({ destination: id, messageIds: [messageId], end: 0 });
     const requests = message === undefined ? [] : await this.deliveries.explain(message);
     return jsonAnswer(200, {
       requests: requests.map((request) => {
-        const { method, url, headers: lines, body, curl } = withoutValues(request, headers);
-        return { method, url, headers: lines, body: body.toString(), curl };
+        // As in the details of a destination in code: a path may be a secret that came from the environment.
+        const { method, url, headers, body, curl } = withoutSecrets(request, readOnly);
+        return { method, url, headers, body: body.toString(), curl };
       }),
     });
   }

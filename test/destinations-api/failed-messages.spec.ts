@@ -27,10 +27,9 @@ describeBackend('messages that failed, in the HTTP API of the destinations,', (b
     const analytics = server.analytics.tenant('acme');
     analytics.track({ userId: 'u1', event: 'Lost' });
     analytics.identify({ userId: 'u1' });
-    const messages = await until(async () => {
-      const found = (await acme.ok(acme.get(`/${id}/failed`))).messages as { type: string; body: string }[];
-      return found.length === 2 ? found : undefined;
-    });
+    // They are listed before their job has failed, which is when they may be replayed.
+    await until(async () => (await acme.ok(acme.get(`/${id}/count-failed`))).count === 2 || undefined);
+    const messages = (await acme.ok(acme.get(`/${id}/failed`))).messages as { type: string; body: string }[];
     expect(messages.map(({ type }) => type).sort()).toEqual(['identify', 'track']);
     expect(messages[0]).toMatchObject({
       destination: id,
@@ -57,6 +56,23 @@ describeBackend('messages that failed, in the HTTP API of the destinations,', (b
     await receiver.received(3);
     expect(await acme.ok(acme.post(`/${id}/replay`))).toEqual({ replayed: 1 });
     await receiver.received(4);
+  });
+
+  it('are explained without the path of a URL that is configured in code, which may be a secret', async () => {
+    const receiver = await receive();
+    isDown = true;
+    const webhooks = [{ id: 'crm', urls: [receiver.url('/teehee?key=teehee')], allowPrivateNetwork: true }];
+    const { operator, server } = await stage.add(
+      ApiServer.start({ platform: 'Express', connection: backend.connection, webhooks }),
+    );
+    server.analytics.track({ userId: 'u1', event: 'Lost', messageId: 'm1' });
+    const requests = await until(async () => {
+      const explained = (await operator.ok(operator.get('/crm/explain?message=m1'))).requests as unknown[];
+      return explained.length > 0 ? explained : undefined;
+    });
+    const { origin } = new URL(receiver.url());
+    expect(requests).toMatchObject([{ url: `${origin}/(hidden)`, curl: expect.stringContaining(origin) }]);
+    expect(JSON.stringify(requests)).not.toContain('teehee');
   });
 
   it('are delivered again by their ids, one or several, and those of another tenant are as unknown', async () => {

@@ -1,4 +1,5 @@
 import { headersAt, type RequestHeaders } from '../http/webhook-request.js';
+import { isReservedHeader } from '../../options/header-rules.js';
 import { requestedUrl } from '../../options/webhook-url.js';
 
 /** A request as it would be sent to one URL, byte for byte. */
@@ -18,6 +19,9 @@ export interface ExplainedRequest {
 
 /** Headers that curl writes by itself, exactly as this module does. */
 const OWN_HEADERS = new Set(['host', 'content-length']);
+
+/** In the place of a secret. */
+const HIDDEN = '(hidden)';
 
 /** Headers that curl would add of its own accord. */
 const UNWANTED_HEADERS = ['Accept:', 'Expect:'];
@@ -49,17 +53,18 @@ export function explainRequest(
 }
 
 /**
- * The same request with the values of some headers left out, for readers who may not know them.
+ * The same request for readers who may not know its secrets: without the values of headers that the customer set.
  *
- * @param names of headers, in any case
+ * @param isPathSecret leaves out what follows the origin of the URL, too
  */
-export function withoutValues(request: ExplainedRequest, names: readonly string[]): ExplainedRequest {
-  const hidden = new Set(names.map((name) => name.toLowerCase()));
+export function withoutSecrets(request: ExplainedRequest, isPathSecret: boolean): ExplainedRequest {
+  const url = isPathSecret ? `${new URL(request.url).origin}/${HIDDEN}` : request.url;
   const headers = request.headers.map(([name, value]): [string, string] => [
     name,
-    hidden.has(name.toLowerCase()) ? '(hidden)' : value,
+    isReservedHeader(name) ? value : HIDDEN,
   ]);
-  return { ...request, headers, curl: curlCommand({ ...request, headers }) };
+  const shown = { ...request, url, headers };
+  return { ...shown, curl: curlCommand(shown) };
 }
 
 function pairs(namesAndValues: readonly string[]): [string, string][] {
