@@ -7,6 +7,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
  */
 const DRAIN_TIME = 2_000;
 
+/** How long the reader of a stream may leave what was written unread, in milliseconds. */
+const STALL_TIME = 30_000;
+/** How long a stream that has ended may take to be read to its end, in milliseconds. */
+const END_TIME = 2_000;
+
 /** An answer to a request. */
 export interface HttpAnswer {
   status: number;
@@ -82,6 +87,8 @@ export async function writeStream(
   const end = (): void => {
     ended.abort();
     response.end();
+    // A reader that reads nothing would keep the server from closing.
+    if (!response.destroyed) setTimeout(() => response.destroy(), END_TIME).unref();
   };
   response.once('close', end);
   closing.addEventListener('abort', end);
@@ -91,13 +98,15 @@ export async function writeStream(
     if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal);
   }
   closing.removeEventListener('abort', end);
-  if (isWritable) response.end();
+  if (isWritable) end();
 }
 
-/** Resolves when a reader has room for more, or is gone. */
+/** Resolves when a reader has room for more, or is gone. One that reads nothing for long counts as gone. */
 async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  const timer = setTimeout(() => response.destroy(), STALL_TIME).unref();
   // It rejects only when the signal is aborted.
   await once(response, 'drain', { signal }).catch(() => undefined);
+  clearTimeout(timer);
 }
 
 /** The host's own hooks may have set these for its routes. */
