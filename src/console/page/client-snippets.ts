@@ -11,13 +11,15 @@ export interface ClientTarget {
 export function snippetsFor({ origin, path, writeKey }: ClientTarget): Record<string, string> {
   const key = JSON.stringify(writeKey);
   const host = origin.replace(/^https?:\/\//, '');
+  // This client speaks HTTPS unless it is told.
+  const protocol = origin.startsWith('http:') ? ", protocol: 'http'" : '';
   const ownPath = path === '' ? '' : `, path: '${path}/v1/batch'`;
   return {
     'A web page, with @segment/analytics-next': `import { AnalyticsBrowser } from '@segment/analytics-next';
 
 const analytics = AnalyticsBrowser.load(
   { writeKey: ${key}, cdnSettings: { integrations: { 'Segment.io': { apiKey: ${key} } } } },
-  { integrations: { 'Segment.io': { apiHost: '${host}${path}/v1' } } },
+  { integrations: { 'Segment.io': { apiHost: '${host}${path}/v1'${protocol} } } },
 );
 analytics.track('Item Purchased', { revenue: 39.95 });`,
     'A server, with @segment/analytics-node': `import { Analytics } from '@segment/analytics-node';

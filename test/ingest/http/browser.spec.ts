@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { beforeAll, expect, it } from '@jest/globals';
+import { snippetsFor } from '../../../src/console/page/client-snippets.js';
 import { Browser } from '../../support/browser.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { createCertificates } from '../../support/certificates.js';
@@ -105,6 +106,32 @@ describeWith(
         });
         expect(paths).toContain(`POST ${path}`);
         expect(server.log.analytics.filter((line) => line.includes('401'))).toEqual([]);
+      },
+      TIMEOUT,
+    );
+
+    it(
+      'brings an event by what the console shows for an application without TLS',
+      async () => {
+        const receiver = await stage.receiver();
+        const server = await stage.add(
+          TrackingServer.start({
+            platform: 'Express',
+            analytics: {
+              sources: [{ name: 'web', writeKey: 'wk_web' }],
+              webhooks: webhooksTo(receiver),
+              connection: await newConnection(),
+            },
+          }),
+        );
+        const snippets = snippetsFor({ origin: server.url, path: '', writeKey: 'wk_web' });
+        const shop = await stage.add(Shop.open(snippets['A web page, with @segment/analytics-next'] ?? ''));
+        await stage.add(Browser.open(shop.url, { hosts: {} }));
+        const events = await until(() => {
+          const received = receiver.requests.map((request) => messageIn(request).event);
+          return received.includes('Item Purchased') ? received : undefined;
+        });
+        expect(events).toContain('Item Purchased');
       },
       TIMEOUT,
     );
