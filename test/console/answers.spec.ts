@@ -1,4 +1,4 @@
-import { afterEach, it } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 import type { HTTPRequest, ResponseForRequest } from 'puppeteer-core';
 import { DestinationsService } from '../../src/index.js';
 import { Browser } from '../support/browser.js';
@@ -23,8 +23,9 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
   });
 
   function onRequest(request: HTTPRequest): void {
-    if (intercept === undefined || request.isInterceptResolutionHandled()) return;
-    intercept(request);
+    if (request.isInterceptResolutionHandled()) return;
+    if (intercept === undefined) void request.continue();
+    else intercept(request);
   }
 
   /** @param meant part of what is requested, method and URL. @param take called with those requests */
@@ -66,6 +67,45 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
       await between('/replay', answerWith(running));
       await visitor.click('Replay all that match');
       await visitor.reads('The replay takes long, and goes on by itself. Refresh to see what is left.');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'is told that the answer is the one of the proxy',
+    async () => {
+      const { visitor } = visit;
+      await between(
+        '/destinations',
+        answerWith({ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway' }),
+      );
+      await visitor.goTo('#/destinations');
+      await visitor.reads("The answer (status 502) is not the application's");
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'shows no error of a request that a later one has overtaken',
+    async () => {
+      const { visitor } = visit;
+      const id = await addDestination();
+      status = 200;
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.reads('Nothing was delivered in the last seven days.');
+      const held = await new Promise<HTTPRequest>((resolve) => {
+        void between('/recent', (request) => {
+          intercept = undefined;
+          resolve(request);
+        }).then(() => visitor.click('Refresh recent deliveries'));
+      });
+      track();
+      await visitor.reads('delivered Order Completed');
+      const answered = visitor.page.waitForResponse((response) => response.request() === held);
+      await held.respond({ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway' });
+      await answered;
+      await visitor.page.evaluate('new Promise(requestAnimationFrame)');
+      expect(await visitor.text()).not.toContain('502');
     },
     TIMEOUT,
   );

@@ -153,7 +153,7 @@ export class Api {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     if (response.status === 204) return undefined as T;
-    return (await response.json()) as T;
+    return (await jsonOf(response)) as T;
   }
 
   /** @throws ApiError for an answer that is none */
@@ -172,11 +172,29 @@ export class Api {
       );
     });
     if (response.ok) return response;
-    const { error } = (await response.json()) as {
-      error: { code: string; message: string; problems?: OptionProblem[] };
+    const { error } = (await jsonOf(response)) as {
+      error?: { code: string; message: string; problems?: OptionProblem[] };
     };
+    if (error === undefined) throw unexpectedAnswer(response);
     throw new ApiError(error.code, error.message, error.problems);
   }
+}
+
+/** @throws ApiError for an answer that is not the application's, such as the page of a proxy */
+async function jsonOf(response: Response): Promise<object> {
+  try {
+    return (await response.json()) as object;
+  } catch {
+    throw unexpectedAnswer(response);
+  }
+}
+
+function unexpectedAnswer({ status }: Response): ApiError {
+  return new ApiError(
+    'UNEXPECTED_ANSWER',
+    `The answer (status ${status}) is not the application's: it may be restarting, or you may have to sign in again. ` +
+      'Try again in a moment, or reload the page.',
+  );
 }
 
 function queryOf(fields: Fields): URLSearchParams {

@@ -37,6 +37,8 @@ export function useLoaded<T>(load: () => Promise<T>, key: string, renewal?: Rene
         numbers.answered = number;
         setState({ key, value: loaded });
       } catch (error) {
+        if (number < numbers.answered) return;
+        numbers.answered = number;
         setState((before) => ({
           key,
           value: before.key === key ? before.value : undefined,
