@@ -35,6 +35,8 @@ interface Watched {
   bytesRead: number;
   /** Checks since the connection was last asked or used. */
   idleFor: number;
+  /** Whether its statement was on its way when others were found silent: its own silence is no other outage. */
+  isTold: boolean;
 }
 
 /**
@@ -52,7 +54,7 @@ export class SilenceWatch {
   }
 
   add(client: WatchedClient): void {
-    this.clients.set(client, { silentFor: 0, bytesRead: 0, idleFor: 0 });
+    this.clients.set(client, { silentFor: 0, bytesRead: 0, idleFor: 0, isTold: false });
   }
 
   remove(client: WatchedClient): void {
@@ -73,6 +75,7 @@ export class SilenceWatch {
         continue;
       }
       watched.silentFor = 0;
+      watched.isTold = false;
       if (client.readyForQuery === true) this.keepAwake(client, watched);
     }
     if (suspect !== undefined && !this.isChecking) void this.check(suspect);
@@ -98,11 +101,14 @@ export class SilenceWatch {
       watched.silentFor = -CHECKS_WITHOUT_SUSPICION;
       return;
     }
-    this.observer.onSilent(watched.silentFor);
-    for (const [client, { silentFor }] of this.clients) {
+    if (!watched.isTold) this.observer.onSilent(watched.silentFor);
+    for (const [client, other] of this.clients) {
       // Idle connections have most likely been lost as well.
-      if (client.readyForQuery === true || silentFor >= CLOSE_ALONG_AFTER)
+      if (client.readyForQuery === true || other.silentFor >= CLOSE_ALONG_AFTER) {
         client.connection?.stream?.destroy();
+      } else {
+        other.isTold = true;
+      }
     }
   }
 }

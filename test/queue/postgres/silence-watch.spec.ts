@@ -55,3 +55,36 @@ it('lets a connection be that answered while the server was asked about it', asy
   expect(silent).toEqual([]);
   expect(client.connection.stream.isDestroyed).toBe(false);
 });
+
+it('tells once of a silence that began a little later for another connection', async () => {
+  await jest.advanceTimersByTimeAsync(5_000);
+  const later = new WaitingClient();
+  watch.add(later as unknown as WatchedClient);
+  await jest.advanceTimersByTimeAsync(2_000);
+  inquiries[0]?.(false);
+  await jest.advanceTimersByTimeAsync(0);
+  watch.remove(client as unknown as WatchedClient);
+  expect(later.connection.stream.isDestroyed).toBe(false);
+  await jest.advanceTimersByTimeAsync(5_000);
+  inquiries[1]?.(false);
+  await jest.advanceTimersByTimeAsync(0);
+  expect(silent).toEqual([7]);
+  expect(later.connection.stream.isDestroyed).toBe(true);
+});
+
+it('tells again of a connection that has answered since', async () => {
+  const other = new WaitingClient();
+  await jest.advanceTimersByTimeAsync(6_000);
+  watch.add(other as unknown as WatchedClient);
+  await jest.advanceTimersByTimeAsync(1_000);
+  inquiries[0]?.(false);
+  await jest.advanceTimersByTimeAsync(0);
+  watch.remove(client as unknown as WatchedClient);
+  other.answer();
+  await jest.advanceTimersByTimeAsync(1_000);
+  other.readyForQuery = false;
+  await jest.advanceTimersByTimeAsync(7_000);
+  inquiries[1]?.(false);
+  await jest.advanceTimersByTimeAsync(0);
+  expect(silent).toEqual([7, 7]);
+});
