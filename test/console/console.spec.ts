@@ -36,7 +36,7 @@ const HOURS = [
   },
   { hour: 1_795_255_200_000, delivered: 4, retried: 2, failed: 0, durations: undefined },
 ];
-const HISTORY: Pick<DeliveriesService, 'recent' | 'stats' | 'totals'> = {
+const HISTORY: Pick<DeliveriesService, 'recent' | 'stats' | 'totals' | 'totalsByMinute'> = {
   recent: () =>
     Promise.resolve([
       {
@@ -54,6 +54,8 @@ const HISTORY: Pick<DeliveriesService, 'recent' | 'stats' | 'totals'> = {
     ]),
   stats: () => Promise.resolve(HOURS),
   totals: () => Promise.resolve(HOURS.map((stats) => ({ ...stats, waiting: 3 }))),
+  totalsByMinute: () =>
+    Promise.resolve([{ minute: 1_795_255_200_000, delivered: 1, retried: 0, failed: 0, waiting: 3 }]),
 };
 
 /** Makes replays wait until the returned function is called. */
@@ -328,7 +330,11 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       await visitor.showTo('operator', '/analytics');
       await visitor.sees('Overview');
       await visitor.sees('7 delivered');
-      expect(await visitor.page.$$eval('svg rect', (bars) => bars.length)).toBe(4);
+      expect(
+        await visitor.page.$$eval('.chart', (charts) =>
+          charts.map((chart) => chart.querySelectorAll('rect').length),
+        ),
+      ).toEqual([1, 4]);
       const text = await visitor.text();
       for (const part of ['the queue\nUp', 'waiting\n0', 'running', 'None, as seen by this process.']) {
         expect(text).toContain(part);
