@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { types } from 'node:util';
@@ -44,6 +45,8 @@ export class GuardedChild {
     });
     const exited = once(guard, 'exit').then(() => {
       guard.stdin.destroy();
+      // Processes that a browser has started hold it for a while longer, which must not keep this one alive.
+      if (guard.stdout instanceof Socket) guard.stdout.unref();
     });
     const lines: AsyncIterator<string, undefined> = createInterface({ input: guard.stdout })[
       Symbol.asyncIterator

@@ -46,7 +46,10 @@ describe('The pages on testing and on getting started', () => {
     const config = JSON.stringify({ ...CONFIG, rootDir: folder });
     const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
     const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
-    const { stderr } = await run(process.execPath, [...flags, jest, '-i', '--config', config], { cwd: ROOT });
+    const { stderr } = await run(process.execPath, [...flags, jest, '-i', '--config', config], {
+      cwd: ROOT,
+      timeout: 110_000,
+    });
     expect(stderr).toMatch(/Tests: +5 passed, 5 total/);
   }, 120_000);
 
