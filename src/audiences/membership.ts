@@ -36,7 +36,7 @@ interface SyncRun extends Announcement {
   onProgress: (counts: MembershipCounts) => void;
 }
 
-type IdentifyTaker = Pick<AnalyticsClient, 'takeAll' | 'reaches'>;
+type IdentifyTaker = Pick<AnalyticsClient, 'awaited' | 'reaches'>;
 
 /**
  * Sends what changes, and records it. Each step marks its users as in doubt, hands their calls to the queue,
@@ -214,7 +214,11 @@ export class Membership {
     }
     const slice = new TimeSlice();
     for (let start = 0; start < userIds.length; start += CALLS_AT_ONCE) {
-      await this.client.takeAll(source, 'identify', calls(userIds.slice(start, start + CALLS_AT_ONCE)));
+      await this.client.awaited.takeAll(
+        source,
+        'identify',
+        calls(userIds.slice(start, start + CALLS_AT_ONCE)),
+      );
       await slice.check();
     }
   }

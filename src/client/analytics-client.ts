@@ -1,4 +1,3 @@
-import { MessageRefusedError } from '../errors/message.errors.js';
 import type { LiveCall } from '../live/live-event.js';
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
@@ -9,6 +8,7 @@ import type {
   AnalyticsClientParts,
   PreparedMessage,
 } from './analytics-client.types.js';
+import { AwaitedCalls } from './awaited-calls.js';
 import type { Losses } from './client-core.types.js';
 import { Deletions } from './deletions.js';
 import type { OutgoingMessage } from './outgoing-messages.js';
@@ -29,6 +29,8 @@ export class AnalyticsClient {
   readonly deletions: Deletions;
   /** Takes what other programs send. */
   readonly received: ReceivedMessages;
+  /** Takes calls whose caller waits for the queue. */
+  readonly awaited: AwaitedCalls;
   /** Where calls in a transaction are stored. */
   readonly messageStore: MessageStore | undefined;
 
@@ -56,6 +58,7 @@ export class AnalyticsClient {
       this.filter,
       options.onDeletion,
     );
+    this.awaited = new AwaitedCalls(this.core, this.factory, this.filter);
     this.received = new ReceivedMessages(this.core, this.factory, this.filter, this.live);
   }
 
@@ -138,31 +141,6 @@ export class AnalyticsClient {
   ): void {
     this.live.routed(call, isWanted);
     if (isWanted) this.deletions.onTaken(call.source, call.message);
-  }
-
-  /**
-   * Takes calls one after the other, and resolves once all of them are in the queue. It waits for room, and
-   * fills only half of the buffer, which leaves room for other calls. The context of the current request is
-   * left out, since these calls are about other users.
-   *
-   * @throws as `take`; MessageRefusedError for a message that `take` would refuse and count, and
-   *   AnalyticsClosedError when the application shuts down before all are in the queue
-   */
-  async takeAll<T extends MessageType>(
-    source: string,
-    type: T,
-    calls: Iterable<MessageParams[T]>,
-  ): Promise<void> {
-    for (const params of calls) {
-      this.core.assertOpen();
-      const refused = this.filter.count;
-      const created = this.factory.ofJob(source, type, params);
-      const message = this.filter.pass(created.message);
-      if (this.filter.count > refused) throw new MessageRefusedError(this.filter.latestReason);
-      if (message === null) continue;
-      await this.core.takeWhenRoom(source, message, created.tenant);
-    }
-    await this.core.queued();
   }
 
   /** Whether any destination takes such a call. A call that none takes is dropped. */

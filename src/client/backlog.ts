@@ -65,6 +65,7 @@ export class Backlog {
   /** In the order of the numbers, since each wait covers everything taken when it began. */
   private readonly waiters = new Set<Waiter>();
   private readonly rangeWaiters = new Set<RangeWaiter>();
+  private roomWaiters: ((hasRoom: boolean) => void)[] = [];
   private bytes = 0;
   private count = 0;
   private isReleased = false;
@@ -85,8 +86,9 @@ export class Backlog {
     return this.bytes;
   }
 
-  get isHalfFull(): boolean {
-    return this.bytes > this.maxBytes / 2;
+  /** @param held bytes that do not count */
+  isHalfFull(held: number): boolean {
+    return this.bytes - held > this.maxBytes / 2;
   }
 
   /** Number of the message that was taken last. */
@@ -98,8 +100,8 @@ export class Backlog {
     return this.numbers.lowestFrom(number, number) > number;
   }
 
-  hasRoomFor(bytes: number): boolean {
-    return this.bytes + bytes <= this.maxBytes;
+  get freeBytes(): number {
+    return this.maxBytes - this.bytes;
   }
 
   add({ id, body, bytes, call }: NewMessage, copies: number): TakenMessage {
@@ -150,9 +152,7 @@ export class Backlog {
         },
       };
       this.waiters.add(waiter);
-      // A wait that is longer than any timer has no timeout.
-      if (timeout > LONGEST_TIMER) return;
-      waiter.timer = this.clock.after(timeout, () => {
+      waiter.timer = this.timer(timeout, () => {
         waiter.end(false);
       });
     });
@@ -167,14 +167,14 @@ export class Backlog {
     if (lowest > upTo) return Promise.resolve(true);
     if (this.isReleased) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const timer = this.clock.after(timeout, () => {
+      const timer = this.timer(timeout, () => {
         waiter.end(false);
       });
       const waiter: RangeWaiter = {
         lowest,
         upTo,
         end: (haveLeft) => {
-          timer.cancel();
+          timer?.cancel();
           this.rangeWaiters.delete(waiter);
           resolve(haveLeft);
         },
@@ -183,11 +183,23 @@ export class Backlog {
     });
   }
 
+  /** Resolves to `true` when the next message has left, or to `false` when waits end. */
+  room(): Promise<boolean> {
+    if (this.isReleased) return Promise.resolve(false);
+    return new Promise((resolve) => this.roomWaiters.push(resolve));
+  }
+
   /** Ends all waits: the time of a shutdown is over. */
   release(): void {
     this.isReleased = true;
     for (const waiter of this.waiters) waiter.end(false);
     for (const waiter of this.rangeWaiters) waiter.end(false);
+    this.endRoomWaits(false);
+  }
+
+  /** A wait that is longer than any timer has no timeout. */
+  private timer(timeout: number, callback: () => void): Timer | undefined {
+    return timeout > LONGEST_TIMER ? undefined : this.clock.after(timeout, callback);
   }
 
   private settle(message: TakenMessage): void {
@@ -195,7 +207,14 @@ export class Backlog {
     this.numbers.settle(message.number);
   }
 
+  private endRoomWaits(hasRoom: boolean): void {
+    const waiters = this.roomWaiters;
+    this.roomWaiters = [];
+    for (const end of waiters) end(hasRoom);
+  }
+
   private endWaits(): void {
+    if (this.roomWaiters.length > 0) this.endRoomWaits(true);
     for (const waiter of this.rangeWaiters) {
       waiter.lowest = this.numbers.lowestFrom(waiter.lowest, waiter.upTo);
       if (waiter.lowest > waiter.upTo) waiter.end(true);

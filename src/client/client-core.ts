@@ -1,5 +1,5 @@
 import debugFactory from 'debug';
-import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.errors.js';
+import { AnalyticsClosedError } from '../errors/message.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
@@ -81,9 +81,12 @@ export class ClientCore {
     return this.backlog.isQueued(number);
   }
 
-  /** Whether more than half of the buffer is in use: messages that can wait or be sent again are not taken. */
+  /**
+   * Whether messages that can wait or be sent again are not taken: more than half of the buffer is in use, those
+   * aside whose destinations are looked up.
+   */
   get isHalfFull(): boolean {
-    return this.backlog.isHalfFull;
+    return this.backlog.isHalfFull(this.pendingRoutes.bytes);
   }
 
   /**
@@ -100,19 +103,22 @@ export class ClientCore {
     const at = isWatched ? Date.now() : undefined;
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at };
     if (!('connections' in route)) {
-      if (!this.backlog.hasRoomFor(bytes)) {
+      const owner = this.outgoing.ownerOf(message, tenant);
+      const refusal = this.pendingRoutes.refusal(owner, bytes, this.backlog.freeBytes);
+      if (refusal !== undefined) {
         // The message is refused, whatever becomes of the look-up.
         route.catch(() => undefined);
-        return NO_ROOM;
+        this.parts.router.abandon?.(route);
+        return refusal;
       }
       this.outgoing.count(source, undefined, tenant);
       const taken = this.backlog.add(this.newMessage(message, json, bytes), 1);
-      this.pendingRoutes.add({ taken, call }, route);
+      this.pendingRoutes.add({ taken, call, owner }, route);
       return undefined;
     }
     const connections = this.admitted(route.connections, call);
     if ('reason' in connections) return connections;
-    if (!this.backlog.hasRoomFor(bytes * connections.length)) return NO_ROOM;
+    if (this.backlog.freeBytes < bytes * connections.length) return NO_ROOM;
     this.outgoing.count(source, route, tenant);
     if (isWatched) this.observer.onRouted(call, connections.length > 0);
     if (connections.length === 0) {
@@ -125,25 +131,10 @@ export class ClientCore {
     return undefined;
   }
 
-  /**
-   * As `take`, but waits for room, and fills only half of the buffer, which leaves room for other calls.
-   *
-   * @throws as `take`; MessageRefusedError, and AnalyticsClosedError when a shutdown ends the wait
-   */
-  async takeWhenRoom(source: string, message: AnalyticsMessage, tenant?: string): Promise<void> {
-    for (;;) {
-      const refusal = this.isHalfFull ? NO_ROOM : this.take(source, message, tenant);
-      if (refusal === undefined) return;
-      if (refusal !== NO_ROOM) throw new MessageRefusedError(refusal.reason);
-      if (this.backlog.size === 0) throw new MessageRefusedError('it is larger than `maxBufferedBytes`');
-      await this.queued();
-    }
-  }
-
-  /** Resolves when everything taken so far is in the queue. @throws AnalyticsClosedError */
-  async queued(): Promise<void> {
-    const { pending } = await this.flush();
-    if (pending > 0) throw new AnalyticsClosedError();
+  /** Flushes, and resolves to `true` when the next message has left, or to `false` when a shutdown ends the wait. */
+  room(): Promise<boolean> {
+    this.flushNow();
+    return this.backlog.room();
   }
 
   /** Resolves when everything taken so far is in the queue, or after the timeout in milliseconds. */
@@ -154,8 +145,13 @@ export class ClientCore {
 
   /** As `flush`, for the messages after one number up to another. Resolves to whether all are in the queue. */
   handOver(after: number, upTo: number, timeout: number): Promise<boolean> {
-    this.flushNow();
+    if (this.flushedUpTo < upTo) this.flushNow();
     return this.backlog.waitFor(after, upTo, timeout);
+  }
+
+  /** Gives up messages whose destinations are still looked up, as their sender knows. */
+  withdraw(after: number, upTo: number): void {
+    this.pendingRoutes.withdraw(after, upTo);
   }
 
   /** The application shuts down: no message waits to be batched, and waits end after this time in milliseconds. */
@@ -209,6 +205,11 @@ export class ClientCore {
   onUnroutable({ taken, call }: HeldMessage, error: unknown): void {
     const reason = `its destinations could not be looked up (${thrownAt(error)})`;
     this.observer.onRefused({ kind: 'lookup_failed', reason }, call);
+    this.backlog.drop(taken);
+  }
+
+  onWithdrawn({ taken }: HeldMessage, route: Promise<Route>): void {
+    this.parts.router.abandon?.(route);
     this.backlog.drop(taken);
   }
 

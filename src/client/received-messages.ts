@@ -16,10 +16,24 @@ export interface ReceivedRequest {
   readonly isForAll: boolean;
 }
 
+/**
+ * Tenants whose messages may wait for longer than a request does. Anybody who has a write key can send messages of
+ * any number of tenants, and a store of the application may throw for each.
+ */
+const MAX_OVERDUE = 20;
+
+/** The messages of a tenant that the queue did not get in time. */
+interface Overdue {
+  /** Number of the message before those of their request. */
+  readonly after: number;
+  /** Number of the last one. */
+  readonly last: number;
+}
+
 /** Takes the messages that other programs send, with the same checks and on the same path as calls. */
 export class ReceivedMessages {
-  /** By the tenant, `''` for nobody: number of a message that the queue did not get in time. */
-  private readonly overdue = new Map<string, number>();
+  /** By the tenant, `''` for nobody. */
+  private readonly overdue = new Map<string, Overdue>();
 
   constructor(
     private readonly core: MessageCore,
@@ -30,8 +44,8 @@ export class ReceivedMessages {
 
   /** Whether messages of a tenant are taken now, or with `''` those of nobody. */
   isOpenTo(tenant: string): boolean {
-    const number = this.overdue.get(tenant);
-    return number === undefined || this.core.isQueued(number);
+    const overdue = this.overdue.get(tenant);
+    return overdue === undefined || this.core.isQueued(overdue.last);
   }
 
   /** Begins a request. Its messages have to be taken before anything else is. */
@@ -83,7 +97,18 @@ export class ReceivedMessages {
    */
   async handOver({ after, lastOf }: ReceivedRequest, timeout: number): Promise<boolean> {
     if (await this.core.handOver(after, Math.max(after, ...lastOf.values()), timeout)) return true;
-    for (const [tenant, number] of lastOf) if (!this.core.isQueued(number)) this.overdue.set(tenant, number);
+    for (const [tenant, last] of lastOf) {
+      if (!this.core.isQueued(last)) this.overdue.set(tenant, { after, last });
+    }
+    this.withdrawOldest();
     return false;
+  }
+
+  private withdrawOldest(): void {
+    for (const [tenant, { after, last }] of this.overdue) {
+      if (this.overdue.size <= MAX_OVERDUE) return;
+      this.core.withdraw(after, last);
+      this.overdue.delete(tenant);
+    }
   }
 }

@@ -48,6 +48,8 @@ export interface Router {
     filter: EventFilter | undefined,
     tenant?: string,
   ): Route | Promise<Route>;
+  /** Nobody waits for a route any longer. @param route as `route` returned it */
+  abandon?(route: Promise<Route>): void;
 }
 
 const NOWHERE: Route = { connections: [], isFiltered: false };
@@ -135,6 +137,10 @@ export class LateRouter implements Router {
 
   route(...message: Parameters<Router['route']>): Route | Promise<Route> {
     return this.router?.route(...message) ?? this.made.then((router) => router.route(...message));
+  }
+
+  abandon(route: Promise<Route>): void {
+    this.router?.abandon?.(route);
   }
 }
 

@@ -39,10 +39,12 @@ export class TenantRouter implements Router {
   private readonly sources: ReadonlySet<string>;
   /** By the list that the directory returned, which is the same one until something changes. */
   private readonly prepared = new WeakMap<Records, readonly Prepared[]>();
+  /** Whose destinations are looked up for a route. */
+  private readonly awaited = new WeakMap<Promise<Route>, readonly (string | undefined)[]>();
 
   constructor(
     private readonly fixed: { route(...message: Parameters<Router['route']>): Route },
-    private readonly directory: Pick<DestinationDirectory, 'isFresh' | 'remembered' | 'ofTenant'>,
+    private readonly directory: Pick<DestinationDirectory, 'isFresh' | 'remembered' | 'ofTenant' | 'abandon'>,
     private readonly options: TenantRouterOptions,
   ) {
     this.sources = new Set(options.sources);
@@ -81,7 +83,14 @@ export class TenantRouter implements Router {
     if (!isPromise(shared) && !isPromise(own)) {
       return this.joined(fixed, [shared, own], source, message, filter);
     }
-    return this.routeLater(fixed, [shared, own], source, message, filter);
+    const route = this.routeLater(fixed, [shared, own], source, message, filter);
+    const awaited = [isPromise(shared) ? [undefined] : [], isPromise(own) ? [owner] : []];
+    this.awaited.set(route, awaited.flat());
+    return route;
+  }
+
+  abandon(route: Promise<Route>): void {
+    for (const tenant of this.awaited.get(route) ?? []) this.directory.abandon(tenant);
   }
 
   /** The tenant whose event a message is; `''` for nobody's. */

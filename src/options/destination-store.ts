@@ -61,7 +61,10 @@ export type StoredDestination = DestinationRecord & { createdAt: number; updated
  * seconds; messages that need a later answer wait for the next one.
  */
 export interface DestinationStore {
-  /** The destinations of a tenant, disabled ones included. `undefined`: those without a tenant. */
+  /**
+   * The destinations of a tenant, disabled ones included; an empty list for an unknown one. Whoever sends events to
+   * the tracking API may name it, so it can be any text. `undefined`: those without a tenant.
+   */
   findByTenant(tenant: string | undefined): Promise<readonly DestinationRecord[]>;
   /**
    * `deleted`: messages that wait for it are dropped. `undefined`: it is unknown here, so they are left to

@@ -12,6 +12,12 @@ const MAX_REMEMBERED = 20_000;
 const RETRY_INTERVAL = 250;
 const NONE: readonly DestinationRecord[] = [];
 
+/** A look-up that several may wait for. */
+interface PatientLookup {
+  waiting: number;
+  readonly result: Promise<readonly DestinationRecord[]>;
+}
+
 export interface DestinationDirectoryParts {
   store: DestinationStore;
   feed: DestinationFeed;
@@ -32,13 +38,14 @@ export class DestinationDirectory {
   private readonly watch: ChangeWatch;
   private readonly tenants: LookupCache<readonly DestinationRecord[]>;
   private readonly ids: LookupCache<{ found: DestinationRecord | 'deleted' | undefined }>;
-  /** By tenant: look-ups that go on until the store answers. */
-  private readonly patient = new Map<string, Promise<readonly DestinationRecord[]>>();
+  /** By tenant: look-ups that go on until the store answers, or nobody waits for them any longer. */
+  private readonly patient = new Map<string, PatientLookup>();
   /** Timers of those who wait, which keep the process alive. */
   private readonly waits = new Set<Timer>();
   private readonly observers: ((change: DestinationChange | undefined) => void)[] = [];
   /** Tenants whose last look-up failed. */
   private readonly away = new Set<string>();
+  private isAwayTold = false;
   private isClosed = false;
 
   constructor(private readonly parts: DestinationDirectoryParts) {
@@ -79,10 +86,17 @@ export class DestinationDirectory {
     if (tenant !== undefined && !isTenantName(tenant)) return NONE;
     let lookup = this.patient.get(key);
     if (lookup === undefined) {
-      lookup = this.lookUp(key).finally(() => this.patient.delete(key));
+      lookup = { waiting: 0, result: this.lookUp(key).finally(() => this.patient.delete(key)) };
       this.patient.set(key, lookup);
     }
-    return lookup;
+    lookup.waiting++;
+    return lookup.result;
+  }
+
+  /** One of those who wait for the destinations of a tenant, or for those without one, waits no longer. */
+  abandon(tenant: string | undefined): void {
+    const lookup = this.patient.get(tenant ?? '');
+    if (lookup !== undefined) lookup.waiting--;
   }
 
   /** Rejects while the store is away. */
@@ -126,11 +140,12 @@ export class DestinationDirectory {
         const found = await this.attempt(key);
         if (found !== undefined) return found;
         await this.pause();
-        if (this.isClosed) throw new AnalyticsClosedError();
+        if (this.isClosed || this.patient.get(key)?.waiting === 0) throw new AnalyticsClosedError();
       }
     } finally {
       wait.cancel();
       this.waits.delete(wait);
+      this.away.delete(key);
     }
   }
 
@@ -138,10 +153,15 @@ export class DestinationDirectory {
     try {
       if (!this.watch.isFresh) await this.watch.refresh();
       const found = this.tenants.get(key) ?? (await this.tenants.load(key));
-      if (this.away.delete(key) && this.away.size === 0) this.parts.onBack?.();
+      this.away.delete(key);
+      if (this.isAwayTold && this.away.size === 0) {
+        this.isAwayTold = false;
+        this.parts.onBack?.();
+      }
       return found;
     } catch (error) {
-      if (this.away.size === 0) this.parts.onAway?.(error);
+      if (!this.isAwayTold) this.parts.onAway?.(error);
+      this.isAwayTold = true;
       this.away.add(key);
       return undefined;
     }

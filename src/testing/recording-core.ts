@@ -48,6 +48,10 @@ export class RecordingCore implements MessageCore {
     return Promise.resolve(true);
   }
 
+  withdraw(): void {
+    // Nothing waits.
+  }
+
   take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): undefined {
     this.assertOpen();
     const { route } = this.outgoing.of(source, message, { tenant, maxBytes });
@@ -59,14 +63,8 @@ export class RecordingCore implements MessageCore {
     this.record(message, source);
   }
 
-  takeWhenRoom(source: string, message: AnalyticsMessage, tenant?: string): Promise<void> {
-    this.take(source, message, tenant);
-    return Promise.resolve();
-  }
-
-  queued(): Promise<void> {
-    this.assertOpen();
-    return Promise.resolve();
+  room(): Promise<boolean> {
+    return Promise.resolve(true);
   }
 
   flush(): Promise<{ queued: number; pending: number }> {

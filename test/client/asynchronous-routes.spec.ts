@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Route, Router } from '../../src/client/router.js';
+import type { TrackParams } from '../../src/index.js';
 import type { AnalyticsMessage } from '../../src/messages/message.types.js';
 import type { FakeClock } from '../support/fake-clock.js';
 import { clientUnderTest, connectionTo, ids } from './client-under-test.js';
@@ -18,6 +19,10 @@ class SlowRouter implements Router {
 
   leads(): boolean {
     return true;
+  }
+
+  ownerOf({ context: { groupId } }: AnalyticsMessage): string | undefined {
+    return typeof groupId === 'string' ? groupId : undefined;
   }
 
   route(source: string, { messageId }: AnalyticsMessage): Route | Promise<Route> {
@@ -137,5 +142,64 @@ describe('a route that has to be looked up', () => {
     await clock.pass(2_000);
     expect(await flushed).toEqual({ queued: 20_000, refused: 0, pending: 0 });
     expect(queue.messagesFor('one')).toEqual(ids(20_000, '100ms'));
+  });
+
+  describe('that does not end', () => {
+    const NEVER = '100000000ms';
+    const of = (groupId: string, messageId: string): TrackParams => ({
+      ...{ userId: 'u1', event: 'Tracked', messageId },
+      context: { groupId },
+    });
+
+    it('leaves room in the buffer for the messages of others, however many tenants it holds up', async () => {
+      const { client, clock, queue, told } = clientUnderTest({
+        router,
+        options: { maxBufferedBytes: 100_000, flushAt: 1 },
+      });
+      for (const tenant of ['a', 'b', 'c', 'd']) {
+        for (const id of ids(400, NEVER)) client.take('web', 'track', of(tenant, id));
+        expect(client.pendingBytes).toBeLessThan(100_000);
+        const before = told.refused.length;
+        for (let n = 0; n < 20; n++) client.take('web', 'track', of('healthy', `${tenant}-${n}`));
+        await clock.pass(1_000);
+        expect(told.refused).toHaveLength(before);
+      }
+      expect(queue.messagesFor('one')).toHaveLength(80);
+      expect(new Set(told.refused)).toEqual(
+        new Set([expect.stringMatching(/too many of its messages wait/)]),
+      );
+      const received = { ...of('healthy', 'received'), type: 'track', timestamp: '2026-11-21T09:30:00.123Z' };
+      expect(client.received.take(client.received.begin(), 'web', received)).toBe(true); // prettier-ignore
+    });
+
+    it('takes the whole buffer where everybody waits for it', async () => {
+      const { client, clock, track } = clientUnderTest({ router, options: { maxBufferedBytes: 40_000 } });
+      track(...ids(300, NEVER));
+      await clock.pass(0);
+      expect(client.pendingBytes).toBeGreaterThan(39_000);
+    });
+
+    it('is not waited for by calls that are taken all together', async () => {
+      const { client, clock, queue, track } = clientUnderTest({ router });
+      track(NEVER);
+      const taken = client.awaited.takeAll('web', 'identify', [{ userId: 'u1', messageId: 'i1' }]);
+      await clock.pass(0);
+      await taken;
+      expect(queue.messagesFor('one')).toEqual(['i1']);
+    });
+
+    it('is not waited for by calls that wait for room, either', async () => {
+      const { client, clock, queue, track } = clientUnderTest({
+        router,
+        options: { maxBufferedBytes: 1_000, flushAt: 1 },
+      });
+      track(NEVER);
+      queue.delay = 10;
+      const calls = ids(20, 'i').map((messageId) => ({ userId: 'u1', messageId }));
+      const taken = client.awaited.takeAll('web', 'identify', calls);
+      await clock.pass(1_000);
+      await taken;
+      expect(queue.messagesFor('one')).toEqual(ids(20, 'i'));
+    });
   });
 });

@@ -121,7 +121,7 @@ describe('a client that accepts', () => {
     const { client, clock, track, told } = clientUnderTest({ admission: { refusal: () => 'it is full' } });
     track('m');
     expect(client.received.take(client.received.begin(), 'web', RECEIVED)).toBe(false);
-    await expect(client.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
+    await expect(client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
       code: 'MESSAGE_REFUSED',
     });
     await clock.pass(0);
@@ -154,7 +154,7 @@ describe('a client that drains', () => {
     await clock.pass(1);
     expect(await flushed).toEqual({ queued: 0, refused: 0, pending: 1 });
     expect(await handedOver).toBe(false);
-    await expect(client.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
+    await expect(client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
       code: 'ANALYTICS_CLOSED',
     });
   });
@@ -244,7 +244,7 @@ describe('a client that closes', () => {
     expect(() => client.deletions.take(['web'], { userId: 'u1' })).toThrow(code);
     expect(() => client.usageOf('web')).toThrow(code);
     await expect(client.flush()).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
-    await expect(client.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
+    await expect(client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
       code: 'ANALYTICS_CLOSED',
     });
   });

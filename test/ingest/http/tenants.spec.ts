@@ -11,15 +11,51 @@ const newConnection = quickConnections();
 /** Destinations of an application of which those of one tenant cannot be looked up. */
 class DamagedStore extends MemoryDestinationStore {
   isRepaired = false;
+  /** How often damaged tenants were asked for. */
+  readonly asked = new Map<string, number>();
 
   override findByTenant(tenant: string | undefined): ReturnType<MemoryDestinationStore['findByTenant']> {
-    if (tenant === 'damaged' && !this.isRepaired) return Promise.reject(new Error('invalid byte sequence'));
-    return super.findByTenant(tenant);
+    if (tenant?.startsWith('damaged') !== true || this.isRepaired) return super.findByTenant(tenant);
+    this.asked.set(tenant, (this.asked.get(tenant) ?? 0) + 1);
+    return Promise.reject(new Error('invalid byte sequence'));
+  }
+
+  askedAtLeast(times: number): string[] {
+    return [...this.asked].filter(([, asked]) => asked >= times).map(([tenant]) => tenant);
   }
 }
 
 describe('the tracking API and a tenant whose destinations cannot be looked up', () => {
   const stage = new Stage();
+
+  it('keeps the messages of a few such tenants, and looks up no more than those', async () => {
+    const store = new DamagedStore();
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          sources: [{ name: 'web', writeKey: 'web' }],
+          destinations: { store, allowPrivateNetwork: true },
+          connection: await newConnection(),
+        },
+      }),
+    );
+    const send = (groupId: string): Promise<ApiAnswer> => {
+      const message = { type: 'track', userId: 'u1', event: 'Tracked', context: { groupId } };
+      return server.post('/v1/batch', { batch: [message] }, basic('web'));
+    };
+    const tenants = Array.from({ length: 30 }, (_, n) => `damaged-${n}`);
+    for (const { status } of await Promise.all(tenants.map(send))) expect(status).toBe(503);
+    expect((await server.analytics.flush({ timeout: 0 })).pending).toBe(20);
+    store.asked.clear();
+    await until(() => store.askedAtLeast(3).length >= 20 || undefined);
+    expect(store.askedAtLeast(2)).toHaveLength(20);
+    expect(await send('healthy')).toMatchObject({ status: 200 });
+
+    store.isRepaired = true;
+    expect(await send('damaged-0')).toMatchObject({ status: 200 });
+    expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
+  }, 30_000);
 
   it('answers 503 to that tenant alone, takes its requests as a whole later, and loses nothing', async () => {
     const receiver = await stage.receiver();

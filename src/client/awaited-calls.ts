@@ -1,0 +1,57 @@
+import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.errors.js';
+import type { MessageParams } from '../messages/message-params.types.js';
+import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
+import { NO_ROOM } from './admission.js';
+import type { MessageCore } from './client-core.js';
+import type { MessageFactory } from './message-factory.js';
+import type { MessageFilter } from './message-filter.js';
+
+/** Takes calls whose caller waits until they are in the queue. */
+export class AwaitedCalls {
+  constructor(
+    private readonly core: MessageCore,
+    private readonly factory: MessageFactory,
+    private readonly filter: MessageFilter,
+  ) {}
+
+  /**
+   * Takes calls one after the other, and resolves once all of them are in the queue, whatever becomes of other
+   * messages. It waits for room, and fills only half of the buffer, which leaves room for other calls. The context
+   * of the current request is left out, since these calls are about other users.
+   *
+   * @throws InvalidMessageError, MessageTooLargeError, EventViolationError; MessageRefusedError for a message that
+   *   would otherwise be refused and counted, and AnalyticsClosedError when the application shuts down before all
+   *   are in the queue
+   */
+  async takeAll<T extends MessageType>(
+    source: string,
+    type: T,
+    calls: Iterable<MessageParams[T]>,
+  ): Promise<void> {
+    const numbers: number[] = [];
+    for (const params of calls) {
+      this.core.assertOpen();
+      const refused = this.filter.count;
+      const created = this.factory.ofJob(source, type, params);
+      const message = this.filter.pass(created.message);
+      if (this.filter.count > refused) throw new MessageRefusedError(this.filter.latestReason);
+      if (message === null) continue;
+      const before = this.core.last;
+      await this.takeWhenRoom(source, message, created.tenant);
+      if (this.core.last > before) numbers.push(this.core.last);
+    }
+    for (const number of numbers) {
+      if (!(await this.core.handOver(number - 1, number, Infinity))) throw new AnalyticsClosedError();
+    }
+  }
+
+  private async takeWhenRoom(source: string, message: AnalyticsMessage, tenant?: string): Promise<void> {
+    for (;;) {
+      const refusal = this.core.isHalfFull ? NO_ROOM : this.core.take(source, message, tenant);
+      if (refusal === undefined) return;
+      if (refusal !== NO_ROOM) throw new MessageRefusedError(refusal.reason);
+      if (this.core.size === 0) throw new MessageRefusedError('it is larger than `maxBufferedBytes`');
+      if (!(await this.core.room())) throw new AnalyticsClosedError();
+    }
+  }
+}
