@@ -4,6 +4,7 @@ import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-
 import { JobData } from './job-data.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { type JobProblem, readJob } from './read-job.js';
+import { oldestWaitingIn } from './postgres/oldest-waiting.js';
 import { isSyntaxError } from './readable-job.js';
 import { storedData } from './shared-bodies.js';
 
@@ -20,6 +21,9 @@ const PATH: readonly BatchState[] = ['delayed', 'waiting', 'active', 'failed'];
 
 /** Jobs read at once: the largest hold half a megabyte each. */
 const PAGE = 10;
+
+/** How many jobs are looked at for one that no worker has taken yet. Those that wait longest come first. */
+const HEAD = 20;
 
 /** A job as the queue holds it. */
 export interface StoredJob {
@@ -44,7 +48,7 @@ export class PartitionStore {
 
   constructor(
     private readonly queue: BatchJobQueue,
-    storage: QueueStorage,
+    private readonly storage: QueueStorage,
   ) {
     this.data = new JobData(queue, storage);
   }
@@ -74,12 +78,16 @@ export class PartitionStore {
   }
 
   /**
-   * When the job was added that a worker takes next, in milliseconds since the epoch; `undefined` if none waits
-   * for a worker.
+   * When the job was added that has waited longest for a worker, in milliseconds since the epoch; `undefined` if
+   * none waits. One that a worker took before has waited for its next attempt, and does not count.
    */
   async oldestWaiting(): Promise<number | undefined> {
-    const [id] = await this.queue.getRanges(['waiting'], 0, 0, true);
-    return id === undefined ? undefined : (await this.readOne(id))?.addedAt;
+    if (this.storage.kind === 'postgres') return oldestWaitingIn(this.storage.pool, this.queue.name);
+    for (const id of await this.queue.getRanges(['waiting'], 0, HEAD - 1, true)) {
+      const job = await this.queue.getJob(id);
+      if (job?.attemptsStarted === 0) return job.timestamp;
+    }
+    return undefined;
   }
 
   /** The jobs with these ids. Jobs that are gone are left out. */

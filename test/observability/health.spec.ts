@@ -57,6 +57,20 @@ describeServers('the health indicator of a process without a worker', (backend) 
       'This process has no worker.',
     ]);
   });
+
+  it('tells the age of the job that has waited longest, whatever is added after it', async () => {
+    const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
+    const oldest = async (): Promise<number> => {
+      const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 10_000 });
+      return analytics.oldest ?? 0;
+    };
+    app.analytics.track({ userId: 'u1', event: 'First' });
+    await app.analytics.flush();
+    await until(async () => ((await oldest()) > 500 ? true : undefined));
+    app.analytics.track({ userId: 'u1', event: 'Second' });
+    await app.analytics.flush();
+    expect(await oldest()).toBeGreaterThan(500);
+  });
 });
 
 describeServers('the health indicator', (backend) => {

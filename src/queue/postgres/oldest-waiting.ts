@@ -1,0 +1,19 @@
+import type { PgPool } from 'bullmq';
+
+/** BullMQ reads the jobs that wait newest first on PostgreSQL, in whatever order it is asked for. */
+const OLDEST_WAITING = `SELECT min(added_at_ms) AS added FROM (
+  SELECT added_at_ms, attempts_started FROM job
+   WHERE queue = $1 AND state = 'waiting' ORDER BY priority, seq LIMIT 100
+) AS head WHERE attempts_started = 0`;
+
+interface Head {
+  /** Drivers read a bigint as one of these; `null` if there is none. */
+  added: string | number | bigint | null;
+}
+
+/** When the job was added that has waited longest for its first attempt, in milliseconds since the epoch. */
+export async function oldestWaitingIn(pool: PgPool, queue: string): Promise<number | undefined> {
+  const { rows } = await pool.query<Head>(OLDEST_WAITING, [queue]);
+  const added = rows[0]?.added ?? undefined;
+  return added === undefined ? undefined : Number(added);
+}
