@@ -25,6 +25,9 @@ const MEMORY: AddMemory = { completed: { age: 300 } };
 /** A database in this process cannot lose an answer on the way. */
 const EMBEDDED_MEMORY: AddMemory = { completed: { age: 300, count: 100 } };
 
+/** A worker listens on one connection for as long as it runs, and needs others for its statements. */
+const WORKER_CONNECTIONS = 3;
+
 /** A connection that is ready when its pool is. BullMQ's own remembers a first failure forever. */
 class PooledConnection extends PostgresConnection {
   constructor(private readonly reconnecting: ReconnectingPool) {
@@ -96,7 +99,7 @@ export async function createPostgresQueueBackend(
     await runMigrations(client);
   });
   const openWorkerPool = (): ReconnectingPool => {
-    const forWorker = pools.open({ synchronous_commit: 'off' });
+    const forWorker = pools.open({ synchronous_commit: 'off' }, WORKER_CONNECTIONS);
     return new ReconnectingPool(forWorker.pool, health, async (client) => {
       await queue.ready;
       await forWorker.checkSession(client);

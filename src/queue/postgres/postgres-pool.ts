@@ -31,8 +31,11 @@ export interface PostgresPool {
 
 /** This module's own pools on a server. Where the connections of one are silent, those of all are closed. */
 export interface PostgresPools {
-  /** @param session settings of each session, beside BullMQ's search path */
-  open(session?: Readonly<Record<string, string>>): PostgresPool;
+  /**
+   * @param session settings of each session, beside BullMQ's search path
+   * @param least connections that it may open, also where the user's pool may open fewer
+   */
+  open(session?: Readonly<Record<string, string>>, least?: number): PostgresPool;
   /** Ends them without waiting for a server that hangs. */
   close(end: () => Promise<unknown>): Promise<void>;
 }
@@ -92,9 +95,12 @@ export async function createPostgresPools(
     },
   });
   return {
-    open: (session) => {
+    open: (session, least = 1) => {
       const forSession = sessionSettings(session);
-      const pool = new Pool(poolConfig(settings, (client) => sessions.open(client, forSession)));
+      const config = poolConfig(settings, (client) => sessions.open(client, forSession));
+      const pool = new Pool(
+        config.max === undefined ? config : { ...config, max: Math.max(config.max, least) },
+      );
       watchClients(pool, watch);
       return {
         pool,

@@ -143,6 +143,16 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     ]);
   });
 
+  it('delivers with the settings of a pool of one connection', async () => {
+    const receiver = await stage.receiver();
+    const pool = new pg.Pool({ connectionString: url, max: 1 });
+    const app = await stage.app({ connection: pool, webhooks: webhooksTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Tracked' });
+    await receiver.received(1);
+    await app.settled();
+    expect(app.log.analytics).toEqual([]);
+  });
+
   it('waits for its disk when it stores jobs, and not when they are taken, put back or ended', async () => {
     const receiver = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({
