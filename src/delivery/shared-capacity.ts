@@ -1,6 +1,8 @@
 /** Share of the places that is reserved for destinations below their fair share, once there are several. */
 const RESERVE = 1 / 8;
 
+const NOBODY: ReadonlySet<CapacityShare> = new Set();
+
 /** One destination's share of a capacity. */
 export class CapacityShare {
   /** Places that it holds now. */
@@ -31,6 +33,8 @@ export class SharedCapacity {
    * reserve: to ask everyone in the ring after each request would take longer than the request.
    */
   private readonly preferred = new Set<CapacityShare>();
+  /** Those of the ring that hold no places, and may have one beyond the limit. */
+  private readonly idle = new Set<CapacityShare>();
   private readonly reserve: number;
   private taken = 0;
   /** Fair shares have grown, so that others of the ring may have what is reserved. */
@@ -92,6 +96,8 @@ export class SharedCapacity {
     this.ring.add(share);
     if (this.isPreferred(share)) this.preferred.add(share);
     else this.preferred.delete(share);
+    if (share.held === 0) this.idle.add(share);
+    else this.idle.delete(share);
   }
 
   get hasWaiting(): boolean {
@@ -104,17 +110,12 @@ export class SharedCapacity {
       this.hasFewerSharers = false;
       for (const share of this.ring) this.wait(share);
     }
-    for (let misses = 0; misses < this.candidates.size;) {
+    // One that finds no room may leave the ring: it waits elsewhere, or has nothing more to send.
+    for (let unasked = this.candidates.size; unasked > 0;) {
       const [next] = this.candidates;
       if (next === undefined) return;
       this.remove(next);
-      if (next.resume(next)) {
-        misses = 0;
-        continue;
-      }
-      misses++;
-      // When all places are taken, only an idle destination finds room, and it was asked when it arrived.
-      if (this.free <= 0) return;
+      unasked = next.resume(next) ? this.candidates.size : unasked - 1;
     }
   }
 
@@ -124,7 +125,9 @@ export class SharedCapacity {
 
   /** Those of the ring that may find room, in turn. */
   private get candidates(): ReadonlySet<CapacityShare> {
-    return this.free > this.reserve ? this.ring : this.preferred;
+    if (this.free > this.reserve) return this.ring;
+    if (this.free > 0) return this.preferred;
+    return this.free + this.extra > 0 ? this.idle : NOBODY;
   }
 
   /** Whether it may have what is reserved: with one more request it is still within its fair share. */
@@ -136,5 +139,6 @@ export class SharedCapacity {
   private remove(share: CapacityShare): void {
     this.ring.delete(share);
     this.preferred.delete(share);
+    this.idle.delete(share);
   }
 }

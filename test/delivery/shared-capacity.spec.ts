@@ -79,6 +79,34 @@ describe('a capacity that destinations share', () => {
     expect(stays.held).toBe(LIMIT);
   });
 
+  it('goes on to the next one when one that had its turn waits elsewhere or has nothing to send', () => {
+    const capacity = new SharedCapacity(1);
+    const sent: string[] = [];
+    const busy = capacity.join(() => false);
+    capacity.take(busy);
+    capacity.wait(capacity.join(() => false));
+    const last = capacity.join(() => {
+      sent.push('last');
+      capacity.take(last);
+      return true;
+    });
+    capacity.wait(last);
+    capacity.release(busy);
+    capacity.resume();
+    expect(sent).toEqual(['last']);
+  });
+
+  it('gives an idle destination that waits behind others a place beyond the limit', () => {
+    const senders = new Senders(new SharedCapacity(LIMIT, 1));
+    const { capacity } = senders;
+    const [most, few, idle] = [senders.join(), senders.join(), senders.join()];
+    capacity.take(few);
+    while (most.held < LIMIT - 1) capacity.take(most);
+    for (const share of [few, idle]) capacity.wait(share);
+    capacity.resume();
+    expect([most.held, few.held, idle.held]).toEqual([LIMIT - 1, 1, 1]);
+  });
+
   it('lets those with several places a request have what is reserved within their share', () => {
     const senders = new Senders(new SharedCapacity(LIMIT));
     const [wide, narrow] = [senders.join(3), senders.join()];
