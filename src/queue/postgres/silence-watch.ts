@@ -101,7 +101,12 @@ export class SilenceWatch {
       watched.silentFor = -CHECKS_WITHOUT_SUSPICION;
       return;
     }
-    if (!watched.isTold) this.observer.onSilent(watched.silentFor);
+    if (watched.isTold) {
+      // Those that are idle now have been used since, or are new.
+      suspect.connection?.stream?.destroy();
+      return;
+    }
+    this.observer.onSilent(watched.silentFor);
     for (const [client, other] of this.clients) {
       // Idle connections have most likely been lost as well.
       if (client.readyForQuery === true || other.silentFor >= CLOSE_ALONG_AFTER) {

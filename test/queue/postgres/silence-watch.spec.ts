@@ -65,11 +65,15 @@ it('tells once of a silence that began a little later for another connection', a
   await jest.advanceTimersByTimeAsync(0);
   watch.remove(client as unknown as WatchedClient);
   expect(later.connection.stream.isDestroyed).toBe(false);
+  const idle = new WaitingClient();
+  idle.answer();
+  watch.add(idle as unknown as WatchedClient);
   await jest.advanceTimersByTimeAsync(5_000);
   inquiries[1]?.(false);
   await jest.advanceTimersByTimeAsync(0);
   expect(silent).toEqual([7]);
   expect(later.connection.stream.isDestroyed).toBe(true);
+  expect(idle.connection.stream.isDestroyed).toBe(false);
 });
 
 it('tells again of a connection that has answered since', async () => {
