@@ -34,6 +34,19 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
   }
 
   it(
+    'leaves the empty first page, and comes back to it, with the mouse',
+    async () => {
+      const { visitor } = visit;
+      await visitor.sees('There are none yet');
+      await visitor.click('Live');
+      await visitor.reads('Watching');
+      await visitor.click('Destinations');
+      await visitor.reads('There are none yet');
+    },
+    TIMEOUT,
+  );
+
+  it(
     'adds a destination with the keyboard alone',
     async () => {
       const { visitor, app } = visit;

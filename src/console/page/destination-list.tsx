@@ -16,7 +16,7 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
   const cursor = more === undefined ? value.cursor : more.cursor;
   if (all.length === 0) {
     return (
-      <section class="empty">
+      <section>
         <h1>Destinations</h1>
         <p>There are none yet. Add one, and events are delivered to its URL from then on.</p>
         <a class="button" href="#/new">
