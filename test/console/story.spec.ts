@@ -145,6 +145,24 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
   );
 
   it(
+    'has the secret selected where the browser lets nobody copy it',
+    async () => {
+      const { visitor } = visit;
+      // As on a page that is loaded without TLS.
+      await visitor.page.evaluate(
+        `Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })`,
+      );
+      await visitor.click('Rotate the secret');
+      await visitor.sees('whsec_');
+      await visitor.click('Copy');
+      await visitor.reads('Selected: press Ctrl+C');
+      expect(await visitor.page.evaluate('getSelection().toString()')).toMatch(/^whsec_\S+$/);
+      await visitor.page.evaluate('delete navigator.clipboard');
+    },
+    TIMEOUT,
+  );
+
+  it(
     'disables the destination, and enables it again',
     async () => {
       const { visitor } = visit;

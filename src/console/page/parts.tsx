@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { Connection } from './stream-client.js';
 
 /** A moment in the zone of the reader. */
@@ -91,19 +91,28 @@ export function Secret({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** A text with a button that copies it. */
+/** A text with a button that copies it, or selects it where the browser lets no page copy. */
 export function Copyable({ text }: { text: string }): JSX.Element {
-  const [isCopied, setCopied] = useState(false);
+  const [label, setLabel] = useState('Copy');
+  const shown = useRef<HTMLPreElement>(null);
   return (
     <div class="copyable">
-      <pre tabIndex={0}>{text}</pre>
+      <pre ref={shown} tabIndex={0}>
+        {text}
+      </pre>
       <Action
         run={async () => {
-          await navigator.clipboard.writeText(text);
-          setCopied(true);
+          try {
+            await navigator.clipboard.writeText(text);
+            setLabel('Copied');
+          } catch {
+            // Without TLS there is no clipboard, and a frame of another origin may not be allowed to use it.
+            if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
+            setLabel('Selected: press Ctrl+C');
+          }
         }}
       >
-        {isCopied ? 'Copied' : 'Copy'}
+        {label}
       </Action>
     </div>
   );
