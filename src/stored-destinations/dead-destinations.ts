@@ -43,6 +43,11 @@ interface FailingDestination {
   isDisabled: boolean;
 }
 
+/** Whether every URL says so: while one of them works, only the time counts. */
+function saysGone({ outcomes }: AttemptSummary['failed'][number]): boolean {
+  return outcomes.length > 0 && outcomes.every(({ status }) => status === GONE);
+}
+
 /**
  * Disables destinations at run time that have taken nothing for days, or say that they are gone. Only what the
  * store says counts: the other processes deliver too, and each stores it when a destination has recovered.
@@ -84,7 +89,7 @@ export class DeadDestinations {
     const { disableAfter } = this.parts;
     const time = now - known.since;
     const reason = `every message has failed since ${new Date(known.since).toISOString()}`;
-    if (messages.some(({ outcomes }) => outcomes.some(({ status }) => status === GONE))) {
+    if (messages.some(saysGone)) {
       this.disable(id, known, 'it answered 410, which means that it is gone', undefined);
     } else if (!known.isRecorded) {
       if (time >= disableAfter * RECORD_SHARE) this.record(id, known, now);

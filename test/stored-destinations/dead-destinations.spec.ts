@@ -20,9 +20,17 @@ import { MemoryDestinationStore } from './memory-destination-store.js';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-function failing(status: number): { delivered: []; failed: QueuedMessage[] } {
-  const outcome = { url: 'hash', class: 'permanent' as const, status, attempt: 1, at: 0, duration: 1 };
-  return { delivered: [], failed: [{ id: 'm', body: '{}', outcomes: [outcome] }] };
+/** @param statuses what each URL answered */
+function failing(...statuses: number[]): { delivered: []; failed: QueuedMessage[] } {
+  const outcomes = statuses.map((status, url) => ({
+    url: `hash${url}`,
+    class: status < 300 ? ('delivered' as const) : ('permanent' as const),
+    status,
+    attempt: 1,
+    at: 0,
+    duration: 1,
+  }));
+  return { delivered: [], failed: [{ id: 'm', body: '{}', outcomes }] };
 }
 const DELIVERED = { delivered: ['m'], failed: [] };
 
@@ -126,6 +134,22 @@ describe('a destination that takes nothing', () => {
     await Promise.all(gone);
     expect(told).toEqual(['disabled']);
     expect(await stored()).toMatchObject({ disabledReason: expect.stringContaining('410') });
+  });
+
+  it('is not disabled at once when only one of its URLs is gone', async () => {
+    await after(0, failing(410, 200));
+    await after(HOUR, failing(200, 410));
+    await after(HOUR, failing(410, 400));
+    await expectEnabled();
+    await after(HOUR, failing(410, 410));
+    expect(told).toEqual(['disabled']);
+  });
+
+  it('is disabled after five days in which one of its URLs is gone', async () => {
+    await after(0, failing(410, 200));
+    await after(2 * HOUR, failing(410, 200));
+    await after(5 * DAY, failing(410, 200));
+    expect(told).toEqual(['disabled']);
   });
 
   it('begins anew when somebody enables it', async () => {
