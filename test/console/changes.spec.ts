@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { DestinationsService } from '../../src/index.js';
+import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import { PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
 import { Browser } from '../support/browser.js';
 import { describeServers, describeWith } from '../support/describe-backend.js';
@@ -127,10 +127,11 @@ describeServers('what the console tells of changes', (backend) => {
 });
 
 describeWith('chromium', Browser.binary !== undefined, 'a page of the console that is open', () => {
+  let hookStatus = 400;
   const visit = new ConsoleVisit(
     (connection) =>
       ConsoleApp.start(connection, {
-        answer: ({ url }) => (url === '/away' ? 503 : 200),
+        answer: ({ url }) => (url === '/away' ? 503 : url === '/hook' ? hookStatus : 200),
         analytics: () => ({
           beforeSend: (message) => {
             if (message.userId === 'nobody') throw new Error('nobody is tracked');
@@ -213,6 +214,26 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
       expect(await list.staysWhile(comesIn)).toBe(true);
       expect(await shifts()).toBe(0);
       expect((await list.count()).all).toBe(31);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'no longer shows as failed what somebody else has had delivered',
+    async () => {
+      const { visitor, app } = visit;
+      const { server, receiver } = app;
+      const { id } = await server.app
+        .get(DestinationsService)
+        .create({ tenant: 'initech', urls: [receiver.url('/hook')] });
+      const messageId = server.analytics.tenant('initech').track({ userId: 'u1', event: 'Refused' });
+      await visitor.showTo('operator', '/analytics');
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.page.locator(`::-p-aria(Select ${messageId})`).wait();
+      await visitor.reads('1 failed');
+      hookStatus = 200;
+      await server.app.get(DeliveriesService).replay({ destination: id });
+      await visitor.reads('Nothing that matches has failed for good.');
     },
     TIMEOUT,
   );

@@ -35,6 +35,7 @@ export function DestinationPage({
   // All of it appears at once, so that nothing is pushed down by what comes later.
   if (destination === undefined || !hasLoaded(stats) || !hasLoaded(recent)) return <p>Loading …</p>;
   const { urls, tenant, createdAt, description, readOnly, headers = [], rateLimit } = destination;
+  const failures = stats.value === undefined ? 0 : sumOf(stats.value.hours, 'failed');
   return (
     <article>
       <p>
@@ -116,7 +117,7 @@ export function DestinationPage({
       )}
       <StatsChart stats={stats} />
       <RecentDeliveries id={id} recent={recent} />
-      <FailedMessages api={api} id={id} failures={stats.value && sumOf(stats.value.hours, 'failed')} />
+      <FailedMessages api={api} id={id} version={`${version} ${destination.version} ${failures}`} />
       <ConnectionNotice connection={connection} />
     </article>
   );

@@ -18,12 +18,12 @@ interface FailedMessagesProps {
   api: Api;
   /** Of the destination. */
   id: string;
-  /** How many messages have failed lately: there are new ones when it differs. */
-  failures: number | undefined;
+  /** Another one whenever other messages may have failed for good, or failed ones have been delivered. */
+  version: string;
 }
 
 /** What failed for good at a destination, and a way to deliver it again. */
-export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.Element {
+export function FailedMessages({ api, id, version }: FailedMessagesProps): JSX.Element {
   const [texts, setTexts] = useState({});
   const count = useRef(STEP);
   const list = useRowHeight<HTMLOListElement>();
@@ -32,8 +32,8 @@ export function FailedMessages({ api, id, failures }: FailedMessagesProps): JSX.
     () => load(api, id, filter, count.current),
     `failed ${id} ${JSON.stringify(filter)}`,
     {
-      version: failures,
-      // Whoever has a thousand on the page waits for no thousand of them with each that fails.
+      version,
+      // Whoever has a thousand on the page waits for no thousand of them with each change.
       renew: async (shown) => {
         const limit = Math.min(count.current, MAX_ANSWER);
         return withFirstPage(shown, await load(api, id, filter, limit), limit, ({ messageId }) => messageId);

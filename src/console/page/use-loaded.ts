@@ -15,8 +15,8 @@ export function hasLoaded({ value, error }: Loaded<unknown>): boolean {
 
 /** When something is loaded again by itself. What is known is shown meanwhile. */
 export interface Renewal<T> {
-  /** With each other number it is; `undefined` while that is not known. */
-  version: number | undefined;
+  /** With each other one it is; `undefined` while that is not known. */
+  version: number | string | undefined;
   /** How, where that differs from the first time. @param shown what is known */
   renew?: (shown: T) => Promise<T>;
 }
