@@ -1,3 +1,4 @@
+import { thrownAt } from '../errors/thrown-at.js';
 import type { RefusalKind } from '../shared/telemetry.js';
 import type { SourceConnection } from './router.js';
 
@@ -6,12 +7,29 @@ export interface Refusal {
   kind: RefusalKind;
   /** In words. */
   reason: string;
+  /** The same without what only the operator may know. @default `reason` */
+  forTenant?: string;
 }
 
 export const NO_ROOM: Refusal = {
   kind: 'buffer_full',
   reason: 'the buffer is full while the queue cannot take more',
 };
+
+/** A destination has reached its limit. No tenant may know of those of the application. */
+export function backlogFull(reason: string): Refusal {
+  return {
+    kind: 'backlog_full',
+    reason,
+    forTenant: 'a destination takes no more: too many messages wait for it',
+  };
+}
+
+/** The destinations of a message could not be looked up. */
+export function lookupFailed(error: unknown): Refusal {
+  const forTenant = 'its destinations could not be looked up';
+  return { kind: 'lookup_failed', reason: `${forTenant} (${thrownAt(error)})`, forTenant };
+}
 
 /** Decides whether a connection takes a message now. It is asked for every message, so it must be cheap. */
 export interface Admission {

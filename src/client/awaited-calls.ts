@@ -34,7 +34,8 @@ export class AwaitedCalls {
       const refused = this.filter.count;
       const created = this.factory.ofJob(source, type, params);
       const message = this.filter.pass(created.message);
-      if (this.filter.count > refused) throw new MessageRefusedError(this.filter.latestReason);
+      const refusal = this.filter.refusedSince(refused);
+      if (refusal !== undefined) throw new MessageRefusedError(refusal.reason);
       if (message === null) continue;
       const before = this.core.last;
       await this.takeWhenRoom(source, message, created.tenant);

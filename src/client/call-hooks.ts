@@ -1,11 +1,12 @@
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
+import type { Refusal } from './admission.js';
 
 /** What the rest of the module adds to each call, injected under `CALL_HOOKS`. */
 export interface CallHooks {
   /** Merged over the application's context: what is known of the current request. */
   callContext(): JsonObject | undefined;
   /** Returns why a message is refused, or throws to refuse the call. Asked before `beforeSend`. */
-  refusal(message: AnalyticsMessage): string | undefined;
+  refusal(message: AnalyticsMessage): Refusal | undefined;
   /** Called for every deletion that was taken, once per source. */
   onDeletion(userId: string, source: string): void;
 }

@@ -1,9 +1,8 @@
 import debugFactory from 'debug';
 import { AnalyticsClosedError } from '../errors/message.errors.js';
-import { thrownAt } from '../errors/thrown-at.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
-import { admit, NO_ROOM, type Refusal } from './admission.js';
+import { admit, backlogFull, lookupFailed, NO_ROOM, type Refusal } from './admission.js';
 import { Backlog, type NewMessage, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
 import { Batches } from './batches.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
@@ -203,8 +202,7 @@ export class ClientCore {
 
   /** The route of a message could not be looked up. */
   onUnroutable({ taken, call }: HeldMessage, error: unknown): void {
-    const reason = `its destinations could not be looked up (${thrownAt(error)})`;
-    this.observer.onRefused({ kind: 'lookup_failed', reason }, call);
+    this.observer.onRefused(lookupFailed(error), call);
     this.backlog.drop(taken);
   }
 
@@ -221,9 +219,9 @@ export class ClientCore {
     const { admission } = this.parts;
     if (admission === undefined) return meant;
     const admitted = admit(meant, admission, (reason) => {
-      this.observer.onRefused({ kind: 'backlog_full', reason }, call);
+      this.observer.onRefused(backlogFull(reason), call);
     });
-    return typeof admitted === 'string' ? { kind: 'backlog_full', reason: admitted } : admitted;
+    return typeof admitted === 'string' ? backlogFull(admitted) : admitted;
   }
 
   private newMessage({ messageId }: AnalyticsMessage, body: string, bytes: number): NewMessage {

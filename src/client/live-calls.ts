@@ -36,8 +36,8 @@ export class LiveCalls {
   }
 
   /** A message is not delivered, or not to all of its destinations. */
-  refused(call: LiveCall, { reason }: Refusal): void {
-    this.live?.add('refused', call, reason);
+  refused(call: LiveCall, { reason, forTenant }: Refusal): void {
+    this.live?.add('refused', call, reason, forTenant);
   }
 
   /** What is left of a message after a filter; `null` if it is dropped. */
@@ -51,7 +51,8 @@ export class LiveCalls {
     const finished = filter.pass(message);
     if (finished !== null || this.live?.wants() !== true) return finished;
     const call = { source, tenant, type: message.type, ...(!this.hidesContents && { message }) };
-    if (filter.count > refused) this.live.add('refused', call, filter.latestReason);
+    const refusal = filter.refusedSince(refused);
+    if (refusal !== undefined) this.refused(call, refusal);
     else this.live.add('dropped', call, '`beforeSend` returned null');
     return finished;
   }

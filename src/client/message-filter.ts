@@ -6,7 +6,7 @@ export interface MessageFilterOptions {
   /** The application's hook; it sees each message last. */
   beforeSend: BeforeSend | undefined;
   /** Looks at each message before `beforeSend`: returns why it is refused, or throws to refuse the call. */
-  refusal?: (message: AnalyticsMessage) => string | undefined;
+  refusal?: (message: AnalyticsMessage) => Refusal | undefined;
 }
 
 /** Drops the messages that the application does not want, and counts those that are refused. */
@@ -14,7 +14,7 @@ export class MessageFilter {
   /** Messages that were refused since they were last counted. */
   private refused = 0;
   private refusedBefore = 0;
-  private reason = '';
+  private latest: Refusal | undefined;
 
   /** @param onRefused called for each message */
   constructor(
@@ -31,17 +31,17 @@ export class MessageFilter {
     return this.refusedBefore + this.refused;
   }
 
-  /** Why the latest message was refused. */
-  get latestReason(): string {
-    return this.reason;
+  /** Why the latest message was refused, if one was since the count was this one. */
+  refusedSince(count: number): Refusal | undefined {
+    return this.refused > count ? this.latest : undefined;
   }
 
   /** What is left of a message after every filter; `null` if it is dropped. */
   pass(message: AnalyticsMessage): AnalyticsMessage | null {
     const { refusal, beforeSend } = this.options;
-    const reason = refusal?.(message);
-    if (reason !== undefined) {
-      this.refuse({ kind: 'schema', reason });
+    const refused = refusal?.(message);
+    if (refused !== undefined) {
+      this.refuse(refused);
       return null;
     }
     return beforeSend === undefined ? message : this.runBeforeSend(beforeSend, message);
@@ -49,7 +49,7 @@ export class MessageFilter {
 
   refuse(refusal: Refusal): void {
     this.refused++;
-    this.reason = refusal.reason;
+    this.latest = refusal;
     this.onRefused(refusal);
   }
 
@@ -66,7 +66,7 @@ export class MessageFilter {
       return applyBeforeSend(beforeSend, message);
     } catch (error) {
       if (!(error instanceof BeforeSendThrew)) throw error;
-      this.refuse({ kind: 'before_send', reason: error.message });
+      this.refuse({ kind: 'before_send', reason: error.message, forTenant: '`beforeSend` threw' });
       return null;
     }
   }

@@ -1,5 +1,6 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { AnalyticsError } from '../errors/analytics.error.js';
+import { EventViolationError } from '../errors/message.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { isTenantName } from '../options/tenant-name.js';
@@ -74,18 +75,26 @@ export class LiveEvents implements OnApplicationShutdown {
     this.watched = undefined;
   }
 
-  /** Shows what became of a call. Never throws. */
-  add(outcome: LiveOutcome, call: LiveCall, reason?: string): void {
+  /**
+   * Shows what became of a call. Never throws.
+   *
+   * @param forTenant the reason without what only the operator may know
+   */
+  add(outcome: LiveOutcome, call: LiveCall, reason?: string, forTenant = reason): void {
     if (this.isClosed || !this.wants()) return;
     const tenant = this.ownerOf(call);
     const scopes = isTenantName(tenant) ? [ALL_EVENTS, tenant] : [ALL_EVENTS];
     let event: string | undefined;
+    let told = reason;
     for (const scope of scopes) {
       const waiting = this.waitingOf(scope);
       if (waiting === undefined) continue;
       if (waiting.events.length >= MAX_EVENTS) waiting.skipped++;
       else {
-        event ??= textOf(outcome, call, tenant, reason);
+        const due = scope === ALL_EVENTS ? reason : forTenant;
+        // Most often the same text is for both.
+        if (event === undefined || due !== told) event = textOf(outcome, call, tenant, due);
+        told = due;
         waiting.events.push(event);
       }
     }
@@ -98,12 +107,10 @@ export class LiveEvents implements OnApplicationShutdown {
     if (this.watched?.size === 0 || typeof error !== 'object' || error === null || this.shown.has(error))
       return;
     this.shown.add(error);
+    if (error instanceof EventViolationError) this.add('refused', call, error.message, error.forTenant);
+    else if (error instanceof AnalyticsError) this.add('refused', call, error.message);
     // The texts of other errors may hold what was to be sent.
-    this.add(
-      'refused',
-      call,
-      error instanceof AnalyticsError ? error.message : `it threw ${thrownAt(error)}`,
-    );
+    else this.add('refused', call, `it threw ${thrownAt(error)}`, 'it threw');
   }
 
   onApplicationShutdown(): void {

@@ -171,6 +171,51 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     });
   });
 
+  it('tells a tenant why its event got nowhere, and only the operator where to look', async () => {
+    const crm = await stage.receiver({ answer: [503] });
+    const validate = (): never => {
+      throw new TypeError('no such plan');
+    };
+    const server = await start({
+      webhooks: webhooksTo(crm, { id: 'crm', backlogLimit: 1 }),
+      events: { Checked: { '~standard': { version: 1, vendor: 'test', validate } } },
+      onViolation: 'drop',
+      beforeSend: (message) => {
+        if (message.userId === 'u2') throw new TypeError('no such user');
+        return message;
+      },
+    });
+    const [operator, tenant] = [await watch(server, OPERATOR), await watch(server, ACME)];
+    const acme = server.analytics.tenant('acme');
+    acme.track({ userId: 'u1', event: 'First' });
+    await server.analytics.flush();
+    acme.track({ userId: 'u1', event: 'Second' });
+    acme.track({ userId: 'u2', event: 'Third' });
+    acme.track({ userId: 'u1', event: 'Checked' });
+    const unreadable = Object.defineProperty({ userId: 'u1', event: 'Fourth' }, 'properties', {
+      get: () => {
+        throw new TypeError('no such order');
+      },
+    });
+    expect(() => acme.track(unreadable)).toThrow(TypeError);
+    const reasons = async (watcher: Watcher): Promise<(string | undefined)[]> =>
+      (await watcher.sees(5)).map(({ reason }) => reason);
+    expect(await reasons(operator)).toEqual([
+      undefined,
+      expect.stringContaining('"crm" (its `backlogLimit`)'),
+      expect.stringMatching(/^`beforeSend` threw TypeError at .*live\.spec/),
+      expect.stringMatching(/the schema threw TypeError at .*live\.spec/),
+      expect.stringMatching(/^it threw TypeError at .*live\.spec/),
+    ]);
+    expect(await reasons(tenant)).toEqual([
+      undefined,
+      'a destination takes no more: too many messages wait for it',
+      '`beforeSend` threw',
+      'The event "Checked" does not fit its schema in `events`: the schema threw',
+      'it threw',
+    ]);
+  });
+
   it('is once what becomes of a call whose destinations are looked up slowly, with the time of the call', async () => {
     const store = new SlowStore();
     const server = await start({ destinations: { store } });

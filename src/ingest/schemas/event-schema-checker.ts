@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import type { Refusal } from '../../client/admission.js';
 import { EventViolationError } from '../../errors/message.errors.js';
 import { thrownAt } from '../../errors/thrown-at.js';
 import type { AnalyticsMessage, JsonObject, TrackMessage } from '../../messages/message.types.js';
@@ -21,7 +22,7 @@ export class EventSchemaChecker {
   private readonly schemas: ReadonlyMap<string, StandardSchema>;
   private readonly onViolation: OnViolation;
   /** The first violation of each event, which is logged. Later ones are mostly alike. */
-  private readonly first = new Map<string, string>();
+  private readonly first = new Map<string, EventViolationError>();
 
   constructor(
     { events, onViolation }: EventSchemaCheckerOptions,
@@ -36,17 +37,19 @@ export class EventSchemaChecker {
    *
    * @throws EventViolationError where `onViolation` says so
    */
-  readonly refusal = (message: AnalyticsMessage): string | undefined => {
+  readonly refusal = (message: AnalyticsMessage): Refusal | undefined => {
     if (message.type !== 'track') return undefined;
     const { event } = message;
     const schema = this.schemas.get(event);
-    const violation = schema && violationOf(schema, message);
-    if (violation === undefined) return undefined;
-    const error = new EventViolationError(event, violation);
+    const error = schema && violationOf(schema, message);
+    if (error === undefined) return undefined;
     if (this.onViolation === 'throw') throw error;
     const known = this.first.get(event);
-    if (known === undefined) this.first.set(event, error.message);
-    if (this.onViolation === 'drop') return known ?? error.message;
+    if (known === undefined) this.first.set(event, error);
+    if (this.onViolation === 'drop') {
+      const { message: reason, forTenant } = known ?? error;
+      return { kind: 'schema', reason, forTenant };
+    }
     if (known === undefined) {
       this.logger.warn(`${error.message}. It is sent all the same, as \`onViolation\` is 'warn'.`);
     }
@@ -58,13 +61,14 @@ export class EventSchemaChecker {
  * Names the fields that do not fit, never their values, which schemas quote in their messages. A schema that
  * cannot give an answer counts as a violation, whatever code of the application it runs.
  */
-function violationOf(schema: StandardSchema, message: TrackMessage): string | undefined {
+function violationOf(schema: StandardSchema, message: TrackMessage): EventViolationError | undefined {
   const copy = new PropertiesCopy(message.properties);
   const before = copy.sharesObjects ? jsonOf(message.properties) : undefined;
   try {
-    return problemIn(schema['~standard'].validate(copy.properties));
+    const problem = problemIn(schema['~standard'].validate(copy.properties));
+    return problem === undefined ? undefined : new EventViolationError(message.event, problem);
   } catch (error) {
-    return `the schema threw ${thrownAt(error)}`;
+    return new EventViolationError(message.event, `the schema threw ${thrownAt(error)}`, 'the schema threw');
   } finally {
     if (before !== undefined && jsonOf(message.properties) !== before) {
       message.properties = JSON.parse(before) as JsonObject;
