@@ -46,8 +46,10 @@ export interface DestinationRecord extends DestinationSecrets {
   failingSince?: number | undefined;
   createdAt?: number | undefined;
   updatedAt?: number | undefined;
-  /** Grows by one with each change. */
+  /** Grows by one with each write. */
   version?: number | undefined;
+  /** While this has the same `version`: since the version `since`, nothing but `failingSince` was written. */
+  noted?: { since: number; version: number } | undefined;
   /** The secrets, encrypted, in place of those above. */
   sealed?: string | undefined;
 }

@@ -22,14 +22,15 @@ export function createDeadDestinations(
     disableAfter,
     // The first process to notice says since when.
     recordFailing: (id: string, since: number) =>
-      records.change(id, {}, ({ failingSince = since }) => ({ failingSince })),
-    recordRecovered: (id: string) => records.change(id, {}, () => ({ failingSince: undefined })),
+      records.note(id, ({ failingSince = since }) => ({ failingSince })),
+    recordRecovered: (id: string) => records.note(id, () => ({ failingSince: undefined })),
     disable: async (id: string, reason: string, failingSince: number | undefined) => {
       const record = await records.find(id, undefined);
       const isAlive = failingSince !== undefined && record.failingSince !== failingSince;
       if (record.enabled === false || isAlive) return false;
       const changes = { enabled: false, disabledReason: reason, failingSince: undefined };
-      await records.change(id, { version: record.version ?? 0 }, () => changes);
+      // Another process may note at this moment that it has delivered to it.
+      await records.change(id, { latest: record.version ?? 0 }, () => changes);
       return true;
     },
     tell: (event: DeadDestinationEvent) => {

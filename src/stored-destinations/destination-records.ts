@@ -26,6 +26,16 @@ export interface DestinationRecordsParts {
   box: SecretBox;
 }
 
+/** Whose destination may be changed, and which version of it. */
+export interface ChangeTerms {
+  /** @default anybody's */
+  tenant?: string | undefined;
+  /** Refuses the change if somebody has changed this version. @default any version may be changed */
+  version?: number | undefined;
+  /** Refuses it also if something was noted since. */
+  latest?: number | undefined;
+}
+
 /** Reads and changes destinations, and keeps their secrets encrypted in the store. */
 export class DestinationRecords {
   constructor(private readonly parts: DestinationRecordsParts) {}
@@ -70,23 +80,50 @@ export class DestinationRecords {
    * Changes the latest version of a destination.
    *
    * @param edit returns the fields to change
-   * @param version the only version that may be changed. @default any
    * @throws DestinationChangedError, DestinationNotFoundError, DestinationsReadOnlyError,
    *   DestinationWriteTimeoutError
    */
   async change(
     id: string,
-    { tenant, version }: { tenant?: string | undefined; version?: number | undefined },
+    { tenant, version, latest }: ChangeTerms,
     edit: (record: DestinationRecord) => Partial<DestinationRecord>,
+  ): Promise<StoredDestination> {
+    return this.write(id, tenant, (record, current) => {
+      const isStale = version !== undefined && (version < changedVersionOf(record) || version > current);
+      if (isStale || (latest !== undefined && latest !== current)) return undefined;
+      return { ...edit(record), updatedAt: Date.now(), noted: undefined };
+    });
+  }
+
+  /**
+   * As `change`, for what this module writes down of a destination. Nobody who changes it meets a conflict for
+   * that, and it does not count as changed.
+   */
+  async note(
+    id: string,
+    edit: (record: DestinationRecord) => Pick<DestinationRecord, 'failingSince'>,
+  ): Promise<void> {
+    await this.write(id, undefined, (record, current) => ({
+      ...edit(record),
+      noted: { since: changedVersionOf(record), version: current + 1 },
+    }));
+  }
+
+  /** @param edit returns the fields to change, or `undefined` to refuse the change */
+  private async write(
+    id: string,
+    tenant: string | undefined,
+    edit: (record: DestinationRecord, version: number) => Partial<DestinationRecord> | undefined,
   ): Promise<StoredDestination> {
     const { writable } = this.parts;
     writable.assertWritable();
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const record = await this.find(id, tenant);
-      const { version: current = 0, createdAt = 0 } = record;
-      if (version !== undefined && version !== current) break;
-      const changed = { ...record, ...edit(record) };
-      const next = { ...changed, createdAt, updatedAt: Date.now(), version: current + 1 };
+      const { version = 0, createdAt = 0, updatedAt = 0 } = record;
+      const fields = edit(record, version);
+      if (fields === undefined) break;
+      const changedAt = fields.updatedAt ?? updatedAt;
+      const next = { ...record, ...fields, createdAt, updatedAt: changedAt, version: version + 1 };
       if (await writable.replace(next)) return next;
     }
     throw new DestinationChangedError(id);
@@ -108,4 +145,9 @@ export class DestinationRecords {
     if (!(await writable.remove(record))) throw new DestinationNotFoundError(id);
     return record;
   }
+}
+
+/** The version that somebody has made. Whoever writes to the store without this module knows nothing of `noted`. */
+function changedVersionOf({ version = 0, noted }: DestinationRecord): number {
+  return noted?.version === version ? noted.since : version;
 }

@@ -125,7 +125,7 @@ export class DestinationsService {
    * Changes some fields. What waits for the destination is delivered as it is from now on. The tenant never
    * changes; `enable` and `disable` are calls of their own.
    *
-   * @param options `version`: refuses the change if the destination has another one by now
+   * @param options `version`: refuses the change if somebody has changed that one by now
    * @throws InvalidDestinationError, DestinationNotFoundError, DestinationChangedError
    */
   async update(

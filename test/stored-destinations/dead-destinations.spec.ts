@@ -195,6 +195,21 @@ describe('a destination that takes nothing', () => {
     await expectEnabled();
   });
 
+  it('is not disabled if another process delivers to it at that moment', async () => {
+    await after(0, failing(404));
+    await after(2 * HOUR, failing(404));
+    one.known = await stored();
+    const find = store.findById.bind(store);
+    jest.spyOn(store, 'findById').mockImplementationOnce(async (id) => {
+      const found = await find(id);
+      await after(0, DELIVERED, other, { hasHeard: false });
+      return found;
+    });
+    other.known = one.known;
+    await after(5 * DAY, failing(404), one, { hasHeard: false });
+    await expectEnabled();
+  });
+
   it('has recovered for the store, whichever process stored that it fails', async () => {
     await after(0, failing(404));
     await after(0, failing(404), other);
@@ -235,6 +250,56 @@ describe('a destination that failed before it was disabled and enabled', () => {
     await failOne();
     await failOne();
     expect(await destinations.get(id)).toMatchObject({ enabled: true });
+  });
+});
+
+describe('a destination of which it is stored that it fails', () => {
+  const stage = new Stage();
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('can be changed by whoever has read it before', async () => {
+    let passed = 0;
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + passed);
+    let status = 404;
+    const receiver = await stage.receiver({ answer: () => status });
+    const store = new MemoryDestinationStore();
+    const app = await stage.app({
+      connection: MEMORY,
+      destinations: { store, allowPrivateNetwork: true },
+      flushAt: 1,
+    });
+    const destinations = app.context.get(DestinationsService);
+    const { id, version, updatedAt } = await destinations.create({ tenant: 'acme', urls: [receiver.url()] });
+    const sendOne = async (): Promise<void> => {
+      app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+      await app.analytics.flush();
+      await app.settled();
+    };
+    const isFailing = async (expected: boolean): Promise<void> => {
+      await until(async () => {
+        const found = await store.findById(id);
+        const isNoted = typeof found === 'object' && found.failingSince !== undefined;
+        return isNoted === expected ? true : undefined;
+      });
+    };
+    await sendOne();
+    passed = 2 * HOUR;
+    await sendOne();
+    await isFailing(true);
+    expect(await destinations.get(id)).toMatchObject({ updatedAt });
+    const renamed = await destinations.update(id, { name: 'Warehouse' }, { version });
+    expect(renamed).toMatchObject({ name: 'Warehouse' });
+    const stale = destinations.update(id, { name: 'Lake' }, { version });
+    await expect(stale).rejects.toMatchObject({ code: 'DESTINATION_CHANGED' });
+
+    status = 200;
+    await sendOne();
+    await isFailing(false);
+    const changed = await destinations.update(id, { name: 'Lake' }, { version: renamed.version });
+    expect(changed).toMatchObject({ name: 'Lake', version: renamed.version + 2 });
   });
 });
 

@@ -67,7 +67,7 @@ const DESTINATION: Record<string, Schema> = {
   disabledReason: text(),
   createdAt: time('When it was created'),
   updatedAt: time('When it was last changed'),
-  version: integer('Grows by one with each change.'),
+  version: integer('Grows with each change.'),
 };
 const OPTIONAL = ['tenant', ...Object.keys(COMMON), 'headers', 'signatures', 'disabledReason'];
 
