@@ -16,6 +16,8 @@ export const TABLES = `
   );
   CREATE INDEX IF NOT EXISTS destination_tenant_index ON ${SCHEMA}.destination (tenant, id)
     WHERE deleted_at IS NULL;
+  CREATE INDEX IF NOT EXISTS destination_deleted_index ON ${SCHEMA}.destination (deleted_at)
+    WHERE deleted_at IS NOT NULL;
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.destination_tenant (
     tenant text PRIMARY KEY,
     destinations integer NOT NULL

@@ -82,6 +82,16 @@ describeBackend('a destination store', (backend) => {
     expect(told.sort()).toEqual(ids.sort());
   });
 
+  it('finds those that were deleted long ago by an index, on PostgreSQL', async () => {
+    if (opened.storage.kind !== 'postgres') return;
+    await store.insert(ONE, 10);
+    const { rows } = await opened.storage.pool.query<{ indexdef: string }>(
+      "SELECT indexdef FROM pg_indexes WHERE schemaname = 'nestjs_analytics' AND tablename = 'destination'",
+    );
+    const found = rows.map(({ indexdef }) => indexdef.replace(/.* USING /, ''));
+    expect(found).toContain('btree (deleted_at) WHERE (deleted_at IS NOT NULL)');
+  });
+
   it('says so when it no longer has all changes, or has none of them any more', async () => {
     const { revision } = await store.changesSince(undefined);
     await store.insert(ONE, 10);
