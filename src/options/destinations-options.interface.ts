@@ -6,9 +6,9 @@ import type { DestinationStore } from './destination-store.js';
 export interface DestinationsOptions {
   /**
    * Encrypts the secrets and header values of destinations in the store, with AES-256-GCM: 32 random bytes as
-   * base64 or hex (`openssl rand -base64 32`). Of several keys the first one encrypts, and all decrypt: put a
-   * new one first to change it. `false` stores them as they are. Required in production, unless the
-   * application's own `store` is only read.
+   * base64 or hex (`openssl rand -base64 32`). Of several keys the first one encrypts, and all decrypt. To change
+   * it, add the new one last, and put it first once all processes have it. `false` stores them as they are.
+   * Required in production, unless the application's own `store` is only read.
    *
    * @default stored as they are, with a warning
    */
