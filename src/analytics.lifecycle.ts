@@ -110,6 +110,7 @@ export class AnalyticsLifecycle
       eraser.close(patience),
       this.work,
       outbox?.close(patience),
+      destinations.finish(patience),
     ]);
     await worker?.close(!workerEnded);
     destinations.close();

@@ -69,6 +69,21 @@ export class FailedMessages {
     return replayed;
   }
 
+  /**
+   * Delivers again what was kept because its destination was disabled.
+   *
+   * @param isMeant asked for each destination of such messages
+   */
+  async replayKept(isMeant: (destination: string) => Promise<boolean>): Promise<void> {
+    const matches = matcherOf({ error: 'DESTINATION_DISABLED' });
+    for await (const [job] of this.store.jobs(['failed'])) {
+      for (const batch of job.batches) {
+        const isKept = batch.messages.some((message) => matches(failedMessage(job, batch, message)));
+        if (isKept && (await isMeant(batch.destination))) await this.replayBatch(job, batch, matches);
+      }
+    }
+  }
+
   /** How many messages `replay` would deliver again now, those of deleted users included. */
   async count(filter: FailedFilter): Promise<number> {
     const matches = matcherOf(filter);

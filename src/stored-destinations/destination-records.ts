@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import {
   DestinationChangedError,
@@ -150,4 +151,9 @@ export class DestinationRecords {
 /** The version that somebody has made. Whoever writes to the store without this module knows nothing of `noted`. */
 function changedVersionOf({ version = 0, noted }: DestinationRecord): number {
   return noted?.version === version ? noted.since : version;
+}
+
+/** In the order of creation, since ids are listed in their order. */
+export function newId(now: number): string {
+  return `dst_${now.toString(36).padStart(9, '0')}${randomBytes(10).toString('hex')}`;
 }

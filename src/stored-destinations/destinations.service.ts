@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Observable } from 'rxjs';
 import type { EventChannel } from '../deliveries/event-channel.js';
 import {
@@ -17,7 +16,7 @@ import type { ChangeNotices } from './change-notices.js';
 import type { ConfiguredDestinations } from './configured-destinations.js';
 import { detailsOf } from './destination-details.js';
 import { checkedQuery, checkedUpdate } from './destination-input.js';
-import type { DestinationRecords } from './destination-records.js';
+import { type DestinationRecords, newId } from './destination-records.js';
 import type {
   CreatedDestination,
   DestinationDetails,
@@ -28,6 +27,7 @@ import type {
   DestinationUpdate,
   NewDestination,
 } from './destinations.types.js';
+import type { KeptMessages } from './kept-messages.js';
 import { newSecret, rotated } from './rotated-secrets.js';
 
 /** How long a replaced secret signs as well, in milliseconds: a day. */
@@ -40,8 +40,7 @@ export interface DestinationsParts {
   rules: DestinationRules & { limitPerTenant: number };
   /** Sends a test event to each URL. */
   sendTest: (id: string) => Promise<TestResult[]>;
-  /** Delivers the messages that were kept while a destination was disabled. */
-  replayKept: (id: string) => Promise<unknown>;
+  kept: Pick<KeptMessages, 'deliver' | 'deliverLate'>;
   /** Removes what is kept of its deliveries. */
   forgetHistory: (id: string) => Promise<unknown>;
 }
@@ -162,7 +161,7 @@ export class DestinationsService {
     const changes = { enabled: true, disabledReason: undefined, failingSince: undefined };
     const changed = await this.changeable(id, { tenant }).change(id, { tenant }, () => changes);
     this.emit('enabled', changed);
-    await this.parts.replayKept(id);
+    await this.parts.kept.deliver(id);
     return this.parts.records.detailsOf(changed);
   }
 
@@ -242,9 +241,4 @@ export class DestinationsService {
   private emit(type: DestinationEvent['type'], { id, tenant }: DestinationRecord): void {
     this.events.emit({ type, id, tenant });
   }
-}
-
-/** In the order of creation, since ids are listed in their order. */
-function newId(now: number): string {
-  return `dst_${now.toString(36).padStart(9, '0')}${randomBytes(10).toString('hex')}`;
 }

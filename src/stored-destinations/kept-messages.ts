@@ -1,32 +1,122 @@
+import type { DestinationRecord } from '../options/destination-store.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { within } from '../shared/within.js';
+
 /** Longer than any process may still hold a destination for disabled, in milliseconds. */
 const LATE_REPLAY = 3_000;
+/** Most names in a line of the log. */
+const MAX_NAMES = 5;
 
-/** Delivers what was kept for destinations while they were disabled. */
+/** What was kept for one destination, or for all of a tenant; `undefined`: those without a tenant. */
+export type KeptFor = { id: string } | { tenant: string | undefined };
+
+export interface KeptMessagesParts {
+  /** Delivers everything that is kept for a destination. */
+  replay: (id: string) => Promise<unknown>;
+  /** The same for many, those of them that are enabled. */
+  replayAll: (destinations: readonly KeptFor[]) => Promise<unknown>;
+  onFailed: (destinations: readonly KeptFor[], error: unknown) => void;
+  /** Told at the end for what it was not looked again. */
+  onLost: (destinations: readonly KeptFor[]) => void;
+  /** @default the system's */
+  clock?: Clock;
+}
+
+interface LateReplay {
+  readonly destinations: KeptFor;
+  readonly due: number;
+  /** When the next one is due, for a change since this one was asked for. */
+  next?: number;
+}
+
+/**
+ * Delivers what was kept for destinations while they were disabled. A worker that has not heard yet that one is
+ * enabled keeps what it has in hand, so it is looked for once more a little later: all of it at once, since that
+ * reads everything that has failed.
+ */
 export class KeptMessages {
-  private readonly timers = new Set<NodeJS.Timeout>();
+  private readonly clock: Clock;
+  /** In the order in which they are due. */
+  private readonly late = new Map<string, LateReplay>();
+  private work: Promise<void> | undefined;
+  private timer: Timer | undefined;
+  private isClosed = false;
 
-  /** @param replay delivers everything that is kept for a destination */
-  constructor(
-    private readonly replay: (id: string) => Promise<unknown>,
-    private readonly onFailed: (id: string, error: unknown) => void,
-  ) {}
+  constructor(private readonly parts: KeptMessagesParts) {
+    this.clock = parts.clock ?? SYSTEM_CLOCK;
+  }
 
-  /**
-   * Delivers it now, and once more a little later: a worker that has not heard yet that the destination is
-   * enabled keeps what it has in hand.
-   */
+  /** Delivers it now, and once more a little later. */
   async deliver(id: string): Promise<void> {
-    await this.replay(id);
-    const timer = setTimeout(() => {
-      this.timers.delete(timer);
-      this.replay(id).catch((error: unknown) => {
-        this.onFailed(id, error);
-      });
-    }, LATE_REPLAY).unref();
-    this.timers.add(timer);
+    await this.parts.replay(id);
+    this.deliverLate({ id });
+  }
+
+  /** Delivers it a little later. */
+  deliverLate(destinations: KeptFor): void {
+    const key = JSON.stringify(destinations);
+    const due = this.clock.now() + LATE_REPLAY;
+    const known = this.late.get(key);
+    if (known === undefined) this.late.set(key, { destinations, due });
+    else known.next = due;
+    this.work ??= this.run().finally(() => {
+      this.work = undefined;
+    });
+  }
+
+  /** Resolves when nothing is left to be delivered later, or after this many milliseconds. */
+  async finish(patience: number): Promise<void> {
+    await within(patience, this.work ?? Promise.resolve());
   }
 
   close(): void {
-    for (const timer of this.timers) clearTimeout(timer);
+    this.isClosed = true;
+    this.timer?.cancel();
+    const lost = Array.from(this.late.values(), ({ destinations }) => destinations);
+    if (lost.length > 0) this.parts.onLost(lost);
   }
+
+  private async run(): Promise<void> {
+    for (;;) {
+      const [first] = this.late.values();
+      if (first === undefined || this.isClosed) return;
+      await this.pause(Math.max(first.due - this.clock.now(), 0));
+      await this.replayDue(this.clock.now());
+    }
+  }
+
+  private async replayDue(now: number): Promise<void> {
+    const due = [...this.late].filter(([, late]) => late.due <= now);
+    if (due.length === 0) return;
+    const all = due.map(([, { destinations }]) => destinations);
+    try {
+      await this.parts.replayAll(all);
+    } catch (error) {
+      if (!this.isClosed) this.parts.onFailed(all, error);
+    }
+    for (const [key, { destinations, next }] of due) {
+      this.late.delete(key);
+      if (next !== undefined) this.late.set(key, { destinations, due: next });
+    }
+  }
+
+  private pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.timer = this.clock.afterUnlessIdle(milliseconds, resolve);
+    });
+  }
+}
+
+/** In words, for the log. */
+export function namesOf(destinations: readonly KeptFor[]): string {
+  const names = destinations.slice(0, MAX_NAMES).map((one) => {
+    if ('id' in one) return `the destination "${one.id}"`;
+    return `destinations ${one.tenant === undefined ? 'without a tenant' : `of the tenant "${one.tenant}"`}`;
+  });
+  const more = destinations.length - names.length;
+  return [...names, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+export function isAmong({ id, tenant }: DestinationRecord, destinations: readonly KeptFor[]): boolean {
+  return destinations.some((one) => ('id' in one ? one.id === id : one.tenant === tenant));
 }

@@ -22,7 +22,7 @@ import { DestinationsEnd } from './destinations-end.js';
 import { DestinationsService } from './destinations.service.js';
 import { DESTINATION_DIRECTORY, DESTINATION_PARTS, LIVE_DESTINATIONS } from './stored-destinations.tokens.js';
 import type { DestinationEvent } from './destinations.types.js';
-import { KeptMessages } from './kept-messages.js';
+import { isAmong, type KeptFor, KeptMessages, namesOf } from './kept-messages.js';
 import type { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
 
@@ -51,18 +51,27 @@ async function createLive(
   return createLiveDestinations(destinations, parts, clients, observer, endpoints);
 }
 
-function createKept(failed: FailedMessages): KeptMessages {
-  return new KeptMessages(
-    (id) => failed.replay({ destination: id, error: 'DESTINATION_DISABLED' }),
-    (id, error) => {
-      // It was deleted meanwhile, and its messages with it.
-      if (error instanceof DestinationNotFoundError) return;
-      logger().warn(
-        `Messages that were kept for the destination "${id}" could not be read: ${thrownAt(error)}. Call ` +
-          '`enable` for it again.',
-      );
+function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
+  const warn = (destinations: readonly KeptFor[], reason: string): void => {
+    logger().warn(
+      `Messages that were kept for ${namesOf(destinations)} while disabled may still be kept: ${reason}. Call ` +
+        "`deliveries.replay({ error: 'DESTINATION_DISABLED' })`.",
+    );
+  };
+  return new KeptMessages({
+    replay: (id) => failed.replay({ destination: id, error: 'DESTINATION_DISABLED' }),
+    replayAll: (destinations) =>
+      failed.replayKept(async (id) => {
+        const record = await parts?.directory.find(id);
+        return typeof record === 'object' && record.enabled !== false && isAmong(record, destinations);
+      }),
+    onFailed: (destinations, error) => {
+      warn(destinations, `they could not be read (${thrownAt(error)})`);
     },
-  );
+    onLost: (destinations) => {
+      warn(destinations, 'the application has closed before all processes had heard of a change');
+    },
+  });
 }
 
 function createForget(
@@ -104,7 +113,7 @@ function createService(
         if (destination instanceof WebhooksDestination) return destination.sendTest();
         throw destination === undefined ? new DestinationNotFoundError(id) : new NotAWebhookError(id);
       },
-      replayKept: (id) => kept.deliver(id),
+      kept,
       forgetHistory: createForget(recorder, history),
     },
     events,
@@ -126,7 +135,7 @@ export const STORED_DESTINATIONS_PROVIDERS: Provider[] = [
     inject: [RESOLVED_OPTIONS, DESTINATION_PARTS, WEBHOOK_CLIENTS, EndpointLog, DeliveryEvents],
     useFactory: createLive,
   },
-  { provide: KeptMessages, inject: [FailedMessages], useFactory: createKept },
+  { provide: KeptMessages, inject: [FailedMessages, DESTINATION_PARTS], useFactory: createKept },
   {
     provide: DESTINATION_EVENTS,
     useFactory: () => new EventChannel<DestinationEvent>(tellOnce('changes$', logger())),
@@ -149,6 +158,6 @@ export const STORED_DESTINATIONS_PROVIDERS: Provider[] = [
     provide: DestinationsEnd,
     inject: [DESTINATION_PARTS, KeptMessages, DESTINATION_EVENTS],
     useFactory: (parts: Parts, kept: KeptMessages, events: EventChannel<DestinationEvent>) =>
-      new DestinationsEnd([kept, ...(parts === undefined ? [] : [parts.directory, parts.notices])], events),
+      new DestinationsEnd(kept, parts === undefined ? [] : [parts.directory, parts.notices], events),
   },
 ];

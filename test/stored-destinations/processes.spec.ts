@@ -69,6 +69,23 @@ describeServers('destinations that another process changes', (backend) => {
     await until(async () => ((await isRouted('E')) ? undefined : true));
   });
 
+  it('are looked at once more before a process ends that has enabled one, or it says that they were not', async () => {
+    const { connection } = backend;
+    const enable = async (shutdownTimeout: number): Promise<AnalyticsApp> => {
+      const app = await start({ connection, shutdownTimeout });
+      const { id } = await destinationsOf(app).create({ tenant: 'acme', urls: [receiver.url()] });
+      await destinationsOf(app).enable(id);
+      await app.close();
+      return app;
+    };
+    const lost =
+      /kept for the destination "dst_.*" while disabled may still be kept: the application has closed/;
+    const hurried = await enable(500);
+    expect(await hurried.log.line(lost)).toContain("`deliveries.replay({ error: 'DESTINATION_DISABLED' })`");
+    const patient = await enable(30_000);
+    expect(patient.log.analytics.filter((line) => lost.test(line))).toEqual([]);
+  });
+
   it('keep all changes that several processes make at the same time', async () => {
     const { connection } = backend;
     const both = [await start({ connection }), await start({ connection })].map(destinationsOf);

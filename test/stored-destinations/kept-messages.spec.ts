@@ -1,0 +1,84 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { type KeptFor, KeptMessages } from '../../src/stored-destinations/kept-messages.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+describe('what was kept for destinations while they were disabled', () => {
+  let clock: FakeClock;
+  let kept: KeptMessages;
+  let replays: (string | readonly KeptFor[])[];
+  let lost: readonly KeptFor[];
+  let failures: unknown[];
+  let becomes: Promise<unknown>;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    [replays, lost, failures] = [[], [], []];
+    becomes = Promise.resolve();
+    const replay = (what: (typeof replays)[number]): Promise<unknown> => {
+      replays.push(what);
+      return becomes;
+    };
+    kept = new KeptMessages({
+      replay,
+      replayAll: replay,
+      onFailed: (_, error) => failures.push(error),
+      onLost: (destinations) => (lost = destinations),
+      clock,
+    });
+  });
+
+  it('is delivered at once, and once more when every process knows that they are enabled', async () => {
+    await kept.deliver('a');
+    expect(replays).toEqual(['a']);
+    await clock.pass(2_999);
+    expect(replays).toEqual(['a']);
+    await clock.pass(1);
+    await clock.pass(60_000);
+    expect(replays).toEqual(['a', [{ id: 'a' }]]);
+  });
+
+  it('is looked for at once for all that are due, and again for those that were changed meanwhile', async () => {
+    kept.deliverLate({ tenant: 'acme' });
+    kept.deliverLate({ tenant: undefined });
+    await clock.pass(1_000);
+    kept.deliverLate({ tenant: 'acme' });
+    await clock.pass(2_000);
+    expect(replays).toEqual([[{ tenant: 'acme' }, { tenant: undefined }]]);
+    await clock.pass(1_000);
+    expect(replays.slice(1)).toEqual([[{ tenant: 'acme' }]]);
+  });
+
+  it('is looked for before the end, which waits for it', async () => {
+    await kept.deliver('a');
+    let isOver = false;
+    const finished = kept.finish(60_000).then(() => (isOver = true));
+    await clock.pass(2_999);
+    expect(isOver).toBe(false);
+    await clock.pass(1);
+    await finished;
+    kept.close();
+    expect(replays).toEqual(['a', [{ id: 'a' }]]);
+    expect(lost).toEqual([]);
+  });
+
+  it('is told if the time is over before it was looked for', async () => {
+    await kept.deliver('a');
+    await kept.finish(0);
+    kept.close();
+    await clock.pass(60_000);
+    expect(replays).toEqual(['a']);
+    expect(lost).toEqual([{ id: 'a' }]);
+  });
+
+  it('is told if it cannot be read, and is looked for after the next change', async () => {
+    kept.deliverLate({ tenant: 'acme' });
+    becomes = Promise.reject(new Error('away'));
+    await clock.pass(3_000);
+    expect(failures).toEqual([new Error('away')]);
+    becomes = Promise.resolve();
+    kept.deliverLate({ tenant: 'acme' });
+    await clock.pass(3_000);
+    expect(replays).toHaveLength(2);
+    expect(failures).toHaveLength(1);
+  });
+});
