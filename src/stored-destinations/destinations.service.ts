@@ -216,10 +216,13 @@ export class DestinationsService {
   /**
    * The application has changed destinations of a tenant in a store of its own. That is in force here at once,
    * and in all other processes within two seconds. While the queue's database is away it is kept, and told when
-   * that is back; until then no process uses what it remembers of destinations.
+   * that is back; until then no process uses what it remembers of destinations. What was kept for those that are
+   * enabled is delivered a few seconds later.
    */
   async changed(tenant?: string): Promise<void> {
-    await this.parts.notices.tell({ tenant });
+    const { notices, kept } = this.parts;
+    kept.deliverLate({ tenant });
+    await notices.tell({ tenant });
   }
 
   private get parts(): DestinationsParts {

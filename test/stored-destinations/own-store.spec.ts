@@ -6,6 +6,7 @@ import { describeBackend } from '../support/describe-backend.js';
 import { eventsIn } from '../support/received-message.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
 
 /** A table of the application, in a database that may go away. */
 class HookTable implements DestinationStore {
@@ -89,6 +90,27 @@ describeBackend("destinations in the application's own store", (backend) => {
     await app.log.line(/can be looked up again/);
     expect(await app.context.get(DeliveriesService).counts()).toMatchObject({ failed: 0 });
     expect(app.analytics.usage()).toEqual({ received: 2, filtered: 0 });
+  });
+
+  it('get what was kept while they were disabled once the application has enabled them', async () => {
+    isDown = true;
+    const app = await start();
+    const destinations = app.context.get(DestinationsService);
+    const deliveries = app.context.get(DeliveriesService);
+    const set = async (enabled: boolean): Promise<void> => {
+      table.rows.splice(0, 1, { id: 'hook', tenant: 'acme', urls: [customer.url()], enabled });
+      await destinations.changed('acme');
+    };
+    track(app, 'kept');
+    await customer.received(1);
+    await set(false);
+    await until(async () =>
+      (await deliveries.countFailed({ destination: 'hook' })) === 1 ? true : undefined,
+    );
+    isDown = false;
+    await set(true);
+    await customer.received(2);
+    expect(eventsIn(customer.requests)).toEqual(['kept', 'kept']);
   });
 
   it('get nothing by what was known before a change, and hold up nobody else, while it hangs', async () => {
