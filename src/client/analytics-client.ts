@@ -134,6 +134,11 @@ export class AnalyticsClient {
     return this.core.outgoing.of(source, message, { tenant, maxBytes: Infinity });
   }
 
+  /** The tenant whose destinations are looked up for a stored message; `''` for those of nobody. */
+  ownerOf(message: AnalyticsMessage, tenant?: string): string {
+    return this.core.outgoing.ownerOf(message, tenant);
+  }
+
   /** The destinations of a message that was stored elsewhere are known. @param isWanted whether there are any */
   routed(
     call: { source: string; message: AnalyticsMessage; tenant: string | undefined },

@@ -6,12 +6,15 @@ import { thrownAt } from '../errors/thrown-at.js';
 import { checkMessage } from '../messages/check-message.js';
 import { isJsonObject } from '../messages/value-kind.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
+import { within } from '../shared/within.js';
 import type { Move } from './outbox-jobs.js';
 import type { OutboxRow } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
 
 /** When a row is looked at again whose destination is full, or could not be looked up, in milliseconds. */
 const PUT_OFF = 5_000;
+/** How long rows wait for their destinations to be looked up, in milliseconds: all others wait with them. */
+const LOOKUP_PATIENCE = 1_000;
 
 interface ReadRow {
   row: OutboxRow;
@@ -29,7 +32,7 @@ export type RowDecision =
   | { kind: 'set aside'; row: OutboxRow; problem: string };
 
 export interface RowReaderParts {
-  client: Pick<AnalyticsClient, 'outgoing'>;
+  client: Pick<AnalyticsClient, 'outgoing' | 'ownerOf'>;
   admission: Admission;
   /** Names of the sources of this application. */
   sources: readonly string[];
@@ -39,6 +42,9 @@ export interface RowReaderParts {
 
 /** Reads rows, which anyone with access to the table may have written, and decides where they go. */
 export class RowReader {
+  /** Tenants whose destinations could not be looked up in time. Their rows do not wait again at once. */
+  private readonly unanswered = new Set<string>();
+
   constructor(private readonly parts: RowReaderParts) {}
 
   async read(row: OutboxRow): Promise<RowDecision> {
@@ -66,14 +72,12 @@ export class RowReader {
     message: AnalyticsMessage,
     tenant: string | undefined,
   ): Promise<RowDecision> {
-    const { json, bytes, route } = this.parts.client.outgoing(row.source, message, tenant);
-    let found: Route;
-    try {
-      found = await route;
-    } catch {
-      // The lookup is tried again. Its owner logs why it failed.
-      return { kind: 'wait', row, delay: PUT_OFF };
-    }
+    const { client } = this.parts;
+    const owner = client.ownerOf(message, tenant);
+    if (this.unanswered.has(owner)) return { kind: 'wait', row, delay: PUT_OFF };
+    const { json, bytes, route } = client.outgoing(row.source, message, tenant);
+    const found = 'connections' in route ? route : await this.answer(owner, route);
+    if (found === undefined) return { kind: 'wait', row, delay: PUT_OFF };
     const { destinations } = row;
     const meant = found.connections.filter(
       ({ destination }) => destinations?.includes(destination) !== false,
@@ -84,6 +88,23 @@ export class RowReader {
     if (connections.length === 0) return { kind: 'wait', row, delay: PUT_OFF };
     const move = { row: row.id, due: row.due, messageId: message.messageId, json, bytes, connections };
     return { kind: 'move', row, message, tenant, move, refused: full.map(({ destination }) => destination) };
+  }
+
+  /** The route once it is looked up; `undefined` if that fails or takes too long, since it may never end. */
+  private async answer(owner: string, route: Promise<Route>): Promise<Route | undefined> {
+    try {
+      const found = await within(LOOKUP_PATIENCE, route);
+      if (found === undefined) this.leaveAlone(owner);
+      return found;
+    } catch {
+      // The lookup is tried again. Its owner logs why it failed.
+      return undefined;
+    }
+  }
+
+  private leaveAlone(owner: string): void {
+    this.unanswered.add(owner);
+    setTimeout(() => this.unanswered.delete(owner), PUT_OFF).unref();
   }
 }
 

@@ -1,24 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { DestinationRecord, DestinationStore } from '../../src/options/destination-store.js';
 import { describeRedis } from '../support/describe-backend.js';
 import { RedisServer } from '../support/redis-server.js';
 import { eventsIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
-
-/** A table of the application with a row that cannot be read: the look-ups of its tenant fail. */
-class DamagedTable implements DestinationStore {
-  readonly rows: DestinationRecord[] = [];
-  isRepaired = false;
-
-  findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
-    if (tenant === 'damaged' && !this.isRepaired) return Promise.reject(new Error('invalid byte sequence'));
-    return Promise.resolve(this.rows.filter((row) => row.tenant === tenant));
-  }
-
-  findById(id: string): Promise<DestinationRecord | undefined> {
-    return Promise.resolve(this.rows.find((row) => row.id === id));
-  }
-}
+import { DamagedTable } from './damaged-table.js';
 
 describeRedis('a tenant whose destinations cannot be looked up', () => {
   const stage = new Stage();
