@@ -119,7 +119,7 @@ export class AnalyticsClient {
     const { route } = this.core.outgoing.of(source, message, { tenant });
     if ('connections' in route) {
       this.core.outgoing.count(source, route, tenant);
-      if (route.connections.length > 0) return prepared;
+      if (route.connections.length > 0 || this.deletions.hasMoreToDo(message)) return prepared;
       this.live.routed({ source, tenant, message }, false);
       return { ...prepared, message: null };
     }
@@ -145,7 +145,6 @@ export class AnalyticsClient {
     isWanted: boolean,
   ): void {
     this.live.routed(call, isWanted);
-    if (isWanted) this.deletions.onTaken(call.source, call.message);
   }
 
   /** Whether any destination takes such a call. A call that none takes is dropped. */

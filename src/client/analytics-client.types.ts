@@ -2,6 +2,7 @@ import type { LiveEvents } from '../live/live-events.js';
 import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
 import type { MessageCore } from './client-core.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts } from './client-core.types.js';
+import type { OnDeletion } from './deletions.js';
 import type { MessageFactoryOptions } from './message-factory.js';
 import type { MessageFilterOptions } from './message-filter.js';
 import type { MessageStore } from './message-store.js';
@@ -11,7 +12,7 @@ export interface AnalyticsClientOptions
   /** Inspects the fields of a call after they were checked. */
   onCall?: ((type: MessageType, params: object) => void) | undefined;
   /** Called for every deletion that was taken, once per source. */
-  onDeletion?: (userId: string, source: string) => void;
+  onDeletion?: OnDeletion | undefined;
 }
 
 /** Reports what a call cannot report by throwing. */

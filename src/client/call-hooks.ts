@@ -1,5 +1,6 @@
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import type { Refusal } from './admission.js';
+import type { OnDeletion } from './deletions.js';
 
 /** What the rest of the module adds to each call, injected under `CALL_HOOKS`. */
 export interface CallHooks {
@@ -8,7 +9,7 @@ export interface CallHooks {
   /** Returns why a message is refused, or throws to refuse the call. Asked before `beforeSend`. */
   refusal(message: AnalyticsMessage): Refusal | undefined;
   /** Called for every deletion that was taken, once per source. */
-  onDeletion(userId: string, source: string): void;
+  readonly onDeletion: OnDeletion;
 }
 
 export const CALL_HOOKS = Symbol.for('nestjs-analytics:call-hooks');

@@ -146,7 +146,7 @@ function createClient(
   telemetry: Telemetry | undefined,
   live: LiveEvents | undefined,
 ): AnalyticsClient {
-  const { flushAt, flushAfter, maxBufferedBytes, beforeSend, forwarding, sources } = options;
+  const { flushAt, flushAfter, maxBufferedBytes, beforeSend, forwarding, sources, connection } = options;
   const log = new ClientLog(health, new Logger('Analytics'));
   const client = new AnalyticsClient(
     {
@@ -171,9 +171,8 @@ function createClient(
       onCall: watchCalls(),
       callContext: () => hooks.callContext(),
       refusal: (message) => hooks.refusal(message),
-      onDeletion: (userId, source) => {
-        hooks.onDeletion(userId, source);
-      },
+      // Without a queue, nothing is kept that would have to be removed.
+      onDeletion: connection.kind === 'none' ? undefined : hooks.onDeletion,
     },
   );
   health.countPendingBy(() => client.pending);

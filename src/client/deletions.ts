@@ -6,6 +6,9 @@ import type { Router } from './router.js';
 /** Sources, of which there is at least one. */
 type Sources = readonly [string, ...string[]];
 
+/** @param at when the user was deleted, in milliseconds since the epoch. @default now */
+export type OnDeletion = (userId: string, source: string, at?: number) => void;
+
 /** Deletions of users: one message for each source that has a destination. */
 export class Deletions {
   /**
@@ -16,7 +19,7 @@ export class Deletions {
     private readonly takeCall: (source: string, params: DeleteParams, tenant?: string) => string,
     private readonly router: Router,
     private readonly filter: MessageFilter,
-    private readonly onDeletion: ((userId: string, source: string) => void) | undefined,
+    private readonly onDeletion: OnDeletion | undefined,
   ) {}
 
   /** Takes a deletion. Returns the messageId of the first message. */
@@ -42,8 +45,17 @@ export class Deletions {
     this.filter.refuse({ kind: 'forwarded_deletion', reason });
   }
 
-  /** A message was taken: one that deletes a user has more to do. */
-  onTaken(source: string, message: AnalyticsMessage): void {
-    if (message.type === 'delete') this.onDeletion?.(message.userId, source);
+  /** Whether a message has more to do than to reach its destinations, so that it counts without any. */
+  hasMoreToDo({ type }: AnalyticsMessage): boolean {
+    return type === 'delete' && this.onDeletion !== undefined;
+  }
+
+  /**
+   * A message was taken: one that deletes a user has more to do.
+   *
+   * @param at when that was, in milliseconds since the epoch. @default now
+   */
+  onTaken(source: string, message: AnalyticsMessage, at?: number): void {
+    if (message.type === 'delete') this.onDeletion?.(message.userId, source, at);
   }
 }

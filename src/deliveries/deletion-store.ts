@@ -16,6 +16,7 @@ export interface Deletion {
  * carried out.
  */
 export interface DeletionStore {
+  /** An earlier deletion of a user than the one that is known counts as made at the same time as that. */
   add(deletions: readonly Deletion[]): Promise<void>;
   /** When users were deleted, by their key. Users who were not deleted are left out. */
   find(keys: readonly string[]): Promise<Map<string, number>>;

@@ -30,9 +30,10 @@ export class PostgresDeletionStore implements DeletionStore {
       Date.now() - DELETION_MEMORY,
     ]);
     await this.tables.query(
-      `INSERT INTO ${TABLE} (user_key, deleted_at, task)
+      `INSERT INTO ${TABLE} AS d (user_key, deleted_at, task)
        SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
-       ON CONFLICT (user_key) DO UPDATE SET deleted_at = excluded.deleted_at, task = excluded.task`,
+       ON CONFLICT (user_key) DO UPDATE
+       SET deleted_at = greatest(d.deleted_at, excluded.deleted_at), task = excluded.task`,
       columnsOf(deletions),
     );
   }

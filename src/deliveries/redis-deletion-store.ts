@@ -12,8 +12,11 @@ const KEYS = ['deleted', 'pending'].map((name) => `{nestjs-analytics:deletions}:
 const ADD = new RedisScript(`
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
   for i = 2, #ARGV, 3 do
-    redis.call('ZADD', KEYS[1], ARGV[i + 1], ARGV[i])
-    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1] .. ' ' .. ARGV[i + 2])
+    local at = ARGV[i + 1]
+    local known = redis.call('ZSCORE', KEYS[1], ARGV[i])
+    if known and tonumber(known) > tonumber(at) then at = known end
+    redis.call('ZADD', KEYS[1], at, ARGV[i])
+    redis.call('HSET', KEYS[2], ARGV[i], at .. ' ' .. ARGV[i + 2])
   end
   return 1`);
 

@@ -76,11 +76,15 @@ export class UserEraser implements OnApplicationBootstrap {
       });
   }
 
-  /** @param source name of a source that the user is deleted from */
-  add(userId: string, source: string): void {
+  /**
+   * @param source name of a source that the user is deleted from
+   * @param at when the user was deleted, in milliseconds since the epoch. @default now
+   */
+  add(userId: string, source: string, at = Date.now()): void {
     if (this.stop.signal.aborted) return;
     const known = this.waiting.get(userId) ?? this.stored.get(userKey(userId));
-    this.waiting.set(userId, { at: Date.now(), sources: new Set(known?.sources).add(source) });
+    const latest = Math.max(at, known?.at ?? 0);
+    this.waiting.set(userId, { at: latest, sources: new Set(known?.sources).add(source) });
     this.startStoring();
     this.start();
   }

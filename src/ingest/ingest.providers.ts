@@ -20,8 +20,8 @@ function createHooks(options: ResolvedOptions, runtime: DecoratorRuntime, eraser
   return {
     callContext: () => runtime.contextFields,
     refusal: checker.refusal,
-    onDeletion: (userId, source) => {
-      eraser.add(userId, source);
+    onDeletion: (userId, source, at) => {
+      eraser.add(userId, source, at);
     },
   };
 }

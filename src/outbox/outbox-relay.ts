@@ -8,6 +8,7 @@ import { within } from '../shared/within.js';
 import { jobsOf } from './outbox-jobs.js';
 import type { OutboxLog } from './outbox-log.js';
 import type { OutboxRow, OutboxStore } from './outbox-store.js';
+import { NEVER_CLAIMED } from './outbox-table.js';
 import { Alarm } from './alarm.js';
 import type { RowDecision, RowReader } from './row-reader.js';
 
@@ -35,7 +36,7 @@ export interface OutboxRelayParts {
   reader: RowReader;
   queue: JobSink;
   health: Pick<QueueHealth, 'isUp' | 'isRefusing' | 'report'>;
-  client: Pick<AnalyticsClient, 'routed'>;
+  client: Pick<AnalyticsClient, 'routed' | 'deletions'>;
   admission: Admission;
   log: OutboxLog;
 }
@@ -177,22 +178,42 @@ export class OutboxRelay {
     const done: number[] = [];
     for (const decision of decisions) {
       const { row, kind } = decision;
+      this.begin(decision);
       if (kind === 'move' || kind === 'drop') {
         const { message, tenant } = decision;
         client.routed({ source: row.source, message, tenant }, kind === 'move');
       }
-      if (kind === 'drop' || (kind === 'move' && decision.refused.length === 0)) done.push(row.id);
+      if (kind === 'drop' || (kind === 'move' && decision.full.length === 0)) done.push(row.id);
     }
     await store.remove(done);
     debug('moved %d rows of the outbox', done.length);
     for (const decision of decisions) {
       const { row, kind } = decision;
-      if (kind === 'wait') await store.postpone([row.id], decision.delay);
-      if (kind === 'move' && decision.refused.length > 0) await store.leave(row.id, decision.refused, POLL);
+      if (kind === 'leave alone') await store.postpone([row.id], decision.delay);
+      if (kind === 'wait') await this.putOff(decision);
+      if (kind === 'move' && decision.full.length > 0) await store.leave(row.id, decision.full, POLL);
       if (kind !== 'set aside') continue;
       await store.setAside(row.id, decision.problem);
       log.setAside(store.table.name, row.id, decision.problem);
     }
+  }
+
+  private async putOff({ row, delay, full }: Extract<RowDecision, { kind: 'wait' }>): Promise<void> {
+    if (full.length > 0 && row.destinations === null) await this.parts.store.leave(row.id, full, delay);
+    else await this.parts.store.postpone([row.id], delay);
+  }
+
+  /**
+   * A deletion has more to do than to reach destinations, and waits for none of them. It is begun when the row
+   * is looked at for the first time, and when its destinations are known, since a process may die in between;
+   * afterwards the row names those that are left.
+   */
+  private begin(decision: RowDecision): void {
+    if (decision.kind === 'set aside' || decision.kind === 'leave alone') return;
+    const { row, message, writtenAt, kind } = decision;
+    const isKnown = kind !== 'wait' || decision.full.length > 0;
+    if (row.destinations !== null || (!isKnown && row.due !== NEVER_CLAIMED)) return;
+    this.parts.client.deletions.onTaken(row.source, message, writtenAt);
   }
 
   /** Keeps rows claimed. Resolves the returned function when no renewal is under way. */

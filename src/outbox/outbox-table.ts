@@ -4,6 +4,9 @@ export const OUTBOX_VERSION = 1;
 /** Wakes the relays when a transaction is committed that wrote to an outbox. */
 export const OUTBOX_CHANNEL = 'nestjs_analytics_outbox';
 
+/** When rows are due that no relay has looked at, as text. */
+export const NEVER_CLAIMED = '-infinity';
+
 const COMMENT = 'nestjs-analytics outbox, version';
 /** A lock number that nothing else uses: `CREATE … IF NOT EXISTS` fails if two run at once. */
 const MIGRATION_LOCK = 4_712_366_096;
@@ -45,7 +48,7 @@ export function outboxTable(schema: string, table: string): OutboxTable {
   source text NOT NULL,
   message text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  due_at timestamptz NOT NULL DEFAULT '-infinity',
+  due_at timestamptz NOT NULL DEFAULT '${NEVER_CLAIMED}',
   destinations text[],
   problem text
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);

@@ -21,12 +21,17 @@ interface ReadRow {
   message: AnalyticsMessage;
   /** Whose event it is, where the call or its source has said so. */
   tenant: string | undefined;
+  /** When it was written, in milliseconds since the epoch. */
+  writtenAt: number;
 }
 
-/** What is to happen to a row. */
+/** What is to happen to a row. `full`: ids of the destinations that take it later. */
 export type RowDecision =
-  | ({ kind: 'move'; move: Move; refused: string[] } & ReadRow)
-  | { kind: 'wait'; row: OutboxRow; delay: number }
+  | ({ kind: 'move'; move: Move; full: string[] } & ReadRow)
+  /** Its destinations could not be looked up, or all of them are full. */
+  | ({ kind: 'wait'; delay: number; full: string[] } & ReadRow)
+  /** This process does not know it. */
+  | { kind: 'leave alone'; row: OutboxRow; delay: number }
   /** No destination takes it. */
   | ({ kind: 'drop' } & ReadRow)
   | { kind: 'set aside'; row: OutboxRow; problem: string };
@@ -50,13 +55,15 @@ export class RowReader {
   async read(row: OutboxRow): Promise<RowDecision> {
     const unknown = this.unknownIn(row);
     if (unknown !== undefined) {
-      if (row.age < this.parts.unknownTimeout) return { kind: 'wait', row, delay: PUT_OFF };
+      if (row.age < this.parts.unknownTimeout) return { kind: 'leave alone', row, delay: PUT_OFF };
       return { kind: 'set aside', row, problem: unknown };
     }
+    // The clock of the database may be another one.
+    const writtenAt = Math.trunc(Date.now() - row.age);
     try {
       const stored: unknown = JSON.parse(row.message);
       const message = checkMessage(stored);
-      return await this.routed(row, message, tenantIn(stored));
+      return await this.routed({ row, message, tenant: tenantIn(stored), writtenAt });
     } catch (error) {
       return { kind: 'set aside', row, problem: problemIn(error) };
     }
@@ -67,27 +74,26 @@ export class RowReader {
     return this.parts.sources.includes(source) ? undefined : 'its source is unknown';
   }
 
-  private async routed(
-    row: OutboxRow,
-    message: AnalyticsMessage,
-    tenant: string | undefined,
-  ): Promise<RowDecision> {
+  private async routed(read: ReadRow): Promise<RowDecision> {
     const { client } = this.parts;
+    const { row, message, tenant } = read;
     const owner = client.ownerOf(message, tenant);
-    if (this.unanswered.has(owner)) return { kind: 'wait', row, delay: PUT_OFF };
+    if (this.unanswered.has(owner)) return { kind: 'wait', ...read, delay: PUT_OFF, full: [] };
     const { json, bytes, route } = client.outgoing(row.source, message, tenant);
     const found = 'connections' in route ? route : await this.answer(owner, route);
-    if (found === undefined) return { kind: 'wait', row, delay: PUT_OFF };
+    if (found === undefined) return { kind: 'wait', ...read, delay: PUT_OFF, full: [] };
     const { destinations } = row;
     const meant = found.connections.filter(
       ({ destination }) => destinations?.includes(destination) !== false,
     );
-    if (meant.length === 0) return { kind: 'drop', row, message, tenant };
-    const full = meant.filter((connection) => this.parts.admission.refusal(connection) !== undefined);
-    const connections = meant.filter((connection) => !full.includes(connection));
-    if (connections.length === 0) return { kind: 'wait', row, delay: PUT_OFF };
+    if (meant.length === 0) return { kind: 'drop', ...read };
+    const connections = meant.filter((connection) => this.parts.admission.refusal(connection) === undefined);
+    const full = meant
+      .filter((connection) => !connections.includes(connection))
+      .map(({ destination }) => destination);
+    if (connections.length === 0) return { kind: 'wait', ...read, delay: PUT_OFF, full };
     const move = { row: row.id, due: row.due, messageId: message.messageId, json, bytes, connections };
-    return { kind: 'move', row, message, tenant, move, refused: full.map(({ destination }) => destination) };
+    return { kind: 'move', ...read, move, full };
   }
 
   /** The route once it is looked up; `undefined` if that fails or takes too long, since it may never end. */

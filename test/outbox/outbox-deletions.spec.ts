@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { describeWith } from '../support/describe-backend.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { queuedMessages } from '../support/queued-messages.js';
+import { messageIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { DamagedTable } from '../stored-destinations/damaged-table.js';
+import { Shop } from './outbox-stage.js';
+
+const ROWS = 'SELECT destinations FROM nestjs_analytics.outbox';
+/** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
+const SLOW = 4 * 60 * 60 * 1_000;
+
+describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a transaction', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+  let shop: Shop;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  beforeEach(async () => {
+    shop = await stage.add(Shop.open(await server.createDatabase()));
+  });
+  afterAll(() => server.dispose());
+
+  function start(options: Partial<AppOptions>): Promise<AnalyticsApp> {
+    return stage.app({
+      connection: shop.url,
+      outbox: { connection: shop.url, migrate: true },
+      ...options,
+    });
+  }
+
+  /** Who the messages are about that the queue keeps or retries, but for deletions. */
+  async function usersIn(app: AnalyticsApp): Promise<string[]> {
+    const jobs = await app.queue.getJobs(['delayed', 'failed']);
+    return queuedMessages(...jobs)
+      .map(({ body }) => /"type":"track","userId":"(\w+)"/.exec(body)?.[1] ?? '')
+      .filter((user) => user !== '')
+      .sort();
+  }
+
+  function users(app: AnalyticsApp, wanted: string): Promise<boolean> {
+    return until(async () => (await usersIn(app)).join() === wanted || undefined);
+  }
+
+  it('removes the user’s messages also where no destination takes it', async () => {
+    const app = await start({ webhooks: webhooksTo(await stage.receiver({ answer: [404] })) });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
+    await users(app, 'gone,stays');
+    await app.analytics.within(shop.pool).delete({ userId: 'gone', integrations: { Webhooks: false } });
+    await users(app, 'stays');
+    await until(async () => (await shop.rows(ROWS)).length === 0 || undefined);
+  });
+
+  it('removes the user’s messages while its destination is full, which then has room for it', async () => {
+    const receiver = await stage.receiver({ answer: [503] });
+    const app = await start({
+      webhooks: webhooksTo(receiver, { backlogLimit: 2, retryWindow: SLOW }),
+    });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Retried' });
+    await users(app, 'gone,stays');
+    await app.analytics.within(shop.pool).delete({ userId: 'gone' });
+    await users(app, 'stays');
+    await until(async () => (await shop.rows(ROWS)).length === 0 || undefined);
+  });
+
+  it('removes the user’s messages while its destinations cannot be looked up', async () => {
+    const app = await start({
+      webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
+      destinations: { store: new DamagedTable(), allowPrivateNetwork: true },
+    });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
+    await users(app, 'gone,stays');
+    await app.analytics.tenant('damaged').within(shop.pool).delete({ userId: 'gone' });
+    await users(app, 'stays');
+    expect(await shop.rows(ROWS)).toHaveLength(1);
+  });
+
+  it('leaves alone what comes later of the user, also when a full destination gets it in the end', async () => {
+    let isOpen = false;
+    const slow = await stage.receiver({ answer: () => (isOpen ? 200 : 503) });
+    const app = await start({
+      webhooks: [
+        webhooksTo(slow, { id: 'slow', backlogLimit: 1 }),
+        webhooksTo(await stage.receiver({ answer: [404] }), { id: 'refusing' }),
+      ],
+    });
+    app.analytics.track({ userId: 'first', event: 'Retried', integrations: { refusing: false } });
+    await slow.received(1);
+    await app.analytics.within(shop.pool).delete({ userId: 'again' });
+    await until(async () => {
+      const [row] = await shop.rows<{ destinations: string[] | null }>(ROWS);
+      return row?.destinations?.join() === 'slow' || undefined;
+    });
+    const integrations = { slow: false };
+    for (const userId of ['again', 'other']) app.analytics.track({ userId, event: 'Refused', integrations });
+    await users(app, 'again,first,other');
+    isOpen = true;
+    await until(() => slow.requests.some((request) => messageIn(request).type === 'delete') || undefined);
+    await until(async () => (await shop.rows(ROWS)).length === 0 || undefined);
+    // Deletions are carried out in their order.
+    app.analytics.delete({ userId: 'other' });
+    await until(async () => ((await usersIn(app)).includes('other') ? undefined : true));
+    expect(await usersIn(app)).toEqual(['again']);
+  });
+});
