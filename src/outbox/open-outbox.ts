@@ -1,10 +1,10 @@
 import { isPgPool } from 'bullmq';
-import type { Admission } from '../client/admission.js';
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { JobSink } from '../client/sender.js';
 import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
 import type { OutboxDatabase } from '../options/outbox-options.interface.js';
 import { type ResolvedOptions, type ResolvedOutbox, sourceNames } from '../options/resolved-options.js';
+import type { BacklogCounter } from '../queue/backlog-counter.js';
 import type { QueueLog } from '../queue/limited-log.js';
 import { START_PATIENCE } from '../queue/queue-backend.js';
 import type { QueueHealth } from '../queue/queue-health.js';
@@ -21,7 +21,7 @@ export interface OutboxParts {
   client: AnalyticsClient;
   queue: JobSink;
   health: QueueHealth;
-  admission: Admission;
+  backlogs: BacklogCounter;
   logger: QueueLog;
 }
 
@@ -33,7 +33,7 @@ export interface OutboxParts {
 export async function openOutbox(
   options: ResolvedOptions,
   outbox: ResolvedOutbox,
-  { client, queue, health, admission, logger }: OutboxParts,
+  { client, queue, health, backlogs, logger }: OutboxParts,
 ): Promise<Outbox> {
   const { database, end } = await databaseOf(outbox.connection);
   const store = new OutboxStore(database, outboxTable(outbox.schema, outbox.table), outbox.migrate);
@@ -51,10 +51,8 @@ export async function openOutbox(
     throw error;
   }
   const { sources, unknownJobTimeout: unknownTimeout, worker } = options;
-  const reader = new RowReader({ client, admission, sources: sourceNames(sources), unknownTimeout });
-  const relay = worker
-    ? new OutboxRelay({ store, reader, queue, health, client, admission, log })
-    : undefined;
+  const reader = new RowReader({ client, backlogs, sources: sourceNames(sources), unknownTimeout });
+  const relay = worker ? new OutboxRelay({ store, reader, queue, health, client, backlogs, log }) : undefined;
   return new Outbox(store, relay, end);
 }
 

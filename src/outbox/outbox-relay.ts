@@ -1,7 +1,7 @@
 import debugFactory from 'debug';
 import type { AnalyticsClient } from '../client/analytics-client.js';
-import type { Admission } from '../client/admission.js';
 import type { JobSink } from '../client/sender.js';
+import type { BacklogCounter } from '../queue/backlog-counter.js';
 import type { NewJob } from '../queue/batch-job.js';
 import type { QueueHealth } from '../queue/queue-health.js';
 import { within } from '../shared/within.js';
@@ -37,7 +37,7 @@ export interface OutboxRelayParts {
   queue: JobSink;
   health: Pick<QueueHealth, 'isUp' | 'isRefusing' | 'report'>;
   client: Pick<AnalyticsClient, 'routed' | 'deletions'>;
-  admission: Admission;
+  backlogs: Pick<BacklogCounter, 'admitted'>;
   log: OutboxLog;
 }
 
@@ -134,11 +134,11 @@ export class OutboxRelay {
 
   /** Resolves when everything that can be moved is in the queue; to `undefined` if the application closes. */
   private async add(rows: readonly OutboxRow[]): Promise<RowDecision[] | undefined> {
-    const { admission, reader } = this.parts;
+    const { backlogs, reader } = this.parts;
     const decisions = await Promise.all(rows.map((row) => reader.read(row)));
     const moves = decisions.flatMap((decision) => (decision.kind === 'move' ? [decision.move] : []));
     for (const { connections } of moves) {
-      for (const connection of connections) admission.admitted?.(connection);
+      for (const connection of connections) backlogs.admitted(connection);
     }
     // One after the other, since adding half a megabyte occupies the process for a while.
     for (const job of jobsOf(moves)) {

@@ -27,13 +27,13 @@ async function createOutbox(
   client: AnalyticsClient,
   queue: BatchQueue,
   { health }: QueueBackend,
-  admission: BacklogCounter,
+  backlogs: BacklogCounter,
 ): Promise<Outbox | undefined> {
   const { outbox, connection } = options;
   // A process that delivers nothing has no queue to move rows to.
   if (outbox === undefined || connection.kind === 'none') return undefined;
   const { openOutbox } = await import('./open-outbox.js');
-  return openOutbox(options, outbox, { client, queue, health, admission, logger: new Logger('Analytics') });
+  return openOutbox(options, outbox, { client, queue, health, backlogs, logger: new Logger('Analytics') });
 }
 
 /** The table in the application's database, and the relay that moves its rows to the queue. */

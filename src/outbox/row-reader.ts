@@ -1,11 +1,11 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
-import type { Admission } from '../client/admission.js';
 import type { Route } from '../client/router.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import { checkMessage } from '../messages/check-message.js';
 import { isJsonObject } from '../messages/value-kind.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { BacklogCounter } from '../queue/backlog-counter.js';
 import { within } from '../shared/within.js';
 import type { Move } from './outbox-jobs.js';
 import type { OutboxRow } from './outbox-store.js';
@@ -38,7 +38,7 @@ export type RowDecision =
 
 export interface RowReaderParts {
   client: Pick<AnalyticsClient, 'outgoing' | 'ownerOf'>;
-  admission: Admission;
+  backlogs: Pick<BacklogCounter, 'isFull'>;
   /** Names of the sources of this application. */
   sources: readonly string[];
   /** Milliseconds that a row which this process does not know is left to other versions of the application. */
@@ -87,7 +87,7 @@ export class RowReader {
       ({ destination }) => destinations?.includes(destination) !== false,
     );
     if (meant.length === 0) return { kind: 'drop', ...read };
-    const connections = meant.filter((connection) => this.parts.admission.refusal(connection) === undefined);
+    const connections = meant.filter((connection) => !this.parts.backlogs.isFull(connection));
     const full = meant
       .filter((connection) => !connections.includes(connection))
       .map(({ destination }) => destination);

@@ -30,7 +30,7 @@ export interface FullBacklog {
 }
 
 export interface BacklogObserver {
-  /** A message was refused for the first time. */
+  /** The destination was found full for the first time. */
   onFull(backlog: FullBacklog): void;
   onDrained(backlog: FullBacklog): void;
 }
@@ -84,16 +84,20 @@ export class BacklogCounter {
     }
   }
 
-  /** Why a destination takes no message now; `undefined` if it does. */
+  /** Why a destination takes no message now, which is then refused; `undefined` if it does. */
   refusal({ destination }: { readonly destination: string }): string | undefined {
     const backlog = this.backlogOf(destination);
     if (waitingIn(backlog) < backlog.limit) return undefined;
-    if (backlog.full === undefined) {
-      backlog.full = { since: Date.now(), refused: 1 };
-      this.observer?.onFull(fullBacklog(backlog, backlog.full));
-    } else backlog.full.refused++;
-    this.schedule();
+    this.foundFull(backlog, 1);
     return `${backlog.limit} messages wait for the destination "${destination}" (its \`backlogLimit\`)`;
+  }
+
+  /** Whether a destination takes no message now. It is for messages that wait for room, so none is refused. */
+  isFull({ destination }: { readonly destination: string }): boolean {
+    const backlog = this.backlogOf(destination);
+    if (waitingIn(backlog) < backlog.limit) return false;
+    this.foundFull(backlog, 0);
+    return true;
   }
 
   /** A message is on its way to the queue. A call of `taken` follows. */
@@ -129,6 +133,14 @@ export class BacklogCounter {
       this.backlogs.set(destination, (backlog = { destination, limit, ...none }));
     }
     return backlog;
+  }
+
+  private foundFull(backlog: DestinationBacklog, refused: number): void {
+    if (backlog.full === undefined) {
+      backlog.full = { since: Date.now(), refused };
+      this.observer?.onFull(fullBacklog(backlog, backlog.full));
+    } else backlog.full.refused += refused;
+    this.schedule();
   }
 
   private change(backlog: DestinationBacklog, messages: number): void {

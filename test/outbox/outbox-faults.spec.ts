@@ -47,10 +47,10 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     await redis.dispose();
   });
 
-  function start(backlogLimit?: number): Promise<AnalyticsApp> {
+  function start(): Promise<AnalyticsApp> {
     return stage.app({
       connection: redis.url(database),
-      webhooks: webhooksTo(receiver, { ...(backlogLimit !== undefined && { backlogLimit }) }),
+      webhooks: webhooksTo(receiver),
       outbox: { connection: shop.url, migrate: true },
     });
   }
@@ -203,33 +203,6 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     expect(receivedIds(receiver)).toEqual(ids.sort());
     expect(receiver.requests).toHaveLength(ids.length);
   });
-
-  it('keeps messages for a destination whose backlog is full until there is room', async () => {
-    let isOpen = false;
-    const slow = await stage.receiver({ answer: () => (isOpen ? 200 : 503) });
-    const app = await stage.app({
-      connection: redis.url(database),
-      webhooks: [webhooksTo(receiver, { id: 'quick' }), webhooksTo(slow, { id: 'slow', backlogLimit: 1 })],
-      outbox: { connection: shop.url, migrate: true },
-    });
-    const first = await shop.pay(app);
-    await slow.received(1);
-    const second = await shop.pay(app);
-    await receiver.received(2);
-    const left = await until(async () => {
-      const rows = await shop.rows<{ destinations: string[] | null }>(
-        'SELECT destinations FROM nestjs_analytics.outbox',
-      );
-      return rows[0]?.destinations == null ? undefined : rows;
-    });
-    expect(left).toEqual([{ destinations: ['slow'] }]);
-    isOpen = true;
-    await until(() => (receivedIds(slow).includes(second) ? true : undefined));
-    await emptied();
-    await app.settled();
-    expect(receivedIds(slow)).toEqual([first, second].sort());
-    expect(receiver.requests).toHaveLength(2);
-  }, 60_000);
 
   it('leaves to the table what the queue has not taken when the application closes', async () => {
     const app = await start();

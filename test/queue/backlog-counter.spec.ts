@@ -138,6 +138,23 @@ describeBackend('the counter of what waits', (backend) => {
     ]);
   });
 
+  it('counts none as refused that waits for room', async () => {
+    const { store } = await open();
+    const counter = await counterOn(store);
+    const told: number[] = [];
+    counter.observe({
+      onFull: ({ refused }) => told.push(refused),
+      onDrained: ({ refused }) => told.push(refused),
+    });
+    expect(counter.isFull(CRM)).toBe(false);
+    counter.taken('crm', LIMIT);
+    for (let n = 0; n < 3; n++) expect(counter.isFull(CRM)).toBe(true);
+    counter.refusal(CRM);
+    counter.ended('crm', 50);
+    await until(() => (told.length > 1 ? true : undefined));
+    expect(told).toEqual([0, 1]);
+  });
+
   it('forgets what a killed process left behind as soon as the queue is empty', async () => {
     const { queue, store } = await open();
     await store.add(new Map([['crm', 70]]));
