@@ -10,6 +10,7 @@ import type { OutboxLog } from './outbox-log.js';
 import type { OutboxRow, OutboxStore } from './outbox-store.js';
 import { NEVER_CLAIMED } from './outbox-table.js';
 import { Alarm } from './alarm.js';
+import { putOff } from './put-off.js';
 import type { RowDecision, RowReader } from './row-reader.js';
 
 const debug = debugFactory('analytics');
@@ -136,7 +137,7 @@ export class OutboxRelay {
   private async add(rows: readonly OutboxRow[]): Promise<RowDecision[] | undefined> {
     const { backlogs, reader } = this.parts;
     const decisions = await Promise.all(rows.map((row) => reader.read(row)));
-    const moves = decisions.flatMap((decision) => (decision.kind === 'move' ? [decision.move] : []));
+    const moves = decisions.flatMap((decision) => ('move' in decision ? [decision.move] : []));
     for (const { connections } of moves) {
       for (const connection of connections) backlogs.admitted(connection);
     }
@@ -179,28 +180,24 @@ export class OutboxRelay {
     for (const decision of decisions) {
       const { row, kind } = decision;
       this.begin(decision);
-      if (kind === 'move' || kind === 'drop') {
+      if (kind === 'move' || kind === 'move in part' || kind === 'drop') {
         const { message, tenant } = decision;
-        client.routed({ source: row.source, message, tenant }, kind === 'move');
+        client.routed({ source: row.source, message, tenant }, kind !== 'drop');
       }
-      if (kind === 'drop' || (kind === 'move' && decision.full.length === 0)) done.push(row.id);
+      if (kind === 'drop' || kind === 'move') done.push(row.id);
     }
     await store.remove(done);
     debug('moved %d rows of the outbox', done.length);
+    for (const { ids, delay, destinations } of putOff(decisions)) {
+      if (destinations === undefined) await store.postpone(ids, delay);
+      else await store.leave(ids, destinations, delay);
+    }
     for (const decision of decisions) {
       const { row, kind } = decision;
-      if (kind === 'leave alone') await store.postpone([row.id], decision.delay);
-      if (kind === 'wait') await this.putOff(decision);
-      if (kind === 'move' && decision.full.length > 0) await store.leave(row.id, decision.full, POLL);
       if (kind !== 'set aside') continue;
       await store.setAside(row.id, decision.problem);
       log.setAside(store.table.name, row.id, decision.problem);
     }
-  }
-
-  private async putOff({ row, delay, full }: Extract<RowDecision, { kind: 'wait' }>): Promise<void> {
-    if (full.length > 0 && row.destinations === null) await this.parts.store.leave(row.id, full, delay);
-    else await this.parts.store.postpone([row.id], delay);
   }
 
   /**

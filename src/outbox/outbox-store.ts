@@ -77,9 +77,9 @@ export class OutboxStore {
     if (ids.length > 0) await this.database.query(this.table.remove, [ids]);
   }
 
-  /** Leaves a row to be moved to some destinations after some milliseconds. */
-  async leave(id: number, destinations: readonly string[], delay: number): Promise<void> {
-    await this.database.query(this.table.leave, [id, destinations, delay]);
+  /** Leaves rows to be moved to some destinations after some milliseconds. */
+  async leave(ids: readonly number[], destinations: readonly string[], delay: number): Promise<void> {
+    await this.database.query(this.table.leave, [ids, destinations, delay]);
   }
 
   async setAside(id: number, problem: string): Promise<void> {

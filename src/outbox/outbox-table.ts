@@ -31,7 +31,7 @@ export interface OutboxTable {
   readonly postpone: string;
   /** $1 ids. */
   readonly remove: string;
-  /** $1 id, $2 destinations, $3 milliseconds. What is left of a row goes to some destinations later. */
+  /** $1 ids, $2 destinations, $3 milliseconds. What is left of rows goes to some destinations later. */
   readonly leave: string;
   /** $1 id, $2 problem. Keeps a row that cannot be moved. */
   readonly setAside: string;
@@ -83,7 +83,9 @@ END $outbox$`,
       WITH until AS MATERIALIZED (SELECT ${until('$2')} AS at)
       UPDATE ${name} SET due_at = until.at FROM until WHERE id = ANY($1::bigint[])`,
     remove: `DELETE FROM ${name} WHERE id = ANY($1::bigint[])`,
-    leave: `UPDATE ${name} SET destinations = $2::text[], due_at = ${until('$3')} WHERE id = $1::bigint`,
+    leave: `
+      WITH until AS MATERIALIZED (SELECT ${until('$3')} AS at)
+      UPDATE ${name} SET destinations = $2::text[], due_at = until.at FROM until WHERE id = ANY($1::bigint[])`,
     setAside: `UPDATE ${name} SET problem = $2::text, due_at = 'infinity' WHERE id = $1::bigint`,
     status: `
       SELECT count(*) FILTER (WHERE due_at < 'infinity')::float8 AS waiting,

@@ -11,8 +11,11 @@ import type { Move } from './outbox-jobs.js';
 import type { OutboxRow } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
 
-/** When a row is looked at again whose destination is full, or could not be looked up, in milliseconds. */
+/** When a row is looked at again whose destinations could not be looked up, in milliseconds. */
 const PUT_OFF = 5_000;
+/** The same for one whose destination is full; it doubles up to the longest while that stays so. */
+const FIRST_PUT_OFF = 2_000;
+const LONGEST_PUT_OFF = 30_000;
 /** How long rows wait for their destinations to be looked up, in milliseconds: all others wait with them. */
 const LOOKUP_PATIENCE = 1_000;
 
@@ -25,9 +28,11 @@ interface ReadRow {
   writtenAt: number;
 }
 
-/** What is to happen to a row. `full`: ids of the destinations that take it later. */
+/** What is to happen to a row. `full`: ids of the destinations that take it after the delay. */
 export type RowDecision =
-  | ({ kind: 'move'; move: Move; full: string[] } & ReadRow)
+  | ({ kind: 'move'; move: Move } & ReadRow)
+  /** The others are full. */
+  | ({ kind: 'move in part'; move: Move; delay: number; full: string[] } & ReadRow)
   /** Its destinations could not be looked up, or all of them are full. */
   | ({ kind: 'wait'; delay: number; full: string[] } & ReadRow)
   /** This process does not know it. */
@@ -91,9 +96,11 @@ export class RowReader {
     const full = meant
       .filter((connection) => !connections.includes(connection))
       .map(({ destination }) => destination);
-    if (connections.length === 0) return { kind: 'wait', ...read, delay: PUT_OFF, full };
+    const delay = delayOf(row);
+    if (connections.length === 0) return { kind: 'wait', ...read, delay, full };
     const move = { row: row.id, due: row.due, messageId: message.messageId, json, bytes, connections };
-    return { kind: 'move', ...read, move, full };
+    if (full.length === 0) return { kind: 'move', ...read, move };
+    return { kind: 'move in part', ...read, move, delay, full };
   }
 
   /** The route once it is looked up; `undefined` if that fails or takes too long, since it may never end. */
@@ -112,6 +119,13 @@ export class RowReader {
     this.unanswered.add(owner);
     setTimeout(() => this.unanswered.delete(owner), PUT_OFF).unref();
   }
+}
+
+/** There are few different delays, so that rows stay together. */
+function delayOf({ age }: OutboxRow): number {
+  let delay = FIRST_PUT_OFF;
+  while (2 * delay <= age && delay < LONGEST_PUT_OFF) delay *= 2;
+  return Math.min(delay, LONGEST_PUT_OFF);
 }
 
 /** Whose event it is, where the call or its source has said so. */

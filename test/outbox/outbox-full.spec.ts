@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { DeliveriesService, type EndpointEvent } from '../../src/index.js';
+import type { OutboxDatabase } from '../../src/options/outbox-options.interface.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeWith } from '../support/describe-backend.js';
 import { receivedIds } from '../support/message-ids.js';
@@ -9,6 +10,8 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
+/** Rows that are written together. */
+const MANY = 50;
 const ROWS = 'SELECT destinations FROM nestjs_analytics.outbox';
 
 describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a full destination', () => {
@@ -65,4 +68,60 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
       { type: 'drained', destination: 'slow', refused: 0 },
     ]);
   }, 60_000);
+
+  it('puts those off together that wait for the same destinations', async () => {
+    const { database, statements } = watched(shop);
+    const app = await start({ connection: database });
+    await shop.pay(app);
+    await slow.received(1);
+    const client = await shop.pool.connect();
+    await client.query('BEGIN');
+    const analytics = app.analytics.within(client);
+    for (let n = 0; n < MANY; n++) {
+      await analytics.track({ userId: 'u1', event: 'For both' });
+      await analytics.track({ userId: 'u1', event: 'For one', integrations: { quick: false } });
+    }
+    await client.query('COMMIT');
+    client.release();
+    const ids = await until(() => {
+      const found = statements.flatMap((statement) => statement.ids);
+      return found.length >= 2 * MANY ? found : undefined;
+    });
+    expect(new Set(ids).size).toBe(2 * MANY);
+    expect(statements.length).toBeLessThan(5);
+  });
+
+  it('looks at them less and less often', async () => {
+    const { database, statements } = watched(shop);
+    const app = await start({ connection: database });
+    await shop.pay(app);
+    await slow.received(1);
+    await shop.pay(app);
+    await until(() => (statements.length > 0 ? true : undefined));
+    for (const [age, wanted] of [
+      ['10 s', 8_000],
+      ['1 h', 30_000],
+    ]) {
+      await shop.pool.query(
+        `UPDATE nestjs_analytics.outbox SET due_at = now(), created_at = now() - interval '${age}'`,
+      );
+      await until(() => (statements.some(({ delay }) => delay === wanted) ? true : undefined));
+    }
+  }, 30_000);
 });
+
+/** The database of an application, and the statements that put off rows there. */
+function watched({ pool }: Shop): {
+  database: OutboxDatabase;
+  statements: { ids: unknown; delay: unknown }[];
+} {
+  const statements: { ids: unknown; delay: unknown }[] = [];
+  const database: OutboxDatabase = {
+    query: async (text, values) => {
+      const result = await pool.query(text, values);
+      if (/^\s*(WITH until|UPDATE)/.test(text)) statements.push({ ids: values[0], delay: values.at(-1) });
+      return result;
+    },
+  };
+  return { database, statements };
+}
