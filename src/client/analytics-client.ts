@@ -18,6 +18,7 @@ import { MessageFactory } from './message-factory.js';
 import { MessageFilter } from './message-filter.js';
 import type { MessageStore } from './message-store.js';
 import { ReceivedMessages } from './received-messages.js';
+import type { Route } from './router.js';
 import type { SourceUsage } from './source-usage.js';
 
 /** Turns calls into messages, and makes sure that every message it took gets into the queue. */
@@ -124,7 +125,7 @@ export class AnalyticsClient {
       return { ...prepared, message: null };
     }
     // Whoever moves the message to the queue looks its destinations up again.
-    route.catch(() => undefined);
+    this.core.outgoing.abandon(route);
     this.core.outgoing.count(source, undefined, tenant);
     return prepared;
   }
@@ -137,6 +138,11 @@ export class AnalyticsClient {
   /** The tenant whose destinations are looked up for a stored message; `''` for those of nobody. */
   ownerOf(message: AnalyticsMessage, tenant?: string): string {
     return this.core.outgoing.ownerOf(message, tenant);
+  }
+
+  /** Nobody waits for the route of a stored message any longer. */
+  abandon(route: Promise<Route>): void {
+    this.core.outgoing.abandon(route);
   }
 
   /** The destinations of a message that was stored elsewhere are known. @param isWanted whether there are any */

@@ -105,9 +105,7 @@ export class ClientCore {
       const owner = this.outgoing.ownerOf(message, tenant);
       const refusal = this.pendingRoutes.refusal(owner, bytes, this.backlog.freeBytes);
       if (refusal !== undefined) {
-        // The message is refused, whatever becomes of the look-up.
-        route.catch(() => undefined);
-        this.parts.router.abandon?.(route);
+        this.outgoing.abandon(route);
         return refusal;
       }
       this.outgoing.count(source, undefined, tenant);
@@ -207,7 +205,7 @@ export class ClientCore {
   }
 
   onWithdrawn({ taken }: HeldMessage, route: Promise<Route>): void {
-    this.parts.router.abandon?.(route);
+    this.outgoing.abandon(route);
     this.backlog.drop(taken);
   }
 

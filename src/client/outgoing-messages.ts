@@ -50,8 +50,14 @@ export class OutgoingMessages {
     const route = this.router.route(source, message, filter, tenant);
     if ('connections' in route) return route.connections.length > 0;
     // Whoever tracks the message hears what is wrong.
-    route.catch(() => undefined);
+    this.abandon(route);
     return true;
+  }
+
+  /** Nobody waits for a route any longer, whatever becomes of it. */
+  abandon(route: Promise<Route>): void {
+    route.catch(() => undefined);
+    this.router.abandon?.(route);
   }
 
   /** The tenant whose destinations a message waits for while they are looked up; `''` for those of nobody. */

@@ -42,7 +42,7 @@ export type RowDecision =
   | { kind: 'set aside'; row: OutboxRow; problem: string };
 
 export interface RowReaderParts {
-  client: Pick<AnalyticsClient, 'outgoing' | 'ownerOf'>;
+  client: Pick<AnalyticsClient, 'outgoing' | 'ownerOf' | 'abandon'>;
   backlogs: Pick<BacklogCounter, 'isFull'>;
   /** Names of the sources of this application. */
   sources: readonly string[];
@@ -107,8 +107,10 @@ export class RowReader {
   private async answer(owner: string, route: Promise<Route>): Promise<Route | undefined> {
     try {
       const found = await within(LOOKUP_PATIENCE, route);
-      if (found === undefined) this.leaveAlone(owner);
-      return found;
+      if (found !== undefined) return found;
+      this.parts.client.abandon(route);
+      this.leaveAlone(owner);
+      return undefined;
     } catch {
       // The lookup is tried again. Its owner logs why it failed.
       return undefined;
