@@ -52,11 +52,14 @@ export function stringify(body: JsonObject): string {
     const json = JSON.stringify(body);
     return wellFormed(mayHideContents(body, json) ? JSON.stringify(body, keepContents) : json);
   } catch (cause) {
-    const field = unserializableField(body);
-    throw new InvalidMessageError(field, `Expected \`${field}\` to be serialisable, ${reasonOf(cause)}`, {
-      cause,
-    });
+    throw unserializable(unserializableField(body), cause);
   }
+}
+
+/** The error for a field that cannot be serialised, or read at all. @param cause what was thrown then */
+export function unserializable(field: string, cause: unknown): InvalidMessageError {
+  const text = `Expected \`${field}\` to be serialisable, ${reasonOf(cause)}`;
+  return new InvalidMessageError(field, text, { cause });
 }
 
 /**

@@ -7,6 +7,7 @@ import { HttpHandler, type RequestLine, type RoutedRequest } from '../../http/ht
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
 import type { ResolvedSource, ResolvedTrackingApi } from '../../options/resolved-options.js';
+import { FailedMessageLog } from './failed-message-log.js';
 import { Intake } from './intake.js';
 import { RateLimiter } from './rate-limiter.js';
 import { failedAnswer, PREFLIGHT_ANSWER, refusedAnswer } from './tracking-answer.js';
@@ -74,6 +75,7 @@ export function createTrackingApi(
     keys: new WriteKeys(sources),
     limiter: new RateLimiter(rateLimit),
     unknownKeys: new UnknownKeyLog(logger),
+    failures: new FailedMessageLog(logger),
   });
   return new TrackingApiHandler(api, path, logger);
 }

@@ -1,10 +1,10 @@
-import type { AnalyticsError } from '../../errors/analytics.error.js';
 import { InvalidMessageError } from '../../errors/message.errors.js';
 import { BodyReader } from '../../http/body-reader.js';
 import type { HttpAnswer } from '../../http/http-answer.js';
 import type { RoutedRequest } from '../../http/http-handler.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
+import type { FailedMessageLog } from './failed-message-log.js';
 import { type IncomingRequest, type Intake, queueUnavailable } from './intake.js';
 import { parseKeepingIds } from './message-ids.js';
 import type { RateLimiter } from './rate-limiter.js';
@@ -20,7 +20,11 @@ export interface TrackingApiParts {
   keys: WriteKeys;
   limiter: RateLimiter;
   unknownKeys: UnknownKeyLog;
+  failures: FailedMessageLog;
 }
+
+/** Why a message was refused that failed on this side. */
+const FAILED = { code: 'INTERNAL_ERROR', message: 'The message failed on this side, and was not taken.' };
 
 /** Takes messages that other programs send, and answers once they are in the queue. */
 export class TrackingApi {
@@ -85,13 +89,34 @@ export class TrackingApi {
     }
     const refused: RefusedMessage[] = [];
     for (const [index, value] of request.messages.entries()) {
-      const error = takeOne(incoming, source, value, request);
+      const error = this.takeOne(incoming, source, value, request);
       if (error === undefined) continue;
       if (request.isSingle) throw new RequestRefusal(400, error.code, error.message);
       refused.push({ index, code: error.code, message: error.message });
     }
     await incoming.queued();
     return acceptedAnswer(refused);
+  }
+
+  /**
+   * Returns what is wrong with one message. In a batch, a failure on this side is told like that, too: its
+   * neighbours would be lost with it, each time that the batch is sent again.
+   */
+  private takeOne(
+    incoming: IncomingRequest,
+    source: string,
+    value: unknown,
+    { envelope, isSingle }: ReceivedRequest,
+  ): Omit<RefusedMessage, 'index'> | undefined {
+    try {
+      const fields = receivedMessage(value, envelope);
+      return incoming.take({ source, fields, uncountedBytes: uncountedBytes(envelope, fields.context) });
+    } catch (error) {
+      if (error instanceof InvalidMessageError) return error;
+      if (isSingle || error instanceof RequestRefusal) throw error;
+      this.parts.failures.add(error);
+      return FAILED;
+    }
   }
 }
 
@@ -104,24 +129,7 @@ function isAdmitted(
 ): boolean {
   try {
     return incoming.admits({ source, fields: receivedMessage(value, envelope) });
-  } catch (error) {
-    if (error instanceof InvalidMessageError) return true;
-    throw error;
-  }
-}
-
-/** Returns what is wrong with a single message. */
-function takeOne(
-  incoming: IncomingRequest,
-  source: string,
-  value: unknown,
-  { envelope }: ReceivedRequest,
-): AnalyticsError | undefined {
-  try {
-    const fields = receivedMessage(value, envelope);
-    return incoming.take({ source, fields, uncountedBytes: uncountedBytes(envelope, fields.context) });
-  } catch (error) {
-    if (error instanceof InvalidMessageError) return error;
-    throw error;
+  } catch {
+    return true;
   }
 }

@@ -35,7 +35,8 @@ export class EventSchemaChecker {
   /**
    * Returns why a message is dropped, or `undefined`.
    *
-   * @throws EventViolationError where `onViolation` says so
+   * @throws InvalidMessageError for properties that cannot be copied; EventViolationError where `onViolation`
+   *   says so
    */
   readonly refusal = (message: AnalyticsMessage): Refusal | undefined => {
     if (message.type !== 'track') return undefined;
@@ -60,6 +61,8 @@ export class EventSchemaChecker {
 /**
  * Names the fields that do not fit, never their values, which schemas quote in their messages. A schema that
  * cannot give an answer counts as a violation, whatever code of the application it runs.
+ *
+ * @throws InvalidMessageError for properties that cannot be copied
  */
 function violationOf(schema: StandardSchema, message: TrackMessage): EventViolationError | undefined {
   const copy = new PropertiesCopy(message.properties);

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { unserializable } from '../../messages/serialize.js';
 import { isJsonObject } from '../../messages/value-kind.js';
 
 /**
@@ -12,8 +13,13 @@ export class PropertiesCopy {
   sharesObjects = false;
   private readonly copies = new Map<object, unknown>();
 
+  /** @throws {InvalidMessageError} for properties that are nested too deeply, or have a getter that throws */
   constructor(original: unknown) {
-    this.properties = this.of(original);
+    try {
+      this.properties = this.of(original);
+    } catch (cause) {
+      throw unserializable('properties', cause);
+    }
   }
 
   private of(value: unknown): unknown {

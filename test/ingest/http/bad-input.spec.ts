@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { AnalyticsClient } from '../../../src/client/analytics-client.js';
 import { messageIn } from '../../support/received-message.js';
 import type { Receiver } from '../../support/receiver.js';
 import { shareServer } from './shared-server.js';
@@ -25,6 +26,9 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     },
     (shared) => ({ server, receiver } = shared),
   );
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
 
   /** Posts a batch of this value between two good messages, which must arrive whatever it is. */
   async function postBetween(value: unknown): Promise<unknown> {
@@ -161,6 +165,24 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     const answer = await server.post('/v1/batch', `{"batch":[${JSON.stringify(TRACK)},${item}]}`, HEADERS);
     expect(answer).toMatchObject({ status: 200, body: { refused: [{ index: 1 }] } });
     await receiver.received(1);
+  });
+
+  it('refuses a message that fails on this side, tells so in one line, and takes its neighbours', async () => {
+    const { received } = server.app.get(AnalyticsClient);
+    const take = received.take.bind(received);
+    jest.spyOn(received, 'take').mockImplementation((request, source, fields, uncounted) => {
+      if (fields.event === 'Failing') throw new TypeError('no secret');
+      return take(request, source, fields, uncounted);
+    });
+    for (let sent = 0; sent < 2; sent++) {
+      receiver.requests.length = 0;
+      expect(await postBetween({ ...TRACK, event: 'Failing' })).toEqual({
+        success: true,
+        refused: [{ index: 1, code: 'INTERNAL_ERROR', message: expect.not.stringContaining('secret') }],
+      });
+    }
+    expect(server.log.errors).toEqual([expect.stringMatching(/1 message .* failed .* TypeError at /)]);
+    server.log.all.length = 0;
   });
 
   it('takes `__proto__` and its like as the keys that they are', async () => {

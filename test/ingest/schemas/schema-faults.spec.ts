@@ -34,6 +34,11 @@ const Refined = z.object({
 
 const events = { UrlShared, Answered, Awaited, Nothing, Refined };
 
+/** JSON of an object in an object, and so on. */
+function nested(depth: number): string {
+  return `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+}
+
 function start(onViolation: OnViolation): Promise<DecoratedApp> {
   return apps.start({ analytics: { events, onViolation } });
 }
@@ -98,6 +103,58 @@ describe.each(['warn', 'drop', 'throw'] as const)('the tracking API with onViola
     expect(app.events).toContain('Fine');
     expect(app.events).toHaveLength(onViolation === 'warn' ? batch.length : 1);
     expect(body).not.toContain('secret');
+  });
+
+  it('refuses properties that are nested too deeply for a schema, and takes their neighbours', async () => {
+    const app = await apps.start({ analytics: { events, onViolation }, trackingApi: true });
+    const fine = JSON.stringify({ type: 'track', userId: 'u1', event: 'Fine' });
+    const deep = `{"type":"track","userId":"u1","event":"UrlShared","properties":${nested(5_000)}}`;
+    const { status, body } = await app.request('/v1/batch', {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('wk_test:').toString('base64')}` },
+      body: `{"batch":[${fine},${deep},${fine}]}`,
+    });
+    expect({ status, body: JSON.parse(body) as unknown }).toEqual({
+      status: 200,
+      body: {
+        success: true,
+        refused: [
+          {
+            index: 1,
+            code: 'INVALID_MESSAGE',
+            message: 'Expected `properties` to be serialisable, it is nested too deeply: send less of it',
+          },
+        ],
+      },
+    });
+    expect(app.events).toEqual(['Fine', 'Fine']);
+  });
+});
+
+describe('properties that cannot be copied for a schema', () => {
+  it.each([
+    ['are nested too deeply', JSON.parse(nested(5_000)) as object, /nested too deeply/],
+    [
+      'have a getter that throws',
+      {
+        get url(): string {
+          throw new TypeError('no secret');
+        },
+      },
+      /a getter in it threw/,
+    ],
+  ])('are refused in the call where they %s', async (_case, properties, text) => {
+    const app = await start('warn');
+    const track = (): string =>
+      app.nest.get(AnalyticsService).track({ userId: 'u1', event: 'UrlShared', properties: { properties } });
+    expect(track).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_MESSAGE',
+        field: 'properties',
+        message: expect.stringMatching(text),
+      }),
+    );
+    expect(app.events).toEqual([]);
   });
 });
 

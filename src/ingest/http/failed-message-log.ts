@@ -1,0 +1,24 @@
+import { thrownAt } from '../../errors/thrown-at.js';
+
+/** Shortest time between two lines, in milliseconds. */
+const INTERVAL = 60_000;
+
+/** Logs messages that failed on this side, in at most one line a minute: a sender may send many of them. */
+export class FailedMessageLog {
+  private count = 0;
+  private nextAt = -Infinity;
+
+  constructor(private readonly logger: { error(message: string): void }) {}
+
+  add(error: unknown): void {
+    this.count++;
+    const now = performance.now();
+    if (now < this.nextAt) return;
+    this.nextAt = now + INTERVAL;
+    const messages = this.count === 1 ? '1 message' : `${this.count} messages`;
+    this.logger.error(
+      `${messages} to the tracking API failed and could not be taken, the latest with ${thrownAt(error)}`,
+    );
+    this.count = 0;
+  }
+}
