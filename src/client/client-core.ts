@@ -1,5 +1,6 @@
 import debugFactory from 'debug';
 import { AnalyticsClosedError } from '../errors/message.errors.js';
+import { withJson } from '../live/live-event.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { admit, backlogFull, lookupFailed, NO_ROOM, type Refusal } from './admission.js';
@@ -110,7 +111,7 @@ export class ClientCore {
       }
       this.outgoing.count(source, undefined, tenant);
       const taken = this.backlog.add(this.newMessage(message, json, bytes), 1);
-      this.pendingRoutes.add({ taken, call, owner }, route);
+      this.pendingRoutes.add({ taken, call: withJson(call), owner }, route);
       return undefined;
     }
     const connections = this.admitted(route.connections, call);

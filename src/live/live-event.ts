@@ -36,6 +36,8 @@ export interface LiveCall {
   type?: string | undefined;
   /** After `beforeSend`, which may have removed what nobody should see. */
   message?: AnalyticsMessage | undefined;
+  /** JSON text of the message, where its caller may have changed it since. @default made of the message */
+  json?: string | undefined;
   /** The name of the event where there is no message. */
   name?: string | undefined;
 }
@@ -48,12 +50,12 @@ const MAX_TEXT = 500;
 /** @param tenant whose event it is */
 export function liveEvent(
   outcome: LiveOutcome,
-  { at = Date.now(), source, type, message, name }: LiveCall,
+  { at = Date.now(), source, type, message, json: given, name }: LiveCall,
   tenant: string | undefined,
   reason: string | undefined,
 ): LiveEvent {
   const fields: Partial<Record<string, unknown>> = { ...message };
-  const json = message === undefined ? undefined : stringify(fields);
+  const json = given ?? (message === undefined ? undefined : jsonOf(message));
   const isCut = json !== undefined && json.length > MAX_JSON;
   return {
     at,
@@ -69,6 +71,20 @@ export function liveEvent(
     json: isCut ? json.slice(0, MAX_JSON).toWellFormed() : json,
     ...(isCut && { isCut }),
   };
+}
+
+/** A call that is shown as it is now, although its caller may change the objects in its message until then. */
+export function withJson<T extends LiveCall>(call: T): T & Pick<LiveCall, 'json'> {
+  return call.message === undefined ? call : { ...call, json: jsonOf(call.message) };
+}
+
+/** `undefined` for what JSON cannot hold: no call fails because somebody watches. */
+function jsonOf(message: AnalyticsMessage): string | undefined {
+  try {
+    return stringify({ ...message });
+  } catch {
+    return undefined;
+  }
 }
 
 function text(value: unknown): string | undefined {

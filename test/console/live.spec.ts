@@ -246,6 +246,51 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     expect(events.map(({ name }) => name)).toEqual(['Nobody', 'Order Completed', 'Page Viewed', 'Last']);
   });
 
+  it('is what was given at the call, whatever the caller changes until its destinations are known', async () => {
+    const store = new SlowStore();
+    const server = await start({ destinations: { store } });
+    await server.app.get(DestinationsService).create({ tenant: 'acme', urls: ['https://crm.example'] });
+    const watcher = await watch(server, OPERATOR);
+    const rejections: unknown[] = [];
+    const onRejection = (reason: unknown): void => void rejections.push(reason);
+    process.on('unhandledRejection', onRejection);
+    const release = store.hold();
+    await server.app.get(DestinationsService).changed('acme');
+    const order: Record<string, unknown> = { total: 5 };
+    server.analytics.tenant('acme').track({ userId: 'u1', event: 'Changed', properties: { order } });
+    const broken: Record<string, unknown> = { total: 5 };
+    server.analytics.tenant('acme').track({ userId: 'u1', event: 'Broken', properties: { order: broken } });
+    order.total = 6;
+    Object.assign(broken, { total: 6n, self: broken });
+    release();
+    const calls = await watcher.sees(2);
+    process.off('unhandledRejection', onRejection);
+    expect(rejections).toEqual([]);
+    expect(calls).toEqual([
+      expect.objectContaining({ outcome: 'taken', name: 'Changed' }),
+      expect.objectContaining({ outcome: 'taken', name: 'Broken' }),
+    ]);
+    for (const { json = '' } of calls) {
+      expect(JSON.parse(json)).toMatchObject({ properties: { order: { total: 5 } } });
+    }
+  });
+
+  it('is a call without its contents where JSON cannot hold a part of it that is not sent', async () => {
+    const receiver = await stage.receiver();
+    const server = await start({ webhooks: webhooksTo(receiver) });
+    const watcher = await watch(server, OPERATOR);
+    for (const event of ['First', 'Second']) {
+      server.analytics.track({ userId: 'u1', event, integrations: { Other: { id: 1n } } });
+      await server.analytics.flush();
+    }
+    const calls = await watcher.sees(2);
+    expect(calls.map(({ outcome, name, json }) => ({ outcome, name, json }))).toEqual([
+      { outcome: 'taken', name: 'First', json: undefined },
+      { outcome: 'taken', name: 'Second', json: undefined },
+    ]);
+    await receiver.received(2);
+  });
+
   it('is for those who are known, and of another tenant for nobody but the operator', async () => {
     const server = await start();
     expect((await watch(server, {})).answer.statusCode).toBe(401);
