@@ -19,8 +19,6 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 export interface BodyRules {
   /** Limit for one body, as it arrives and after decompression. */
   maxBytes: number;
-  /** Throws for what is not JSON. @default JSON.parse */
-  parse?: (text: string) => unknown;
   /** Whether no body counts as an empty object. @default false */
   isOptional?: boolean;
 }
@@ -28,6 +26,8 @@ export interface BodyRules {
 /** A request's body. */
 export interface RequestBody {
   fields: JsonObject;
+  /** The JSON that it was. */
+  text: string;
   /** Its bytes after decompression. */
   bytes: number;
 }
@@ -47,21 +47,12 @@ export class BodyReader {
     const { maxBytes, isOptional } = this.rules;
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
     const received = await this.receive(request);
-    if (received.length === 0 && isOptional === true) return { fields: {}, bytes: 0 };
+    if (received.length === 0 && isOptional === true) return { fields: {}, text: '', bytes: 0 };
     const bytes = isGzip(received) ? inflate(received, maxBytes) : received;
-    const fields = this.parse(decode(bytes));
-    if (isJsonObject(fields)) return { fields, bytes: bytes.length };
+    const text = decode(bytes);
+    const fields = parse(text);
+    if (isJsonObject(fields)) return { fields, text, bytes: bytes.length };
     throw new RequestRefusal(400, 'INVALID_BODY', `Expected a JSON object, got ${describeKind(fields)}.`);
-  }
-
-  private parse(text: string): unknown {
-    if (text === '') throw new RequestRefusal(400, 'INVALID_BODY', 'The body is empty: send a JSON object.');
-    try {
-      return (this.rules.parse ?? JSON.parse)(text);
-    } catch {
-      // The parser's own message would quote the body.
-      throw new RequestRefusal(400, 'INVALID_BODY', 'The body is not valid JSON.');
-    }
   }
 
   private receive(request: IncomingMessage): Promise<Buffer> {
@@ -134,6 +125,16 @@ function decode(bytes: Buffer): string {
       'INVALID_BODY',
       'The body is not valid UTF-8: send JSON, as it is or compressed with gzip.',
     );
+  }
+}
+
+function parse(text: string): unknown {
+  if (text === '') throw new RequestRefusal(400, 'INVALID_BODY', 'The body is empty: send a JSON object.');
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message would quote the body.
+    throw new RequestRefusal(400, 'INVALID_BODY', 'The body is not valid JSON.');
   }
 }
 

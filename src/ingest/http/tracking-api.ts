@@ -6,7 +6,7 @@ import { RequestRefusal } from '../../http/request-refusal.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
 import type { FailedMessageLog } from './failed-message-log.js';
 import { type IncomingRequest, type Intake, queueUnavailable } from './intake.js';
-import { parseKeepingIds } from './message-ids.js';
+import { restoreIds } from './message-ids.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { receivedMessage, uncountedBytes } from './received-message.js';
 import { type ReceivedRequest, readRequest } from './received-request.js';
@@ -28,7 +28,7 @@ const FAILED = { code: 'INTERNAL_ERROR', message: 'The message failed on this si
 
 /** Takes messages that other programs send, and answers once they are in the queue. */
 export class TrackingApi {
-  private readonly bodies = new BodyReader({ maxBytes: MAX_BATCH_BYTES, parse: parseKeepingIds });
+  private readonly bodies = new BodyReader({ maxBytes: MAX_BATCH_BYTES });
 
   constructor(private readonly parts: TrackingApiParts) {}
 
@@ -44,6 +44,7 @@ export class TrackingApi {
     const body = await this.bodies.read(raw);
     const source = this.sourceOf(key ?? otherKey(body.fields, authorization));
     this.refuseIfLimited(source);
+    restoreIds(body.text, body.fields);
     const request = readRequest(route, body, { receivedAt, ip });
     this.parts.limiter.count(source, request.size, performance.now());
     return this.take(source, request);

@@ -231,11 +231,11 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
   });
 
   it('keeps the digits of ids that are numbers beyond 2^53', async () => {
-    const ids = ['9007199254740993', '9007199254740992', '-12345678901234567890'];
+    const ids = ['9007199254740993', '9007199254740992', '-12345678901234567890', '1.0000000000000001'];
     const batch = ids.map(
       (id, n) =>
         `{"type":"group","userId":${id},"anonymousId" : ${id}\n,"groupId":${id},"messageId":"id-${n}",` +
-        `"traits":{"userId":"\\"userId\\":1234567890123456789,","groupId":123456789012345680000}}`,
+        `"traits":{"userId":"\\"userId\\":1234567890123456789,","groupId":123456789012345680000,"a\\"userId":1}}`,
     );
     const answer = await server.post('/v1/batch', `{"batch":[${batch.join(',')}]}`, HEADERS);
     expect(answer.body).toEqual({ success: true });
@@ -247,6 +247,22 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
         traits: { userId: '"userId":1234567890123456789,', groupId: 123456789012345680000 },
       });
     }
+  });
+
+  it('takes no longer for a body of many texts because such an id is in it, before the write key is known', async () => {
+    const bodyOf = (userId: string): Buffer =>
+      gzipSync(`{"userId":${userId},"event":"Opened","filler":[${'"",'.repeat(165_000)}""]}`);
+    const quickest = async (body: Buffer): Promise<number> => {
+      const times: number[] = [];
+      for (let sent = 0; sent < 10; sent++) {
+        const start = performance.now();
+        expect(await server.post('/v1/track', body)).toMatchObject({ status: 401 });
+        times.push(performance.now() - start);
+      }
+      return Math.min(...times);
+    };
+    const short = await quickest(bodyOf('1'));
+    expect(await quickest(bodyOf('1234567890123456789'))).toBeLessThan(2 * short);
   });
 
   it('refuses a number as an id whose digits cannot be kept, and says why', async () => {
