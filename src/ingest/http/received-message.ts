@@ -10,6 +10,8 @@ import { numericIds } from './message-ids.js';
 
 /** A client's clock counts as correct up to this difference, in milliseconds. */
 const CLOCK_TOLERANCE = 60_000;
+/** The longest address, in characters: in IPv6, with that of IPv4 at its end. */
+const MAX_IP_LENGTH = 45;
 /** Bytes of `"ip":"",`. */
 const IP_MEMBER_BYTES = 8;
 
@@ -79,8 +81,16 @@ export function integrationsOf(fields: JsonObject): JsonObject {
  */
 export function uncountedBytes({ ip: senderIp }: RequestEnvelope, context: unknown): number {
   const ip = isJsonObject(context) ? context.ip : undefined;
-  if (typeof ip !== 'string' || (ip !== senderIp && isIP(ip) === 0)) return 0;
+  if (typeof ip !== 'string' || !mayBeAddress(ip) || (ip !== senderIp && isIP(ip) === 0)) return 0;
   return IP_MEMBER_BYTES + Buffer.byteLength(ip);
+}
+
+/**
+ * Whether a text can be the address of a sender. The zone of an address (`%eth0`) can be of any length, and says
+ * nothing elsewhere.
+ */
+export function mayBeAddress(ip: string): boolean {
+  return ip.length <= MAX_IP_LENGTH && !ip.includes('%');
 }
 
 /** When it happened: the client's time, corrected if the client's clock is known to be wrong. */

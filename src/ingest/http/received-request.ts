@@ -7,7 +7,7 @@ import type { JsonObject } from '../../messages/message.types.js';
 import { stringify } from '../../messages/serialize.js';
 import { describeKind, isJsonObject } from '../../messages/value-kind.js';
 import type { RequestSize } from './rate-limiter.js';
-import { integrationsOf, type RequestEnvelope, withShared } from './received-message.js';
+import { integrationsOf, mayBeAddress, type RequestEnvelope, withShared } from './received-message.js';
 import type { TrackingRoute } from './tracking-routes.js';
 
 /** The largest number of messages in one request. */
@@ -35,7 +35,9 @@ export function readRequest(
   { fields, bytes }: RequestBody,
   { receivedAt, ip }: Pick<RequestEnvelope, 'receivedAt' | 'ip'>,
 ): ReceivedRequest {
-  const common = { receivedAt, sentAt: fields.sentAt, ip };
+  // Who sends through a trusted proxy may have written anything into the header that it forwards.
+  const senderIp = ip !== undefined && mayBeAddress(ip) ? ip : undefined;
+  const common = { receivedAt, sentAt: fields.sentAt, ip: senderIp };
   if (route.kind === 'single') {
     const envelope = { ...common, type: route.type, context: {}, integrations: {}, isImport: false };
     return { messages: [fields], envelope, isSingle: true, size: { messages: 1, bytes } };

@@ -151,6 +151,8 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     while (!(await refuse(message('::1', length)))) length++;
     expect(await refuse(message('2001:db8:1234:5678:9abc:def0:1234:5678', length - 1))).toBe(false);
     expect(await refuse(message('not an address', length - 1))).toBe(true);
+    expect(await refuse(message('fe80::1%eth0', length - 1))).toBe(true);
+    expect(await refuse(message(`fe80::1%${'x'.repeat(1_000)}`, length - 1))).toBe(true);
   });
 
   it('closes the connection after a 413', async () => {

@@ -233,6 +233,14 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
     expect(ips).toEqual({ without: '203.0.113.9', with: '8.8.8.8' });
   });
 
+  it.each([
+    ['an address with a zone', `fe80::1%${'x'.repeat(1_000)}`],
+    ['a long text', 'x'.repeat(1_000)],
+  ])('tells no address where a proxy forwards %s', async (_case, forwarded) => {
+    await server.post('/v1/track', TRACK, { ...HEADERS, 'x-forwarded-for': forwarded });
+    expect((await deliveredOne()).context).not.toHaveProperty('ip');
+  });
+
   it('leaves every other request to the host', async () => {
     const statuses = await Promise.all([
       server.send('/v1/batch', { method: 'GET' }),
