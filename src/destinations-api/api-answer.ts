@@ -75,13 +75,10 @@ export function emptyAnswer(): HttpAnswer {
 
 /** @param headers beside those of every answer */
 export function refusedAnswer(refusal: RequestRefusal, headers: Record<string, string> = {}): HttpAnswer {
-  const { status, code, message, retryAfter } = refusal;
+  const { status, code, message, retryAfter, closes } = refusal;
   const problems = refusal instanceof InvalidRequest ? refusal.problems : undefined;
-  return jsonAnswer(
-    status,
-    { error: { code, message, problems } },
-    { ...retryAfterHeader(retryAfter), ...headers },
-  );
+  const body = { error: { code, message, problems } };
+  return { ...jsonAnswer(status, body, { ...retryAfterHeader(retryAfter), ...headers }), closes };
 }
 
 /** The stable code of a request's error. */

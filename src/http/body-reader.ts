@@ -32,6 +32,12 @@ export interface RequestBody {
   bytes: number;
 }
 
+/** A body of which a part has arrived. */
+interface ArrivingBody {
+  readonly chunks: JoinedChunks;
+  readonly fail: (error: Error) => void;
+}
+
 /**
  * Reads request bodies, and limits the memory for those that have not fully arrived. The format is detected
  * from the bytes, not the headers: browsers send JSON as text, and not every client that compresses says so.
@@ -39,6 +45,8 @@ export interface RequestBody {
 export class BodyReader {
   /** Bytes of memory that the bodies take which are being read. */
   private held = 0;
+  /** The oldest first. */
+  private readonly arriving = new Set<ArrivingBody>();
 
   constructor(private readonly rules: BodyRules) {}
 
@@ -63,6 +71,7 @@ export class BodyReader {
         clearTimeout(timer);
         request.off('data', onData).off('end', onEnd).off('close', onClose);
         this.held -= chunks.held;
+        this.arriving.delete(body);
         return chunks.take();
       };
       const fail = (error: Error): void => {
@@ -78,7 +87,7 @@ export class BodyReader {
         this.held -= chunks.held;
         chunks.add(chunk);
         this.held += chunks.held;
-        if (this.held > MAX_HELD_BYTES) fail(tooBusy());
+        this.makeRoom();
       };
       const onEnd = (): void => {
         resolve(settle());
@@ -86,12 +95,29 @@ export class BodyReader {
       const onClose = (): void => {
         fail(new Error('The sender hung up'));
       };
+      const body: ArrivingBody = { chunks, fail };
+      this.arriving.add(body);
       const timer = setTimeout(() => {
         fail(tooLate());
       }, BODY_TIME).unref();
       if (request.destroyed) onClose();
       request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
     });
+  }
+
+  /**
+   * Gives up the largest bodies, the oldest of them first, until the others fit. If the one that needs room were
+   * given up, a few senders that never finish would keep everybody's small requests out.
+   */
+  private makeRoom(): void {
+    while (this.held > MAX_HELD_BYTES) {
+      const [first, ...others] = this.arriving;
+      const largest = others.reduce(
+        (most, body) => (most === undefined || body.chunks.held > most.chunks.held ? body : most),
+        first,
+      );
+      largest?.fail(tooBusy());
+    }
   }
 }
 
@@ -160,5 +186,6 @@ function tooBusy(): RequestRefusal {
     'TOO_MANY_BODIES',
     'Too many large requests are arriving at the same time: send this again later.',
     BUSY_RETRY,
+    true,
   );
 }

@@ -17,10 +17,12 @@ export interface HttpAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: string;
+  /** Whether the connection closes, however little of the request's body is still to come. @default false */
+  closes?: boolean;
 }
 
 /** An answer that goes on until it has nothing more to say, or nobody reads it any more. */
-export interface StreamedAnswer extends Omit<HttpAnswer, 'body'> {
+export interface StreamedAnswer extends Omit<HttpAnswer, 'body' | 'closes'> {
   /**
    * Called once. Its parts are written one after the other, each when the reader has room for it. Must not
    * throw.
@@ -36,7 +38,7 @@ export function retryAfterHeader(retryAfter: number | undefined): Record<string,
 }
 
 /**
- * Writes an answer. After a 408 or a 413, or if too much of the body is still to come, the connection closes:
+ * Writes an answer. If it says so, after a 408 or a 413, or if too much of the body is still to come, the connection closes:
  * first the rest is read and discarded, for up to two seconds. If it closed at once, the reset could discard
  * the answer for a sender that is still sending, and it would try again.
  *
@@ -45,12 +47,12 @@ export function retryAfterHeader(retryAfter: number | undefined): Record<string,
 export function writeAnswer(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, headers, body }: HttpAnswer,
+  { status, headers, body, closes: closesAnyway = false }: HttpAnswer,
   maxBytes: number,
 ): void {
   if (response.headersSent || response.destroyed) return;
   removeHostHeaders(response);
-  const closes = status === 408 || status === 413 || !isRestSmall(request, maxBytes);
+  const closes = closesAnyway || status === 408 || status === 413 || !isRestSmall(request, maxBytes);
   if (closes) response.shouldKeepAlive = false;
   const length = status === 204 ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   response.writeHead(status, { ...headers, ...length });

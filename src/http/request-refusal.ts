@@ -6,12 +6,14 @@ export class RequestRefusal extends Error {
   /**
    * @param code stable identifier of the reason, as it stands in the answer
    * @param retryAfter milliseconds after which the sender should try again
+   * @param closes whether the connection closes, however little of the body is still to come
    */
   constructor(
     readonly status: RefusalStatus,
     readonly code: string,
     message: string,
     readonly retryAfter?: number,
+    readonly closes = false,
   ) {
     super(message);
     this.name = 'RequestRefusal';

@@ -43,9 +43,10 @@ export function acceptedAnswer(refused: readonly RefusedMessage[] = []): HttpAns
 }
 
 /** Nothing was taken, or not all messages were queued in time. */
-export function refusedAnswer({ status, code, message, retryAfter }: RequestRefusal): HttpAnswer {
+export function refusedAnswer({ status, code, message, retryAfter, closes }: RequestRefusal): HttpAnswer {
   return {
     status,
+    closes,
     headers: { ...JSON_HEADERS, ...retryAfterHeader(retryAfter) },
     body: JSON.stringify({ success: false, code, message: cut(message) }),
   };

@@ -212,6 +212,33 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     });
   });
 
+  it('takes small requests beside 70 large ones that never end, and closes the connections of the rest', async () => {
+    const part = 'x'.repeat(511_000);
+    const head = `Content-Length: ${part.length + 10}`;
+    const stalled = await Promise.all(Array.from({ length: 70 }, () => send('/v1/batch', head, part)));
+    // They take nearly all of the memory that the large ones have left.
+    const fillers = await Promise.all(
+      Array.from({ length: 70 }, () => send('/v1/batch', head, part.slice(0, 5_000))),
+    );
+    const small = { ...TRACK, properties: { text: 'x'.repeat(6_000) } };
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => server.post('/v1/track', small, HEADERS)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+    const refused = stalled.filter(({ text }) => text !== '');
+    expect(refused.length).toBeGreaterThan(0);
+    await Promise.all(
+      refused.map(async ({ socket }) => {
+        if (!socket.closed) await once(socket, 'close');
+      }),
+    );
+    for (const { text } of refused) {
+      expect(text).toMatch(/^HTTP\/1\.1 503 [^]*connection: close[^]*TOO_MANY_BODIES/i);
+    }
+    expect(refused.length).toBeLessThan(15);
+    expect(fillers.filter(({ text }) => text !== '')).toEqual([]);
+  });
+
   it('holds of a body no more than its bytes, if each of them comes in a chunk of its own', async () => {
     const arriving: IncomingMessage[] = [];
     const web = server.app.getHttpServer();
