@@ -16,11 +16,20 @@ export class BeforeSendThrew extends Error {
   }
 }
 
+/** The application's hook returned something that cannot be sent. */
+export class WrongReturn extends Error {
+  /** @param error for whoever made the call. It names `beforeSend` */
+  constructor(readonly error: InvalidMessageError) {
+    super(error.message);
+  }
+}
+
 /**
  * Runs the hook on a copy, so that its changes reach the message and not the caller's own objects.
  *
- * @throws {InvalidMessageError} naming `beforeSend`, if it returns something that cannot be sent
+ * @throws {InvalidMessageError} for a message that JSON cannot hold
  * @throws {BeforeSendThrew}
+ * @throws {WrongReturn}
  */
 export function applyBeforeSend(beforeSend: BeforeSend, message: AnalyticsMessage): AnalyticsMessage | null {
   const copy = checkMessage(JSON.parse(stringify({ ...message })));
@@ -31,13 +40,14 @@ export function applyBeforeSend(beforeSend: BeforeSend, message: AnalyticsMessag
     throw new BeforeSendThrew(error);
   }
   if (returned === null) return null;
-  if (!isJsonObject(returned)) throw notAMessage(returned);
+  if (!isJsonObject(returned)) throw new WrongReturn(notAMessage(returned));
   try {
     return checkMessage(returned);
   } catch (error) {
-    if (!(error instanceof InvalidMessageError)) throw error;
+    // A getter of what it returned has thrown.
+    if (!(error instanceof InvalidMessageError)) throw new BeforeSendThrew(error);
     const text = `\`beforeSend\` returned a message that cannot be sent. ${error.message}`;
-    throw new InvalidMessageError(error.field, text, { cause: error.cause });
+    throw new WrongReturn(new InvalidMessageError(error.field, text, { cause: error.cause }));
   }
 }
 

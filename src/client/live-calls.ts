@@ -46,9 +46,10 @@ export class LiveCalls {
     source: string,
     message: AnalyticsMessage,
     tenant: string | undefined,
+    isReceived = false,
   ): AnalyticsMessage | null {
     const refused = filter.count;
-    const finished = filter.pass(message);
+    const finished = filter.pass(message, isReceived);
     if (finished !== null || this.live?.wants() !== true) return finished;
     const call = { source, tenant, type: message.type, ...(!this.hidesContents && { message }) };
     const refusal = filter.refusedSince(refused);

@@ -1,6 +1,6 @@
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { Refusal } from './admission.js';
-import { applyBeforeSend, type BeforeSend, BeforeSendThrew } from './before-send.js';
+import { applyBeforeSend, type BeforeSend, BeforeSendThrew, WrongReturn } from './before-send.js';
 
 export interface MessageFilterOptions {
   /** The application's hook; it sees each message last. */
@@ -36,15 +36,20 @@ export class MessageFilter {
     return this.refused > count ? this.latest : undefined;
   }
 
-  /** What is left of a message after every filter; `null` if it is dropped. */
-  pass(message: AnalyticsMessage): AnalyticsMessage | null {
+  /**
+   * What is left of a message after every filter; `null` if it is dropped.
+   *
+   * @param isReceived whether another program has sent it. It can do nothing about what `beforeSend` returns, so that
+   *   is counted and logged here, and not thrown
+   */
+  pass(message: AnalyticsMessage, isReceived = false): AnalyticsMessage | null {
     const { refusal, beforeSend } = this.options;
     const refused = refusal?.(message);
     if (refused !== undefined) {
       this.refuse(refused);
       return null;
     }
-    return beforeSend === undefined ? message : this.runBeforeSend(beforeSend, message);
+    return beforeSend === undefined ? message : this.runBeforeSend(beforeSend, message, isReceived);
   }
 
   refuse(refusal: Refusal): void {
@@ -61,12 +66,18 @@ export class MessageFilter {
     return refused;
   }
 
-  private runBeforeSend(beforeSend: BeforeSend, message: AnalyticsMessage): AnalyticsMessage | null {
+  private runBeforeSend(
+    beforeSend: BeforeSend,
+    message: AnalyticsMessage,
+    isReceived: boolean,
+  ): AnalyticsMessage | null {
     try {
       return applyBeforeSend(beforeSend, message);
     } catch (error) {
-      if (!(error instanceof BeforeSendThrew)) throw error;
-      this.refuse({ kind: 'before_send', reason: error.message, forTenant: '`beforeSend` threw' });
+      if (error instanceof WrongReturn && !isReceived) throw error.error;
+      if (!(error instanceof BeforeSendThrew || error instanceof WrongReturn)) throw error;
+      const forTenant = `\`beforeSend\` ${error instanceof WrongReturn ? 'returned no message' : 'threw'}`;
+      this.refuse({ kind: 'before_send', reason: error.message, forTenant });
       return null;
     }
   }

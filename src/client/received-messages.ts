@@ -78,7 +78,7 @@ export class ReceivedMessages {
     try {
       const context = objectOf(fields, 'context');
       const { message, tenant } = this.factory.received(source, fields, context);
-      const finished = this.live.passed(this.filter, source, message, tenant);
+      const finished = this.live.passed(this.filter, source, message, tenant, true);
       if (finished === null) return true;
       const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
       const refusal = this.core.take(source, finished, tenant, maxBytes);

@@ -1,0 +1,51 @@
+import { describe, expect, it } from '@jest/globals';
+import { type AnalyticsModuleOptions, AnalyticsService } from '../../../src/index.js';
+import { DecoratedApps } from '../decorators/support/decorated-app.js';
+
+type BeforeSend = NonNullable<AnalyticsModuleOptions['beforeSend']>;
+
+const apps = DecoratedApps.forThisFile();
+const TRACK = { type: 'track', userId: 'u1', event: 'Opened' };
+
+describe('a `beforeSend` for the messages of other programs', () => {
+  it.each([
+    [
+      'a promise',
+      async (message: object) => Promise.resolve(message),
+      'got a Promise: it must be synchronous',
+    ],
+    ['nothing', () => undefined, 'got undefined'],
+    ['a wrong field', (message: object) => ({ ...message, userId: 42 }), '`userId` .* got a number'],
+    [
+      'a getter that throws',
+      (message: object) => ({
+        ...message,
+        get userId(): string {
+          throw new TypeError('no secret');
+        },
+      }),
+      'threw TypeError',
+    ],
+  ])(
+    'that returns %s has them counted, and tells so once in the log, not to the client',
+    async (_case, wrong, text) => {
+      const beforeSend = wrong as unknown as BeforeSend;
+      const app = await apps.start({ analytics: { beforeSend }, trackingApi: true });
+      const { status, body } = await app.request('/v1/batch', {
+        method: 'POST',
+        headers: { authorization: `Basic ${Buffer.from('wk_test:').toString('base64')}` },
+        body: JSON.stringify({ batch: [TRACK, TRACK, { ...TRACK, userId: [] }] }),
+      });
+      expect({ status, body: JSON.parse(body) as unknown }).toEqual({
+        status: 200,
+        body: {
+          success: true,
+          refused: [{ index: 2, code: 'INVALID_MESSAGE', message: expect.stringContaining('`userId`') }],
+        },
+      });
+      expect(await app.nest.get(AnalyticsService).flush()).toEqual({ queued: 0, refused: 2, pending: 0 });
+      expect(app.logs.about('beforeSend')).toEqual([expect.stringMatching(text)]);
+      expect(app.logs.about('secret')).toEqual([]);
+    },
+  );
+});
