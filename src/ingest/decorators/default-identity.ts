@@ -7,6 +7,9 @@ import { propertyOf } from './request-source.js';
 const ANONYMOUS_ID_COOKIE = 'ajs_anonymous_id';
 const ANONYMOUS_ID_HEADER = 'x-anonymous-id';
 
+/** Longest anonymous id that is taken from a request, in characters: anybody can send one. */
+const MAX_ANONYMOUS_ID = 255;
+
 /** The fields that may hold the id of a request's `user`. The first one present counts. */
 const USER_IDS = ['id', 'userId', 'sub'];
 
@@ -23,7 +26,7 @@ export function defaultIdentity({ type, host, request }: RequestContext): Identi
     propertyOf(propertyOf(client, 'data'), 'user');
   return {
     userId: USER_IDS.map((name) => idOf(propertyOf(user, name))).find((id) => id !== undefined),
-    anonymousId: idOf(request?.headers[ANONYMOUS_ID_HEADER]) ?? cookieOf(request?.headers.cookie),
+    anonymousId: shortId(request?.headers[ANONYMOUS_ID_HEADER]) ?? cookieOf(request?.headers.cookie),
   };
 }
 
@@ -56,6 +59,12 @@ function idOf(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
+/** A longer one could push each message of its sender over the size limit, and is no id of a library. */
+function shortId(value: unknown): string | undefined {
+  const id = idOf(value);
+  return id !== undefined && id.length <= MAX_ANONYMOUS_ID ? id : undefined;
+}
+
 function cookieOf(header: string | string[] | undefined): string | undefined {
   if (typeof header !== 'string') return undefined;
   const prefix = `${ANONYMOUS_ID_COOKIE}=`;
@@ -63,7 +72,7 @@ function cookieOf(header: string | string[] | undefined): string | undefined {
     .split(';')
     .map((pair) => pair.trim())
     .find((pair) => pair.startsWith(prefix));
-  return cookie === undefined ? undefined : idOf(unquote(decode(cookie.slice(prefix.length))));
+  return cookie === undefined ? undefined : shortId(unquote(decode(cookie.slice(prefix.length))));
 }
 
 /** A cookie comes from outside and may hold anything. An invalid encoding is used as it stands. */

@@ -4,10 +4,10 @@ import type { AnalyticsRequest, RequestContext } from '../../options/request-con
 import { propertyOf, requestOf } from './request-source.js';
 
 /**
- * Longest text that is taken from a request. Headers from outside must not push a message over its size limit
- * and make a call fail.
+ * Longest text that is taken from a request, in bytes as JSON. Headers from outside must not push a message over its
+ * size limit and make a call fail.
  */
-const MAX_LENGTH = 1_024;
+const MAX_BYTES = 1_024;
 
 /** A request while it is handled, and what it adds to the context of messages. */
 export class HandledRequest implements RequestContext {
@@ -76,7 +76,24 @@ function localeOf(request: AnalyticsRequest): string | undefined {
 }
 
 function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, MAX_LENGTH) : undefined;
+  return typeof value === 'string' && value !== '' ? cut(value) : undefined;
+}
+
+function cut(text: string): string {
+  if (bytesAsJson(text) <= MAX_BYTES) return text;
+  let bytes = 0;
+  let length = 0;
+  for (const character of text) {
+    bytes += bytesAsJson(character);
+    if (bytes > MAX_BYTES) break;
+    length += character.length;
+  }
+  return text.slice(0, length);
+}
+
+/** Bytes of a text inside of other JSON: quotes, backslashes and control characters are escaped there. */
+function bytesAsJson(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text)) - '""'.length;
 }
 
 function defined(fields: JsonObject): JsonObject {

@@ -78,6 +78,21 @@ describe('who a message is about', () => {
     ['a cookie', { cookie: 'theme=dark; ajs_anonymous_id=a%202' }, { anonymousId: 'a 2' }],
     ['a cookie in JSON', { cookie: 'ajs_anonymous_id=%22a3%22' }, { anonymousId: 'a3' }],
     ['a cookie that is not encoded well', { cookie: 'ajs_anonymous_id=%zz' }, { anonymousId: '%zz' }],
+    [
+      'an anonymous id of 255 characters',
+      { 'x-anonymous-id': 'a'.repeat(255) },
+      { anonymousId: 'a'.repeat(255) },
+    ],
+    [
+      'the cookie where the header is longer',
+      { 'x-anonymous-id': 'a'.repeat(256), cookie: 'ajs_anonymous_id=a4' },
+      { anonymousId: 'a4' },
+    ],
+    [
+      'a user where the cookie is longer',
+      { 'x-user': '{"id":"u1"}', cookie: `ajs_anonymous_id=${'a'.repeat(256)}` },
+      { userId: 'u1', anonymousId: undefined },
+    ],
     ['both', { 'x-user': '{"id":"u1"}', 'x-anonymous-id': 'a1' }, { userId: 'u1', anonymousId: 'a1' }],
   ])('is told by the request: %s', async (_name, headers, identity) => {
     const app = await start();

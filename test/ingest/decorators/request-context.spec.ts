@@ -210,6 +210,21 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
     await app.request(`/decorated/Noted?${long}`, { headers: { 'user-agent': long, referer: long } });
     expect(JSON.stringify(contextOf(app, 'Noted')).length).toBeLessThan(6_000);
   });
+
+  it.each([
+    ['quotes', '"'],
+    ['letters that take two bytes', 'ä'],
+  ])('headers of %s are cut by their bytes in a message', async (_case, character) => {
+    const app = await apps.start({ ...SHOP, adapter });
+    const long = character.repeat(5_000);
+    const headers = { 'user-agent': long, referer: long, 'accept-language': long };
+    await app.request('/decorated/Noted', { headers });
+    expect(contextOf(app, 'Noted')).toMatchObject({
+      userAgent: character.repeat(512),
+      locale: character.repeat(512),
+      page: { referrer: character.repeat(512) },
+    });
+  });
 });
 
 describe('the address of a request', () => {
