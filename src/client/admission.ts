@@ -9,6 +9,8 @@ export interface Refusal {
   reason: string;
   /** The same without what only the operator may know. @default `reason` */
   forTenant?: string;
+  /** The same, in words that do not change from message to message, for the log. @default `reason` */
+  logged?: string | undefined;
 }
 
 export const NO_ROOM: Refusal = {

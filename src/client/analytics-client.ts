@@ -42,9 +42,9 @@ export class AnalyticsClient {
     const { observer, store, live, createCore = createClientCore } = parts;
     this.messageStore = store;
     this.factory = new MessageFactory(options);
-    this.filter = new MessageFilter(options, ({ kind, reason }) => {
+    this.filter = new MessageFilter(options, ({ kind, reason, logged = reason }) => {
       parts.telemetry?.refused(kind);
-      observer.onRefused(reason);
+      observer.onRefused(logged);
     });
     this.live = new LiveCalls(live, options.beforeSend !== undefined);
     this.core = createCore(parts, options, {

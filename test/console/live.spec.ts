@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
+import { z } from 'zod';
 import { ConsoleService, DestinationsService, Track } from '../../src/index.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { PLATFORMS, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
@@ -289,6 +290,24 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
       { outcome: 'taken', name: 'Second', json: undefined },
     ]);
     await receiver.received(2);
+  });
+
+  it('is what is wrong with this event, although the log has one line for all of its name', async () => {
+    const server = await start({
+      events: { Paid: z.object({ total: z.number(), currency: z.string() }) },
+      onViolation: 'drop',
+    });
+    const watcher = await watch(server, OPERATOR);
+    server.analytics.track({ userId: 'u1', event: 'Paid', properties: { currency: 'EUR' } });
+    server.analytics.track({ userId: 'u1', event: 'Paid', properties: { total: 5 } });
+    const reasons = (await watcher.sees(2)).map(({ reason }) => reason);
+    expect(reasons).toEqual([
+      expect.stringMatching(/: `properties\.total`$/),
+      expect.stringMatching(/: `properties\.currency`$/),
+    ]);
+    expect(server.log.analytics.filter((line) => line.includes('schema'))).toEqual([
+      expect.stringContaining('`properties.total`'),
+    ]);
   });
 
   it('is for those who are known, and of another tenant for nobody but the operator', async () => {

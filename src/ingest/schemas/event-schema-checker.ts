@@ -22,7 +22,7 @@ export class EventSchemaChecker {
   private readonly schemas: ReadonlyMap<string, StandardSchema>;
   private readonly onViolation: OnViolation;
   /** The first violation of each event, which is logged. Later ones are mostly alike. */
-  private readonly first = new Map<string, EventViolationError>();
+  private readonly first = new Map<string, string>();
 
   constructor(
     { events, onViolation }: EventSchemaCheckerOptions,
@@ -33,7 +33,8 @@ export class EventSchemaChecker {
   }
 
   /**
-   * Returns why a message is dropped, or `undefined`.
+   * Returns why a message is dropped, or `undefined`. Only the text for the log is the same for each event of a name:
+   * senders decide on the fields that they get wrong, and each text has a line of its own.
    *
    * @throws InvalidMessageError for properties that cannot be copied; EventViolationError where `onViolation`
    *   says so
@@ -46,10 +47,10 @@ export class EventSchemaChecker {
     if (error === undefined) return undefined;
     if (this.onViolation === 'throw') throw error;
     const known = this.first.get(event);
-    if (known === undefined) this.first.set(event, error);
+    if (known === undefined) this.first.set(event, error.message);
     if (this.onViolation === 'drop') {
-      const { message: reason, forTenant } = known ?? error;
-      return { kind: 'schema', reason, forTenant };
+      const { message: reason, forTenant } = error;
+      return { kind: 'schema', reason, forTenant, logged: known };
     }
     if (known === undefined) {
       this.logger.warn(`${error.message}. It is sent all the same, as \`onViolation\` is 'warn'.`);
