@@ -50,22 +50,13 @@ export class MessageRefusedError extends AnalyticsError {
 export class EventViolationError extends AnalyticsError {
   readonly code = 'EVENT_VIOLATION';
 
-  /** The message without where the application's code threw: for the tenant whose event it is. */
-  readonly forTenant: string;
-
   constructor(
     /** Name of the event. */
     readonly event: string,
     violation: string,
-    violationForTenant = violation,
   ) {
-    super(misfit(event, violation));
-    this.forTenant = misfit(event, violationForTenant);
+    super(`The event ${JSON.stringify(event)} does not fit its schema in \`events\`: ${violation}`);
   }
-}
-
-function misfit(event: string, violation: string): string {
-  return `The event ${JSON.stringify(event)} does not fit its schema in \`events\`: ${violation}`;
 }
 
 /** `AnalyticsService.source(name)` was given a name that no source has. */

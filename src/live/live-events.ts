@@ -1,6 +1,5 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { AnalyticsError } from '../errors/analytics.error.js';
-import { EventViolationError } from '../errors/message.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { isTenantName } from '../options/tenant-name.js';
@@ -107,8 +106,7 @@ export class LiveEvents implements OnApplicationShutdown {
     if (this.watched?.size === 0 || typeof error !== 'object' || error === null || this.shown.has(error))
       return;
     this.shown.add(error);
-    if (error instanceof EventViolationError) this.add('refused', call, error.message, error.forTenant);
-    else if (error instanceof AnalyticsError) this.add('refused', call, error.message);
+    if (error instanceof AnalyticsError) this.add('refused', call, error.message);
     // The texts of other errors may hold what was to be sent.
     else this.add('refused', call, `it threw ${thrownAt(error)}`, 'it threw');
   }

@@ -201,18 +201,19 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     expect(() => acme.track(unreadable)).toThrow(TypeError);
     const reasons = async (watcher: Watcher): Promise<(string | undefined)[]> =>
       (await watcher.sees(5)).map(({ reason }) => reason);
+    const CHECKED = 'The event "Checked" does not fit its schema in `events`: the schema could not check it';
     expect(await reasons(operator)).toEqual([
       undefined,
       expect.stringContaining('"crm" (its `backlogLimit`)'),
       expect.stringMatching(/^`beforeSend` threw TypeError at .*live\.spec/),
-      expect.stringMatching(/the schema threw TypeError at .*live\.spec/),
+      CHECKED,
       expect.stringMatching(/^it threw TypeError at .*live\.spec/),
     ]);
     expect(await reasons(tenant)).toEqual([
       undefined,
       'a destination takes no more: too many messages wait for it',
       '`beforeSend` threw',
-      'The event "Checked" does not fit its schema in `events`: the schema threw',
+      CHECKED,
       'it threw',
     ]);
   });

@@ -11,6 +11,14 @@ import { PropertiesCopy } from './properties-copy.js';
 const MAX_PATHS = 10;
 const MAX_PATH_LENGTH = 100;
 
+/** What is wrong with an event. */
+interface Violation {
+  /** For whoever sent it. */
+  text: string;
+  /** What the schema threw, and where. That is for the log alone: the sender may be a stranger. */
+  thrown?: string;
+}
+
 export interface EventSchemaCheckerOptions {
   /** By the name of the event. */
   events: Readonly<Record<string, StandardSchema>>;
@@ -43,20 +51,27 @@ export class EventSchemaChecker {
     if (message.type !== 'track') return undefined;
     const { event } = message;
     const schema = this.schemas.get(event);
-    const error = schema && violationOf(schema, message);
-    if (error === undefined) return undefined;
-    if (this.onViolation === 'throw') throw error;
-    const known = this.first.get(event);
-    if (known === undefined) this.first.set(event, error.message);
-    if (this.onViolation === 'drop') {
-      const { message: reason, forTenant } = error;
-      return { kind: 'schema', reason, forTenant, logged: known };
+    const violation = schema && violationOf(schema, message);
+    if (violation === undefined) return undefined;
+    const error = new EventViolationError(event, violation.text);
+    const logged =
+      violation.thrown === undefined ? error.message : `${error.message}, as it threw ${violation.thrown}`;
+    if (this.onViolation === 'throw') {
+      if (violation.thrown !== undefined && this.isFirst(event, logged)) this.logger.warn(`${logged}.`);
+      throw error;
     }
-    if (known === undefined) {
-      this.logger.warn(`${error.message}. It is sent all the same, as \`onViolation\` is 'warn'.`);
-    }
+    const isFirst = this.isFirst(event, logged);
+    if (this.onViolation === 'drop')
+      return { kind: 'schema', reason: error.message, logged: this.first.get(event) };
+    if (isFirst) this.logger.warn(`${logged}. It is sent all the same, as \`onViolation\` is 'warn'.`);
     return undefined;
   };
+
+  private isFirst(event: string, logged: string): boolean {
+    if (this.first.has(event)) return false;
+    this.first.set(event, logged);
+    return true;
+  }
 }
 
 /**
@@ -65,14 +80,14 @@ export class EventSchemaChecker {
  *
  * @throws InvalidMessageError for properties that cannot be copied
  */
-function violationOf(schema: StandardSchema, message: TrackMessage): EventViolationError | undefined {
+function violationOf(schema: StandardSchema, message: TrackMessage): Violation | undefined {
   const copy = new PropertiesCopy(message.properties);
   const before = copy.sharesObjects ? jsonOf(message.properties) : undefined;
   try {
-    const problem = problemIn(schema['~standard'].validate(copy.properties));
-    return problem === undefined ? undefined : new EventViolationError(message.event, problem);
+    const text = problemIn(schema['~standard'].validate(copy.properties));
+    return text === undefined ? undefined : { text };
   } catch (error) {
-    return new EventViolationError(message.event, `the schema threw ${thrownAt(error)}`, 'the schema threw');
+    return { text: 'the schema could not check it', thrown: thrownAt(error) };
   } finally {
     if (before !== undefined && jsonOf(message.properties) !== before) {
       message.properties = JSON.parse(before) as JsonObject;
