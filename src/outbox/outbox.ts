@@ -13,13 +13,14 @@ export class Outbox {
   private lastStatus: OutboxStatus | undefined;
   private counting: Promise<OutboxStatus> | undefined;
   private timer: NodeJS.Timeout | undefined;
+  private closing: Promise<void> | undefined;
 
   constructor(
     private readonly store: OutboxStore,
     /** `undefined` in a process that only produces. */
     private readonly relay: OutboxRelay | undefined,
     /** Closes its connections within these milliseconds. */
-    private readonly end: (timeout: number) => Promise<void>,
+    private readonly disconnect: (timeout: number) => Promise<void>,
   ) {}
 
   start(): void {
@@ -36,13 +37,12 @@ export class Outbox {
 
   /**
    * Ends within these milliseconds. What is in hand has most of them to get into the queue, and what is left
-   * stays in the table.
+   * stays in the table. A second call waits for the first.
    */
-  async close(patience: number): Promise<void> {
+  close(patience: number): Promise<void> {
     this.stop();
-    const disconnecting = Math.min(patience * DISCONNECTING_SHARE, MAX_DISCONNECTING);
-    await this.relay?.close(patience - disconnecting);
-    await this.end(disconnecting);
+    this.closing ??= this.end(patience);
+    return this.closing;
   }
 
   /** What was counted last, `COUNT_INTERVAL` ago at most; `undefined` if the database did not answer. */
@@ -56,6 +56,12 @@ export class Outbox {
       this.counting = undefined;
     });
     return this.counting;
+  }
+
+  private async end(patience: number): Promise<void> {
+    const disconnecting = Math.min(patience * DISCONNECTING_SHARE, MAX_DISCONNECTING);
+    await this.relay?.close(patience - disconnecting);
+    await this.disconnect(disconnecting);
   }
 
   private async count(): Promise<OutboxStatus> {
