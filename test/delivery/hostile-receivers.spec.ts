@@ -99,7 +99,7 @@ describeBackend('delivery to hostile receivers', (backend) => {
     const webhooks = await Promise.all(
       Object.entries(HOSTILE).map(async ([name, { answer }]) => {
         const receiver = await stage.receiver({ answer: () => answer });
-        return webhooksTo(receiver, { id: name, timeout: 500, retryWindow: RETRY_WINDOW });
+        return webhooksTo(receiver, { id: name, timeout: 2_000, retryWindow: RETRY_WINDOW });
       }),
     );
     const app = await stage.app({

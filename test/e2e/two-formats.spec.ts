@@ -16,7 +16,8 @@ describeServers('a deploy that changes the format of jobs', (backend) => {
     const options = {
       connection,
       flushAfter: 50,
-      unknownJobTimeout: 20_000,
+      // Longer than a slow machine takes to start the next version.
+      unknownJobTimeout: 60_000,
       webhooks: webhooksTo(receiver, { retryWindow: 60_000 }),
     };
     const startNext = (plan: Partial<ApplicationPlan>) =>
@@ -63,5 +64,5 @@ describeServers('a deploy that changes the format of jobs', (backend) => {
       ].sort(),
     );
     await Promise.all([producer.stop('SIGTERM'), next.stop('SIGTERM')]);
-  }, 60_000);
+  }, 120_000);
 });

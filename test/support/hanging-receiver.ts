@@ -73,15 +73,25 @@ export async function runHanging(
   }
   const deadline = performance.now() + retryWindow + patience;
   while (ended.size < tracked && performance.now() < deadline) await until(performance.now() + 50);
-  const { waiting, active, delayed } = await deliveries.counts();
+  // A message has ended a moment before its job has.
+  let waiting = await waitingIn(deliveries);
+  while (waiting > 0 && performance.now() < deadline) {
+    await until(performance.now() + 50);
+    waiting = await waitingIn(deliveries);
+  }
   return {
     tracked,
     ended: ended.size,
-    waiting: waiting + active + delayed,
+    waiting,
     delivered: neighbours.map(({ requests }) => requests.length),
     latencies,
     down: [...new Set(events.filter(({ type }) => type === 'down').map(({ destination }) => destination))],
   };
+}
+
+async function waitingIn(deliveries: DeliveriesService): Promise<number> {
+  const { waiting, active, delayed } = await deliveries.counts();
+  return waiting + active + delayed;
 }
 
 async function until(time: number): Promise<void> {
