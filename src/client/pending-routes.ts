@@ -47,7 +47,7 @@ export class PendingRoutes {
   }
 
   /**
-   * Why a message cannot be held, if it cannot. The messages of one tenant take at most half as much as is left
+   * Why a message cannot be held, if it cannot. The messages of one tenant take at most as much as is left
    * free: a look-up may never end, and each further tenant of the kind finds less, so that there is always room for
    * others. What all messages wait for, those without a tenant, may take all.
    *
@@ -56,7 +56,7 @@ export class PendingRoutes {
   refusal(owner: string, bytes: number, free: number): Refusal | undefined {
     if (bytes > free) return NO_ROOM;
     const held = (this.bytesOf.get(owner) ?? 0) + bytes;
-    return owner !== '' && held > Math.max(bytes, (free - bytes) / 2) ? TOO_MANY : undefined;
+    return owner !== '' && held > Math.max(bytes, free - bytes) ? TOO_MANY : undefined;
   }
 
   add(message: HeldMessage, route: Promise<Route>): void {
