@@ -58,8 +58,9 @@ export class DestinationsApiHandler extends HttpHandler<string> {
     } catch (error) {
       const answer = answerToError(error);
       if (answer !== undefined) return answer;
-      // The sender has hung up and gets no answer. Nothing is wrong here.
-      if (!raw.destroyed) this.logger.error(`A request to the destinations API failed: ${thrownAt(error)}`);
+      // The sender has hung up and gets no answer. Nothing is wrong here. A request that was read is destroyed, too.
+      if (!raw.socket.destroyed)
+        this.logger.error(`A request to the destinations API failed: ${thrownAt(error)}`);
       return refusedAnswer(internalError());
     }
   }

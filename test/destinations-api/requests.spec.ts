@@ -202,6 +202,16 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     const lines = broken.server.log.analytics.filter((line) => line.includes('destinations API failed'));
     expect(lines).toHaveLength(1);
     expect(lines[0]).not.toContain('teehee');
+
+    const full = await start({
+      store: Object.assign(new MemoryDestinationStore(), {
+        insert: () => Promise.reject(new Error('no space left')),
+      }),
+    });
+    expect((await full.acme.post('', { urls: URLS })).status).toBe(500);
+    expect(full.server.log.errors).toEqual([
+      expect.stringMatching(/A request to the destinations API failed: Error at /),
+    ]);
   });
 
   it('is answered 503 if the secrets cannot be decrypted, and 501 if the store can only be read', async () => {

@@ -57,8 +57,9 @@ export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements On
       return await this.api.handle(request);
     } catch (error) {
       if (error instanceof RequestRefusal) return refusedAnswer(error);
-      // The sender has hung up and gets no answer. Nothing is wrong here.
-      if (!raw.destroyed) this.logger.error(`A request to the tracking API failed: ${thrownAt(error)}`);
+      // The sender has hung up and gets no answer. Nothing is wrong here. A request that was read is destroyed, too.
+      if (!raw.socket.destroyed)
+        this.logger.error(`A request to the tracking API failed: ${thrownAt(error)}`);
       return failedAnswer();
     }
   }

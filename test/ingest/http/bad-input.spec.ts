@@ -183,6 +183,13 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     }
     expect(server.log.errors).toEqual([expect.stringMatching(/1 message .* failed .* TypeError at /)]);
     server.log.all.length = 0;
+
+    const alone = await server.post('/v1/track', { ...TRACK, event: 'Failing' }, HEADERS);
+    expect(alone).toMatchObject({ status: 500, body: { code: 'INTERNAL_ERROR' } });
+    expect(server.log.errors).toEqual([
+      expect.stringMatching(/A request to the tracking API failed: TypeError at /),
+    ]);
+    server.log.all.length = 0;
   });
 
   it('takes `__proto__` and its like as the keys that they are', async () => {
