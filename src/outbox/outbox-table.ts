@@ -9,7 +9,7 @@ export const NEVER_CLAIMED = '-infinity';
 
 const COMMENT = 'nestjs-analytics outbox, version';
 /** A lock number that nothing else uses: `CREATE … IF NOT EXISTS` fails if two run at once. */
-const MIGRATION_LOCK = 4_712_366_096;
+const MIGRATION_LOCK = 4_712_366_097;
 
 /** The statements of one outbox. Its names were checked, so that they need no escaping. */
 export interface OutboxTable {
