@@ -39,8 +39,8 @@ export class TenantRouter implements Router {
   private readonly sources: ReadonlySet<string>;
   /** By the list that the directory returned, which is the same one until something changes. */
   private readonly prepared = new WeakMap<Records, readonly Prepared[]>();
-  /** Whose destinations are looked up for a route. */
-  private readonly awaited = new WeakMap<Promise<Route>, readonly (string | undefined)[]>();
+  /** The look-ups of a route, each with its tenant. */
+  private readonly awaited = new WeakMap<Promise<Route>, ReadonlyMap<string | undefined, Promise<Records>>>();
 
   constructor(
     private readonly fixed: { route(...message: Parameters<Router['route']>): Route },
@@ -84,13 +84,15 @@ export class TenantRouter implements Router {
       return this.joined(fixed, [shared, own], source, message, filter);
     }
     const route = this.routeLater(fixed, [shared, own], source, message, filter);
-    const awaited = [isPromise(shared) ? [undefined] : [], isPromise(own) ? [owner] : []];
-    this.awaited.set(route, awaited.flat());
+    const awaited = new Map<string | undefined, Promise<Records>>();
+    if (isPromise(shared)) awaited.set(undefined, shared);
+    if (isPromise(own)) awaited.set(owner, own);
+    this.awaited.set(route, awaited);
     return route;
   }
 
   abandon(route: Promise<Route>): void {
-    for (const tenant of this.awaited.get(route) ?? []) this.directory.abandon(tenant);
+    for (const [tenant, lookup] of this.awaited.get(route) ?? []) this.directory.abandon(tenant, lookup);
   }
 
   /** The tenant whose event a message is; `''` for nobody's. */

@@ -84,19 +84,19 @@ export class DestinationDirectory {
       if (known !== undefined) return known;
     }
     if (tenant !== undefined && !isTenantName(tenant)) return NONE;
-    let lookup = this.patient.get(key);
-    if (lookup === undefined) {
-      lookup = { waiting: 0, result: this.lookUp(key).finally(() => this.patient.delete(key)) };
-      this.patient.set(key, lookup);
-    }
+    const lookup = this.patient.get(key) ?? this.begin(key);
     lookup.waiting++;
     return lookup.result;
   }
 
-  /** One of those who wait for the destinations of a tenant, or for those without one, waits no longer. */
-  abandon(tenant: string | undefined): void {
+  /**
+   * One of those who wait for the destinations of a tenant, or for those without one, waits no longer.
+   *
+   * @param result as `ofTenant` returned it. There may be a later look-up, which others wait for
+   */
+  abandon(tenant: string | undefined, result: Promise<readonly DestinationRecord[]>): void {
     const lookup = this.patient.get(tenant ?? '');
-    if (lookup !== undefined) lookup.waiting--;
+    if (lookup?.result === result) lookup.waiting--;
   }
 
   /** Rejects while the store is away. */
@@ -131,6 +131,15 @@ export class DestinationDirectory {
     for (const onChange of this.observers) onChange(undefined);
   }
 
+  private begin(key: string): PatientLookup {
+    const result = this.lookUp(key).finally(() => {
+      if (this.patient.get(key) === lookup) this.patient.delete(key);
+    });
+    const lookup: PatientLookup = { waiting: 0, result };
+    this.patient.set(key, lookup);
+    return lookup;
+  }
+
   private async lookUp(key: string): Promise<readonly DestinationRecord[]> {
     // Messages wait for the answer, so the process must.
     const wait = this.clock.after(LONGEST_TIMER, () => undefined);
@@ -140,7 +149,11 @@ export class DestinationDirectory {
         const found = await this.attempt(key);
         if (found !== undefined) return found;
         await this.pause();
-        if (this.isClosed || this.patient.get(key)?.waiting === 0) throw new AnalyticsClosedError();
+        if (this.isClosed || this.patient.get(key)?.waiting === 0) {
+          // At once, so that nobody joins a look-up that has ended.
+          this.patient.delete(key);
+          throw new AnalyticsClosedError();
+        }
       }
     } finally {
       wait.cancel();

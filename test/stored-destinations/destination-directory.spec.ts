@@ -184,6 +184,30 @@ describe('a directory of destinations', () => {
     expect(told).toEqual(['away: Error: invalid byte sequence', 'back']);
   });
 
+  it('ends a look-up that nobody waits for any longer, and no later one of the same tenant', async () => {
+    const earlier = Promise.resolve(directory.ofTenant('acme'));
+    await clock.pass(0);
+    await earlier;
+    store.damaged = 'acme';
+    directory.forget({ id: undefined, tenant: 'acme' });
+    const results: string[] = [];
+    const later = Promise.resolve(directory.ofTenant('acme'));
+    later.then(
+      () => results.push('found'),
+      () => results.push('given up'),
+    );
+    directory.abandon('acme', earlier);
+    await clock.pass(1_000);
+    expect(results).toEqual([]);
+
+    directory.abandon('acme', later);
+    await clock.pass(1_000);
+    expect(results).toEqual(['given up']);
+    store.asked.length = 0;
+    await clock.pass(1_000);
+    expect(store.asked).not.toContain('tenant acme');
+  });
+
   it('asks for nothing while nobody tracks or delivers, and begins again when somebody does', async () => {
     await idsOf('acme');
     await clock.pass(60_000);
