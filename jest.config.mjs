@@ -8,6 +8,8 @@ export default {
   transform: { '^.+\\.ts$': ['@swc/jest'] },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   setupFiles: ['reflect-metadata'],
+  globalSetup: '<rootDir>/test/support/originals-folder.mjs',
+  globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
   testTimeout: 60_000,
   // Most tests wait for servers and processes of their own.
   maxWorkers: '100%',

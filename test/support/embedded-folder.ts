@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
+import { copyFolder, original } from './originals.js';
 
 /** Folders for embedded queues; a test file makes one of these and disposes of it at the end. */
 export class EmbeddedFolders {
   private readonly root = mkdtemp(join(tmpdir(), 'analytics-embedded-'));
-  private original: Promise<string> | undefined;
   private count = 0;
 
   /** A path that nothing is at. */
@@ -19,20 +17,18 @@ export class EmbeddedFolders {
   /** A folder with an empty queue in it, which opens faster than a fresh one. */
   async copiedDataDir(): Promise<string> {
     const copy = await this.fresh();
-    this.original ??= this.makeOriginal();
-    // A thousand files: several times as fast as Node's own copy, on every platform that runs these tests.
-    await promisify(execFile)('cp', ['-R', await this.original, copy]);
+    await copyFolder(await original('embedded', makeQueue), copy);
     return copy;
   }
 
   async dispose(): Promise<void> {
     await rm(await this.root, { recursive: true, force: true });
   }
+}
 
-  private async makeOriginal(): Promise<string> {
-    const dataDir = join(await this.root, 'original');
-    const pool = await openEmbeddedDatabase({ dataDir });
-    await pool.end();
-    return dataDir;
-  }
+async function makeQueue(dir: string): Promise<string> {
+  const dataDir = join(dir, 'queue');
+  const pool = await openEmbeddedDatabase({ dataDir });
+  await pool.end();
+  return dataDir;
 }

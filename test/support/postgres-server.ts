@@ -8,6 +8,7 @@ import pg from 'pg';
 import { GuardedChild, type ChildOptions } from './child-process.js';
 import { findBinary } from './find-binary.js';
 import { freePort } from './free-port.js';
+import { copyFolder, original } from './originals.js';
 import type { TestServer } from './test-server.js';
 
 /** Where Debian and Ubuntu keep what is not on the PATH: one folder for each major version. */
@@ -43,19 +44,12 @@ export class PostgresServer implements TestServer {
     if (binary === undefined) throw new Error(`postgres is neither on the PATH nor in ${VERSIONS_DIR}`);
     const account = { ...unprivilegedAccount(), cwd: dirname(binary) };
     const dir = await mkdtemp(join(tmpdir(), 'analytics-postgres-'));
-    if (account.uid !== undefined && account.gid !== undefined) await chown(dir, account.uid, account.gid);
-    const initdb = [
-      '--pgdata',
+    await lend(dir, account);
+    await copyFolder(
+      await original('postgres', (folder) => initialize(folder, binary, account)),
       dir,
-      '--username',
-      'postgres',
-      '--auth',
-      'trust',
-      '--no-sync',
-      '--encoding',
-      'UTF8',
-    ];
-    await promisify(execFile)(join(dirname(binary), 'initdb'), [...initdb, '--locale', 'C'], account);
+      account,
+    );
     const server = new PostgresServer(await freePort(), dir, binary, account);
     await server.start();
     return server;
@@ -124,6 +118,19 @@ export class PostgresServer implements TestServer {
       }
     }
   }
+}
+
+async function initialize(folder: string, binary: string, account: ChildOptions): Promise<string> {
+  await lend(folder, account);
+  const dir = join(folder, 'data');
+  const options = ['--pgdata', dir, '--username', 'postgres', '--auth', 'trust', '--no-sync'];
+  const encoding = ['--encoding', 'UTF8', '--locale', 'C'];
+  await promisify(execFile)(join(dirname(binary), 'initdb'), [...options, ...encoding], account);
+  return dir;
+}
+
+async function lend(folder: string, { uid, gid }: ChildOptions): Promise<void> {
+  if (uid !== undefined && gid !== undefined) await chown(folder, uid, gid);
 }
 
 /** The binary itself, links followed: the other programs of its version are next to it. */
