@@ -48,7 +48,7 @@ export type {
   MessageOutcome,
 } from './deliveries/delivery-events.js';
 export type { FailedFilter, FailedMessage } from './deliveries/failed-filter.js';
-export type { FailedQuery } from './deliveries/failed-messages.js';
+export type { FailedCountQuery, FailedQuery } from './deliveries/failed-messages.js';
 export type {
   DeliveryAttempt,
   DurationPercentiles,

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { DeliveryEvents, EndpointEvent, MessageOutcome } from './delivery-events.js';
 import type { FailedFilter, FailedMessage } from './failed-filter.js';
-import type { FailedMessages, FailedQuery } from './failed-messages.js';
+import type { FailedCountQuery, FailedMessages, FailedQuery } from './failed-messages.js';
 import type { DeliveryHistory } from './history/delivery-history.js';
 import type {
   HourRange,
@@ -95,8 +95,8 @@ export class DeliveriesService {
    * How many messages `replay` would deliver again now: ask before you replay. Messages whose destination is
    * gone, and those that cannot be read, count here and are left alone by `replay`.
    */
-  countFailed(filter: FailedFilter = {}): Promise<number> {
-    return this.failedMessages.count(filter);
+  countFailed(query: FailedCountQuery = {}): Promise<number> {
+    return this.failedMessages.count(query);
   }
 
   /**

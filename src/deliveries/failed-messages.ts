@@ -16,8 +16,14 @@ import {
 /** How many messages `failed()` returns by default. */
 const DEFAULT_COUNT = 100;
 
+/** Selects messages that failed for good, to be read. */
+export interface FailedCountQuery extends FailedFilter {
+  /** Ends the reading, which then rejects with the signal's reason. It may take minutes where much is queued. */
+  signal?: AbortSignal;
+}
+
 /** Selects messages that failed for good: those that match, from one position to another. */
-export interface FailedQuery extends FailedFilter {
+export interface FailedQuery extends FailedCountQuery {
   /** Position of the first one, from 0. @default 0 */
   start?: number;
   /** Position of the last one. @default 99 after `start` */
@@ -37,12 +43,15 @@ export class FailedMessages {
   async list({
     start = 0,
     end = start + DEFAULT_COUNT - 1,
+    signal,
     ...filter
   }: FailedQuery): Promise<FailedMessage[]> {
     const found: FailedMessage[] = [];
     const matches = matcherOf(filter);
     let position = 0;
+    signal?.throwIfAborted();
     for await (const [job, state] of this.store.jobs(['failed', 'delayed', 'waiting', 'active'])) {
+      signal?.throwIfAborted();
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
         if (matches(failed) && position++ >= start) found.push(failed);
@@ -85,10 +94,12 @@ export class FailedMessages {
   }
 
   /** How many messages `replay` would deliver again now, those of deleted users included. */
-  async count(filter: FailedFilter): Promise<number> {
+  async count({ signal, ...filter }: FailedCountQuery): Promise<number> {
     const matches = matcherOf(filter);
     let count = 0;
+    signal?.throwIfAborted();
     for await (const [job] of this.store.jobs(['failed'])) {
+      signal?.throwIfAborted();
       count += failedMessages(job, 'failed').filter(matches).length;
     }
     return count;

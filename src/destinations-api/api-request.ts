@@ -14,6 +14,8 @@ export interface ApiRequest extends Sender {
   query: JsonObject;
   /** The fields of the body; empty without one. */
   fields: JsonObject;
+  /** Aborts when nobody waits for what is read any more. */
+  signal: AbortSignal;
 }
 
 const JSON_TYPE = /^application\/json\s*(;|$)/i;

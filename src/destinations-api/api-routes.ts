@@ -66,6 +66,11 @@ export function isExpensive({ patience }: ApiRoute): boolean {
   return patience > QUICK;
 }
 
+/** Whether it does nothing but read the jobs of the queue, which are those of all tenants. */
+export function onlyReadsJobs({ patience, mayGoOn }: ApiRoute): boolean {
+  return patience === LONG && mayGoOn !== true;
+}
+
 /** What a path of the API stands for. */
 export interface ApiPath {
   /** By their methods. */

@@ -7,18 +7,24 @@ import type { JsonObject } from '../messages/message.types.js';
 import { within } from '../shared/within.js';
 import { notFound, queueUnavailable, refusedAnswer, runningAnswer } from './api-answer.js';
 import { type ApiRequest, checkContentType, queryOf } from './api-request.js';
-import { apiPath, type ApiRoute, hasBody, isExpensive } from './api-routes.js';
+import { apiPath, type ApiRoute, hasBody, isExpensive, onlyReadsJobs } from './api-routes.js';
 import type { AuditLog } from './audit-log.js';
 import type { Authorizer } from './authorizer.js';
 import type { Operations } from './operations.js';
 import { checkConsoleHeader, checkOrigin } from './request-origin.js';
 import { RunningRequests } from './running-requests.js';
+import { TenantTurns } from './tenant-turns.js';
 
 /** The largest body: all fields of a destination have 16 KB. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
 /** Requests of one tenant at once that send test events or read the jobs of the queue. */
 const MAX_EXPENSIVE = 4;
+
+/** Requests that do nothing but read the jobs of the queue at once. Each may read those of all tenants. */
+const MAX_READING = 8;
+/** As many of them may be of one tenant. */
+const MAX_READING_OF_TENANT = 2;
 
 /** No control characters: the id is a key in databases. */
 const ID = /^[^\p{Cc}]{1,200}$/u;
@@ -36,6 +42,7 @@ export interface DestinationsApiParts {
 export class DestinationsApi {
   private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
   private readonly running = new RunningRequests(MAX_EXPENSIVE);
+  private readonly reading = new TenantTurns(MAX_READING, MAX_READING_OF_TENANT);
 
   constructor(private readonly parts: DestinationsApiParts) {}
 
@@ -44,34 +51,46 @@ export class DestinationsApi {
    * @throws {RequestRefusal}, and the errors of the services
    */
   async handle(path: string, raw: IncomingMessage): Promise<HttpAnswer> {
-    const { authorizer, operations } = this.parts;
-    const sender = await authorizer.senderOf(raw);
+    const sender = await this.parts.authorizer.senderOf(raw);
     const found = apiPath(path);
     if (found === undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The API has no such path.');
     const route = found.routes.find(({ method }) => method === raw.method);
     if (route === undefined) return wrongMethod(found.routes.map(({ method }) => method));
     if (route.method !== 'GET') this.checkSender(raw);
     const id = idIn(found.id);
-    const request = {
-      ...sender,
-      id,
-      query: queryOf(raw.url ?? ''),
-      fields: await this.fieldsOf(route, raw),
+    const query = queryOf(raw.url ?? '');
+    const fields = await this.fieldsOf(route, raw);
+    const reading = new AbortController();
+    const request = { ...sender, id, query, fields, signal: reading.signal };
+    if (!onlyReadsJobs(route)) return this.answerInTime(route, request);
+    // Nobody waits for what is read once the answer is given, or the sender has hung up.
+    const end = (): void => {
+      reading.abort();
     };
-    const work = (): Promise<HttpAnswer> => operations[route.operation](request);
-    return this.answerInTime(
-      route,
-      request,
-      isExpensive(route) ? this.running.run(sender.scope.tenant, work) : work(),
+    raw.socket.once('close', end);
+    if (raw.socket.destroyed) end();
+    try {
+      return await this.answerInTime(route, request);
+    } finally {
+      raw.socket.off('close', end);
+      end();
+    }
+  }
+
+  /** Requests that take much of what all share are limited. Those that read the queue's jobs take turns, too. */
+  private async inTurn(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {
+    const { tenant = '' } = request.scope;
+    const work = (): Promise<HttpAnswer> => this.parts.operations[route.operation](request);
+    if (!isExpensive(route)) return work();
+    return this.running.run(tenant, () =>
+      onlyReadsJobs(route) ? this.reading.run(tenant, request.signal, work) : work(),
     );
   }
 
-  private async answerInTime(
-    { operation, patience, mayGoOn = false }: ApiRoute,
-    request: ApiRequest,
-    work: Promise<HttpAnswer>,
-  ): Promise<HttpAnswer> {
+  private async answerInTime(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {
+    const { operation, patience, mayGoOn = false } = route;
     const { audit, logger } = this.parts;
+    const work = this.inTurn(route, request);
     let answer: HttpAnswer | undefined;
     try {
       answer = await within(patience, work);
@@ -85,6 +104,7 @@ export class DestinationsApi {
     }
     audit.late(operation, request, patience);
     work.catch((error: unknown) => {
+      if (error === request.signal.reason) return;
       logger.error(`A request that went on after its answer has failed: ${thrownAt(error)}`);
     });
     if (mayGoOn) return runningAnswer();

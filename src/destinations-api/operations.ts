@@ -103,7 +103,7 @@ export class Operations implements Record<OperationName, Operation> {
     return jsonAnswer(200, { hours: await this.deliveries.stats({ destination: id, ...scope, ...range }) });
   }
 
-  async failed({ scope, id, query }: ApiRequest): Promise<HttpAnswer> {
+  async failed({ scope, id, query, signal }: ApiRequest): Promise<HttpAnswer> {
     const input = new RequestInput(query);
     const filter = input.filter();
     const start = input.integer('start', 0) ?? 0;
@@ -111,25 +111,27 @@ export class Operations implements Record<OperationName, Operation> {
     input.check([...FILTER_FIELDS, 'start', 'limit']);
     await this.destinations.get(id, scope);
     const end = start + limit - 1;
-    const messages = await this.deliveries.failed({ ...filter, destination: id, start, end });
+    const messages = await this.deliveries.failed({ ...filter, destination: id, start, end, signal });
     return jsonAnswer(200, { messages });
   }
 
-  async countFailed({ scope, id, query }: ApiRequest): Promise<HttpAnswer> {
+  async countFailed({ scope, id, query, signal }: ApiRequest): Promise<HttpAnswer> {
     const input = new RequestInput(query);
     const filter = input.filter();
     input.check(FILTER_FIELDS);
     await this.destinations.get(id, scope);
-    return jsonAnswer(200, { count: await this.deliveries.countFailed({ ...filter, destination: id }) });
+    const count = await this.deliveries.countFailed({ ...filter, destination: id, signal });
+    return jsonAnswer(200, { count });
   }
 
   /** Nothing for a message that is not kept as failed: only then its body is known. */
-  async explain({ scope, id, query }: ApiRequest): Promise<HttpAnswer> {
+  async explain({ scope, id, query, signal }: ApiRequest): Promise<HttpAnswer> {
     const input = new RequestInput(query);
     const messageId = input.text('message') ?? '';
     input.check(['message']);
     const { readOnly } = await this.destinations.get(id, scope);
-    const [message] = await this.deliveries.failed({ destination: id, messageIds: [messageId], end: 0 });
+    const searched = { destination: id, messageIds: [messageId], end: 0, signal };
+    const [message] = await this.deliveries.failed(searched);
     const requests = message === undefined ? [] : await this.deliveries.explain(message);
     return jsonAnswer(200, {
       requests: requests.map((request) => {

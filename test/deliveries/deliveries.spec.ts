@@ -81,7 +81,7 @@ describeBackend('DeliveriesService', (backend) => {
     });
   });
 
-  it('shows the part between two positions, both included', async () => {
+  it('shows the part between two positions, both included, unless it is told to stop', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
     for (let n = 0; n < 25; n++) app.analytics.track({ userId: 'u1', event: `Event ${n}` });
@@ -95,6 +95,11 @@ describeBackend('DeliveriesService', (backend) => {
     expect(part.map(({ messageId }) => messageId)).toEqual(all.slice(5, 10));
     expect(await deliveries.failed({ start: 20 })).toHaveLength(5);
     expect(await deliveries.failed({ start: 25 })).toEqual([]);
+
+    const reason = new Error('the page was closed');
+    const signal = AbortSignal.abort(reason);
+    await expect(deliveries.failed({ signal })).rejects.toBe(reason);
+    await expect(deliveries.countFailed({ signal })).rejects.toBe(reason);
   });
 
   it('finds what failed by destination, source, type, class, status, error and time', async () => {

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events';
+import { get } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService, type DestinationsOptions, HistoryDisabledError } from '../../src/index.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
@@ -6,6 +7,7 @@ import { type ApiAnswer, PLATFORMS, type ServerOptions } from '../ingest/http/tr
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { ApiServer, authorize } from './api-server.js';
+import { HeldReads } from './held-reads.js';
 
 const PATH = '/analytics/destinations';
 const URLS = ['https://hooks.example.com/events'];
@@ -255,6 +257,54 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     release.emit('now');
     for (const answer of await Promise.all(running)) expect(answer.status).toBe(200);
     expect(await sendTest(acme)).toMatchObject({ status: 200 });
+  });
+
+  it('that reads the queue waits while others of its tenant do, and one of another tenant does not', async () => {
+    const { server, acme, other } = await start();
+    const reads = new HeldReads(server.app.get(DeliveriesService));
+    const ofAcme = ['a1', 'a2', 'a3'].map((name) => reads.ask(acme, name));
+    const [first, second] = [await reads.began(), await reads.began()];
+    const ofOther = reads.ask(other, 'o1');
+    expect(await reads.began()).toBe('o1');
+    reads.end(first);
+    const third = await reads.began();
+    expect([first, second, third].sort()).toEqual(['a1', 'a2', 'a3']);
+    for (const name of [second, third, 'o1']) reads.end(name);
+    for (const answer of await Promise.all([...ofAcme, ofOther])) expect(answer.status).toBe(200);
+  });
+
+  it('that reads the queue for eight others waits, and each end lets one in', async () => {
+    const api = await start();
+    const reads = new HeldReads(api.server.app.get(DeliveriesService));
+    const tenants = Array.from({ length: 10 }, (_, index) => `t${index}`);
+    const answers = tenants.map((tenant) => reads.ask(api.as(tenant), tenant));
+    const running: string[] = [];
+    while (running.length < 8) running.push(await reads.began());
+    for (const tenant of running.slice(0, 2)) {
+      reads.end(tenant);
+      running.push(await reads.began());
+    }
+    expect(running.sort()).toEqual(tenants);
+    for (const tenant of running) reads.end(tenant);
+    for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
+    expect(reads.most).toBe(8);
+  });
+
+  it('that reads the queue ends when its sender hangs up', async () => {
+    const { server, acme } = await start();
+    const reads = new HeldReads(server.app.get(DeliveriesService));
+    const url = new URL(`${PATH}/${await acme.create()}/failed?messageIds=gone`, server.url);
+    const senders = [1, 2].map(() => get(url, { headers: COOKIE, agent: false }));
+    const goodbyes = senders.map((sender) => once(sender, 'error'));
+    await reads.began();
+    await reads.began();
+    const answer = reads.ask(acme, 'stays');
+    for (const sender of senders) sender.destroy(new Error('hung up'));
+    expect(await reads.began()).toBe('stays');
+    reads.end('stays');
+    expect((await answer).status).toBe(200);
+    await Promise.all(goodbyes);
+    expect(server.log.errors).toEqual([]);
   });
 
   it('with an id that no destination can have is answered 404', async () => {

@@ -1,0 +1,44 @@
+import { EventEmitter, on, once } from 'node:events';
+import type { DeliveriesService, FailedMessage, FailedQuery } from '../../src/index.js';
+import type { ApiAnswer } from '../ingest/http/tracking-server.js';
+import type { ApiClient } from './api-server.js';
+
+/** Requests for failed messages that go on until a test ends them. A message's id names the request. */
+export class HeldReads {
+  /** Requests that were going on at once, at most. */
+  most = 0;
+  private running = 0;
+  private readonly events = new EventEmitter();
+  private readonly begun = on(this.events, 'began');
+
+  constructor(deliveries: DeliveriesService) {
+    Object.assign(deliveries, { failed: (query: FailedQuery) => this.hold(query) });
+  }
+
+  async ask(client: ApiClient, name: string): Promise<ApiAnswer> {
+    return client.get(`/${await client.create()}/failed?messageIds=${name}`);
+  }
+
+  /** The name of the next one that begins. */
+  async began(): Promise<string> {
+    const { value } = (await this.begun.next()) as { value: [string] };
+    return value[0];
+  }
+
+  end(name: string): void {
+    this.events.emit(`end ${name}`);
+  }
+
+  private async hold({ messageIds = [], signal }: FailedQuery): Promise<FailedMessage[]> {
+    const [name = ''] = messageIds;
+    this.most = Math.max(this.most, ++this.running);
+    const ended = once(this.events, `end ${name}`, { signal });
+    this.events.emit('began', name);
+    try {
+      await ended;
+      return [];
+    } finally {
+      this.running--;
+    }
+  }
+}
