@@ -150,9 +150,8 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
       `log: Audit: the operator rotated the secret of the destination "${id}".`,
       `log: Audit: the tenant "acme" deleted the destination "${id}".`,
     ]);
-    expect(server.log.all.map(({ text }) => text).join('\n')).not.toMatch(
-      new RegExp(`${secret}|secret-path`),
-    );
+    const log = server.log.all.map(({ text }) => text).join('\n');
+    for (const hidden of [secret, 'secret-path']) expect(log).not.toContain(hidden);
   });
 
   it('refuses whoever asks too often, and nobody else', async () => {
