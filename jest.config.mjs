@@ -13,8 +13,7 @@ export default {
   globalSetup: '<rootDir>/test/support/originals-folder.mjs',
   globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
   testTimeout: 60_000,
-  // Most tests wait for servers and processes of their own. On two cores, a third worker saves a quarter of the time,
-  // and a fourth one costs more than it saves.
+  // Most tests wait for servers and processes of their own: on two cores, a third worker saves a quarter of the time.
   maxWorkers: availableParallelism() + 1,
   // A process keeps what its specs leave behind, so it makes way for a new one now and then.
   workerIdleMemoryLimit: '300MB',

@@ -49,7 +49,6 @@ export class FailedMessages {
     const found: FailedMessage[] = [];
     const matches = matcherOf(filter);
     let position = 0;
-    signal?.throwIfAborted();
     for await (const [job, state] of this.store.jobs(['failed', 'delayed', 'waiting', 'active'])) {
       signal?.throwIfAborted();
       for (const failed of failedMessages(job, state)) {
@@ -97,7 +96,6 @@ export class FailedMessages {
   async count({ signal, ...filter }: FailedCountQuery): Promise<number> {
     const matches = matcherOf(filter);
     let count = 0;
-    signal?.throwIfAborted();
     for await (const [job] of this.store.jobs(['failed'])) {
       signal?.throwIfAborted();
       count += failedMessages(job, 'failed').filter(matches).length;

@@ -21,9 +21,9 @@ export const MAX_BODY_BYTES = 64 * 1024;
 /** Requests of one tenant at once that send test events or read the jobs of the queue. */
 const MAX_EXPENSIVE = 4;
 
-/** Requests that do nothing but read the jobs of the queue at once. Each may read those of all tenants. */
+/** Requests at once that do nothing but read the jobs of the queue. Each may have to read those of all tenants. */
 const MAX_READING = 8;
-/** As many of them may be of one tenant. */
+/** How many of them may be one tenant's. */
 const MAX_READING_OF_TENANT = 2;
 
 /** No control characters: the id is a key in databases. */
@@ -77,7 +77,7 @@ export class DestinationsApi {
     }
   }
 
-  /** Requests that take much of what all share are limited. Those that read the queue's jobs take turns, too. */
+  /** Limits what takes much of what all share. Where tenants only read the queue's jobs, they take turns, too. */
   private async inTurn(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {
     const { tenant = '' } = request.scope;
     const work = (): Promise<HttpAnswer> => this.parts.operations[route.operation](request);

@@ -130,8 +130,8 @@ export class Operations implements Record<OperationName, Operation> {
     const messageId = input.text('message') ?? '';
     input.check(['message']);
     const { readOnly } = await this.destinations.get(id, scope);
-    const searched = { destination: id, messageIds: [messageId], end: 0, signal };
-    const [message] = await this.deliveries.failed(searched);
+    const selection = { destination: id, messageIds: [messageId], end: 0, signal };
+    const [message] = await this.deliveries.failed(selection);
     const requests = message === undefined ? [] : await this.deliveries.explain(message);
     return jsonAnswer(200, {
       requests: requests.map((request) => {

@@ -3,7 +3,7 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-/** Runs a limited amount of work at once. What is above it waits, and the tenant that has the least running is next. */
+/** Limits how much runs at once. The rest waits, and the tenant with the least running is next. */
 export class TenantTurns {
   /** By the tenant; empty for the operator. */
   private readonly running = new Map<string, number>();
@@ -11,7 +11,10 @@ export class TenantTurns {
   private readonly waiting = new Set<Waiting>();
   private free: number;
 
-  /** @param most work of all tenants at once; @param mostOfTenant of each of them */
+  /**
+   * @param most how much of all tenants runs at once
+   * @param mostOfTenant how much of one tenant does
+   */
   constructor(
     most: number,
     private readonly mostOfTenant: number,

@@ -44,7 +44,7 @@ export class PostgresServer implements TestServer {
     if (binary === undefined) throw new Error(`postgres is neither on the PATH nor in ${VERSIONS_DIR}`);
     const account = { ...unprivilegedAccount(), cwd: dirname(binary) };
     const dir = await mkdtemp(join(tmpdir(), 'analytics-postgres-'));
-    await lend(dir, account);
+    await chownTo(dir, account);
     await copyFolder(
       await original('postgres', (folder) => initialize(folder, binary, account)),
       dir,
@@ -121,7 +121,7 @@ export class PostgresServer implements TestServer {
 }
 
 async function initialize(folder: string, binary: string, account: ChildOptions): Promise<string> {
-  await lend(folder, account);
+  await chownTo(folder, account);
   const dir = join(folder, 'data');
   const options = ['--pgdata', dir, '--username', 'postgres', '--auth', 'trust', '--no-sync'];
   const encoding = ['--encoding', 'UTF8', '--locale', 'C'];
@@ -129,7 +129,7 @@ async function initialize(folder: string, binary: string, account: ChildOptions)
   return dir;
 }
 
-async function lend(folder: string, { uid, gid }: ChildOptions): Promise<void> {
+async function chownTo(folder: string, { uid, gid }: ChildOptions): Promise<void> {
   if (uid !== undefined && gid !== undefined) await chown(folder, uid, gid);
 }
 
