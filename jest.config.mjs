@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 
 /** @type {import('jest').Config} */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/test-environment.mjs',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
   testPathIgnorePatterns: ['<rootDir>/test/hosts/', ...(process.env.CHAOS ? [] : ['<rootDir>/test/chaos/'])],
