@@ -30,7 +30,7 @@ export class RedisCluster {
   static async create(options: RedisClusterOptions = {}): Promise<RedisCluster> {
     const { masters = 3, replicas = false } = options;
     const cluster = new RedisCluster(options);
-    const first = await Promise.all(Array.from({ length: masters }, () => cluster.addServer()));
+    const first = await cluster.addServers(masters);
     await Promise.all(
       first.map(async (server, index) => {
         const from = Math.round((index * SLOTS) / masters);
@@ -39,7 +39,7 @@ export class RedisCluster {
         await cluster.admin(server).call('CLUSTER', 'ADDSLOTSRANGE', from, to);
       }),
     );
-    const followers = replicas ? await Promise.all(first.map(() => cluster.addServer())) : [];
+    const followers = await cluster.addServers(replicas ? masters : 0);
     await cluster.meet();
     await Promise.all(
       followers.map(async (server, index) => {
@@ -78,10 +78,9 @@ export class RedisCluster {
   }
 
   /** Adds a master that has no slots yet. */
-  async addMaster(): Promise<RedisServer> {
-    const server = await this.addServer();
+  async addMaster(): Promise<void> {
+    await this.addServers(1);
     await this.meet();
-    return server;
   }
 
   /** Moves slots until each master has as many as the others, while they are in use. */
@@ -110,16 +109,17 @@ export class RedisCluster {
     await Promise.all(this.servers.map((server) => server.dispose()));
   }
 
-  private async addServer(): Promise<RedisServer> {
+  private async addServers(count: number): Promise<readonly RedisServer[]> {
     const { tls, hostname } = this.options;
-    const server = await RedisServer.create({
+    const server = {
       cluster: true,
       appendOnly: true,
       ...(tls && { tls }),
       ...(hostname !== undefined && { hostname }),
-    });
-    this.servers.push(server);
-    return server;
+    };
+    const added = await Promise.all(Array.from({ length: count }, () => RedisServer.create(server)));
+    this.servers.push(...added);
+    return added;
   }
 
   /** Makes all servers know one another. */

@@ -37,7 +37,8 @@ export async function openClusterClients(
       for (const node of opened.get(this) ?? []) {
         if (!this.nodes().includes(node)) await new Promise((resolve) => node.once('end', resolve));
       }
-      await super.connect();
+      const lost = closedBeforeReady(this);
+      await Promise.race([super.connect(), lost.closed]).finally(lost.forget);
     }
 
     override handleError(...[error, ...others]: Parameters<Cluster['handleError']>): void {
@@ -116,6 +117,28 @@ function keepEnded(one: Cluster): void {
   one.on('close', () => {
     if (hasEnded) one.status = 'end';
   });
+}
+
+/**
+ * Rejects when the nodes have told who has which slots, and the connection is closed after all, since the cluster
+ * does not serve them. The client then connects anew by itself, but leaves the promise of its `connect` pending,
+ * and BullMQ's worker would wait for it for ever.
+ */
+function closedBeforeReady(one: Cluster): { closed: Promise<never>; forget: () => void } {
+  let forget = (): void => undefined;
+  const closed = new Promise<never>((_, reject) => {
+    const onClose = (): void => {
+      reject(new ConnectionClosedError());
+    };
+    const onConnect = (): void => {
+      one.once('close', onClose);
+    };
+    one.once('connect', onConnect);
+    forget = () => {
+      one.off('connect', onConnect).off('close', onClose);
+    };
+  });
+  return { closed, forget };
 }
 
 function isMaster(one: Cluster, address: string): boolean {

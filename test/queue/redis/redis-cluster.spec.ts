@@ -36,6 +36,14 @@ function pathsOf({ requests }: Receiver, event: string): string[] {
   return of.map(({ url }) => url).sort();
 }
 
+/** The connections on which workers wait for jobs. Those have a name. */
+async function workersOf(cluster: RedisCluster, servers: readonly RedisServer[]): Promise<string[]> {
+  const lists = await Promise.all(servers.map((server) => cluster.admin(server).call('CLIENT', 'LIST')));
+  return lists.flatMap((list) =>
+    Array.from(String(list).matchAll(/addr=(\S+) .* name=\S/g), ([, address]) => String(address)),
+  );
+}
+
 describeRedis('a Redis Cluster', () => {
   const stage = new Stage();
   let cluster: RedisCluster;
@@ -222,6 +230,30 @@ describeRedis('a Redis Cluster', () => {
     }
     await lost.start();
     await until(() => receiver.requests.length === 2 * ids.length || undefined);
+    await app.close();
+    await broken.dispose();
+  });
+
+  it('that serves no slots while one of its masters is away goes on when it is back', async () => {
+    const broken = await RedisCluster.create();
+    const receiver = await stage.receiver();
+    const ids = Array.from({ length: 12 }, (_, index) => `d${index}`);
+    const webhooks = ids.map((id) => webhooksTo(receiver, { id, urls: [receiver.url(`/${id}`)] }));
+    const app = await stage.app({ connection: broken.connection, webhooks });
+    const living = [broken.master(1), broken.master(2)];
+    const before = await until(async () => {
+      const now = await workersOf(broken, living);
+      return now.length >= 5 ? now : undefined;
+    });
+    await broken.master(0).kill();
+    // A worker that has waited in vain for longer than it asked for connects anew. No node is ready then.
+    await until(async () => {
+      const now = await workersOf(broken, living);
+      return before.some((worker) => now.includes(worker)) ? undefined : true;
+    });
+    await broken.master(0).start();
+    app.analytics.track({ userId: 'u1', event: 'Back' });
+    await until(() => receiver.requests.length === ids.length || undefined);
     await app.close();
     await broken.dispose();
   });
