@@ -70,7 +70,10 @@ describeRedis('the writes of a job', () => {
   });
 
   it('that is put off because its URL is down hold nothing of its messages', async () => {
-    const receiver = await stage.receiver({ answer: () => 503 });
+    // A URL that may soon be asked again would be, with the first of the messages.
+    const receiver = await stage.receiver({
+      answer: () => ({ status: 503, headers: { 'retry-after': '600' } }),
+    });
     const app = await stage.app({ connection: server.url(1), webhooks: webhooksTo(receiver) });
     const down = firstValueFrom(
       app.context.get(DeliveriesService).endpoints$.pipe(filter(({ type }) => type === 'down')),
@@ -86,8 +89,12 @@ describeRedis('the writes of a job', () => {
       app.analytics.track({ userId: 'u1', event: 'Put off', properties: { text } });
     }
     await app.analytics.flush();
-    await until(async () => ((await app.queue.getDelayedCount()) === 2 ? true : undefined));
+    await until(async () => {
+      const { waiting, active } = await app.queue.getJobCounts('waiting', 'active');
+      return waiting === 0 && active === 0 ? true : undefined;
+    });
 
     expect((await bytesWritten()) - before).toBeLessThan(1.5 * JOB_BYTES);
+    expect(receiver.requests).toHaveLength(FAILURES_UNTIL_DOWN);
   });
 });
