@@ -23,8 +23,10 @@ const MAX_EXPENSIVE = 4;
 
 /** Requests at once that do nothing but read the jobs of the queue. Each may have to read those of all tenants. */
 const MAX_READING = 8;
-/** How many of them may be one tenant's. */
-const MAX_READING_OF_TENANT = 2;
+/** Replays at once. Each reads everything that has failed, of all tenants, and may take minutes. */
+const MAX_REPLAYING = 8;
+/** How many requests of either kind may be one tenant's. */
+const MAX_OF_TENANT = 2;
 
 /** No control characters: the id is a key in databases. */
 const ID = /^[^\p{Cc}]{1,200}$/u;
@@ -42,7 +44,8 @@ export interface DestinationsApiParts {
 export class DestinationsApi {
   private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
   private readonly running = new RunningRequests(MAX_EXPENSIVE);
-  private readonly reading = new TenantTurns(MAX_READING, MAX_READING_OF_TENANT);
+  private readonly reading = new TenantTurns(MAX_READING, MAX_OF_TENANT);
+  private readonly replaying = new TenantTurns(MAX_REPLAYING, MAX_OF_TENANT);
 
   constructor(private readonly parts: DestinationsApiParts) {}
 
@@ -77,14 +80,18 @@ export class DestinationsApi {
     }
   }
 
-  /** Limits what takes much of what all share. Where tenants only read the queue's jobs, they take turns, too. */
+  /** Limits what takes much of what all share. Where the queue's jobs are read, tenants take turns, too. */
   private async inTurn(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {
     const { tenant = '' } = request.scope;
     const work = (): Promise<HttpAnswer> => this.parts.operations[route.operation](request);
     if (!isExpensive(route)) return work();
-    return this.running.run(tenant, () =>
-      onlyReadsJobs(route) ? this.reading.run(tenant, request.signal, work) : work(),
-    );
+    const turns = this.turnsOf(route);
+    return this.running.run(tenant, () => turns?.run(tenant, request.signal, work) ?? work());
+  }
+
+  private turnsOf(route: ApiRoute): TenantTurns | undefined {
+    if (onlyReadsJobs(route)) return this.reading;
+    return route.operation === 'replay' ? this.replaying : undefined;
   }
 
   private async answerInTime(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {

@@ -1,7 +1,12 @@
 import { EventEmitter, on, once } from 'node:events';
-import type { DeliveriesService, FailedMessage, FailedQuery } from '../../src/index.js';
+import type { DeliveriesService } from '../../src/index.js';
 import type { ApiAnswer } from '../ingest/http/tracking-server.js';
 import type { ApiClient } from './api-server.js';
+
+interface HeldQuery {
+  messageIds?: readonly string[];
+  signal?: AbortSignal;
+}
 
 /** Requests for failed messages that go on until a test ends them. A message's id names the request. */
 export class HeldReads {
@@ -12,11 +17,18 @@ export class HeldReads {
   private readonly begun = on(this.events, 'began');
 
   constructor(deliveries: DeliveriesService) {
-    Object.assign(deliveries, { failed: (query: FailedQuery) => this.hold(query) });
+    Object.assign(deliveries, {
+      failed: (query: HeldQuery) => this.hold(query, []),
+      replay: (query: HeldQuery) => this.hold(query, 1),
+    });
   }
 
   async ask(client: ApiClient, name: string): Promise<ApiAnswer> {
     return client.get(`/${await client.create()}/failed?messageIds=${name}`);
+  }
+
+  async replay(client: ApiClient, name: string): Promise<ApiAnswer> {
+    return client.post(`/${await client.create()}/replay`, { messageIds: [name] });
   }
 
   /** The name of the next one that begins. */
@@ -29,14 +41,14 @@ export class HeldReads {
     this.events.emit(`end ${name}`);
   }
 
-  private async hold({ messageIds = [], signal }: FailedQuery): Promise<FailedMessage[]> {
+  private async hold<T>({ messageIds = [], signal }: HeldQuery, answer: T): Promise<T> {
     const [name = ''] = messageIds;
     this.most = Math.max(this.most, ++this.running);
     const ended = once(this.events, `end ${name}`, { signal });
     this.events.emit('began', name);
     try {
       await ended;
-      return [];
+      return answer;
     } finally {
       this.running--;
     }

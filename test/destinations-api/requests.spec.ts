@@ -273,11 +273,33 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     for (const answer of await Promise.all([...ofAcme, ofOther])) expect(answer.status).toBe(200);
   });
 
-  it('that reads the queue for eight others waits, and each end lets one in', async () => {
+  it('that replays waits for others of its tenant that do, and for nothing that reads', async () => {
+    const { server, acme, other } = await start();
+    const reads = new HeldReads(server.app.get(DeliveriesService));
+    const replays = ['a1', 'a2', 'a3'].map((name) => reads.replay(acme, name));
+    const running = [await reads.began(), await reads.began()];
+    const read = reads.ask(acme, 'read');
+    expect(await reads.began()).toBe('read');
+    const ofOther = reads.replay(other, 'o1');
+    expect(await reads.began()).toBe('o1');
+    reads.end(String(running[0]));
+    running.push(await reads.began());
+    expect([...running].sort()).toEqual(['a1', 'a2', 'a3']);
+    for (const name of [...running, 'read', 'o1']) reads.end(name);
+    for (const answer of await Promise.all([...replays, ofOther])) {
+      expect(answer).toMatchObject({ status: 200, body: { replayed: 1 } });
+    }
+    expect((await read).status).toBe(200);
+  });
+
+  it.each([
+    ['reads the queue', 'ask'],
+    ['replays', 'replay'],
+  ] as const)('that %s waits while eight others do, and each end lets one in', async (_, kind) => {
     const api = await start();
     const reads = new HeldReads(api.server.app.get(DeliveriesService));
     const tenants = Array.from({ length: 10 }, (_, index) => `t${index}`);
-    const answers = tenants.map((tenant) => reads.ask(api.as(tenant), tenant));
+    const answers = tenants.map((tenant) => reads[kind](api.as(tenant), tenant));
     const running: string[] = [];
     while (running.length < 8) running.push(await reads.began());
     for (const tenant of running.slice(0, 2)) {
