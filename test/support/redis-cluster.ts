@@ -104,6 +104,14 @@ export class RedisCluster {
     });
   }
 
+  /** Resolves when a server serves no slots, since nobody serves all of them. */
+  async down(server: RedisServer): Promise<void> {
+    await until(async () => {
+      const info = String(await this.admin(server).call('CLUSTER', 'INFO'));
+      return info.includes('cluster_state:fail') ? true : undefined;
+    });
+  }
+
   async dispose(): Promise<void> {
     for (const admin of this.admins.values()) admin.disconnect();
     await Promise.all(this.servers.map((server) => server.dispose()));

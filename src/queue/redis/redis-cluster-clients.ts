@@ -37,8 +37,7 @@ export async function openClusterClients(
       for (const node of opened.get(this) ?? []) {
         if (!this.nodes().includes(node)) await new Promise((resolve) => node.once('end', resolve));
       }
-      const lost = closedBeforeReady(this);
-      await Promise.race([super.connect(), lost.closed]).finally(lost.forget);
+      await readyOrClosed(this, () => super.connect());
     }
 
     override handleError(...[error, ...others]: Parameters<Cluster['handleError']>): void {
@@ -120,13 +119,12 @@ function keepEnded(one: Cluster): void {
 }
 
 /**
- * Rejects when the nodes have told who has which slots, and the connection is closed after all, since the cluster
- * does not serve them. The client then connects anew by itself, but leaves the promise of its `connect` pending,
+ * Connects, and rejects as well where the nodes tell who has which slots, but the cluster does not serve them. The
+ * client closes the connection then and connects anew by itself, but leaves the promise of this `connect` pending,
  * and BullMQ's worker would wait for it for ever.
  */
-function closedBeforeReady(one: Cluster): { closed: Promise<never>; forget: () => void } {
-  let forget = (): void => undefined;
-  const closed = new Promise<never>((_, reject) => {
+function readyOrClosed(one: Cluster, connect: () => Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
     const onClose = (): void => {
       reject(new ConnectionClosedError());
     };
@@ -134,11 +132,10 @@ function closedBeforeReady(one: Cluster): { closed: Promise<never>; forget: () =
       one.once('close', onClose);
     };
     one.once('connect', onConnect);
-    forget = () => {
-      one.off('connect', onConnect).off('close', onClose);
-    };
+    void connect()
+      .then(resolve, reject)
+      .finally(() => one.off('connect', onConnect).off('close', onClose));
   });
-  return { closed, forget };
 }
 
 function isMaster(one: Cluster, address: string): boolean {
