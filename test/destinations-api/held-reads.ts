@@ -8,7 +8,7 @@ interface HeldQuery {
   signal?: AbortSignal;
 }
 
-/** Requests for failed messages that go on until a test ends them. A message's id names the request. */
+/** Requests that read or replay failed messages, and go on until a test ends them. A message's id names the request. */
 export class HeldReads {
   /** Requests that were going on at once, at most. */
   most = 0;
@@ -23,7 +23,7 @@ export class HeldReads {
     });
   }
 
-  async ask(client: ApiClient, name: string): Promise<ApiAnswer> {
+  async read(client: ApiClient, name: string): Promise<ApiAnswer> {
     return client.get(`/${await client.create()}/failed?messageIds=${name}`);
   }
 

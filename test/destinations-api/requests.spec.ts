@@ -262,9 +262,9 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
   it('that reads the queue waits while others of its tenant do, and one of another tenant does not', async () => {
     const { server, acme, other } = await start();
     const reads = new HeldReads(server.app.get(DeliveriesService));
-    const ofAcme = ['a1', 'a2', 'a3'].map((name) => reads.ask(acme, name));
+    const ofAcme = ['a1', 'a2', 'a3'].map((name) => reads.read(acme, name));
     const [first, second] = [await reads.began(), await reads.began()];
-    const ofOther = reads.ask(other, 'o1');
+    const ofOther = reads.read(other, 'o1');
     expect(await reads.began()).toBe('o1');
     reads.end(first);
     const third = await reads.began();
@@ -278,7 +278,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     const reads = new HeldReads(server.app.get(DeliveriesService));
     const replays = ['a1', 'a2', 'a3'].map((name) => reads.replay(acme, name));
     const running = [await reads.began(), await reads.began()];
-    const read = reads.ask(acme, 'read');
+    const read = reads.read(acme, 'read');
     expect(await reads.began()).toBe('read');
     const ofOther = reads.replay(other, 'o1');
     expect(await reads.began()).toBe('o1');
@@ -293,7 +293,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
   });
 
   it.each([
-    ['reads the queue', 'ask'],
+    ['reads the queue', 'read'],
     ['replays', 'replay'],
   ] as const)('that %s waits while eight others do, and each end lets one in', async (_, kind) => {
     const api = await start();
@@ -320,7 +320,7 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     const goodbyes = senders.map((sender) => once(sender, 'error'));
     await reads.began();
     await reads.began();
-    const answer = reads.ask(acme, 'stays');
+    const answer = reads.read(acme, 'stays');
     for (const sender of senders) sender.destroy(new Error('hung up'));
     expect(await reads.began()).toBe('stays');
     reads.end('stays');
