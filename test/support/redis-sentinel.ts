@@ -13,7 +13,7 @@ export class RedisSentinel {
   private constructor(
     readonly master: RedisServer,
     readonly replica: RedisServer,
-    private readonly port: number,
+    readonly port: number,
     private readonly child: GuardedChild,
     private readonly dir: string,
   ) {}

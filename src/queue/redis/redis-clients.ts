@@ -33,6 +33,12 @@ const CLIENT_OPTIONS = {
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions;
 
+/** What holds if the user's options do not say something else. */
+const DEFAULT_OPTIONS = {
+  // A Sentinel without an answer after this time, the connection included, is passed over for the next one.
+  sentinelCommandTimeout: 3_000,
+} satisfies RedisOptions;
+
 /** Learns what becomes of the connections. */
 export interface RedisObserver {
   onDown(error: unknown): void;
@@ -128,7 +134,7 @@ export async function openRedisClients(
   }
 
   const { url, options } = urlAndOptions(redis);
-  const all = { ...options, lazyConnect: false, ...CLIENT_OPTIONS };
+  const all = { ...DEFAULT_OPTIONS, ...options, lazyConnect: false, ...CLIENT_OPTIONS };
   const client = observed(url === undefined ? new OwnRedis(all) : new OwnRedis(url, all));
   letExit(client);
   return {
