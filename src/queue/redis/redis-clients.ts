@@ -29,6 +29,7 @@ export const SOCKET_OPTIONS = {
 const CLIENT_OPTIONS = {
   ...SOCKET_OPTIONS,
   retryStrategy: retryDelay,
+  sentinelRetryStrategy: retryDelay,
   // The address may lead to the new master by now. The command itself fails, and its caller repeats it.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions;
