@@ -21,6 +21,8 @@ export const SOCKET_OPTIONS = {
   // and keeps the process alive meanwhile. A client that connects again repeats what was not answered.
   disconnectTimeout: 0,
   socketTimeout: SILENCE_TIMEOUT,
+  // It would end a worker's wait for a job too early, and what the server then still answers would be lost.
+  commandTimeout: undefined,
   // Commands wait until the handshake is done: if their database does not exist, they must not run in another
   // one.
   enableReadyCheck: true,

@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { AnalyticsApp } from '../../support/analytics-app.js';
+import { describeRedis } from '../../support/describe-backend.js';
+import type { Receiver } from '../../support/receiver.js';
+import { RedisServer } from '../../support/redis-server.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { until } from '../../support/until.js';
+
+describeRedis('ioredis options that do not suit a queue', () => {
+  const stage = new Stage();
+  let server: RedisServer;
+  let admin: Redis;
+  let proxy: TcpProxy;
+  let receiver: Receiver;
+
+  beforeEach(async () => {
+    server = await RedisServer.create();
+    admin = new Redis({ port: server.port });
+    proxy = await stage.add(TcpProxy.start(server));
+    receiver = await stage.receiver();
+  });
+  afterEach(async () => {
+    admin.disconnect();
+    await server.dispose();
+  });
+
+  function start(options: { commandTimeout?: number }): Promise<AnalyticsApp> {
+    return stage.app({
+      connection: { host: '127.0.0.1', port: proxy.port, ...options },
+      webhooks: webhooksTo(receiver),
+    });
+  }
+
+  /** How often a worker has waited for a job in vain. */
+  async function vainWaits(): Promise<number> {
+    const stats = await admin.info('commandstats');
+    return Number(/cmdstat_bzpopmin:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  }
+
+  it('deliver after a long idle time: a `commandTimeout` shorter than a worker waits for a job', async () => {
+    const app = await start({ commandTimeout: 500 });
+    await until(async () => (await vainWaits()) >= 2 || undefined);
+    app.analytics.track({ userId: 'u1', event: 'After an idle time' });
+    await receiver.received(1);
+  });
+});
