@@ -32,6 +32,9 @@ const CLIENT_OPTIONS = {
   ...SOCKET_OPTIONS,
   retryStrategy: retryDelay,
   sentinelRetryStrategy: retryDelay,
+  // Otherwise a command that was under way when the connection broke would never end.
+  autoResendUnfulfilledCommands: true,
+  enableOfflineQueue: true,
   // The address may lead to the new master by now. The command itself fails, and its caller repeats it.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions;

@@ -26,7 +26,10 @@ describeRedis('ioredis options that do not suit a queue', () => {
     await server.dispose();
   });
 
-  function start(options: { commandTimeout?: number }): Promise<AnalyticsApp> {
+  function start(options: {
+    commandTimeout?: number;
+    autoResendUnfulfilledCommands?: boolean;
+  }): Promise<AnalyticsApp> {
     return stage.app({
       connection: { host: '127.0.0.1', port: proxy.port, ...options },
       webhooks: webhooksTo(receiver),
@@ -43,6 +46,16 @@ describeRedis('ioredis options that do not suit a queue', () => {
     const app = await start({ commandTimeout: 500 });
     await until(async () => (await vainWaits()) >= 2 || undefined);
     app.analytics.track({ userId: 'u1', event: 'After an idle time' });
+    await receiver.received(1);
+  });
+
+  it('deliver what was being added when a connection broke: `autoResendUnfulfilledCommands: false`', async () => {
+    const app = await start({ autoResendUnfulfilledCommands: false });
+    server.pause();
+    app.analytics.track({ userId: 'u1', event: 'Without an answer' });
+    expect(await app.analytics.flush({ timeout: 300 })).toEqual({ queued: 0, refused: 0, pending: 1 });
+    proxy.reset();
+    server.resume();
     await receiver.received(1);
   });
 });
