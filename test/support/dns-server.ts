@@ -1,5 +1,6 @@
-import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { createServer, type Server, type Socket as Connection } from 'node:net';
 
 /** What a server does with a question: addresses to answer, an error, nothing at all, or addresses after a while. */
 export type DnsAnswer =
@@ -20,25 +21,53 @@ export interface DnsQuestion {
 const RCODES = { SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 const TYPES: Record<number, RecordType> = { 1: 'A', 28: 'AAAA' };
 
-/** A real DNS server on the loopback interface. It answers a question for A or AAAA as it is told to. */
+/** The largest answer in one datagram, in bytes. For a larger one the client has to ask over TCP. */
+const MAX_DATAGRAM = 512;
+/** The flag that says so. */
+const TRUNCATED = 0x0200;
+
+/**
+ * A real DNS server on the loopback interface, over UDP and TCP. It answers a question for A or AAAA as it is told
+ * to.
+ */
 export class DnsServer {
   readonly questions: DnsQuestion[] = [];
 
   private constructor(
     private readonly socket: Socket,
+    private readonly server: Server,
     private readonly answer: (question: DnsQuestion) => DnsAnswer,
   ) {
     socket.on('message', (query, from) => {
-      this.receive(query, from);
+      const question = this.read(query);
+      if (question === undefined) return;
+      this.respond(query, question, (response) => {
+        const isWhole = response.length <= MAX_DATAGRAM;
+        socket.send(isWhole ? response : truncated(response), from.port, from.address);
+      });
+    });
+    server.on('connection', (connection) => {
+      this.serve(connection);
     });
   }
 
   static async start(answer: (question: DnsQuestion) => DnsAnswer): Promise<DnsServer> {
-    const socket = createSocket('udp4');
-    const server = new DnsServer(socket, answer);
-    socket.bind(0, '127.0.0.1');
-    await once(socket, 'listening');
-    return server;
+    for (let attempt = 1; ; attempt++) {
+      const server = createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const socket = createSocket('udp4');
+      const address = server.address();
+      socket.bind(typeof address === 'object' ? address?.port : 0, '127.0.0.1');
+      try {
+        await once(socket, 'listening');
+        return new DnsServer(socket, server, answer);
+      } catch (error) {
+        // Somebody else may have the same port over UDP.
+        socket.close();
+        server.close();
+        if (attempt === 5) throw error;
+      }
+    }
   }
 
   /** As a resolver takes it. */
@@ -53,10 +82,33 @@ export class DnsServer {
 
   async close(): Promise<void> {
     this.socket.close();
-    await once(this.socket, 'close');
+    this.server.close();
+    await Promise.all([once(this.socket, 'close'), once(this.server, 'close')]);
   }
 
-  private receive(query: Buffer, from: RemoteInfo): void {
+  /** Over TCP, the length of a message comes before it. The client closes the connection. */
+  private serve(connection: Connection): void {
+    let received = Buffer.alloc(0);
+    connection.on('error', () => undefined);
+    connection.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
+        const end = 2 + received.readUInt16BE(0);
+        const query = received.subarray(2, end);
+        received = received.subarray(end);
+        const question = this.read(query);
+        if (question === undefined) continue;
+        this.respond(query, question, (response) => {
+          const length = Buffer.alloc(2);
+          length.writeUInt16BE(response.length);
+          connection.write(Buffer.concat([length, response]));
+        });
+      }
+    });
+  }
+
+  /** The question of a query; `undefined` if it is of another type. */
+  private read(query: Buffer): (DnsQuestion & { end: number }) | undefined {
     const labels: string[] = [];
     let at = 12;
     for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
@@ -64,8 +116,15 @@ export class DnsServer {
       at += 1 + length;
     }
     const type = TYPES[query.readUInt16BE(at + 1)];
-    if (type === undefined) return;
-    const question = { name: labels.join('.').toLowerCase(), type };
+    return type === undefined ? undefined : { name: labels.join('.').toLowerCase(), type, end: at + 5 };
+  }
+
+  private respond(
+    query: Buffer,
+    { name, type, end }: DnsQuestion & { end: number },
+    send: (response: Buffer) => void,
+  ): void {
+    const question = { name, type };
     this.questions.push(question);
     const answer = this.answer(question);
     if (answer === 'silent') return;
@@ -78,15 +137,25 @@ export class DnsServer {
     const records = addresses
       .filter((address) => address.includes(':') === (type === 'AAAA'))
       .map((address) => recordOf(address, ttl ?? 60));
-    const head = Buffer.from(query.subarray(0, at + 5));
+    const head = Buffer.from(query.subarray(0, end));
     head.writeUInt16BE(0x8180 | rcode, 2);
     [1, records.length, 0, 0].forEach((count, index) => head.writeUInt16BE(count, 4 + 2 * index));
-    const send = (): void => {
-      this.socket.send(Buffer.concat([head, ...records]), from.port, from.address);
-    };
-    if (after === undefined) send();
-    else setTimeout(send, after);
+    const response = Buffer.concat([head, ...records]);
+    if (after === undefined) send(response);
+    else
+      setTimeout(() => {
+        send(response);
+      }, after);
   }
+}
+
+/** An answer without its records, which says that there are some. */
+function truncated(response: Buffer): Buffer {
+  const end = response.indexOf(0, 12) + 5;
+  const head = Buffer.from(response.subarray(0, end));
+  head.writeUInt16BE(head.readUInt16BE(2) | TRUNCATED, 2);
+  head.writeUInt16BE(0, 6);
+  return head;
 }
 
 /** A record for the name of the question. IPv6 addresses are written in full, as eight groups. */

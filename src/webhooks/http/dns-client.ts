@@ -56,7 +56,8 @@ export class DnsClient {
       if (records.length === 0) throw new NameLookupError(reasonOf(name, answers));
       return {
         addresses: records.map(({ address }) => ({ address, family: isIP(address) })),
-        ttl: Math.min(...records.map(({ ttl }) => ttl)) * 1_000,
+        // Node tells the TTL of the first 256 records only.
+        ttl: Math.min(...records.map(({ ttl }) => ttl).filter(Number.isFinite)) * 1_000,
       };
     } finally {
       clearTimeout(timer);

@@ -94,7 +94,10 @@ export function guardedConnector(options: ConnectorOptions): Connector {
   };
 }
 
-/** Refuses a name if any of its addresses is private, because timing decides which of them is used. */
+/**
+ * Refuses a name if any of the addresses that could be used is private, because timing decides which of them is
+ * used.
+ */
 function guardedLookup(resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, answer, family) => {

@@ -11,6 +11,12 @@ const FAILURE_AGE = 2_000;
 
 const MAX_NAMES = 10_000;
 
+/**
+ * How many addresses of a name are kept. A customer's name may have thousands, and each new connection goes through
+ * all of them.
+ */
+const MAX_ADDRESSES = 8;
+
 interface KnownName {
   addresses: Promise<LookupAddress[]>;
   /** When to look it up again; never during a look-up. */
@@ -31,7 +37,7 @@ export class NameCache {
 
   private lookUp(name: string): Promise<LookupAddress[]> {
     const answer = this.resolve(name);
-    const known: KnownName = { addresses: answer.then(({ addresses }) => addresses), until: Infinity };
+    const known: KnownName = { addresses: answer.then(({ addresses }) => kept(addresses)), until: Infinity };
     this.names.delete(name);
     this.names.set(name, known);
     const [oldest] = this.names.keys();
@@ -48,4 +54,13 @@ export class NameCache {
     );
     return known.addresses;
   }
+}
+
+/** Half of them of each family, if there are enough: a receiver may be reachable over one of them only. */
+function kept(addresses: LookupAddress[]): LookupAddress[] {
+  if (addresses.length <= MAX_ADDRESSES) return addresses;
+  const ipv6 = addresses.filter(({ family }) => family === 6);
+  const room = Math.max(MAX_ADDRESSES / 2, MAX_ADDRESSES - ipv6.length);
+  const ipv4 = addresses.filter(({ family }) => family !== 6).slice(0, room);
+  return [...ipv4, ...ipv6.slice(0, MAX_ADDRESSES - ipv4.length)];
 }

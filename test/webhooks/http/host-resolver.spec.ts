@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HostResolver, type HostResolverOptions } from '../../../src/webhooks/http/host-resolver.js';
@@ -123,6 +124,34 @@ describe('resolving the name of a receiver', () => {
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     await Promise.all([find(resolver, 'brief.test'), find(resolver, 'hooks.test')]);
     expect([server.asked('brief.test'), server.asked('hooks.test')]).toEqual([4, 2]);
+  });
+
+  it.each([
+    ['of both families', 4_000, 2_300, 4, 4],
+    ['of IPv4', 4_000, 0, 8, 0],
+    ['of IPv6, and one of IPv4', 1, 2_300, 1, 7],
+  ])('keeps eight of thousands of addresses %s, and asks once', async (_, ipv4, ipv6, kept4, kept6) => {
+    const addresses = [
+      ...Array.from({ length: ipv4 }, (_, index) => `10.0.${index >> 8}.${index & 255}`),
+      ...Array.from({ length: ipv6 }, (_, index) => `2001:db8:0:0:0:0:0:${(index + 1).toString(16)}`),
+    ];
+    const { server, resolver } = await setUp(() => addresses);
+    const found = await find(resolver, 'many.test');
+    const asked = server.asked('many.test');
+    const families = [found].flat().map((address) => isIP(address));
+    const expected = [...Array<number>(kept4).fill(4), ...Array<number>(kept6).fill(6)];
+    expect(families).toEqual(expected);
+    expect(await find(resolver, 'many.test')).toEqual(found);
+    expect(server.asked('many.test')).toBe(asked);
+  });
+
+  it('keeps eight of thousands of addresses that the system tells', async () => {
+    const many = Array.from({ length: 4_000 }, (_, index) => ({
+      address: `10.0.${index >> 8}.${index & 255}`,
+      family: 4,
+    }));
+    const { resolver } = await setUp(() => 'NXDOMAIN', { systemLookup: () => Promise.resolve(many) });
+    expect(await find(resolver, 'many.apps')).toHaveLength(8);
   });
 
   it('remembers for a moment that a name does not resolve', async () => {
