@@ -63,6 +63,17 @@ const HOSTILE: Record<string, { answer: Answer; came: { class: string; status?: 
       },
       came: { class: 'retry', error: 'INVALID_RESPONSE' },
     },
+    'sends blank lines for ever': {
+      answer: (_response, socket) => {
+        const lines = '\r\n'.repeat(32 * 1024);
+        const pour = (): void => {
+          while (!socket.destroyed && socket.write(lines));
+          if (!socket.destroyed) socket.once('drain', pour);
+        };
+        pour();
+      },
+      came: { class: 'retry', error: 'HEADERS_TOO_LARGE' },
+    },
     'says 100 Continue, which nobody asked for': {
       answer: (response) => {
         response.writeContinue();

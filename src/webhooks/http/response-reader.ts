@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { errors } from './undici.js';
 
-/** The largest response head that is accepted, in bytes. */
+/** The largest response head that is accepted, and the most that may come before it, in bytes. */
 export const MAX_HEAD_BYTES = 16 * 1024;
 
 /**
@@ -45,6 +45,8 @@ export class ResponseReader {
   /** How many bytes were passed on at this position. */
   private passed = 0;
   private informational = 0;
+  /** How many bytes before this response were removed. */
+  private skipped = 0;
 
   /** @param onFirstByte called when the first bytes of a response have arrived */
   constructor(
@@ -59,6 +61,7 @@ export class ResponseReader {
   expectHead(): void {
     this.enter('start');
     this.informational = 0;
+    this.skipped = 0;
   }
 
   /** The head of the response has ended. */
@@ -97,10 +100,14 @@ export class ResponseReader {
     return piece;
   }
 
-  /** Whether there are bytes for the HTTP client. 1xx responses before them are removed. */
+  /** Whether there are bytes for the HTTP client. Blank lines and 1xx responses before them are removed. */
   private isPassable(): boolean {
     while (this.position === 'start') {
       this.skipBlankLines();
+      if (this.skipped > MAX_HEAD_BYTES) {
+        this.refuse(new errors.HeadersOverflowError());
+        return false;
+      }
       if (!this.isHttp1()) {
         this.refuse(new errors.HTTPParserError('The response is not HTTP/1.x.'));
         return false;
@@ -123,7 +130,7 @@ export class ResponseReader {
   private skipBlankLines(): void {
     let start = 0;
     while (this.received[start] === CR || this.received[start] === LF) start++;
-    if (start > 0) this.received = this.received.subarray(start);
+    if (start > 0) this.skip(start);
   }
 
   /** Compared byte by byte, since a call out of JavaScript costs more. */
@@ -145,8 +152,13 @@ export class ResponseReader {
       this.refuse(new errors.HTTPParserError('More than 20 1xx responses came before the answer.'));
       return false;
     }
-    this.received = this.received.subarray(end + HEAD_END.length);
+    this.skip(end + HEAD_END.length);
     return true;
+  }
+
+  private skip(bytes: number): void {
+    this.received = this.received.subarray(bytes);
+    this.skipped += bytes;
   }
 
   private enter(position: 'start' | 'head' | 'rest'): void {

@@ -72,6 +72,10 @@ describe('reading what a receiver answers', () => {
       `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 P\r\nA: b\r\n\r\n${ANSWER}`.split(''),
     ],
     ['a blank line', [`\r\n${ANSWER}`]],
+    [
+      'blank lines and announcements of nearly 16 KiB',
+      ['\r\n'.repeat(4_000), `HTTP/1.1 103 E\r\nA: ${'b'.repeat(8_000)}\r\n\r\n${ANSWER}`],
+    ],
   ])('takes the answer after %s, and uses the connection again', async (_, parts) => {
     answerIn(parts);
     expect(await post()).toBe(200);
@@ -83,6 +87,8 @@ describe('reading what a receiver answers', () => {
     ['21 announcements', 'INVALID_RESPONSE', [`${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(21)}${ANSWER}`]],
     ['announcements without an end', 'INVALID_RESPONSE', Array<string>(30).fill('HTTP/1.1 103 E\r\n\r\n')],
     ['an announcement of over 16 KiB', 'HEADERS_TOO_LARGE', [`HTTP/1.1 103 E\r\n${'a:b\r\n'.repeat(4_000)}`]],
+    ['blank lines of over 16 KiB', 'HEADERS_TOO_LARGE', ['\r\n'.repeat(8_500), ANSWER]],
+    ['announcements of over 16 KiB together', 'HEADERS_TOO_LARGE', [`${`HTTP/1.1 103 E\r\n${'a:b\r\n'.repeat(1_700)}\r\n`.repeat(2)}${ANSWER}`]],
     ['HTTP/2.0', 'INVALID_RESPONSE', ['HTTP/2.0 200 OK\r\n\r\n']],
     ['HTTP/0.9', 'INVALID_RESPONSE', ['HTTP/0.9 200 OK\r\n\r\n']],
     ['another protocol', 'INVALID_RESPONSE', ['RTSP/1.0 200 OK\r\n\r\n']],
