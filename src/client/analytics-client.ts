@@ -93,7 +93,7 @@ export class AnalyticsClient {
     const { messageId, message, tenant } = this.checked(source, type, params, boundTo);
     if (message === null) return messageId;
     try {
-      const refusal = this.core.take(source, message, tenant);
+      const refusal = this.core.take(source, message, { tenant });
       if (refusal !== undefined) this.refuse(refusal, { source, tenant, message });
       this.deletions.onTaken(source, message);
       return messageId;

@@ -86,9 +86,9 @@ export class Backlog {
     return this.bytes;
   }
 
-  /** @param held bytes that do not count */
-  isHalfFull(held: number): boolean {
-    return this.bytes - held > this.maxBytes / 2;
+  /** @param uncounted bytes that do not count */
+  isHalfFull(uncounted: number): boolean {
+    return this.bytes - uncounted > this.maxBytes / 2;
   }
 
   /** Number of the message that was taken last. */

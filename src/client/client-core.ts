@@ -7,7 +7,7 @@ import { admit, backlogFull, lookupFailed, NO_ROOM, type Refusal } from './admis
 import { Backlog, type NewMessage, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
 import { Batches } from './batches.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
-import { OutgoingMessages } from './outgoing-messages.js';
+import { OutgoingMessages, type OutgoingTerms } from './outgoing-messages.js';
 import { type HeldMessage, PendingRoutes, type RouteReceiver } from './pending-routes.js';
 import { PartitionSenders } from './partition-senders.js';
 import type { Route, SourceConnection } from './router.js';
@@ -53,7 +53,7 @@ export class ClientCore {
       debug('flushed %d messages of %s for %s', messages.length, connection.source, connection.destination);
       this.senders.send(connection, messages);
     });
-    this.pendingRoutes = new PendingRoutes(this);
+    this.pendingRoutes = new PendingRoutes(this, options.maxBufferedBytes / 4);
   }
 
   /** @throws AnalyticsClosedError */
@@ -82,36 +82,40 @@ export class ClientCore {
   }
 
   /**
-   * Whether messages that can wait or be sent again are not taken: more than half of the buffer is in use, those
+   * Whether messages that can wait or be sent again are not taken: more than half of the buffer is in use, calls
    * aside whose destinations are looked up.
    */
   get isHalfFull(): boolean {
-    return this.backlog.isHalfFull(this.pendingRoutes.bytes);
+    return this.backlog.isHalfFull(this.pendingRoutes.bytesOfCalls);
+  }
+
+  /** Whether received messages whose destinations are looked up take more than half of what they may. */
+  get isCrowded(): boolean {
+    return this.pendingRoutes.isCrowded;
   }
 
   /**
    * Takes a message, or returns why it is refused.
    *
-   * @param tenant whose event it is, where the call or the source has said so
-   * @param maxBytes limit of the serialised message, in bytes. @default 32,768
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError
    */
-  take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): Refusal | undefined {
+  take(source: string, message: AnalyticsMessage, terms: OutgoingTerms = {}): Refusal | undefined {
     this.assertOpen();
-    const { json, bytes, route } = this.outgoing.of(source, message, { tenant, maxBytes });
+    const { tenant, isReceived = false } = terms;
+    const { json, bytes, route } = this.outgoing.of(source, message, terms);
     const isWatched = this.observer.isWatched();
     const at = isWatched ? Date.now() : undefined;
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at };
     if (!('connections' in route)) {
-      const owner = this.outgoing.ownerOf(message, tenant);
-      const refusal = this.pendingRoutes.refusal(owner, bytes, this.backlog.freeBytes);
+      const held = { owner: this.outgoing.ownerOf(message, tenant), isReceived };
+      const refusal = this.pendingRoutes.refusal(held, bytes, this.backlog.freeBytes);
       if (refusal !== undefined) {
         this.outgoing.abandon(route);
         return refusal;
       }
       this.outgoing.count(source, undefined, tenant);
       const taken = this.backlog.add(this.newMessage(message, json, bytes), 1);
-      this.pendingRoutes.add({ taken, call: withJson(call), owner }, route);
+      this.pendingRoutes.add({ taken, call: withJson(call), ...held }, route);
       return undefined;
     }
     const connections = this.admitted(route.connections, call);
@@ -147,7 +151,7 @@ export class ClientCore {
     return this.backlog.waitFor(after, upTo, timeout);
   }
 
-  /** Gives up messages whose destinations are still looked up, as their sender knows. */
+  /** Gives up received messages whose destinations are still looked up, as their sender knows. */
   withdraw(after: number, upTo: number): void {
     this.pendingRoutes.withdraw(after, upTo);
   }

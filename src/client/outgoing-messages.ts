@@ -24,6 +24,8 @@ export interface OutgoingTerms {
   tenant?: string | undefined;
   /** Limit of the serialised message, in bytes. @default 32,768 */
   maxBytes?: number | undefined;
+  /** Whether another program has sent it. */
+  isReceived?: boolean | undefined;
 }
 
 /** Serialises and routes messages, and counts what each source has taken. */

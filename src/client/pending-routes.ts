@@ -8,6 +8,8 @@ export interface HeldMessage {
   readonly call: TakenCall;
   /** The tenant whose destinations are looked up; `''` for nobody. */
   readonly owner: string;
+  /** Whether another program has sent it. */
+  readonly isReceived: boolean;
 }
 
 const TOO_MANY: Refusal = {
@@ -31,40 +33,53 @@ export class PendingRoutes {
   private readonly held = new Map<number, { message: HeldMessage; route: Promise<Route> }>();
   /** Of the bodies of an owner's messages. */
   private readonly bytesOf = new Map<string, number>();
-  private total = 0;
+  private callBytes = 0;
+  private receivedBytes = 0;
   private isClosed = false;
 
-  constructor(private readonly receiver: RouteReceiver) {}
+  /** @param maxReceivedBytes limit for the bodies of all received messages */
+  constructor(
+    private readonly receiver: RouteReceiver,
+    private readonly maxReceivedBytes: number,
+  ) {}
 
   /** In messages. */
   get size(): number {
     return this.held.size;
   }
 
-  /** Of all bodies. */
-  get bytes(): number {
-    return this.total;
+  /** Of the bodies of the application's own messages. */
+  get bytesOfCalls(): number {
+    return this.callBytes;
+  }
+
+  /** Whether the bodies of received messages take more than half of their limit. */
+  get isCrowded(): boolean {
+    return this.receivedBytes > this.maxReceivedBytes / 2;
   }
 
   /**
    * Why a message cannot be held, if it cannot. The messages of one tenant take at most as much as is left
    * free: a look-up may never end, and each further tenant of the kind finds less, so that there is always room for
-   * others. What all messages wait for, those without a tenant, may take all.
+   * others. What all messages wait for, those without a tenant, may take all. Received messages find no more than
+   * their limit leaves: anybody who has a write key can name any number of tenants.
    *
    * @param free bytes of the buffer
    */
-  refusal(owner: string, bytes: number, free: number): Refusal | undefined {
-    if (bytes > free) return NO_ROOM;
+  refusal(
+    { owner, isReceived }: Pick<HeldMessage, 'owner' | 'isReceived'>,
+    bytes: number,
+    free: number,
+  ): Refusal | undefined {
+    const room = isReceived ? Math.min(free, this.maxReceivedBytes - this.receivedBytes) : free;
+    if (bytes > room) return NO_ROOM;
     const held = (this.bytesOf.get(owner) ?? 0) + bytes;
-    return owner !== '' && held > Math.max(bytes, free - bytes) ? TOO_MANY : undefined;
+    return owner !== '' && held > Math.max(bytes, room - bytes) ? TOO_MANY : undefined;
   }
 
   add(message: HeldMessage, route: Promise<Route>): void {
-    const { owner } = message;
-    const { number, bytes } = message.taken;
-    this.held.set(number, { message, route });
-    this.total += bytes;
-    this.bytesOf.set(owner, (this.bytesOf.get(owner) ?? 0) + bytes);
+    this.held.set(message.taken.number, { message, route });
+    this.count(message, message.taken.bytes);
     route.then(
       (found) => {
         if (this.leaves(message)) this.receiver.onRouted(message, found);
@@ -75,11 +90,11 @@ export class PendingRoutes {
     );
   }
 
-  /** Gives up the messages after one number up to another that are still held. */
+  /** Gives up the received messages after one number up to another that are still held. */
   withdraw(after: number, upTo: number): void {
     for (let number = after + 1; number <= upTo; number++) {
       const held = this.held.get(number);
-      if (held !== undefined && this.leaves(held.message))
+      if (held?.message.isReceived === true && this.leaves(held.message))
         this.receiver.onWithdrawn(held.message, held.route);
     }
   }
@@ -90,12 +105,17 @@ export class PendingRoutes {
   }
 
   /** Whether a message is still held, and leaves now. */
-  private leaves({ taken: { number, bytes }, owner }: HeldMessage): boolean {
-    if (this.isClosed || !this.held.delete(number)) return false;
-    this.total -= bytes;
-    const left = (this.bytesOf.get(owner) ?? 0) - bytes;
-    if (left > 0) this.bytesOf.set(owner, left);
-    else this.bytesOf.delete(owner);
+  private leaves(message: HeldMessage): boolean {
+    if (this.isClosed || !this.held.delete(message.taken.number)) return false;
+    this.count(message, -message.taken.bytes);
     return true;
+  }
+
+  private count({ owner, isReceived }: HeldMessage, bytes: number): void {
+    if (isReceived) this.receivedBytes += bytes;
+    else this.callBytes += bytes;
+    const held = (this.bytesOf.get(owner) ?? 0) + bytes;
+    if (held > 0) this.bytesOf.set(owner, held);
+    else this.bytesOf.delete(owner);
   }
 }

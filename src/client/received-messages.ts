@@ -66,29 +66,17 @@ export class ReceivedMessages {
 
   /**
    * Takes a message. Received messages fill only half of the buffer, which leaves room for the application's
-   * own calls.
+   * own calls; those whose destinations are looked up fill a quarter.
    *
    * @param uncountedBytes bytes of it that do not count against the limit of one message
-   * @returns `false` if it is refused; it is not counted, since its sender still has it
+   * @returns `false` if it is refused; it is not counted, since its sender still has it, as all of its request
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
   take(request: ReceivedRequest, source: string, fields: JsonObject, uncountedBytes = 0): boolean {
     this.core.assertOpen();
-    if (this.core.isHalfFull) return false;
-    try {
-      const context = objectOf(fields, 'context');
-      const { message, tenant } = this.factory.received(source, fields, context);
-      const finished = this.live.passed(this.filter, source, message, tenant, true);
-      if (finished === null) return true;
-      const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
-      const refusal = this.core.take(source, finished, tenant, maxBytes);
-      if (refusal !== undefined) this.live.refused({ source, tenant, message: finished }, refusal);
-      request.lastOf.set(this.core.outgoing.ownerOf(finished, tenant), this.core.last);
-      return refusal === undefined;
-    } catch (error) {
-      const tenant = this.factory.tenantOf(source);
-      return this.live.failed({ source, type: fields.type, fields, tenant }, error);
-    }
+    const isTaken = !this.core.isHalfFull && this.takeOne(request, source, fields, uncountedBytes);
+    if (!isTaken) this.core.withdraw(request.after, this.core.last);
+    return isTaken;
   }
 
   /**
@@ -104,9 +92,32 @@ export class ReceivedMessages {
     return false;
   }
 
+  private takeOne(
+    request: ReceivedRequest,
+    source: string,
+    fields: JsonObject,
+    uncountedBytes: number,
+  ): boolean {
+    try {
+      const context = objectOf(fields, 'context');
+      const { message, tenant } = this.factory.received(source, fields, context);
+      const finished = this.live.passed(this.filter, source, message, tenant, true);
+      if (finished === null) return true;
+      const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
+      const refusal = this.core.take(source, finished, { tenant, maxBytes, isReceived: true });
+      if (refusal !== undefined) this.live.refused({ source, tenant, message: finished }, refusal);
+      request.lastOf.set(this.core.outgoing.ownerOf(finished, tenant), this.core.last);
+      return refusal === undefined;
+    } catch (error) {
+      const tenant = this.factory.tenantOf(source);
+      return this.live.failed({ source, type: fields.type, fields, tenant }, error);
+    }
+  }
+
+  /** What waits for longer must leave room for other messages. */
   private withdrawOldest(): void {
     for (const [tenant, { after, last }] of this.overdue) {
-      if (this.overdue.size <= MAX_OVERDUE) return;
+      if (this.overdue.size <= MAX_OVERDUE && !this.core.isCrowded) return;
       this.core.withdraw(after, last);
       this.overdue.delete(tenant);
     }

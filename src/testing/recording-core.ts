@@ -1,6 +1,6 @@
 import type { MessageCore } from '../client/client-core.js';
 import type { ClientCoreOptions, ClientCoreParts, Losses } from '../client/client-core.types.js';
-import { OutgoingMessages } from '../client/outgoing-messages.js';
+import { OutgoingMessages, type OutgoingTerms } from '../client/outgoing-messages.js';
 import { AnalyticsClosedError } from '../errors/message.errors.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 
@@ -19,6 +19,7 @@ export class RecordingCore implements MessageCore {
   readonly size = 0;
   readonly bufferedBytes = 0;
   readonly isHalfFull = false;
+  readonly isCrowded = false;
   readonly losses: Losses = { messages: 0, unrouted: 0, byDestination: new Map(), unconfirmed: 0 };
   private taken = 0;
   private flushed = 0;
@@ -52,9 +53,9 @@ export class RecordingCore implements MessageCore {
     // Nothing waits.
   }
 
-  take(source: string, message: AnalyticsMessage, tenant?: string, maxBytes?: number): undefined {
+  take(source: string, message: AnalyticsMessage, terms?: OutgoingTerms): undefined {
     this.assertOpen();
-    const { route } = this.outgoing.of(source, message, { tenant, maxBytes });
+    const { route } = this.outgoing.of(source, message, terms);
     // A destination that has to be looked up first counts as one that takes it.
     const known = 'connections' in route ? route : undefined;
     this.outgoing.count(source, known);

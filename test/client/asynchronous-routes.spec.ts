@@ -172,6 +172,34 @@ describe('a route that has to be looked up', () => {
       expect(client.received.take(client.received.begin(), 'web', received)).toBe(true); // prettier-ignore
     });
 
+    it('leaves room for received messages of others, and three quarters of the buffer for calls', async () => {
+      const { client, clock, told, track } = clientUnderTest({
+        router,
+        options: { maxBufferedBytes: 100_000 },
+      });
+      const timestamp = '2026-11-21T09:30:00.123Z';
+      const receive = (
+        groupId: string,
+        messageIds: string[],
+      ): { isTaken: boolean; isInTime: Promise<boolean> } => {
+        const request = client.received.begin();
+        const isTaken = messageIds.every((id) =>
+          client.received.take(request, 'web', { ...of(groupId, id), type: 'track', timestamp }),
+        );
+        return { isTaken, isInTime: client.received.handOver(request, 5_000) };
+      };
+      for (const tenant of ids(10, 'tenant')) for (const id of ids(20, NEVER)) void receive(tenant, [id]);
+      expect(receive('healthy', ids(20, '10ms')).isTaken).toBe(false);
+      await clock.pass(5_000);
+      const healthy = receive('healthy', ids(20, '10ms'));
+      expect(healthy.isTaken).toBe(true);
+      await clock.pass(100);
+      expect(await healthy.isInTime).toBe(true);
+
+      track(...ids(200, NEVER));
+      expect(told.refused).toEqual([]);
+    });
+
     it('takes the whole buffer where everybody waits for it', async () => {
       const { client, clock, track } = clientUnderTest({ router, options: { maxBufferedBytes: 40_000 } });
       track(...ids(300, NEVER));

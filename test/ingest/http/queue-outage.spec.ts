@@ -78,6 +78,38 @@ describeBackend('the tracking API and a queue that is away', (anyBackend) => {
     );
 
     it(
+      "leaves room for the host's own calls while it is away before any destinations were looked up",
+      async () => {
+        const server = await stage.add(
+          TrackingServer.start({
+            platform: 'Express',
+            analytics: {
+              writeKey: KEY,
+              connection: backend.connection,
+              destinations: { allowPrivateNetwork: true, encryptionKey: false },
+              maxBufferedBytes: 200_000,
+            },
+          }),
+        );
+        const tracked = { userId: 'u1', event: 'x', properties: { text: 'x'.repeat(1_000) } };
+        const send = (count: number): Promise<ApiAnswer> => {
+          const batch = Array.from({ length: count }, (_, n) => ({
+            ...{ type: 'track', ...tracked },
+            // Of nobody, of a tenant that the others name as well, and of one that nobody else names.
+            context: [{}, { groupId: 'acme' }, { groupId: `of ${count} ${n}` }][n % 3],
+          }));
+          return server.post('/v1/batch', { batch }, basic(KEY));
+        };
+        backend.server.pause();
+        const answers = await Promise.all([300, ...Array.from({ length: 20 }, (_, n) => 10 + n)].map(send));
+        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+        for (let n = 0; n < 60; n++) server.analytics.track(tracked);
+        expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ refused: 0 });
+      },
+      TIMEOUT,
+    );
+
+    it(
       'has the clients in the field send again what was answered 503',
       async () => {
         const { server, receiver } = await start('Fastify');

@@ -57,6 +57,36 @@ describe('the tracking API and a tenant whose destinations cannot be looked up',
     expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
   }, 30_000);
 
+  it('keeps nothing of a request that has more of such tenants than there is room for', async () => {
+    const store = new DamagedStore();
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Fastify',
+        analytics: {
+          sources: [{ name: 'web', writeKey: 'web' }],
+          destinations: { store, allowPrivateNetwork: true },
+          connection: await newConnection(),
+          maxBufferedBytes: 100_000,
+        },
+      }),
+    );
+    const send = (...tenants: string[]): Promise<ApiAnswer> => {
+      const batch = tenants.map((groupId) => ({
+        ...{ type: 'track', userId: 'u1', event: 'Tracked' },
+        context: { groupId },
+      }));
+      return server.post('/v1/batch', { batch }, basic('web'));
+    };
+    const tenants = Array.from({ length: 1_000 }, (_, n) => `damaged-${n}`);
+    expect(await send(...tenants)).toMatchObject({ status: 503, body: { code: 'QUEUE_UNAVAILABLE' } });
+    expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 0 });
+    expect(await send('healthy')).toMatchObject({ status: 200 });
+
+    // Those that go on being looked up are asked for again and again.
+    expect(await send('damaged-marker')).toMatchObject({ status: 503 });
+    expect(store.askedAtLeast(5)).toEqual(['damaged-marker']);
+  }, 30_000);
+
   it('answers 503 to that tenant alone, takes its requests as a whole later, and loses nothing', async () => {
     const receiver = await stage.receiver();
     const store = new DamagedStore();
