@@ -1,4 +1,4 @@
-import { OwnTables, SCHEMA } from '../queue/postgres/own-tables.js';
+import { missingIndex, OwnTables, SCHEMA } from '../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../queue/queue-backend.js';
 import { type Deletion, DELETION_MEMORY, type DeletionStore } from './deletion-store.js';
 
@@ -9,7 +9,7 @@ const TABLES = `
     deleted_at bigint NOT NULL,
     task text
   );
-  CREATE INDEX IF NOT EXISTS deletion_time ON ${TABLE} (deleted_at);`;
+  ${missingIndex('deletion_time', `${TABLE} (deleted_at)`)}`;
 
 interface DeletionRow {
   user_key: string;

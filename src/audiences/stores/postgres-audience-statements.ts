@@ -1,4 +1,4 @@
-import { SCHEMA } from '../../queue/postgres/own-tables.js';
+import { missingColumn, SCHEMA } from '../../queue/postgres/own-tables.js';
 
 /**
  * A recorded user has a `value`. A user in doubt has a `doubt`: the new value, or an empty text for a user
@@ -13,7 +13,6 @@ export const TABLES = `
     kind text NOT NULL,
     generation bigint NOT NULL DEFAULT 0
   );
-  ALTER TABLE ${SCHEMA}.audience ADD COLUMN IF NOT EXISTS source text;
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.audience_member (
     audience integer NOT NULL,
     user_id text COLLATE "C" NOT NULL,
@@ -30,6 +29,9 @@ export const TABLES = `
     wanted_until timestamptz NOT NULL DEFAULT '-infinity',
     PRIMARY KEY (trait, kind)
   )`;
+
+/** Audiences of version 0.1.0 have no source. */
+export const CHANGES = missingColumn(`${SCHEMA}.audience`, 'source', 'text');
 
 /**
  * One statement is one transaction. A fenced statement begins by locking the row of the lock ($1 trait, $2

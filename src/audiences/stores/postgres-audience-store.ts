@@ -55,7 +55,7 @@ export class PostgresAudienceStore implements AudienceStore {
   private changed = 0;
 
   constructor(pool: SqlPool) {
-    this.tables = new OwnTables(pool, statements.TABLES);
+    this.tables = new OwnTables(pool, statements.TABLES, statements.CHANGES);
   }
 
   async register({ trait, name, kind, source }: AudienceDefinition): Promise<AudienceDefinition> {

@@ -11,16 +11,39 @@ export const SCHEMA = 'nestjs_analytics';
  */
 const MIGRATION_LOCK = 4_712_366_095;
 
+/** Creates an index, unless it is there: `IF NOT EXISTS` would lock its table all the same, and wait for that. */
+export function missingIndex(name: string, on: string): string {
+  return unless(`to_regclass('${SCHEMA}.${name}') IS NOT NULL`, `CREATE INDEX ${name} ON ${on}`);
+}
+
+/** Adds a column, unless it is there. As above. */
+export function missingColumn(table: string, name: string, type: string): string {
+  const column = `attrelid = '${table}'::regclass AND attname = '${name}' AND NOT attisdropped`;
+  return unless(
+    `EXISTS (SELECT 1 FROM pg_attribute WHERE ${column})`,
+    `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${name} ${type}`,
+  );
+}
+
+function unless(condition: string, statement: string): string {
+  return `DO $$ BEGIN IF NOT (${condition}) THEN ${statement}; END IF; END $$;`;
+}
+
 /** This module's own tables on the queue's PostgreSQL, server or embedded. Created on first use. */
 export class OwnTables {
   private migrated: Promise<unknown> | undefined;
   private isThere = false;
   private readonly migration: string;
 
-  /** @param tables statements that create what is missing */
+  /**
+   * @param tables statements that create what is missing
+   * @param changes one that changes tables of an older version. It has to be safe to run in several processes at
+   *   once: while it waits for a table, those that use other tables must not wait for it.
+   */
   constructor(
     private readonly pool: Pick<PgPool, 'query'>,
     tables: string,
+    private readonly changes?: string,
   ) {
     this.migration = `
       SELECT pg_advisory_xact_lock(${MIGRATION_LOCK});
@@ -40,7 +63,7 @@ export class OwnTables {
   }
 
   async query<R>(text: string, params: readonly unknown[]): Promise<R[]> {
-    this.migrated ??= this.pool.query(this.migration);
+    this.migrated ??= this.migrate();
     try {
       await this.migrated;
     } catch (error) {
@@ -49,5 +72,10 @@ export class OwnTables {
       throw error;
     }
     return (await this.pool.query<R>(text, params)).rows;
+  }
+
+  private async migrate(): Promise<void> {
+    await this.pool.query(this.migration);
+    if (this.changes !== undefined) await this.pool.query(this.changes);
   }
 }

@@ -1,4 +1,4 @@
-import { SCHEMA } from '../../queue/postgres/own-tables.js';
+import { missingIndex, SCHEMA } from '../../queue/postgres/own-tables.js';
 import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
 
 /**
@@ -14,10 +14,11 @@ export const TABLES = `
     record text NOT NULL,
     deleted_at timestamptz
   );
-  CREATE INDEX IF NOT EXISTS destination_tenant_index ON ${SCHEMA}.destination (tenant, id)
-    WHERE deleted_at IS NULL;
-  CREATE INDEX IF NOT EXISTS destination_deleted_index ON ${SCHEMA}.destination (deleted_at)
-    WHERE deleted_at IS NOT NULL;
+  ${missingIndex('destination_tenant_index', `${SCHEMA}.destination (tenant, id) WHERE deleted_at IS NULL`)}
+  ${missingIndex(
+    'destination_deleted_index',
+    `${SCHEMA}.destination (deleted_at) WHERE deleted_at IS NOT NULL`,
+  )}
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.destination_tenant (
     tenant text PRIMARY KEY,
     destinations integer NOT NULL

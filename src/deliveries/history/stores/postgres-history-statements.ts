@@ -1,4 +1,4 @@
-import { SCHEMA } from '../../../queue/postgres/own-tables.js';
+import { missingIndex, SCHEMA } from '../../../queue/postgres/own-tables.js';
 import { KEPT_ATTEMPTS } from '../history-entry.js';
 import { KEPT_ENTRIES } from '../history-store.js';
 
@@ -20,14 +20,14 @@ export const TABLES = `
     attempts text[] NOT NULL,
     PRIMARY KEY (destination, message_id)
   );
-  CREATE INDEX IF NOT EXISTS delivery_entry_order ON ${ENTRIES} (destination, ordinal);
+  ${missingIndex('delivery_entry_order', `${ENTRIES} (destination, ordinal)`)}
   CREATE TABLE IF NOT EXISTS ${HOURS} (
     destination text COLLATE "C" NOT NULL,
     hour bigint NOT NULL,
     counts jsonb NOT NULL,
     PRIMARY KEY (destination, hour)
   );
-  CREATE INDEX IF NOT EXISTS delivery_hour_time ON ${HOURS} (hour);
+  ${missingIndex('delivery_hour_time', `${HOURS} (hour)`)}
   CREATE TABLE IF NOT EXISTS ${MINUTES} (
     minute bigint PRIMARY KEY,
     counts jsonb NOT NULL
