@@ -1,12 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ConsoleService, DestinationsService, type DestinationsOptions } from '../../src/index.js';
+import { Redis } from 'ioredis';
+import { ConsoleService, DestinationsService } from '../../src/index.js';
 import { ConsoleLinks } from '../../src/destinations-api/links/console-links.js';
 import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
 import { authorize } from '../destinations-api/api-server.js';
 import { type ApiAnswer, TrackingServer } from '../ingest/http/tracking-server.js';
 import { Browser } from '../support/browser.js';
-import { describeBackend, describeWith } from '../support/describe-backend.js';
+import {
+  describeBackend,
+  describeRedis,
+  describeWith,
+  type TestConnection,
+} from '../support/describe-backend.js';
+import { RedisServer } from '../support/redis-server.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { ConsoleApp } from './console-app.js';
@@ -20,24 +27,27 @@ const key = (): Buffer => randomBytes(32);
 
 const tokenOf = (path: string): string => path.slice(path.indexOf('#') + 1);
 
+function startOn(connection: TestConnection): Promise<TrackingServer> {
+  return TrackingServer.start({
+    platform: 'Express',
+    analytics: {
+      connection,
+      trackingApi: false,
+      destinations: { encryptionKey: key().toString('hex') },
+      console: { authorize, frameAncestors: ['self', 'https://app.example'] },
+    },
+  });
+}
+
+function ask(server: TrackingServer, token: string): Promise<ApiAnswer> {
+  return server.send('/analytics/destinations', { headers: { [HEADER]: token } });
+}
+
 describeBackend('a link to the console', (backend) => {
   const stage = new Stage();
 
-  const start = (destinations: DestinationsOptions): Promise<TrackingServer> =>
-    stage.add(
-      TrackingServer.start({
-        platform: 'Express',
-        analytics: {
-          connection: backend.connection,
-          trackingApi: false,
-          destinations,
-          console: { authorize, frameAncestors: ['self', 'https://app.example'] },
-        },
-      }),
-    );
-
   it('shows what its tenant may see, and nothing of another one, until it is revoked', async () => {
-    const server = await start({ encryptionKey: key().toString('hex') });
+    const server = await stage.add(startOn(backend.connection));
     const console = server.app.get(ConsoleService);
     const path = console.linkFor(LINK);
     expect(path).toMatch(/^\/analytics\/link#[\w.-]+$/);
@@ -74,6 +84,42 @@ describeBackend('a link to the console', (backend) => {
     await console.revokeLinks({ tenant: 'acme' });
     expect(await send(token)).toMatchObject(ENDED);
     expect((await send(other)).status).toBe(200);
+  });
+});
+
+describeRedis('a flood of requests by links to the console', () => {
+  const stage = new Stage();
+  const FLOOD = 1_000;
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await RedisServer.create({ appendOnly: true });
+  });
+  afterAll(() => redis.dispose());
+
+  it('costs the database few look-ups, also by a link that was revoked, which takes nothing of its tenant', async () => {
+    const server = await stage.add(startOn(redis.url()));
+    const console = server.app.get(ConsoleService);
+    const admin = new Redis(redis.url());
+    const lookUps = async (): Promise<number> =>
+      Number(/cmdstat_zscore:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
+    // Also where its text is another each time.
+    const flood = (token: string): Promise<ApiAnswer[]> =>
+      Promise.all(Array.from({ length: FLOOD }, (_, index) => ask(server, `${token}.${index}`)));
+    const statuses = (answers: ApiAnswer[]): number[] =>
+      [...new Set(answers.map(({ status }) => status))].sort();
+
+    expect(statuses(await flood(tokenOf(console.linkFor(LINK))))).toEqual([200, 429]);
+    const before = await lookUps();
+    expect(before).toBeLessThan(FLOOD / 2);
+
+    const revoked = tokenOf(console.linkFor({ ...LINK, tenant: 'other' }));
+    await console.revokeLinks({ tenant: 'other' });
+    expect(statuses(await flood(revoked))).toEqual([401, 429]);
+    expect((await lookUps()) - before).toBeLessThan(FLOOD / 2);
+    expect(await ask(server, tokenOf(console.linkFor({ ...LINK, tenant: 'other' })))).toMatchObject({
+      status: 200,
+    });
+    await admin.quit();
   });
 });
 

@@ -1,9 +1,10 @@
 import { ConsoleLinkKeyError, InvalidConsoleLinkError } from '../../errors/console.errors.js';
+import { RequestRate } from '../../http/request-rate.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { describe } from '../../options/option-reader.js';
 import { within } from '../../shared/within.js';
 import { queueUnavailable } from '../api-answer.js';
-import type { LinkSigner } from './link-signer.js';
+import type { LinkClaims, LinkSigner } from './link-signer.js';
 import type { RevocationStore } from './revocation-store.js';
 
 /** The longest time that a link is good for, in milliseconds: 30 days. */
@@ -14,6 +15,9 @@ const PATIENCE = 5_000;
 
 /** Links with which somebody sees the destinations of one tenant without signing in. */
 export class ConsoleLinks {
+  /** By the link: one that was revoked takes nothing of what its tenant may ask. */
+  private readonly rate = new RequestRate(() => performance.now());
+
   constructor(
     private readonly signer: LinkSigner,
     private readonly store: RevocationStore,
@@ -42,15 +46,22 @@ export class ConsoleLinks {
     return this.store.revoke(tenant, now, now - MAX_LINK_TIME);
   }
 
-  /** Whose link it is. @throws {RequestRefusal} if it is none, or has ended */
+  /** Whose link it is. @throws {RequestRefusal} if it is none, has ended, or is used too often */
   async tenantOf(token: string): Promise<string> {
     const claims = this.signer.verify(token);
     if (claims === undefined || claims.expiresAt <= this.now()) throw ended();
+    // Before the look-up: the database is that of the queue.
+    this.rate.count(nameOf(claims));
     const revokedAt = await within(PATIENCE, this.store.revokedAt(claims.tenant));
     if (revokedAt === undefined) throw queueUnavailable();
     if (claims.issuedAt <= revokedAt) throw ended();
     return claims.tenant;
   }
+}
+
+/** The same for all texts of a link: a signature can be written in several ways. */
+function nameOf({ tenant, issuedAt, expiresAt }: LinkClaims): string {
+  return `${issuedAt} ${expiresAt} ${tenant}`;
 }
 
 function ended(): RequestRefusal {
