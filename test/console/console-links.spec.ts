@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { ConsoleService, DestinationsService } from '../../src/index.js';
 import { ConsoleLinks } from '../../src/destinations-api/links/console-links.js';
 import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
+import { createRevocationStore } from '../../src/destinations-api/links/revocation-store.js';
 import { authorize } from '../destinations-api/api-server.js';
 import { type ApiAnswer, TrackingServer } from '../ingest/http/tracking-server.js';
 import { Browser } from '../support/browser.js';
@@ -13,6 +14,7 @@ import {
   describeWith,
   type TestConnection,
 } from '../support/describe-backend.js';
+import { openBackend } from '../support/open-backend.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -84,6 +86,17 @@ describeBackend('a link to the console', (backend) => {
     await console.revokeLinks({ tenant: 'acme' });
     expect(await send(token)).toMatchObject(ENDED);
     expect((await send(other)).status).toBe(200);
+  });
+
+  it('stays revoked when a process whose clock is behind revokes as well', async () => {
+    const database = await stage.add(openBackend(backend.connection));
+    const store = createRevocationStore(database.storage);
+    const signer = new LinkSigner([key()]);
+    const processAt = (now: number): ConsoleLinks => new ConsoleLinks(signer, store, () => now);
+    const token = processAt(5_000).create('acme', 60_000);
+    await processAt(6_000).revoke('acme');
+    await processAt(4_000).revoke('acme');
+    await expect(processAt(7_000).tenantOf(token)).rejects.toMatchObject({ code: 'LINK_ENDED' });
   });
 });
 

@@ -5,7 +5,7 @@ import { RedisScript } from '../../queue/redis/redis-script.js';
 /** Remembers beside the queue, for all processes, when the links of a tenant were revoked. */
 export interface RevocationStore {
   /**
-   * @param at in milliseconds since the epoch
+   * @param at in milliseconds since the epoch; an earlier one than is known, by a clock that is behind, changes nothing
    * @param before what was revoked before then is forgotten: no link is that old
    */
   revoke(tenant: string, at: number, before: number): Promise<void>;
@@ -18,6 +18,8 @@ const KEYS = ['{nestjs-analytics:console-links}:revoked'];
 /** Arguments: tenant, time, and the time before which entries are forgotten. */
 const REVOKE = new RedisScript(`
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
+  local known = redis.call('ZSCORE', KEYS[1], ARGV[1])
+  if known and tonumber(known) >= tonumber(ARGV[2]) then return 0 end
   return redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])`);
 
 /** Argument: tenant. */
@@ -54,8 +56,8 @@ class PostgresRevocationStore implements RevocationStore {
   async revoke(tenant: string, at: number, before: number): Promise<void> {
     await this.tables.query(`DELETE FROM ${TABLE} WHERE revoked_at < $1`, [before]);
     await this.tables.query(
-      `INSERT INTO ${TABLE} (tenant, revoked_at) VALUES ($1, $2)
-       ON CONFLICT (tenant) DO UPDATE SET revoked_at = excluded.revoked_at`,
+      `INSERT INTO ${TABLE} AS r (tenant, revoked_at) VALUES ($1, $2)
+       ON CONFLICT (tenant) DO UPDATE SET revoked_at = greatest(r.revoked_at, excluded.revoked_at)`,
       [tenant, at],
     );
   }
