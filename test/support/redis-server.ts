@@ -70,6 +70,8 @@ export class RedisServer implements TestServer {
       dir: this.dir,
       save: '',
       appendonly: this.options.appendOnly === true ? 'yes' : 'no',
+      // A sync that takes its time would have it answer before it has written, for up to two seconds.
+      appendfsync: 'no',
       ...(this.options.cluster === true ? this.clusterSettings : { databases: REDIS_DATABASES }),
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
