@@ -25,6 +25,7 @@ import type { DestinationEvent } from './destinations.types.js';
 import { isAmong, type KeptFor, KeptMessages, namesOf } from './kept-messages.js';
 import type { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
+import { SharedReplays } from './shared-replays.js';
 
 const debug = debugFactory('analytics');
 
@@ -58,8 +59,9 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
         "`deliveries.replay({ error: 'DESTINATION_DISABLED' })`.",
     );
   };
+  const replays = new SharedReplays((ids) => failed.replayKept((id) => Promise.resolve(ids.has(id))));
   return new KeptMessages({
-    replay: (id) => failed.replay({ destination: id, error: 'DESTINATION_DISABLED' }),
+    replay: (id) => replays.of(id),
     replayAll: (destinations) =>
       failed.replayKept(async (id) => {
         const record = await parts?.directory.find(id);

@@ -2,12 +2,15 @@ import { EventEmitter, once } from 'node:events';
 import { get } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService, type DestinationsOptions, HistoryDisabledError } from '../../src/index.js';
+import { FailedMessages } from '../../src/deliveries/failed-messages.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { type ApiAnswer, PLATFORMS, type ServerOptions } from '../ingest/http/tracking-server.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
 import { ApiServer, authorize } from './api-server.js';
 import { HeldReads } from './held-reads.js';
+import { HeldScans } from './held-scans.js';
 
 const PATH = '/analytics/destinations';
 const URLS = ['https://hooks.example.com/events'];
@@ -310,6 +313,27 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     for (const tenant of running) reads.end(tenant);
     for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
     expect(reads.most).toBe(8);
+  });
+
+  it('that enables does so at once, and what has failed is read for one at a time and for all that wait together', async () => {
+    const api = await start();
+    const scans = new HeldScans(api.server.app.get(FailedMessages));
+    const { acme, other } = api;
+    const clients = [acme, acme, acme, other, other, other];
+    const ids = await Promise.all(clients.map((client) => client.create({ enabled: false })));
+    const answers = clients.map((client, index) => client.post(`/${ids[index]}/enable`));
+    await scans.began();
+    for (const id of ids) {
+      await until(async () =>
+        (await api.operator.ok(api.operator.get(`/${id}`))).enabled === true ? true : undefined,
+      );
+    }
+    scans.end();
+    for (const answer of await Promise.all(answers)) {
+      expect(answer).toMatchObject({ status: 200, body: { enabled: true } });
+    }
+    expect(scans.most).toBe(1);
+    expect(await scans.meant(ids)).toEqual(ids);
   });
 
   it('that reads the queue ends when its sender hangs up', async () => {

@@ -1,0 +1,50 @@
+import { EventEmitter, once } from 'node:events';
+import type { FailedMessages } from '../../src/deliveries/failed-messages.js';
+
+type IsMeant = Parameters<FailedMessages['replayKept']>[0];
+
+/** Readings of all that has failed, for what was kept of destinations: they go on until a test ends them. */
+export class HeldScans {
+  /** Readings that were going on at once, at most. */
+  most = 0;
+  private running = 0;
+  private readonly all: IsMeant[] = [];
+  private readonly events = new EventEmitter();
+  private readonly first = once(this.events, 'began');
+  private readonly ended = once(this.events, 'ended');
+
+  constructor(failed: FailedMessages) {
+    Object.assign(failed, {
+      replay: ({ destination }: { destination?: string }) =>
+        this.hold((id) => Promise.resolve(id === destination)),
+      replayKept: (isMeant: IsMeant) => this.hold(isMeant),
+    });
+  }
+
+  /** Resolves when one has begun. */
+  async began(): Promise<void> {
+    await this.first;
+  }
+
+  /** Ends what is going on, and whatever begins from now on. */
+  end(): void {
+    this.events.emit('ended');
+  }
+
+  /** Those of some destinations for which there was one. */
+  async meant(ids: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(
+      ids.map(async (id) => (await Promise.all(this.all.map((isMeant) => isMeant(id)))).includes(true)),
+    );
+    return ids.filter((_, index) => found[index]);
+  }
+
+  private async hold(isMeant: IsMeant): Promise<number> {
+    this.all.push(isMeant);
+    this.most = Math.max(this.most, ++this.running);
+    this.events.emit('began');
+    await this.ended;
+    this.running--;
+    return 0;
+  }
+}
