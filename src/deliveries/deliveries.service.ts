@@ -79,9 +79,10 @@ export class DeliveriesService {
   /**
    * Delivers messages again that failed for good: all, or those that match. They keep their messageId, and
    * every URL is tried, for a new retry window. Returns how many there are; messages whose batch is still
-   * retried for other messages are left out.
+   * retried for other messages are left out, and those of destinations that are gone or have wrong fields.
    *
-   * @throws DestinationNotFoundError when the filter names a destination that is not configured
+   * @throws DestinationNotFoundError when the filter names a destination that is not configured;
+   *   InvalidDestinationError when it names one with wrong fields
    *
    * @example
    * await deliveries.replay({ destination: 'crm', status: 404 })
@@ -93,7 +94,7 @@ export class DeliveriesService {
 
   /**
    * How many messages `replay` would deliver again now: ask before you replay. Messages whose destination is
-   * gone, and those that cannot be read, count here and are left alone by `replay`.
+   * gone or has wrong fields, and those that cannot be read, count here and are left alone by `replay`.
    */
   countFailed(query: FailedCountQuery = {}): Promise<number> {
     return this.failedMessages.count(query);

@@ -37,8 +37,8 @@ export interface FailedMessage {
   /** When it failed for good, in milliseconds since the epoch. */
   failedAt: number;
   /**
-   * `DELIVERY_FAILED`, or why it could not be tried at all: `DESTINATION_NOT_FOUND`, and for a job that this
-   * version did not write `INVALID_JOB` or `UNKNOWN_JOB_FORMAT`.
+   * `DELIVERY_FAILED`, or why it could not be tried at all: `DESTINATION_NOT_FOUND`, `DESTINATION_DISABLED`,
+   * `INVALID_DESTINATION`, and for a job that this version did not write `INVALID_JOB` or `UNKNOWN_JOB_FORMAT`.
    */
   error: string;
   /** The latest outcome of each URL that was tried; a URL is named by a hash. */

@@ -1,6 +1,8 @@
 import type { DeletedUsers, QueuedJob } from '../deliveries/deleted-users.js';
 import type { DeliveryResult, Destination } from '../destinations/destination.js';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
+import type { AnalyticsError } from '../errors/analytics.error.js';
+import { DestinationDisabledError, InvalidDestinationError } from '../errors/destination.errors.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { type BatchSettlement, settleBatch } from './batch-settlement.js';
 import { EventLoopTurns } from '../shared/event-loop-turns.js';
@@ -30,8 +32,8 @@ export type BatchEnd =
   | { kind: 'unknownDestination'; batch: QueuedBatch }
   /** Its destination cannot be looked up before this moment, in milliseconds since the epoch. */
   | { kind: 'postponed'; batch: QueuedBatch; until: number }
-  /** Its destination is disabled, so its messages are kept. */
-  | { kind: 'disabled'; batch: QueuedBatch }
+  /** Its destination is disabled, or has wrong fields, so its messages are kept as failed. */
+  | { kind: 'refused'; batch: QueuedBatch; error: AnalyticsError }
   /** Its destination was deleted, so nobody wants its messages. */
   | { kind: 'dropped'; batch: QueuedBatch };
 
@@ -60,7 +62,12 @@ export class BatchDelivery {
     }
     if (destination === 'deleted') return { kind: 'dropped', batch: queued };
     if (destination === undefined) return { kind: 'unknownDestination', batch: queued };
-    if (destination.isDisabled === true) return { kind: 'disabled', batch: queued };
+    if (destination instanceof InvalidDestinationError) {
+      return { kind: 'refused', batch: queued, error: destination };
+    }
+    if (destination.isDisabled === true) {
+      return { kind: 'refused', batch: queued, error: new DestinationDisabledError(destination.id) };
+    }
     const now = Date.now();
     // Otherwise a crash between writing the last attempt and putting the job back would retry at once.
     if (queued.notBefore !== undefined && queued.notBefore > now) {
@@ -107,10 +114,14 @@ export class BatchDelivery {
     return { kind: 'settled', queued, batch, destination, settlement };
   }
 
-  private async lookUp(id: string): Promise<Destination | 'deleted' | 'unavailable' | undefined> {
+  private async lookUp(
+    id: string,
+  ): Promise<Destination | InvalidDestinationError | 'deleted' | 'unavailable' | undefined> {
     try {
       return await this.destinations.lookUp(id);
     } catch (error) {
+      // The next look would find the same, until somebody puts it right.
+      if (error instanceof InvalidDestinationError) return error;
       this.reporter.notLookedUp(id, error);
       return 'unavailable';
     }

@@ -1,7 +1,6 @@
 import { DelayedError } from 'bullmq';
 import type { Destination } from '../destinations/destination.js';
 import { DestinationNotFoundError, UnknownJobFormatError } from '../errors/delivery.errors.js';
-import { DestinationDisabledError } from '../errors/destination.errors.js';
 import { type BatchJobData, failedRetentionOf, type QueuedBatch } from '../queue/batch-job.js';
 import { jobKeyOf } from '../queue/partitions.js';
 import { readJob } from '../queue/read-job.js';
@@ -53,10 +52,9 @@ export class JobProcessor {
       this.parts.reporter.refused(error, [batch]);
       throw FailedForGood.because(error);
     }
-    if (end.kind === 'disabled') {
-      const error = new DestinationDisabledError(batch.destination);
-      this.parts.reporter.refused(error, [batch]);
-      throw FailedForGood.because(error);
+    if (end.kind === 'refused') {
+      this.parts.reporter.refused(end.error, [batch]);
+      throw FailedForGood.because(end.error);
     }
     if (end.kind === 'dropped') {
       this.parts.reporter.dropped(batch);

@@ -133,8 +133,8 @@ export class SharedJob {
   }
 
   /**
-   * What goes on in jobs of its own, if anything. A batch of an unknown or disabled destination is refused in
-   * that job, with its own code.
+   * What goes on in jobs of its own, if anything. A batch of a destination that is unknown, disabled or has wrong
+   * fields is refused in that job, with its own code.
    */
   private async leftOf(end: BatchEnd): Promise<LeftBatch[]> {
     const { job } = this.inHand;

@@ -1,13 +1,22 @@
 import { AnalyticsError } from './analytics.error.js';
 import type { OptionProblem } from './setup.errors.js';
 
-/** A destination was given wrong fields. All problems are in one list, in the words of the module's options. */
+/**
+ * A destination was given wrong fields, or the application's own store holds such a one. All problems are in one
+ * list, in the words of the module's options.
+ */
 export class InvalidDestinationError extends AnalyticsError {
   readonly code = 'INVALID_DESTINATION';
 
-  constructor(readonly problems: readonly OptionProblem[]) {
+  constructor(
+    readonly problems: readonly OptionProblem[],
+    /** The id of a stored one. Messages for it are kept as failed. */
+    readonly destination?: string,
+  ) {
     super(
-      'The destination has wrong fields:\n' +
+      (destination === undefined
+        ? 'The destination has wrong fields:\n'
+        : `The destination "${destination}" has wrong fields, so its messages are kept as failed:\n`) +
         problems
           .map(({ path, expected, given }) => `  - \`${path}\`: expected ${expected}, got ${given}`)
           .join('\n'),

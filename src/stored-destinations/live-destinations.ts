@@ -111,7 +111,8 @@ export class LiveDestinations implements DestinationLookup {
   async profile(id: string): Promise<DestinationProfile | undefined> {
     const record = await this.parts.directory.find(id);
     if (record === undefined || record === 'deleted') return undefined;
-    const urls = record.urls.map((url) => new URL(url));
+    // Those in a store of the application's own may be wrong.
+    const urls = record.urls.filter((url) => URL.canParse(url)).map((url) => new URL(url));
     return {
       tenant: record.tenant,
       originOf: (urlHash) => urls.find((url) => hashUrl(url) === urlHash)?.origin,
@@ -135,7 +136,7 @@ export class LiveDestinations implements DestinationLookup {
       },
       this.parts.allowPrivateNetwork,
     );
-    if (problems.length > 0) throw new InvalidDestinationError(problems);
+    if (problems.length > 0) throw new InvalidDestinationError(problems, record.id);
     return {
       options: { ...options, id: record.id },
       validUntil: Math.min(Infinity, ...valid.map(({ until }) => until)),

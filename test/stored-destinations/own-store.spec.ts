@@ -113,6 +113,35 @@ describeBackend("destinations in the application's own store", (backend) => {
     expect(eventsIn(customer.requests)).toEqual(['kept', 'kept']);
   });
 
+  it('fail for good while their fields are wrong, and can be replayed once they are put right', async () => {
+    const app = await start();
+    const destinations = app.context.get(DestinationsService);
+    const deliveries = app.context.get(DeliveriesService);
+    const [valid] = table.rows;
+    table.rows.splice(0, 1, { id: 'hook', tenant: 'acme', urls: ['ftp://files.test', 'nonsense'] });
+    const wrong = { destination: 'hook', error: 'INVALID_DESTINATION' };
+    for (const event of ['one', 'two']) track(app, event);
+    await until(async () => ((await deliveries.countFailed(wrong)) === 2 ? true : undefined));
+    await app.settled();
+    await app.log.line(/^error: The destination "hook" has wrong fields(.|\n)*urls\[0\](.|\n)*urls\[1\]/);
+    const known = await until(async () => {
+      const recent = await deliveries.recent({ destination: 'hook' });
+      return recent.length === 2 ? recent : undefined;
+    });
+    expect(known).toMatchObject([1, 2].map(() => ({ state: 'failed', error: 'INVALID_DESTINATION' })));
+
+    expect(await deliveries.replay()).toBe(0);
+    await expect(deliveries.replay(wrong)).rejects.toMatchObject({ code: 'INVALID_DESTINATION' });
+    expect(await deliveries.countFailed(wrong)).toBe(2);
+
+    table.rows.splice(0, 1, ...(valid === undefined ? [] : [valid]));
+    await destinations.changed('acme');
+    expect(await deliveries.replay(wrong)).toBe(2);
+    await customer.received(2);
+    expect(eventsIn(customer.requests)).toEqual(['one', 'two']);
+    expect(eventsIn(own.requests)).toEqual(['one', 'two']);
+  });
+
   it('get nothing by what was known before a change, and hold up nobody else, while it hangs', async () => {
     const app = await start();
     track(app, 'before');

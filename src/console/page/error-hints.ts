@@ -1,7 +1,9 @@
 import type { WebhookErrorCode } from '../../webhooks/http/webhook-error-code.js';
 
 /** What an error of a request means, and what to do about it, by its code. */
-const HINTS: Readonly<Record<WebhookErrorCode | 'DESTINATION_DISABLED' | 'DESTINATION_NOT_FOUND', string>> = {
+const HINTS: Readonly<
+  Record<WebhookErrorCode | 'DESTINATION_DISABLED' | 'DESTINATION_NOT_FOUND' | 'INVALID_DESTINATION', string>
+> = {
   TIMEOUT: 'The receiver did not answer in time. Let it answer first and work later, or raise `timeout`.',
   DNS_FAILED: 'The name of the host is not known. Check the URL for a typo, and the DNS of the host.',
   DNS_BUSY: 'Too many names were being looked up. It is tried again by itself.',
@@ -22,6 +24,7 @@ const HINTS: Readonly<Record<WebhookErrorCode | 'DESTINATION_DISABLED' | 'DESTIN
   REQUEST_FAILED: 'The request failed. Look at the log of the receiver.',
   DESTINATION_DISABLED: 'The destination was disabled. Enable it, and replay the message.',
   DESTINATION_NOT_FOUND: 'No worker knows the destination.',
+  INVALID_DESTINATION: 'The destination has wrong fields. Correct them, and replay the message.',
 };
 
 const BY_CODE: ReadonlyMap<string, string> = new Map(Object.entries(HINTS));
