@@ -79,10 +79,11 @@ export class DeliveriesService {
   /**
    * Delivers messages again that failed for good: all, or those that match. They keep their messageId, and
    * every URL is tried, for a new retry window. Returns how many there are; messages whose batch is still
-   * retried for other messages are left out, and those of destinations that are gone or have wrong fields.
+   * retried for other messages are left out, and those of destinations that are gone, have wrong fields, or have
+   * secrets that cannot be decrypted.
    *
-   * @throws DestinationNotFoundError when the filter names a destination that is not configured;
-   *   InvalidDestinationError when it names one with wrong fields
+   * @throws DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a
+   *   destination
    *
    * @example
    * await deliveries.replay({ destination: 'crm', status: 404 })
@@ -94,7 +95,8 @@ export class DeliveriesService {
 
   /**
    * How many messages `replay` would deliver again now: ask before you replay. Messages whose destination is
-   * gone or has wrong fields, and those that cannot be read, count here and are left alone by `replay`.
+   * gone, has wrong fields or cannot be decrypted, and those that cannot be read, count here and are left alone by
+   * `replay`.
    */
   countFailed(query: FailedCountQuery = {}): Promise<number> {
     return this.failedMessages.count(query);

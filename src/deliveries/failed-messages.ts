@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
-import { InvalidDestinationError } from '../errors/destination.errors.js';
+import { DestinationKeyError, InvalidDestinationError } from '../errors/destination.errors.js';
 import { type QueuedBatch, replayJobId } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { BatchStore, StoredJob } from '../queue/batch-store.js';
@@ -62,11 +62,11 @@ export class FailedMessages {
 
   /**
    * Delivers the matching messages again, and returns how many. Messages are left alone if their destination
-   * does not exist or has wrong fields, their batch is still retried, or their job cannot be read. Messages of
-   * deleted users are left to the deletion.
+   * does not exist, has wrong fields or secrets that cannot be decrypted, their batch is still retried, or their
+   * job cannot be read. Messages of deleted users are left to the deletion.
    *
-   * @throws DestinationNotFoundError, InvalidDestinationError when the filter names an unknown destination, or one
-   *   with wrong fields
+   * @throws DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a
+   *   destination
    */
   async replay(filter: FailedFilter): Promise<number> {
     if (filter.destination !== undefined && !(await this.destinations.find(filter.destination)))
@@ -111,8 +111,8 @@ export class FailedMessages {
     matches: (message: FailedMessage) => boolean,
   ): Promise<number> {
     const { destination, source, firstAttemptAt = job.addedAt } = batch;
-    if (!(await this.isDeliverable(destination))) return 0;
     const meant = batch.messages.filter((message) => matches(failedMessage(job, batch, message)));
+    if (meant.length === 0 || !(await this.isDeliverable(destination))) return 0;
     const messages = await this.deleted.without(meant, Math.min(job.addedAt, firstAttemptAt));
     if (messages.length === 0) return 0;
     const { jobId, failedRetention } = job;
@@ -128,7 +128,7 @@ export class FailedMessages {
     try {
       return (await this.destinations.find(destination)) !== undefined;
     } catch (error) {
-      if (error instanceof InvalidDestinationError) return false;
+      if (error instanceof InvalidDestinationError || error instanceof DestinationKeyError) return false;
       throw error;
     }
   }

@@ -292,6 +292,27 @@ describeBackend('destinations of tenants', (backend) => {
     await delivered(again);
   });
 
+  it('are replayed, also while the key of others is missing', async () => {
+    const app = await start();
+    const other = await register(app, { tenant: 'other' }, { answer: [400, 200] });
+    track(app, 'other', 'E');
+    await app.failedJobs();
+    await app.close();
+    const wrong = { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true };
+    const locked = await start({ destinations: wrong });
+    const acme = await register(locked, { tenant: 'acme' }, { answer: [400, 200] });
+    const deliveries = locked.context.get(DeliveriesService);
+    track(locked, 'acme', 'E');
+    await until(async () => ((await deliveries.countFailed()) === 2 ? true : undefined));
+    expect(await deliveries.replay({ destination: acme.id })).toBe(1);
+    await acme.receiver.received(2);
+    expect(await deliveries.replay()).toBe(0);
+    await expect(deliveries.replay({ destination: other.id })).rejects.toMatchObject({
+      code: 'DESTINATION_KEY',
+    });
+    expect(await deliveries.countFailed({ destination: other.id })).toBe(1);
+  });
+
   it('are encrypted anew when their secrets change, after which the old key can go', async () => {
     const next = randomBytes(32).toString('hex');
     const withKeys = (...encryptionKey: string[]): Promise<AnalyticsApp> =>
