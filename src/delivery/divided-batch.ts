@@ -7,7 +7,7 @@ const LONGEST_DELAY = 300_000;
 /** A part of a batch that goes on alone. */
 export interface Part {
   batch: QueuedBatch;
-  /** When it should be its turn, in milliseconds since the epoch; `undefined` for at once. */
+  /** When it should be its turn, in whole milliseconds since the epoch; `undefined` for at once. */
   dueAt: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export function divided(batch: QueuedBatch, size: number, limit: number, now: nu
   const parts: Part[] = [];
   for (let start = 0; start < open.length; start += size) {
     const messages = open.slice(start, start + size);
-    const dueAt = start === 0 ? undefined : now + Math.min((start / limit) * 1_000, LONGEST_DELAY);
+    const dueAt = start === 0 ? undefined : now + Math.min(Math.ceil((start / limit) * 1_000), LONGEST_DELAY);
     parts.push({ batch: { ...batch, messages: start === 0 ? [...failed, ...messages] : messages }, dueAt });
   }
   return parts;

@@ -88,6 +88,14 @@ describeBackend('the `rateLimit` of a destination', (backend) => {
     expect(mostWithin(times, 2_000)).toBeLessThanOrEqual(2 * 20 * 1.2);
   }, 60_000);
 
+  it('may be any number, so that the time between two messages is no whole number of milliseconds', async () => {
+    const { receiver } = await receive();
+    const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 0.7 }) });
+    await track(app, messageIds('uneven', 3));
+    await receiver.received(3);
+    expect(receivedIds(receiver)).toEqual(messageIds('uneven', 3));
+  });
+
   it('holds back nobody else, however many destinations wait for theirs', async () => {
     const limited = await receive();
     const other = await receive();
