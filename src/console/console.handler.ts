@@ -63,6 +63,8 @@ export interface ConsoleParts {
   live: Pick<LiveStreams, 'open'>;
   changes: Pick<ChangeStreams, 'open'>;
   logger: { error(message: string): void };
+  /** In milliseconds. */
+  shutdownTimeout: number;
 }
 
 /** Serves the page of the console and its files. */
@@ -73,7 +75,7 @@ export class ConsoleHandler extends HttpHandler<string> {
   protected readonly maxBytes = 0;
 
   constructor(private readonly parts: ConsoleParts) {
-    super();
+    super(parts.shutdownTimeout);
     this.routes = {
       name: 'The console',
       method: 'GET',
@@ -106,11 +108,15 @@ export class ConsoleHandler extends HttpHandler<string> {
       if (route === LINK_PATH) return linkPageAnswer(path, apiPath, frameAncestors);
       return pageAnswer(path, apiPath, await authorizer.scopeOf(raw));
     } catch (error) {
-      if (isReport(route) || STREAM_PATHS.includes(route)) return this.refusedData(error);
+      if (isData(route)) return this.refusedData(error);
       if (error instanceof RequestRefusal) return refusedPageAnswer(error);
       logger.error(`The console could not be served: ${thrownAt(error)}.`);
       return refusedPageAnswer(notServed());
     }
+  }
+
+  protected refused(refusal: RequestRefusal, route: string): HttpAnswer {
+    return isData(route) ? refusedAnswer(refusal) : { ...refusedPageAnswer(refusal), closes: true };
   }
 
   /** What only the operator may see. */
@@ -160,6 +166,11 @@ function checkIsOperator({ tenant }: DestinationScope): void {
 
 function isReport(path: string): path is ReportPath {
   return Object.hasOwn(REPORTS, path);
+}
+
+/** Whether a path has what the page asks for, and no page. */
+function isData(path: string): boolean {
+  return isReport(path) || STREAM_PATHS.includes(path);
 }
 
 function notServed(): RequestRefusal {

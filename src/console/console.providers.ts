@@ -29,7 +29,7 @@ async function createHandler(
   feed: LiveFeed | undefined,
   live: LiveEvents | undefined,
 ): Promise<HttpHandler | undefined> {
-  const { console, destinations } = options;
+  const { console, destinations, shutdownTimeout } = options;
   if (console === undefined || destinations?.api === undefined) return undefined;
   // They are there with the destinations.
   if (feed === undefined || live === undefined) return undefined;
@@ -39,6 +39,7 @@ async function createHandler(
     links,
     feed,
     live,
+    shutdownTimeout,
     reports: {
       options,
       usageOf: (source) => client.usageOf(source),

@@ -17,11 +17,13 @@ interface ConsoleParts {
   reports: ReportParts;
   feed: LiveFeed;
   live: LiveEvents;
+  /** In milliseconds. */
+  shutdownTimeout: number;
 }
 
 export function createConsole(
   { path, authorize, frameAncestors }: ResolvedConsole,
-  { apiPath, links, reports, feed, live }: ConsoleParts,
+  { apiPath, links, reports, feed, live, shutdownTimeout }: ConsoleParts,
 ): ConsoleHandler {
   const logger = new Logger('Analytics');
   const log = new LimitedLog(logger, () => performance.now());
@@ -34,5 +36,6 @@ export function createConsole(
     live: new LiveStreams({ feed, live, logger }),
     changes: new ChangeStreams(logger),
     logger,
+    shutdownTimeout,
   });
 }

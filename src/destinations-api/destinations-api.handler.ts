@@ -5,6 +5,7 @@ import { thrownAt } from '../errors/thrown-at.js';
 import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
+import type { RequestRefusal } from '../http/request-refusal.js';
 import type { ResolvedDestinationsApi } from '../options/resolve-destinations-api.js';
 import { LimitedLog } from '../queue/limited-log.js';
 import { answerToError, internalError, refusedAnswer } from './api-answer.js';
@@ -27,13 +28,17 @@ export class DestinationsApiHandler extends HttpHandler<string> {
   readonly isOpenToPages = false;
   protected readonly maxBytes = MAX_BODY_BYTES;
 
-  /** @param path where the API is; everything below it belongs to it */
+  /**
+   * @param path where the API is; everything below it belongs to it
+   * @param shutdownTimeout in milliseconds
+   */
   constructor(
     private readonly api: Pick<DestinationsApi, 'handle'>,
     private readonly path: string,
     private readonly logger: { error(message: string): void },
+    shutdownTimeout: number,
   ) {
-    super();
+    super(shutdownTimeout);
     this.routes = {
       name: 'The destinations API',
       method: 'ALL',
@@ -64,11 +69,16 @@ export class DestinationsApiHandler extends HttpHandler<string> {
       return refusedAnswer(internalError());
     }
   }
+
+  protected refused(refusal: RequestRefusal): HttpAnswer {
+    return refusedAnswer(refusal);
+  }
 }
 
 export function createDestinationsApi(
   { path, authorize, isForConsole }: ResolvedDestinationsApi,
   { destinations, deliveries, links }: DestinationsApiServices,
+  shutdownTimeout: number,
 ): DestinationsApiHandler {
   const logger = new Logger('Analytics');
   const log = new LimitedLog(logger, () => performance.now());
@@ -76,5 +86,5 @@ export function createDestinationsApi(
   const operations = new Operations(destinations, deliveries, path);
   const audit = new AuditLog(logger);
   const api = new DestinationsApi({ authorizer, operations, audit, logger, isForConsole });
-  return new DestinationsApiHandler(api, path, logger);
+  return new DestinationsApiHandler(api, path, logger, shutdownTimeout);
 }

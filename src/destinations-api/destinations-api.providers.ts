@@ -17,14 +17,15 @@ const MOUNT = Symbol('nestjs-analytics:destinations-api-mount');
 
 // An application without this API loads nothing of it.
 async function createHandler(
-  { destinations }: ResolvedOptions,
+  { destinations, shutdownTimeout }: ResolvedOptions,
   service: DestinationsService,
   deliveries: DeliveriesService,
   links: ConsoleLinks | undefined,
 ): Promise<HttpHandler | undefined> {
   if (destinations?.api === undefined) return undefined;
   const { createDestinationsApi } = await import('./destinations-api.handler.js');
-  return createDestinationsApi(destinations.api, { destinations: service, deliveries, links });
+  const services = { destinations: service, deliveries, links };
+  return createDestinationsApi(destinations.api, services, shutdownTimeout);
 }
 
 async function createLinks(

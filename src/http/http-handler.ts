@@ -3,6 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import type { OwnRoutes } from './host-routes.js';
 import { type HttpAnswer, type StreamedAnswer, writeAnswer, writeStream } from './http-answer.js';
+import { RequestRefusal } from './request-refusal.js';
+
+/** Share of `shutdownTimeout` that requests in flight have. The web server waits for them before anything is closed. */
+const ANSWERING_SHARE = 0.8;
+/** How long one has that comes later, since the web server is open for something else, in milliseconds. */
+const LATE_PATIENCE = 1_000;
+/** When to send again what was not answered, in milliseconds: another process may take it. */
+const CLOSED_RETRY = 1_000;
 
 /** What is known of a request before it is read. */
 export interface RequestLine {
@@ -23,8 +31,12 @@ export interface RoutedRequest<Route> {
 /** Recognises some requests to the application's web server, and answers them in its place. */
 export abstract class HttpHandler<Route = unknown> implements BeforeApplicationShutdown {
   private readonly closing = new AbortController();
+  /** Ends the waiting of each request that is not answered yet. */
+  private readonly unanswered = new Set<() => void>();
+  private isOver = false;
 
-  constructor() {
+  /** @param shutdownTimeout in milliseconds */
+  constructor(private readonly shutdownTimeout: number) {
     // Each stream listens to it.
     setMaxListeners(0, this.closing.signal);
   }
@@ -38,7 +50,13 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
 
   /** The web server waits for its connections to end, and a client may keep an idle one for minutes. */
   beforeApplicationShutdown(): void {
+    if (this.closing.signal.aborted) return;
     this.closing.abort();
+    const end = (): void => {
+      this.isOver = true;
+      for (const giveUp of this.unanswered) giveUp();
+    };
+    setTimeout(end, this.shutdownTimeout * ANSWERING_SHARE).unref();
   }
 
   /** Whether it answers a request. All others belong to the host. */
@@ -50,7 +68,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   async answer(raw: IncomingMessage, response: ServerResponse, ip: string | undefined): Promise<void> {
     const route = this.routeOf(raw);
     if (route === undefined) return;
-    const answer = await this.answerTo({ route, raw, ip });
+    const answer = await this.answerInTime({ route, raw, ip });
     if ('parts' in answer) {
       await writeStream(raw, response, answer, this.closing.signal);
       return;
@@ -59,9 +77,36 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     writeAnswer(raw, response, answer, this.maxBytes);
   }
 
+  /** What was begun may go on after a refusal. */
+  private answerInTime(request: RoutedRequest<Route>): Promise<HttpAnswer | StreamedAnswer> {
+    return new Promise((resolve) => {
+      const giveUp = (): void => {
+        resolve(this.refused(applicationClosed(), request.route));
+      };
+      this.unanswered.add(giveUp);
+      if (this.isOver) setTimeout(giveUp, LATE_PATIENCE).unref();
+      void this.answerTo(request).then((answer) => {
+        this.unanswered.delete(giveUp);
+        resolve(answer);
+      });
+    });
+  }
+
   /** What a request is for; `undefined` if it belongs to the host. */
   protected abstract routeOf(request: RequestLine): Route | undefined;
 
   /** Never rejects. */
   protected abstract answerTo(request: RoutedRequest<Route>): Promise<HttpAnswer | StreamedAnswer>;
+
+  protected abstract refused(refusal: RequestRefusal, route: Route): HttpAnswer;
+}
+
+function applicationClosed(): RequestRefusal {
+  return new RequestRefusal(
+    503,
+    'ANALYTICS_CLOSED',
+    'The application has closed. What was asked for may have been done, or not: ask again.',
+    CLOSED_RETRY,
+    true,
+  );
 }

@@ -41,12 +41,12 @@ function createRecorder(
 
 // An application without a tracking API loads nothing of it.
 async function createHandler(
-  { sources, trackingApi }: ResolvedOptions,
+  { sources, trackingApi, shutdownTimeout }: ResolvedOptions,
   client: AnalyticsClient,
 ): Promise<HttpHandler | undefined> {
   if (trackingApi === undefined) return undefined;
   const { createTrackingApi } = await import('./http/tracking-api.handler.js');
-  return createTrackingApi(trackingApi, sources, client);
+  return createTrackingApi(trackingApi, sources, client, shutdownTimeout);
 }
 
 const TRACKING_API = Symbol('nestjs-analytics:tracking-api');

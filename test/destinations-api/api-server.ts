@@ -103,10 +103,17 @@ export class ApiServer {
 
   static async start(
     options: Omit<ServerOptions, 'analytics'> &
-      Pick<AppOptions, 'connection' | 'trackingApi' | 'webhooks' | 'customDestinations'>,
+      Pick<AppOptions, 'connection' | 'trackingApi' | 'webhooks' | 'customDestinations' | 'shutdownTimeout'>,
     destinations: DestinationsOptions = {},
   ): Promise<ApiServer> {
-    const { connection, trackingApi = false, webhooks, customDestinations, ...host } = options;
+    const {
+      connection,
+      trackingApi = false,
+      webhooks,
+      customDestinations,
+      shutdownTimeout,
+      ...host
+    } = options;
     const { api = { authorize }, ...others } = destinations;
     const encryptionKey = randomBytes(32).toString('hex');
     const server = await TrackingServer.start({
@@ -116,6 +123,7 @@ export class ApiServer {
         trackingApi,
         ...(webhooks !== undefined && { webhooks }),
         ...(customDestinations !== undefined && { customDestinations }),
+        ...(shutdownTimeout !== undefined && { shutdownTimeout }),
         flushAt: 1,
         destinations: { encryptionKey, allowPrivateNetwork: true, api, ...others },
       },

@@ -33,11 +33,32 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
 
   async function start(
     destinations?: DestinationsOptions,
-    host: Partial<ServerOptions> & { trackingApi?: boolean } = {},
+    host: Partial<ServerOptions> & { trackingApi?: boolean; shutdownTimeout?: number } = {},
   ): Promise<ApiServer> {
     const connection = await newConnection();
     return stage.add(ApiServer.start({ platform, connection, ...host }, destinations));
   }
+
+  it('does not hold up the end of the application, however long it would take', async () => {
+    const receiver = await stage.receiver({ answer: () => new Promise<never>(() => undefined) });
+    const { acme, server } = await start(undefined, { shutdownTimeout: 2_000 });
+    const id = await acme.create({ urls: [receiver.url()], timeout: 60_000 });
+    const answered = acme.post(`/${id}/test`);
+    await receiver.received(1);
+    const begunAt = performance.now();
+    await server.close();
+    expect(performance.now() - begunAt).toBeLessThan(20_000);
+    const answer = await answered;
+    expect(answer).toMatchObject({ status: 503, body: { error: { code: 'ANALYTICS_CLOSED' } } });
+    expect(answer.headers.get('connection')).toBe('close');
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(server.log.errors).toEqual([]);
+    expect(server.log.analytics).toContainEqual(
+      expect.stringMatching(
+        /Audit: the tenant "acme" sent a test event to .* It failed \(ANALYTICS_CLOSED\)/,
+      ),
+    );
+  });
 
   it('belongs to the API below its path alone, and the host is told of routes that are not reached', async () => {
     const { server, path } = await start(undefined, {

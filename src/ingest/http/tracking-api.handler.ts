@@ -26,13 +26,17 @@ export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements On
   readonly isOpenToPages = true;
   protected readonly maxBytes = MAX_BATCH_BYTES;
 
-  /** @param path prefix of `/v1/…` */
+  /**
+   * @param path prefix of `/v1/…`
+   * @param shutdownTimeout in milliseconds
+   */
   constructor(
     private readonly api: Pick<TrackingApi, 'handle' | 'close'>,
     private readonly path: string,
     private readonly logger: TrackingApiLogger,
+    shutdownTimeout: number,
   ) {
-    super();
+    super(shutdownTimeout);
     this.routes = {
       name: 'The tracking API',
       method: 'POST',
@@ -63,12 +67,17 @@ export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements On
       return failedAnswer();
     }
   }
+
+  protected refused(refusal: RequestRefusal): HttpAnswer {
+    return refusedAnswer(refusal);
+  }
 }
 
 export function createTrackingApi(
   { path, rateLimit }: ResolvedTrackingApi,
   sources: readonly ResolvedSource[],
   client: AnalyticsClient,
+  shutdownTimeout: number,
 ): TrackingApiHandler {
   const logger = new Logger('Analytics');
   const api = new TrackingApi({
@@ -78,5 +87,5 @@ export function createTrackingApi(
     unknownKeys: new UnknownKeyLog(logger),
     failures: new FailedMessageLog(logger),
   });
-  return new TrackingApiHandler(api, path, logger);
+  return new TrackingApiHandler(api, path, logger, shutdownTimeout);
 }

@@ -1,9 +1,11 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import {
   Agent,
   createServer,
+  type IncomingMessage,
   request,
   type RequestListener,
+  type RequestOptions,
   type Server,
   type ServerResponse,
 } from 'node:http';
@@ -229,6 +231,23 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
     await closed;
   });
 
+  it('does not wait at the end of the application for a body that does not come', async () => {
+    const { server } = await start({ analytics: { shutdownTimeout: 2_000 } });
+    const sending = request(new URL('/v1/track', server.url), {
+      method: 'POST',
+      headers: { ...HEADERS, 'content-length': 100 },
+    });
+    const answered = once(sending, 'response');
+    const arrived = once(server.app.getHttpServer(), 'request');
+    sending.write('{');
+    await arrived;
+    const begunAt = performance.now();
+    const closed = server.close();
+    expect(await answered).toMatchObject([{ statusCode: 503, headers: { connection: 'close' } }]);
+    await closed;
+    expect(performance.now() - begunAt).toBeLessThan(15_000);
+  });
+
   it("says at start which of the host's own routes it hides, and `path` gives them back", async () => {
     const hidden = await start({
       host: { controllers: [GroupsController] },
@@ -307,6 +326,45 @@ describe.each(PLATFORMS)('the tracking API beside a host on %s', (platform) => {
 describe('the tracking API', () => {
   const stage = new Stage();
   const newConnection = quickConnections();
+
+  it('takes calls until the end, over a connection on which the host has answered so late', async () => {
+    const events = new EventEmitter();
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: { connection: await newConnection(), shutdownTimeout: 2_000 },
+        configure: (app) => {
+          app.use('/held', (_request: unknown, response: ServerResponse) => {
+            void once(events, 'over').then(() => response.end());
+            events.emit('held');
+          });
+        },
+      }),
+    );
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const send = async (path: string, of: RequestOptions, body = ''): Promise<number | undefined> => {
+      const sending = request(new URL(path, server.url), { method: 'POST', headers: HEADERS, ...of });
+      const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
+      sending.write(body);
+      if (of.agent !== undefined) sending.end();
+      const [response] = await answered;
+      response.resume();
+      await once(response, 'end');
+      return response.statusCode;
+    };
+    const arrived = once(events, 'held');
+    const held = send('/held', { agent });
+    await arrived;
+    const unfinished = send('/v1/track', {}, '{');
+    await once(server.app.getHttpServer(), 'request');
+    const closed = server.close();
+    expect(await unfinished).toBe(503);
+    events.emit('over');
+    expect(await held).toBe(200);
+    expect(await send('/v1/track', { agent }, JSON.stringify(TRACK))).toBe(200);
+    agent.destroy();
+    await closed;
+  });
 
   it('comes before all that an Express application has which was made outside of Nest', async () => {
     const express = new ExpressAdapter();
@@ -390,7 +448,7 @@ describe('the tracking API', () => {
     host.httpAdapter = new OtherAdapter();
     const api = { handle: () => Promise.reject(new Error('unused')), close: () => undefined };
     const log = new LogLines();
-    const handler = new TrackingApiHandler(api, '', log);
+    const handler = new TrackingApiHandler(api, '', log, 1_000);
     expect(() => new HttpMount(host, handler, log)).toThrow(UnsupportedAdapterError);
   });
 });
