@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import type { DestinationsOptions, WebhooksOptions } from '../../src/index.js';
+import type { DestinationsOptions, SourceOptions, WebhooksOptions } from '../../src/index.js';
 import { GuardedChild } from './child-process.js';
 import type { TestConnection } from './describe-backend.js';
+import type { FaultyConnection } from './faulty-queues.js';
 
 const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
 const NEXT_FORMAT = new URL('./next-format-hooks.mjs', import.meta.url).href;
@@ -9,8 +10,9 @@ const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
 
 /** What an application in a process of its own is to do. */
 export interface ApplicationPlan {
-  connection: TestConnection;
+  connection: TestConnection | FaultyConnection;
   webhooks?: WebhooksOptions | WebhooksOptions[];
+  sources?: SourceOptions[];
   destinations?: DestinationsOptions;
   /** @default true */
   worker?: boolean;

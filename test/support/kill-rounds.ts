@@ -1,6 +1,7 @@
 import { startApplication } from './application-child.js';
 import type { Backend } from './describe-backend.js';
 import { messageIds, receivedIds } from './message-ids.js';
+import { randomFrom } from './random.js';
 import { type Stage, webhooksTo } from './stage.js';
 
 export interface KillRounds {
@@ -75,16 +76,5 @@ export async function runKillRounds(
     acknowledged: acknowledged.length,
     lost: acknowledged.filter((id) => !received.has(id) || !taken.has(id)),
     left: await survivor.queue.getJobCounts('wait', 'active', 'delayed', 'failed'),
-  };
-}
-
-/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }

@@ -1,7 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { freePort } from './free-port.js';
 import type { RedisServer } from './redis-server.js';
 import { until } from './until.js';
 
@@ -35,9 +34,9 @@ export const NO_SNAPSHOTS: RedisRefusal = {
   },
 };
 
-/** The replica of a master that cannot be reached keeps its data. */
+/** The replica of a master that cannot be reached keeps its data: nobody listens on that port. */
 export const DEMOTED: RedisRefusal = {
   code: 'READONLY',
-  begin: async (admin) => admin.replicaof('127.0.0.1', await freePort()),
+  begin: (admin) => admin.replicaof('127.0.0.1', 1),
   end: (admin) => admin.replicaof('NO', 'ONE'),
 };

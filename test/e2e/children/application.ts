@@ -7,6 +7,7 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AnalyticsModule, AnalyticsService } from '../../../src/index.js';
+import { moduleOptions } from '../../support/analytics-app.js';
 import { planFrom } from '../../support/application-child.js';
 
 const [argument = ''] = process.argv.slice(2);
@@ -19,7 +20,7 @@ const {
   ...options
 } = planFrom(JSON.parse(argument));
 
-@Module({ imports: [AnalyticsModule.forRoot({ writeKey: 'wk_test', ...options, worker })] })
+@Module({ imports: [AnalyticsModule.forRoot(moduleOptions({ ...options, worker }))] })
 class AppModule {}
 
 process.on('exit', (code) => {
