@@ -1,5 +1,10 @@
 import { fileURLToPath } from 'node:url';
-import type { DestinationsOptions, SourceOptions, WebhooksOptions } from '../../src/index.js';
+import type {
+  ClusterConnection,
+  DestinationsOptions,
+  SourceOptions,
+  WebhooksOptions,
+} from '../../src/index.js';
 import { GuardedChild } from './child-process.js';
 import type { TestConnection } from './describe-backend.js';
 import type { FaultyConnection } from './faulty-queues.js';
@@ -10,7 +15,7 @@ const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
 
 /** What an application in a process of its own is to do. */
 export interface ApplicationPlan {
-  connection: TestConnection | FaultyConnection;
+  connection: TestConnection | ClusterConnection | FaultyConnection;
   webhooks?: WebhooksOptions | WebhooksOptions[];
   sources?: SourceOptions[];
   destinations?: DestinationsOptions;
@@ -27,6 +32,8 @@ export interface ApplicationPlan {
   flush?: boolean;
   /** … and ends: by a signal that its shutdown hooks hear, by a kill, by `app.close()`, or because it has no more to do. */
   end: 'signal' | 'kill' | 'close' | 'nothing left to do';
+  /** Waits for SIGUSR2 before it calls `app.close()`, and in the middle of that, where it says `closing`. */
+  isHeld?: boolean;
 }
 
 export interface ApplicationProcess {

@@ -115,6 +115,13 @@ export async function openRedisClients(
     override connect(): Promise<void> {
       return isClosed ? Promise.reject(new ConnectionClosedError()) : super.connect();
     }
+
+    // Between two connections there is no socket whose end would end the client, and BullMQ would wait for that
+    // for ever. Only a client that never connected ends at once.
+    override disconnect(reconnect = false): void {
+      if (!reconnect && this.status === 'reconnecting') this.status = 'wait';
+      super.disconnect(reconnect);
+    }
   }
 
   function observed(one: Redis): Redis {
@@ -153,11 +160,22 @@ export async function openRedisClients(
         // A command that waits while a client is between two connections would never end, nor let the process
         // end.
         one.recoverFromFatalError(closed, closed, {});
+        rejectResent(one, closed);
         one.disconnect();
         end(one.stream);
       }
     },
   };
+}
+
+/** What `ioredis` keeps to send again when it is connected, which it forgets when a client ends. */
+interface Resending {
+  prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null;
+}
+
+function rejectResent(one: Redis & Resending, error: Error): void {
+  let item;
+  while ((item = one.prevCommandQueue?.shift()) !== undefined) item.command.reject(error);
 }
 
 type Socket = Redis['stream'];

@@ -40,6 +40,12 @@ export async function openClusterClients(
       await readyOrClosed(this, () => super.connect());
     }
 
+    // As on a single server: between two connections there is no node whose end would end the client.
+    override disconnect(reconnect = false): void {
+      if (!reconnect && this.status === 'reconnecting') this.status = 'wait';
+      super.disconnect(reconnect);
+    }
+
     override handleError(...[error, ...others]: Parameters<Cluster['handleError']>): void {
       if (error.message.startsWith('CLUSTERDOWN')) observer.onDown(error);
       super.handleError(error, ...others);

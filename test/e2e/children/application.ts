@@ -1,10 +1,11 @@
 /**
  * An application in a process of its own. Its one argument is an `ApplicationPlan` as JSON; it prints what
- * it has come to, one word a line: `started`, `taken`, `queued`, `closed` with the timers that still keep it alive,
+ * it has come to, one word a line: `started`, `taken`, `queued`, `closing`, `closed` with the timers that still keep it alive,
  * and last `exit` with the code.
  */
 import 'reflect-metadata';
-import { Module } from '@nestjs/common';
+import { once } from 'node:events';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AnalyticsModule, AnalyticsService } from '../../../src/index.js';
 import { moduleOptions } from '../../support/analytics-app.js';
@@ -16,12 +17,26 @@ const {
   delete: deleted = [],
   flush,
   end,
+  isHeld = false,
   worker = true,
   ...options
 } = planFrom(JSON.parse(argument));
 
 @Module({ imports: [AnalyticsModule.forRoot(moduleOptions({ ...options, worker }))] })
-class AppModule {}
+class AppModule implements OnApplicationShutdown {
+  async onApplicationShutdown(): Promise<void> {
+    if (!isHeld) return;
+    console.log('closing');
+    await held();
+  }
+}
+
+/** Lets the process run until it gets SIGUSR2. */
+async function held(): Promise<void> {
+  const running = setInterval(() => undefined, 60_000);
+  await once(process, 'SIGUSR2');
+  clearInterval(running);
+}
 
 process.on('exit', (code) => {
   console.log(`exit ${code}`);
@@ -39,6 +54,7 @@ if (flush === true) {
   console.log('queued');
 }
 if (end === 'close') {
+  if (isHeld) await held();
   await app.close();
   // What is due at once is not waited for, nor a socket that closes at the end of this turn of the event loop.
   await new Promise((resolve) => setTimeout(resolve, 1));

@@ -1,7 +1,14 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { openClusterClients } from '../../../src/queue/redis/redis-cluster-clients.js';
 import { openRedisClients, type RedisClients } from '../../../src/queue/redis/redis-clients.js';
 import { describeRedis } from '../../support/describe-backend.js';
+import { freePort } from '../../support/free-port.js';
 import { RedisServer } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { until } from '../../support/until.js';
+
+const OBSERVER = { onDown: () => undefined, onUp: () => undefined };
 
 describeRedis('a client of Redis', () => {
   let server: RedisServer;
@@ -9,7 +16,7 @@ describeRedis('a client of Redis', () => {
 
   beforeAll(async () => {
     server = await RedisServer.create();
-    clients = await openRedisClients(server.url(), { onDown: () => undefined, onUp: () => undefined });
+    clients = await openRedisClients(server.url(), OBSERVER);
   });
 
   afterAll(async () => {
@@ -50,5 +57,36 @@ describeRedis('a client of Redis', () => {
     const answers = Array.from({ length: 10 }, (_, index) => clients.client.echo(`${index}`));
     clients.client.disconnect(true);
     expect(await Promise.all(answers)).toEqual(Array.from({ length: 10 }, (_, index) => `${index}`));
+  });
+
+  it('leaves nothing without an answer when it is closed, also what was sent over the connection before the last', async () => {
+    const proxy = await TcpProxy.start(server);
+    const through = await openRedisClients(proxy.through(server.url()), OBSERVER);
+    await through.client.ping();
+    proxy.swallow(true);
+    const answer = through.client.ping().catch(String);
+    const { accepted } = proxy;
+    proxy.reset();
+    await until(() => (proxy.accepted > accepted && through.client.status === 'connect' ? true : undefined));
+    through.close();
+    expect(await answer).toMatch(/Connection is closed/);
+    await proxy.close();
+  });
+
+  it.each([
+    ['a server', async () => openRedisClients({ host: '127.0.0.1', port: await freePort() }, OBSERVER)],
+    [
+      'a cluster',
+      async () =>
+        openClusterClients({ kind: 'cluster', nodes: [{ port: await freePort() }], options: {} }, OBSERVER),
+    ],
+  ])('ends when it is disconnected between two attempts to reach %s', async (_, open) => {
+    const opened = await open();
+    const { client } = opened;
+    await until(() => client.status === 'reconnecting' || undefined);
+    const ended = once(client, 'end');
+    client.disconnect();
+    await ended;
+    opened.close();
   });
 });
