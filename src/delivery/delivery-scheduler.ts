@@ -1,7 +1,8 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
-import { enoughFor, leastFor, limitOf, LOW_WATER, rateOf } from './destination-pace.js';
+import { enoughFor, leastFor, limitOf } from './destination-pace.js';
 import { type BatchResults, DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
+import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
 import type { PutBackJob } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
@@ -13,12 +14,6 @@ const MIN_BATCHES = 2;
 const HELD_SHARE = 3 / 4;
 /** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
 const LIMITED_SHARE = 1 / 2;
-/** How long a batch is put back if the rate of its destination is unknown, in milliseconds. */
-const UNKNOWN_RATE_DELAY = 1_000;
-/** The longest that a batch is put back, as a share of the retry window: 5 minutes of 4 hours. */
-const LONGEST_DELAY_SHARE = 1 / 48;
-/** Batches that are held back look again one by one at this interval, in milliseconds. */
-const LOOK_INTERVAL = 50;
 /** The longest time between two looks of a batch, as a share of the retry window. */
 const LONGEST_LOOK_SHARE = 1 / 2;
 /** How often destinations are looked at whose promoted jobs another process may have taken, in milliseconds. */
@@ -71,16 +66,9 @@ export class DeliveryScheduler implements DestinationQueueObserver {
    * @param messages number of messages in the batch
    */
   delayOf(destination: Destination, messages: number): number {
-    const queue = this.queues.get(destination.id);
+    const queue = this.queueOf(destination);
     const hasRoom = limitOf(destination) === undefined || this.hasRoomForLimited;
-    if (hasRoom && (queue === undefined || this.mayHold(queue, messages))) return 0;
-    const ahead = queue === undefined ? 0 : queue.messagesInHand + queue.putBack.messages;
-    const rate = queue && rateOf(queue);
-    const delay =
-      rate === undefined
-        ? UNKNOWN_RATE_DELAY * (0.5 + Math.random())
-        : Math.max((ahead / rate) * 1_000, LOW_WATER);
-    return Math.ceil(Math.min(delay, Math.max(destination.retryWindow * LONGEST_DELAY_SHARE, LOW_WATER)));
+    return hasRoom && this.mayHold(queue, messages) ? 0 : putBackDelay(queue);
   }
 
   /**

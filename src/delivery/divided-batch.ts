@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type LeftBatch, openMessages, type QueuedBatch } from '../queue/batch-job.js';
-
-/** The longest that a part is put off, in milliseconds. It is promoted if the destination is done earlier. */
-const LONGEST_DELAY = 300_000;
+import { limitedDelay } from './put-back-delay.js';
 
 /** A part of a batch that goes on alone. */
 export interface Part {
@@ -24,7 +22,7 @@ export function divided(batch: QueuedBatch, size: number, limit: number, now: nu
   const parts: Part[] = [];
   for (let start = 0; start < open.length; start += size) {
     const messages = open.slice(start, start + size);
-    const dueAt = start === 0 ? undefined : now + Math.min(Math.ceil((start / limit) * 1_000), LONGEST_DELAY);
+    const dueAt = start === 0 ? undefined : now + limitedDelay((start / limit) * 1_000);
     parts.push({ batch: { ...batch, messages: start === 0 ? [...failed, ...messages] : messages }, dueAt });
   }
   return parts;

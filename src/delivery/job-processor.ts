@@ -61,7 +61,10 @@ export class JobProcessor {
       return;
     }
     if (end.kind === 'divided') return this.divide(inHand, end);
-    if (end.kind === 'postponed') return moveToDelayed(inHand, end.until);
+    if (end.kind === 'postponed') {
+      await moveToDelayed(inHand, end.until);
+      throw new DelayedError();
+    }
     if (end.kind === 'putBack') return this.putBack(inHand, batch, end.destination, end.until);
     const { queued, settlement, destination } = end;
     let left = leftOf(batch, settlement);
@@ -109,12 +112,14 @@ export class JobProcessor {
     destination: Destination,
     until: number,
   ): Promise<never> {
+    await moveToDelayed(inHand, until);
     const isTimed = batch.notBefore !== undefined && batch.notBefore >= until;
     if (!isTimed && !inHand.signal.aborted) {
       const { length } = batch.messages;
+      // Not before it is there: the queue cannot promote it earlier, and it would be forgotten until it is due.
       this.parts.scheduler.putBack(destination, [{ key: keyOf(inHand), messages: length, dueAt: until }]);
     }
-    return moveToDelayed(inHand, until);
+    throw new DelayedError();
   }
 
   /**
@@ -140,6 +145,7 @@ export class JobProcessor {
     );
     const delay = Math.min(unknownJobTimeout / UNKNOWN_JOB_LOOKS, LONGEST_UNKNOWN_DELAY);
     await moveToDelayed(inHand, now + Math.ceil(delay));
+    throw new DelayedError();
   }
 }
 
@@ -186,8 +192,7 @@ function isChanged({ queued, settlement }: Extract<BatchEnd, { kind: 'settled' }
 }
 
 /** Puts a job back without counting an attempt. */
-async function moveToDelayed({ job, token, place }: JobInHand, until: number): Promise<never> {
+async function moveToDelayed({ job, token, place }: JobInHand, until: number): Promise<void> {
   place.putBack();
   await job.moveToDelayed(until, token);
-  throw new DelayedError();
 }

@@ -20,6 +20,12 @@ function mostWithin(times: readonly number[], length: number): number {
   return Math.max(...times.map((start) => times.filter((at) => at >= start && at < start + length).length));
 }
 
+/** How often the jobs that are put back now have been taken from the queue. */
+async function timesTaken({ queue }: AnalyticsApp): Promise<number> {
+  const jobs = await queue.getDelayed();
+  return jobs.reduce((sum, { attemptsStarted }) => sum + attemptsStarted, 0);
+}
+
 describeBackend('the `rateLimit` of a destination', (backend) => {
   let children: GuardedChild[];
 
@@ -111,6 +117,18 @@ describeBackend('the `rateLimit` of a destination', (backend) => {
     await other.receiver.received(100);
     expect(receivedIds(other.receiver)).toHaveLength(100);
     expect(limited.receiver.requests.length).toBeLessThan(40 * 25);
+  }, 60_000);
+
+  it('lets what waits for it lie in the queue, even if nothing is retried', async () => {
+    const waiting = 300;
+    const { receiver } = await receive();
+    const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 0.1, retryWindow: 0 }) });
+    for (const id of messageIds('waiting', waiting)) await track(app, [id]);
+    // All but those in hand.
+    await until(async () => ((await app.queue.getDelayedCount()) >= waiting - 5 ? true : undefined));
+    const before = await timesTaken(app);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect((await timesTaken(app)) - before).toBeLessThan(waiting / 4);
   }, 60_000);
 
   it('loses nothing when the application shuts down while messages wait for it', async () => {

@@ -1,0 +1,37 @@
+import { LOW_WATER, rateOf } from './destination-pace.js';
+import type { DestinationQueue } from './destination-queue.js';
+
+/** How long a batch is put back if the rate of its destination is unknown, in milliseconds. */
+const UNKNOWN_RATE_DELAY = 1_000;
+/** The longest that a batch is put back unless very many wait, in milliseconds: the estimate may be wrong. */
+const LONGEST_DELAY = 300_000;
+/** The same as a share of the retry window, where that is longer. */
+const LONGEST_DELAY_SHARE = 1 / 48;
+/** Batches that wait for one destination look again one by one at this interval, in milliseconds. */
+export const LOOK_INTERVAL = 50;
+
+/**
+ * How long a batch goes back to the queue, in milliseconds: until its destination should be done with the work
+ * before it. The more of its batches wait, the more rarely each of them looks again, whatever `retryWindow`
+ * its owner has chosen: each look is work for the queue, which all destinations share. A batch is promoted if
+ * its destination is faster.
+ */
+export function putBackDelay(queue: DestinationQueue): number {
+  const { destination, putBack, messagesInHand } = queue;
+  const spread = putBack.size * LOOK_INTERVAL;
+  const rate = rateOf(queue);
+  const delay =
+    rate === undefined
+      ? Math.max(UNKNOWN_RATE_DELAY, spread) * (0.5 + Math.random())
+      : Math.max(((messagesInHand + putBack.messages) / rate) * 1_000, LOW_WATER);
+  const longest = Math.max(LONGEST_DELAY, destination.retryWindow * LONGEST_DELAY_SHARE, spread);
+  return limitedDelay(delay, longest);
+}
+
+/**
+ * Limits a delay, to whole milliseconds: not every queue takes fractions. What would need longer does not all
+ * return at the same moment.
+ */
+export function limitedDelay(delay: number, longest = LONGEST_DELAY): number {
+  return Math.ceil(Math.min(delay, longest * (0.5 + Math.random() / 2)));
+}
