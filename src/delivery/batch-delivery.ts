@@ -106,7 +106,7 @@ export class BatchDelivery {
     const messages = openMessages(batch);
     const attempt = { isLast, firstAttemptAt, signal };
     // All of its messages may have been about deleted users.
-    const results = messages.length === 0 ? [] : await this.scheduler.deliver(destination, messages, attempt);
+    const results = await this.scheduler.deliver(destination, messages, attempt, job);
     await this.turns.take();
     const tried = { firstAttemptAt, retryWindow, startedAt: now, messages, results };
     const settlement = settleBatch(tried, Date.now());

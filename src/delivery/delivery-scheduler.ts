@@ -1,19 +1,14 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
-import { enoughFor, leastFor, limitOf } from './destination-pace.js';
+import { enoughFor, leastFor } from './destination-pace.js';
 import { type BatchResults, DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
+import { JobShares, MIN_BATCHES } from './job-shares.js';
 import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
 import type { PutBackJob } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
 import { type CapacityShare, SharedCapacity } from './shared-capacity.js';
 
-/** Batches that a destination may have in hand, whatever its rate. */
-const MIN_BATCHES = 2;
-/** Share of the jobs in hand that the destinations divide between them. The rest is for newcomers. */
-const HELD_SHARE = 3 / 4;
-/** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
-const LIMITED_SHARE = 1 / 2;
 /** The longest time between two looks of a batch, as a share of the retry window. */
 const LONGEST_LOOK_SHARE = 1 / 2;
 /** How often destinations are looked at whose promoted jobs another process may have taken, in milliseconds. */
@@ -47,16 +42,14 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   private readonly queues = new Map<string, DestinationQueue>();
   private readonly origins = new Map<string, SharedCapacity>();
   private readonly process: SharedCapacity;
-  /** Destinations that have batches in hand. */
-  private active = 0;
-  /** Batches in hand of destinations with a `rateLimit`. */
-  private limited = 0;
+  private readonly shares: JobShares;
   private sweptAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private isStopped = false;
 
   constructor(private readonly options: DeliverySchedulerOptions) {
     this.process = new SharedCapacity(options.requests, options.requests);
+    this.shares = new JobShares(options.jobs);
   }
 
   /**
@@ -67,8 +60,8 @@ export class DeliveryScheduler implements DestinationQueueObserver {
    */
   delayOf(destination: Destination, messages: number): number {
     const queue = this.queueOf(destination);
-    const hasRoom = limitOf(destination) === undefined || this.hasRoomForLimited;
-    return hasRoom && this.mayHold(queue, messages) ? 0 : putBackDelay(queue);
+    if (this.mayHold(queue, messages)) return 0;
+    return putBackDelay(queue, this.shares.isFullFor(queue) ? this.queues.size : 0);
   }
 
   /**
@@ -84,28 +77,35 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     return Math.max(wait, spread);
   }
 
-  /** Sends a batch when its turn comes. Resolves to the result of each message, in their order. */
-  deliver(
+  /**
+   * Sends a batch when its turn comes. Resolves to the result of each message, in their order.
+   *
+   * @param job that the batch is in
+   */
+  async deliver(
     destination: Destination,
     messages: readonly QueuedMessage[],
     terms: AttemptTerms,
+    job: object = terms,
   ): Promise<BatchResults> {
+    if (messages.length === 0) return [];
     const queue = this.queueOf(destination);
-    if (queue.batchesInHand === 0 && messages.length > 0) this.active++;
+    const isLimited = destination.rateLimit !== undefined;
+    if (queue.batchesInHand === 0) this.shares.active++;
+    this.shares.take(job, isLimited);
     const delivered = queue.deliver(messages, terms);
-    if (destination.rateLimit === undefined) return delivered;
-    this.limited++;
-    if (this.isStopped) queue.breakOff();
-    return delivered.finally(() => this.limited--);
+    if (isLimited && this.isStopped) queue.breakOff();
+    try {
+      return await delivered;
+    } finally {
+      this.shares.release(job, isLimited);
+    }
   }
 
   /** Begins to promote jobs that were put back, also where the ones before were taken by another process. */
   start(): void {
     this.timer = setInterval(() => {
-      for (const queue of this.queues.values()) {
-        queue.putBack.forgetLate(Date.now());
-        this.refill(queue);
-      }
+      this.refillAll();
     }, REFILL_INTERVAL).unref();
   }
 
@@ -126,18 +126,9 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     this.queues.get(destination)?.putBack.returned(key, Date.now());
   }
 
-  /** Destinations that are limited would otherwise hold all jobs that this process may have. */
-  private get hasRoomForLimited(): boolean {
-    return this.limited < this.options.jobs * LIMITED_SHARE;
-  }
-
   private mayHold(queue: DestinationQueue, messages: number): boolean {
-    const { batchesInHand, unsentMessages } = queue;
-    if (batchesInHand === 0) return true;
-    const fairShare = Math.max(MIN_BATCHES, (this.options.jobs * HELD_SHARE) / Math.max(this.active, 1));
-    if (batchesInHand >= fairShare) return false;
-    if (batchesInHand < MIN_BATCHES) return true;
-    return unsentMessages + messages <= enoughFor(queue);
+    if (this.shares.roomFor(queue) <= 0) return false;
+    return queue.batchesInHand < MIN_BATCHES || queue.unsentMessages + messages <= enoughFor(queue);
   }
 
   private queueOf(destination: Destination): DestinationQueue {
@@ -186,7 +177,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   }
 
   onBatchEnded(queue: DestinationQueue): void {
-    if (queue.batchesInHand === 0) this.active--;
+    if (queue.batchesInHand === 0) this.shares.active--;
     this.refill(queue);
   }
 
@@ -194,13 +185,35 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     this.refill(queue);
   }
 
-  /** Promotes put-back jobs when a destination has nearly sent what is in hand. */
-  private refill(queue: DestinationQueue): void {
-    if (queue.putBack.messages === 0) return;
+  /** Promotes put-back jobs of all destinations. Those that got some come last the next time. */
+  private refillAll(): void {
+    let promoted = 0;
+    const served: DestinationQueue[] = [];
+    for (const queue of this.queues.values()) {
+      queue.putBack.forgetLate(Date.now());
+      const count = this.refill(queue, this.shares.freeFor(queue) - promoted);
+      promoted += count;
+      if (count > 0) served.push(queue);
+    }
+    for (const queue of served) {
+      const { id } = queue.destination;
+      this.queues.delete(id);
+      this.queues.set(id, queue);
+    }
+  }
+
+  /**
+   * Promotes put-back jobs when a destination has nearly sent what is in hand, and returns how many.
+   *
+   * @param most jobs that there are places for
+   */
+  private refill(queue: DestinationQueue, most = Infinity): number {
+    if (queue.putBack.messages === 0) return 0;
     const wanted = leastFor(queue) - queue.unsentMessages;
-    if (limitOf(queue.destination) !== undefined && !this.hasRoomForLimited) return;
-    if (wanted <= 0 || queue.destination.heldBack(Date.now()) > 0) return;
-    for (const key of queue.putBack.promote(wanted, Date.now())) {
+    const room = Math.min(this.shares.roomFor(queue), most);
+    if (room <= 0 || wanted <= 0 || queue.destination.heldBack(Date.now()) > 0) return 0;
+    const keys = queue.putBack.promote(wanted, room, Date.now());
+    for (const key of keys) {
       this.options.promote(key).then(
         () => {
           queue.putBack.promoted(key, Date.now());
@@ -211,6 +224,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
         },
       );
     }
+    return keys.length;
   }
 
   /** Forgets idle destinations: there may be thousands of them, each used now and then. */

@@ -41,6 +41,8 @@ export class DestinationQueue {
   /** Made when it has a `rateLimit` for the first time. */
   private budget: RateBudget | undefined;
   private held = 0;
+  /** Whether its latest request failed. */
+  private isFailing = false;
   /** When it last had something to do, by `performance.now()`. */
   private activeAt = performance.now();
 
@@ -88,6 +90,11 @@ export class DestinationQueue {
   /** Messages in hand that have not been sent. */
   get unsentMessages(): number {
     return this.unsent;
+  }
+
+  /** Whether a request would go out at once, and the latest one did not fail. */
+  get canSend(): boolean {
+    return !this.isFailing && this.shares.every((share) => share.capacity.hasRoom(share));
   }
 
   /** Milliseconds since it last had something to do. */
@@ -231,6 +238,7 @@ export class DestinationQueue {
     const now = performance.now();
     // Messages of one request share its result, except those that their receiver refused one by one.
     const result = results[0];
+    if (result !== undefined && result.class !== 'deferred') this.isFailing = result.class === 'retry';
     if (this.underway === 0 && this.batches.length === 0) this.window.restart();
     else if (result?.class === 'retry') this.window.fail(request, results.length, now);
     else if (result?.class === 'deferred') this.window.restart();

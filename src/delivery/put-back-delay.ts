@@ -15,15 +15,17 @@ export const LOOK_INTERVAL = 50;
  * before it. The more of its batches wait, the more rarely each of them looks again, whatever `retryWindow`
  * its owner has chosen: each look is work for the queue, which all destinations share. A batch is promoted if
  * its destination is faster.
+ *
+ * @param others destinations that may wait for places as well; 0 if it waits for itself alone
  */
-export function putBackDelay(queue: DestinationQueue): number {
+export function putBackDelay(queue: DestinationQueue, others: number): number {
   const { destination, putBack, messagesInHand } = queue;
-  const spread = putBack.size * LOOK_INTERVAL;
+  const spread = (putBack.size + others) * LOOK_INTERVAL;
   const rate = rateOf(queue);
-  const delay =
-    rate === undefined
-      ? Math.max(UNKNOWN_RATE_DELAY, spread) * (0.5 + Math.random())
-      : Math.max(((messagesInHand + putBack.messages) / rate) * 1_000, LOW_WATER);
+  const ahead = rate === undefined ? 0 : ((messagesInHand + putBack.messages) / rate) * 1_000;
+  const isEstimated = rate !== undefined && others === 0;
+  const least = isEstimated ? LOW_WATER : Math.max(UNKNOWN_RATE_DELAY, spread) * (0.5 + Math.random());
+  const delay = Math.max(ahead, least);
   const longest = Math.max(LONGEST_DELAY, destination.retryWindow * LONGEST_DELAY_SHARE, spread);
   return limitedDelay(delay, longest);
 }

@@ -76,18 +76,21 @@ export class PutBackJobs {
   /**
    * Returns the next jobs to promote, so that this many messages are on their way here.
    *
+   * @param most jobs that may be on their way
    * @param now milliseconds since the epoch
    */
-  promote(messages: number, now: number): string[] {
+  promote(messages: number, most: number, now: number): string[] {
     const promoted: string[] = [];
     let coming = 0;
+    let jobs = 0;
     for (const job of this.jobs.values()) {
-      if (coming >= messages) break;
+      if (coming >= messages || jobs >= most) break;
       if (this.isLate(job, now)) {
         this.delete(job.key);
         continue;
       }
       coming += job.messages;
+      jobs++;
       if (job.isPromoted) continue;
       job.isPromoted = true;
       promoted.push(job.key);

@@ -254,6 +254,64 @@ describe('the delivery scheduler', () => {
       expect(scheduler.delayOf(new TestDestination('idle'), 200)).toBe(0);
     });
 
+    /** Has batches sent that the scheduler takes. Returns how many it takes. */
+    const offer = (scheduler: DeliveryScheduler, destinations: readonly Destination[]): number => {
+      let taken = 0;
+      for (const destination of destinations) {
+        if (scheduler.delayOf(destination, 1) > 0) continue;
+        void send(scheduler, destination, 1);
+        taken++;
+      }
+      return taken;
+    };
+    const destinations = (name: string, count: number, origins?: string[]): TestDestination[] =>
+      Array.from({ length: count }, (_, n) => new TestDestination(`${name}-${n}`, origins && { origins }));
+
+    it('leave places to newcomers, however many destinations have as much as they may', () => {
+      const scheduler = schedule({ jobs: 32 });
+      const hanging = destinations('hanging', 20);
+      expect([offer(scheduler, hanging), offer(scheduler, hanging)]).toEqual([20, 4]);
+      expect(offer(scheduler, destinations('idle', 8))).toBe(8);
+    });
+
+    it('are not all taken by destinations that wait for the sockets of one origin', () => {
+      const scheduler = schedule({ jobs: 32, connections: 4 });
+      const hanging = destinations('hanging', 40, ['https://hanging.example.com']);
+      expect(offer(scheduler, hanging)).toBe(24);
+      expect(offer(scheduler, destinations('idle', 8))).toBe(8);
+    });
+
+    it('are left to newcomers by destinations whose latest request failed', async () => {
+      const scheduler = schedule({ jobs: 32 });
+      const failing = destinations('failing', 32);
+      expect(offer(scheduler, failing)).toBe(32);
+      for (const one of failing) one.answer(1, 'retry');
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(offer(scheduler, failing)).toBe(24);
+      expect(offer(scheduler, destinations('idle', 8))).toBe(8);
+    });
+
+    it('are promoted in turn where many destinations wait for a place', () => {
+      jest.useFakeTimers();
+      const scheduler = schedule({ jobs: 4, connections: 1 });
+      const holding = destinations('holding', 2);
+      offer(scheduler, holding);
+      for (const waiting of destinations('waiting', 5)) {
+        const jobs = ['a', 'b', 'c'].map((name) => `${waiting.id}-${name}`);
+        scheduler.putBack(
+          waiting,
+          jobs.map((key) => ({ key, messages: 8, dueAt: Date.now() + 60_000 })),
+        );
+      }
+      scheduler.start();
+      jest.advanceTimersByTime(100);
+      // One place is left, and nobody takes it.
+      expect(promoted).toHaveLength(1);
+      jest.advanceTimersByTime(400);
+      scheduler.stop();
+      expect(promoted.map((key) => key.slice(0, -2))).toEqual(destinations('waiting', 5).map(({ id }) => id));
+    });
+
     it('are promoted when what is in hand is nearly drained', () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');

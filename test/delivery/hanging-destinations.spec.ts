@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { describeBackend } from '../support/describe-backend.js';
-import { Stage, webhooksTo } from '../support/stage.js';
+import { destinationsBySource, Stage, webhooksTo } from '../support/stage.js';
 
 const DESTINATIONS = 10;
 const MESSAGES = 200;
@@ -25,5 +25,36 @@ describeBackend('ten destinations of which two hang', (backend) => {
 
     expect(living.map((receiver) => receiver.requests.length)).toEqual(living.map(() => MESSAGES));
     expect(hanging.every((receiver) => receiver.requests.length > 0)).toBe(true);
+  });
+});
+
+describeBackend('as many hanging destinations as could take all jobs in hand', (backend) => {
+  const stage = new Stage();
+
+  it('leave places to another one', async () => {
+    const hanging = await stage.receiver({ answer: () => () => undefined });
+    const healthy = await stage.receiver();
+    const names = Array.from({ length: 20 }, (_, index) => `hanging-${index}`);
+    const { analytics } = await stage.app({
+      connection: backend.connection,
+      shutdownTimeout: 1_000,
+      // 32 jobs in hand.
+      concurrency: 1,
+      ...destinationsBySource(
+        { ...hanging.urls(names), healthy: healthy.url() },
+        // Longer than the test.
+        { timeout: 300_000 },
+      ),
+    });
+    const send = async (source: string): Promise<void> => {
+      analytics.source(source).track({ userId: 'u1', event: 'E' });
+      // Each message becomes a job of its own.
+      await analytics.flush();
+    };
+    for (const name of [...names, ...names]) await send(name);
+    await hanging.received(names.length);
+    await send('healthy');
+    await healthy.received(1);
+    expect(healthy.requests).toHaveLength(1);
   });
 });

@@ -1,0 +1,64 @@
+import { limitOf } from './destination-pace.js';
+import type { DestinationQueue } from './destination-queue.js';
+
+/** Batches that a destination may have in hand, whatever its rate, while there are places for them. */
+export const MIN_BATCHES = 2;
+/** Share of the jobs in hand that the destinations divide between them. The rest is for newcomers. */
+const HELD_SHARE = 3 / 4;
+/** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
+const LIMITED_SHARE = 1 / 2;
+
+/** Divides the jobs that a process has in hand between the destinations. */
+export class JobShares {
+  /** Destinations that have batches in hand. */
+  active = 0;
+  /** Batches in hand of destinations with a `rateLimit`. */
+  private limited = 0;
+  /** How many batches in hand each job has. Those of one job take one place. */
+  private readonly held = new Map<object, number>();
+
+  /** @param jobs that the process has in hand */
+  constructor(private readonly jobs: number) {}
+
+  take(job: object, isLimited: boolean): void {
+    this.held.set(job, (this.held.get(job) ?? 0) + 1);
+    if (isLimited) this.limited++;
+  }
+
+  release(job: object, isLimited: boolean): void {
+    const batches = (this.held.get(job) ?? 1) - 1;
+    if (batches === 0) this.held.delete(job);
+    else this.held.set(job, batches);
+    if (isLimited) this.limited--;
+  }
+
+  /** How many more jobs there are places for: this destination's, and those of others like it. */
+  freeFor(queue: DestinationQueue): number {
+    const held = this.held.size;
+    const free = (this.isFull ? this.jobs : this.jobs * HELD_SHARE) - held;
+    if (limitOf(queue.destination) === undefined) return free;
+    return Math.min(free, this.jobs * LIMITED_SHARE - this.limited);
+  }
+
+  /** Whether a destination waits because others hold the places. */
+  isFullFor(queue: DestinationQueue): boolean {
+    return this.isFull || this.freeFor(queue) <= 0;
+  }
+
+  /**
+   * How many more batches a destination may have in hand; 0 or less if none. What is kept for newcomers goes to
+   * those that have none in hand and can send one at once. Where nothing gets through, places would not be free
+   * again for a while.
+   */
+  roomFor(queue: DestinationQueue): number {
+    if (this.freeFor(queue) <= 0) return 0;
+    if (this.isFull) return (queue.canSend ? 1 : 0) - queue.batchesInHand;
+    const fairShare = (this.jobs * HELD_SHARE) / Math.max(this.active, 1);
+    return Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand;
+  }
+
+  /** All but the places for newcomers are taken. */
+  private get isFull(): boolean {
+    return this.held.size >= this.jobs * HELD_SHARE;
+  }
+}
