@@ -2,7 +2,11 @@ import type { DeletedUsers, QueuedJob } from '../deliveries/deleted-users.js';
 import type { DeliveryResult, Destination } from '../destinations/destination.js';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import type { AnalyticsError } from '../errors/analytics.error.js';
-import { DestinationDisabledError, InvalidDestinationError } from '../errors/destination.errors.js';
+import {
+  DestinationDisabledError,
+  DestinationKeyError,
+  InvalidDestinationError,
+} from '../errors/destination.errors.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { type BatchSettlement, settleBatch } from './batch-settlement.js';
 import { EventLoopTurns } from '../shared/event-loop-turns.js';
@@ -11,6 +15,7 @@ import type { DeliveryScheduler } from './delivery-scheduler.js';
 import { limitOf, messagesAtOnce } from './destination-pace.js';
 import { divided, type Part } from './divided-batch.js';
 import { lastAttemptAt, resumedWindow } from './retry-policy.js';
+import { SpreadLooks } from './spread-looks.js';
 
 /** What became of a batch that a worker took from the queue. */
 export type BatchEnd =
@@ -39,6 +44,8 @@ export type BatchEnd =
 
 /** After a destination could not be looked up, when to try again, in milliseconds. */
 const LOOK_AGAIN_AFTER = 5_000;
+/** The longest time between two looks where the key of a destination is missing, in milliseconds. */
+const LONGEST_LOOK = 300_000;
 
 /** Decides what happens to a batch now, and has its messages sent when their turn comes. */
 export class BatchDelivery {
@@ -46,6 +53,8 @@ export class BatchDelivery {
   private readonly startedAt = Date.now();
   /** Many batches are released at once when their destination goes down. */
   private readonly turns = new EventLoopTurns();
+  /** When jobs look again whose destinations cannot be decrypted. Many may wait until somebody adds the key. */
+  private readonly looks = new SpreadLooks(LOOK_AGAIN_AFTER, LONGEST_LOOK);
 
   constructor(
     private readonly destinations: DestinationRegistry,
@@ -59,6 +68,9 @@ export class BatchDelivery {
     const destination = await this.lookUp(queued.destination);
     if (destination === 'unavailable') {
       return { kind: 'postponed', batch: queued, until: Date.now() + LOOK_AGAIN_AFTER };
+    }
+    if (destination === 'locked') {
+      return { kind: 'postponed', batch: queued, until: this.looks.next(Date.now()) };
     }
     if (destination === 'deleted') return { kind: 'dropped', batch: queued };
     if (destination === undefined) return { kind: 'unknownDestination', batch: queued };
@@ -116,14 +128,14 @@ export class BatchDelivery {
 
   private async lookUp(
     id: string,
-  ): Promise<Destination | InvalidDestinationError | 'deleted' | 'unavailable' | undefined> {
+  ): Promise<Destination | InvalidDestinationError | 'deleted' | 'unavailable' | 'locked' | undefined> {
     try {
       return await this.destinations.lookUp(id);
     } catch (error) {
       // The next look would find the same, until somebody puts it right.
       if (error instanceof InvalidDestinationError) return error;
       this.reporter.notLookedUp(id, error);
-      return 'unavailable';
+      return error instanceof DestinationKeyError ? 'locked' : 'unavailable';
     }
   }
 

@@ -9,6 +9,7 @@ import {
   verifySignature,
   verifyStandardWebhook,
 } from '../../src/index.js';
+import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { createDestinationStore } from '../../src/stored-destinations/stores/create-destination-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
@@ -290,6 +291,28 @@ describeBackend('destinations of tenants', (backend) => {
       verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, secret);
     }).not.toThrow();
     await delivered(again);
+  });
+
+  it('are looked at the more rarely the more of their jobs wait for a key that is missing', async () => {
+    const app = await start();
+    const { receiver, id } = await register(app, { tenant: 'acme' });
+    await app.close();
+    const wrong = { encryptionKey: randomBytes(32).toString('hex'), allowPrivateNetwork: true };
+    const locked = await start({ destinations: wrong });
+    const message = { id: 'm1', body: '{"type":"track"}', outcomes: [] };
+    const data = {
+      v: BATCH_JOB_VERSION,
+      batches: [{ destination: id, source: 'default', messages: [message] }],
+    };
+    await locked.queue.addBulk(Array.from({ length: 200 }, () => ({ name: 'batch', data: data as never })));
+    const delayed = await until(async () => {
+      const jobs = await locked.queue.getDelayed();
+      return jobs.length === 200 ? jobs : undefined;
+    });
+    // 50 ms between two of them; the first comes after five seconds.
+    const due = delayed.map(({ processedOn = 0, delay }) => processedOn + delay);
+    expect(Math.max(...due) - Math.min(...due)).toBeGreaterThan(9_000);
+    expect(receiver.requests).toHaveLength(0);
   });
 
   it('are replayed, also while the key of others is missing', async () => {
