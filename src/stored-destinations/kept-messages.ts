@@ -4,6 +4,8 @@ import { within } from '../shared/within.js';
 
 /** Longer than any process may still hold a destination for disabled, in milliseconds. */
 const LATE_REPLAY = 3_000;
+/** How long nothing is read after everything that has failed was, as a multiple of the time that this took. */
+const REST = 3;
 /** Most names in a line of the log. */
 const MAX_NAMES = 5;
 
@@ -40,6 +42,10 @@ export class KeptMessages {
   private readonly late = new Map<string, LateReplay>();
   private work: Promise<void> | undefined;
   private timer: Timer | undefined;
+  /** Until then nothing is looked for, on the clock. */
+  private restUntil = -Infinity;
+  private endPause: () => void = () => undefined;
+  private isFinishing = false;
   private isClosed = false;
 
   constructor(private readonly parts: KeptMessagesParts) {
@@ -66,6 +72,9 @@ export class KeptMessages {
 
   /** Resolves when nothing is left to be delivered later, or after this many milliseconds. */
   async finish(patience: number): Promise<void> {
+    this.isFinishing = true;
+    this.timer?.cancel();
+    this.endPause();
     await within(patience, this.work ?? Promise.resolve());
   }
 
@@ -80,8 +89,11 @@ export class KeptMessages {
     for (;;) {
       const [first] = this.late.values();
       if (first === undefined || this.isClosed) return;
-      await this.pause(Math.max(first.due - this.clock.now(), 0));
-      await this.replayDue(this.clock.now());
+      const begin = this.isFinishing ? first.due : Math.max(first.due, this.restUntil);
+      await this.pause(Math.max(begin - this.clock.now(), 0));
+      const begun = this.clock.now();
+      await this.replayDue(begun);
+      this.restUntil = this.clock.now() + REST * (this.clock.now() - begun);
     }
   }
 
@@ -102,6 +114,7 @@ export class KeptMessages {
 
   private pause(milliseconds: number): Promise<void> {
     return new Promise((resolve) => {
+      this.endPause = resolve;
       this.timer = this.clock.afterUnlessIdle(milliseconds, resolve);
     });
   }

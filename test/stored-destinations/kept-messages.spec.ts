@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type KeptFor, KeptMessages } from '../../src/stored-destinations/kept-messages.js';
 import { FakeClock } from '../support/fake-clock.js';
 
+const silent = { onFailed: () => undefined, onLost: () => undefined };
+
 describe('what was kept for destinations while they were disabled', () => {
   let clock: FakeClock;
   let kept: KeptMessages;
@@ -46,6 +48,30 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(replays).toEqual([[{ tenant: 'acme' }, { tenant: undefined }]]);
     await clock.pass(1_000);
     expect(replays.slice(1)).toEqual([[{ tenant: 'acme' }]]);
+  });
+
+  it('is not looked for all the time, however often something is changed, and at the end at once', async () => {
+    let scanning = 0;
+    const scan = (): Promise<void> => {
+      const begun = clock.now();
+      return new Promise((resolve) => {
+        clock.after(1_000, () => {
+          scanning += clock.now() - begun;
+          resolve();
+        });
+      });
+    };
+    kept = new KeptMessages({ ...silent, replay: scan, replayAll: scan, clock });
+    for (let n = 0; n < 1_000; n++) {
+      kept.deliverLate({ tenant: `tenant-${n}` });
+      await clock.pass(100);
+    }
+    expect(scanning).toBeGreaterThan(0);
+    expect(scanning).toBeLessThan(50_000);
+    let isOver = false;
+    void kept.finish(60_000).then(() => (isOver = true));
+    await clock.pass(5_000);
+    expect(isOver).toBe(true);
   });
 
   it('is looked for before the end, which waits for it', async () => {
