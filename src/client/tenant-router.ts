@@ -39,8 +39,8 @@ export class TenantRouter implements Router {
   private readonly sources: ReadonlySet<string>;
   /** By the list that the directory returned, which is the same one until something changes. */
   private readonly prepared = new WeakMap<Records, readonly Prepared[]>();
-  /** The look-ups of a route, each with its tenant. */
-  private readonly awaited = new WeakMap<Promise<Route>, ReadonlyMap<string | undefined, Promise<Records>>>();
+  /** The look-ups of a route. */
+  private readonly awaited = new WeakMap<Promise<Route>, readonly Promise<Records>[]>();
 
   constructor(
     private readonly fixed: { route(...message: Parameters<Router['route']>): Route },
@@ -84,15 +84,15 @@ export class TenantRouter implements Router {
       return this.joined(fixed, [shared, own], source, message, filter);
     }
     const route = this.routeLater(fixed, [shared, own], source, message, filter);
-    const awaited = new Map<string | undefined, Promise<Records>>();
-    if (isPromise(shared)) awaited.set(undefined, shared);
-    if (isPromise(own)) awaited.set(owner, own);
-    this.awaited.set(route, awaited);
+    this.awaited.set(
+      route,
+      [shared, own].flatMap((one) => (isPromise(one) ? [one] : [])),
+    );
     return route;
   }
 
   abandon(route: Promise<Route>): void {
-    for (const [tenant, lookup] of this.awaited.get(route) ?? []) this.directory.abandon(tenant, lookup);
+    for (const lookup of this.awaited.get(route) ?? []) this.directory.abandon(lookup);
   }
 
   /** The tenant whose event a message is; `''` for nobody's. */

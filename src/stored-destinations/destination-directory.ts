@@ -5,6 +5,7 @@ import { type Clock, LONGEST_TIMER, SYSTEM_CLOCK, type Timer } from '../shared/c
 import { ChangeWatch } from './change-watch.js';
 import type { DestinationChange, DestinationFeed } from './destination-feed.js';
 import { LookupCache } from './lookup-cache.js';
+import { TenantChanges } from './tenant-changes.js';
 
 /** Tenants, and destinations, that are remembered. */
 const MAX_REMEMBERED = 20_000;
@@ -12,10 +13,22 @@ const MAX_REMEMBERED = 20_000;
 const RETRY_INTERVAL = 250;
 const NONE: readonly DestinationRecord[] = [];
 
+type Found = Promise<readonly DestinationRecord[]>;
+
 /** A look-up that several may wait for. */
-interface PatientLookup {
-  waiting: number;
-  readonly result: Promise<readonly DestinationRecord[]>;
+class PatientLookup {
+  waiting = 0;
+  readonly result: Found;
+
+  constructor(lookUp: (self: PatientLookup) => Found) {
+    this.result = lookUp(this);
+  }
+}
+
+/** A destination as it was after so many changes of tenants. */
+interface KnownDestination {
+  readonly found: DestinationRecord | 'deleted' | undefined;
+  readonly changes: number;
 }
 
 export interface DestinationDirectoryParts {
@@ -37,9 +50,13 @@ export class DestinationDirectory {
   private readonly clock: Clock;
   private readonly watch: ChangeWatch;
   private readonly tenants: LookupCache<readonly DestinationRecord[]>;
-  private readonly ids: LookupCache<{ found: DestinationRecord | 'deleted' | undefined }>;
+  private readonly ids: LookupCache<KnownDestination>;
+  /** Changes of which nobody has said what destination they concern. */
+  private readonly changes = new TenantChanges();
   /** By tenant: look-ups that go on until the store answers, or nobody waits for them any longer. */
   private readonly patient = new Map<string, PatientLookup>();
+  /** All of them by their results, also those that nobody joins any more. */
+  private readonly byResult = new WeakMap<Found, PatientLookup>();
   /** Timers of those who wait, which keep the process alive. */
   private readonly waits = new Set<Timer>();
   private readonly observers: ((change: DestinationChange | undefined) => void)[] = [];
@@ -56,7 +73,14 @@ export class DestinationDirectory {
       // Most tenants have none, and one list for all of them stays in the processor's cache.
       return found.length === 0 ? NONE : found;
     }, MAX_REMEMBERED);
-    this.ids = new LookupCache(async (id) => ({ found: await store.findById(id) }), MAX_REMEMBERED);
+    this.ids = new LookupCache(
+      async (id) => {
+        const changes = this.changes.count;
+        return { found: await store.findById(id), changes };
+      },
+      MAX_REMEMBERED,
+      ({ found, changes }) => this.changes.concern(found, changes),
+    );
     this.watch = new ChangeWatch(feed, this.clock, (changes) => {
       if (changes === undefined) this.forgetAll();
       else for (const change of changes) this.forget(change);
@@ -77,7 +101,7 @@ export class DestinationDirectory {
    * The destinations of a tenant, or those without one. While the store is away the promise waits for it;
    * nothing is guessed.
    */
-  ofTenant(tenant: string | undefined): readonly DestinationRecord[] | Promise<readonly DestinationRecord[]> {
+  ofTenant(tenant: string | undefined): readonly DestinationRecord[] | Found {
     const key = tenant ?? '';
     if (this.watch.isFresh) {
       const known = this.tenants.get(key);
@@ -89,14 +113,10 @@ export class DestinationDirectory {
     return lookup.result;
   }
 
-  /**
-   * One of those who wait for the destinations of a tenant, or for those without one, waits no longer.
-   *
-   * @param result as `ofTenant` returned it. There may be a later look-up, which others wait for
-   */
-  abandon(tenant: string | undefined, result: Promise<readonly DestinationRecord[]>): void {
-    const lookup = this.patient.get(tenant ?? '');
-    if (lookup?.result === result) lookup.waiting--;
+  /** One of those who wait for the destinations of a tenant waits no longer. @param result as `ofTenant` returned it */
+  abandon(result: Found): void {
+    const lookup = this.byResult.get(result);
+    if (lookup !== undefined) lookup.waiting--;
   }
 
   /** Rejects while the store is away. */
@@ -112,8 +132,10 @@ export class DestinationDirectory {
 
   /** Somebody has changed a destination, or any of a tenant. */
   forget(change: DestinationChange): void {
-    this.tenants.forget(change.tenant ?? '');
-    if (change.id === undefined) this.ids.clear();
+    const key = change.tenant ?? '';
+    this.tenants.forget(key);
+    this.endSharing(key);
+    if (change.id === undefined) this.changes.add(change.tenant);
     else this.ids.forget(change.id);
     for (const onChange of this.observers) onChange(change);
   }
@@ -128,19 +150,32 @@ export class DestinationDirectory {
   private forgetAll(): void {
     this.tenants.clear();
     this.ids.clear();
+    for (const key of this.patient.keys()) this.endSharing(key);
     for (const onChange of this.observers) onChange(undefined);
   }
 
+  /** Whoever asks after a change gets nothing older, as those may who have asked before it. */
+  private endSharing(key: string): void {
+    if (this.tenants.isRepeating(key)) this.patient.delete(key);
+  }
+
   private begin(key: string): PatientLookup {
-    const result = this.lookUp(key).finally(() => {
-      if (this.patient.get(key) === lookup) this.patient.delete(key);
-    });
-    const lookup: PatientLookup = { waiting: 0, result };
+    const lookup = new PatientLookup((self) =>
+      this.lookUp(key, self).finally(() => {
+        this.end(key, self);
+      }),
+    );
     this.patient.set(key, lookup);
+    this.byResult.set(lookup.result, lookup);
     return lookup;
   }
 
-  private async lookUp(key: string): Promise<readonly DestinationRecord[]> {
+  /** Nobody joins it any more. */
+  private end(key: string, lookup: PatientLookup): void {
+    if (this.patient.get(key) === lookup) this.patient.delete(key);
+  }
+
+  private async lookUp(key: string, lookup: PatientLookup): Found {
     // Messages wait for the answer, so the process must.
     const wait = this.clock.after(LONGEST_TIMER, () => undefined);
     this.waits.add(wait);
@@ -149,9 +184,9 @@ export class DestinationDirectory {
         const found = await this.attempt(key);
         if (found !== undefined) return found;
         await this.pause();
-        if (this.isClosed || this.patient.get(key)?.waiting === 0) {
+        if (this.isClosed || lookup.waiting === 0) {
           // At once, so that nobody joins a look-up that has ended.
-          this.patient.delete(key);
+          this.end(key, lookup);
           throw new AnalyticsClosedError();
         }
       }

@@ -5,40 +5,54 @@ interface Lookup<V> {
   readonly result: Promise<V>;
   /** The answer on its way may be older than a change. */
   isOutdated: boolean;
+  /** The first answer was outdated. */
+  isRepeated: boolean;
 }
 
 /**
  * Remembers what was looked up, until it is forgotten or has to make room for keys that were asked for later.
- * Callers that ask at the same time share one look-up.
+ * Callers that ask at the same time share one look-up. It is repeated once if something changes meanwhile, so that it
+ * ends however often that happens; then nobody is given what is older than the call.
  */
-export class LookupCache<V> {
+export class LookupCache<V extends object> {
   private recent = new Map<string, V>();
   private older = new Map<string, V>();
   private readonly running = new Map<string, Lookup<V>>();
   private readonly waiting: (() => void)[] = [];
   private free = MAX_RUNNING;
 
-  /** @param size entries are dropped beyond this number, and never before half of it */
+  /**
+   * @param size entries are dropped beyond this number, and never before half of it
+   * @param isOutdated whether an answer is older than a change. @default only if its key was forgotten
+   */
   constructor(
     private readonly look: (key: string) => Promise<V>,
     private readonly size: number,
+    private readonly isOutdated: (value: V) => boolean = () => false,
   ) {}
 
   get(key: string): V | undefined {
-    const value = this.recent.get(key);
-    if (value !== undefined) return value;
-    const older = this.older.get(key);
-    if (older !== undefined) this.keep(key, older);
-    return older;
+    const value = this.recent.get(key) ?? this.fromOlder(key);
+    return value === undefined || this.isOutdated(value) ? undefined : value;
   }
 
   /** Looks a key up, or joins a look-up of it that is running. Rejects as that does. */
   load(key: string): Promise<V> {
     const running = this.running.get(key);
-    if (running !== undefined) return running.result;
-    const result = this.run(key).finally(() => this.running.delete(key));
-    this.running.set(key, { result, isOutdated: false });
-    return result;
+    if (running === undefined) {
+      const result = this.run(key).finally(() => this.running.delete(key));
+      this.running.set(key, { result, isOutdated: false, isRepeated: false });
+      return result;
+    }
+    if (!running.isRepeated) return running.result;
+    // What it finds may be older than a change that the caller knows of.
+    const again = (): V | Promise<V> => this.get(key) ?? this.load(key);
+    return running.result.then(again, again);
+  }
+
+  /** Whether a look-up of a key is running whose first answer was outdated. */
+  isRepeating(key: string): boolean {
+    return this.running.get(key)?.isRepeated === true;
   }
 
   /** What is known of a key may be wrong from now on. */
@@ -62,17 +76,26 @@ export class LookupCache<V> {
       for (;;) {
         const value = await this.look(key);
         const lookup = this.running.get(key);
-        if (lookup?.isOutdated !== true) {
+        if (lookup?.isOutdated !== true && !this.isOutdated(value)) {
           this.keep(key, value);
           return value;
         }
+        // Whoever asks later looks again.
+        if (lookup === undefined || lookup.isRepeated) return value;
         lookup.isOutdated = false;
+        lookup.isRepeated = true;
       }
     } finally {
       const next = this.waiting.shift();
       if (next === undefined) this.free++;
       else next();
     }
+  }
+
+  private fromOlder(key: string): V | undefined {
+    const older = this.older.get(key);
+    if (older !== undefined) this.keep(key, older);
+    return older;
   }
 
   private keep(key: string, value: V): void {

@@ -20,6 +20,8 @@ class FarStore extends MemoryDestinationStore {
   forgotten = 0;
   /** Look-ups wait for it. */
   held: Promise<void> = Promise.resolve();
+  /** Look-ups by an id wait for it. */
+  heldById: Promise<void> = Promise.resolve();
 
   override async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
     this.asked.push(`tenant ${String(tenant)}`);
@@ -30,9 +32,11 @@ class FarStore extends MemoryDestinationStore {
     return found;
   }
 
-  override findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
+  override async findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
     this.asked.push(`id ${id}`);
-    return super.findById(id);
+    const found = await super.findById(id);
+    await this.heldById;
+    return found;
   }
 
   changesSince(since: number | undefined): Promise<DestinationChanges> {
@@ -132,6 +136,56 @@ describe('a directory of destinations', () => {
     expect(await early).toEqual(['a']);
   });
 
+  it('asks once more for what was changed during a look-up, and gives nothing older to those who ask later', async () => {
+    await directory.find('warm-up');
+    let release = (): void => undefined;
+    const hold = (): void => void (store.held = new Promise((resolve) => (release = resolve)));
+    const change = async (id: string): Promise<void> => {
+      await store.add(id, 'acme');
+      directory.forget({ id: undefined, tenant: 'acme' });
+    };
+    hold();
+    const early = idsOf('acme');
+    await change('a');
+    release();
+    hold();
+    await clock.pass(0);
+    const alsoEarly = idsOf('acme');
+    await change('b');
+    const late = idsOf('acme');
+    release();
+    store.held = Promise.resolve();
+    expect(await Promise.all([early, alsoEarly, late])).toEqual([['a'], ['a'], ['a', 'b']]);
+    expect(await idsOf('acme')).toEqual(['a', 'b']);
+    expect(store.asked.filter((what) => what === 'tenant acme')).toHaveLength(3);
+  });
+
+  it('goes on knowing the destinations of all tenants but the one whose were changed', async () => {
+    await store.add('a', 'acme');
+    await store.add('b', 'other');
+    for (const id of ['a', 'b', 'c']) await directory.find(id);
+    store.asked.length = 0;
+    directory.forget({ id: undefined, tenant: 'acme' });
+    for (const id of ['a', 'b', 'c', 'a', 'b', 'c']) await directory.find(id);
+    // It might be a new one of that tenant.
+    expect(store.asked).toEqual(['id a', 'id c']);
+  });
+
+  it('finds a destination in time however often those of other tenants are changed meanwhile', async () => {
+    await store.add('b', 'other');
+    await directory.find('warm-up');
+    let release = (): void => undefined;
+    store.heldById = new Promise((resolve) => (release = resolve));
+    const found = directory.find('b');
+    const tenants = Array.from({ length: 30_000 }, (_, n) => `tenant-${n}`);
+    for (const tenant of tenants.slice(0, 10)) directory.forget({ id: undefined, tenant });
+    release();
+    expect(await found).toMatchObject({ tenant: 'other' });
+    expect(store.asked.filter((what) => what === 'id b')).toHaveLength(1);
+    for (const tenant of tenants) directory.forget({ id: undefined, tenant });
+    expect(await directory.find('b')).toMatchObject({ tenant: 'other' });
+  });
+
   it('forgets everything when the feed no longer has all changes', async () => {
     await idsOf('acme');
     await store.add('a', 'acme');
@@ -196,11 +250,11 @@ describe('a directory of destinations', () => {
       () => results.push('found'),
       () => results.push('given up'),
     );
-    directory.abandon('acme', earlier);
+    directory.abandon(earlier);
     await clock.pass(1_000);
     expect(results).toEqual([]);
 
-    directory.abandon('acme', later);
+    directory.abandon(later);
     await clock.pass(1_000);
     expect(results).toEqual(['given up']);
     store.asked.length = 0;

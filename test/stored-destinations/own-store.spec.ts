@@ -13,6 +13,8 @@ class HookTable implements DestinationStore {
   readonly rows: DestinationRecord[] = [];
   /** What becomes of a query. */
   fate: 'answered' | 'throws' | 'hangs' = 'answered';
+  /** How long the answer to a query is on its way, in milliseconds. */
+  delay = 0;
 
   findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
     return this.query(() => this.rows.filter((row) => row.tenant === tenant));
@@ -25,7 +27,9 @@ class HookTable implements DestinationStore {
   private async query<T>(read: () => T): Promise<T> {
     if (this.fate === 'hangs') await new Promise(() => undefined);
     if (this.fate === 'throws') throw new Error('connect ECONNREFUSED');
-    return Promise.resolve(read());
+    const found = read();
+    if (this.delay > 0) await new Promise((resolve) => setTimeout(resolve, this.delay));
+    return found;
   }
 }
 
@@ -158,6 +162,28 @@ describeBackend("destinations in the application's own store", (backend) => {
     await moved.received(1);
     expect(eventsIn(moved.requests)).toEqual(['after']);
     expect(customer.requests).toHaveLength(1);
+  });
+
+  it('get their messages while those of one tenant are changed all the time', async () => {
+    const other = await stage.receiver();
+    table.rows.push({ id: 'other-hook', tenant: 'other', urls: [other.url()] });
+    table.delay = 100;
+    const app = await start();
+    const destinations = app.context.get(DestinationsService);
+    const changing = setInterval(() => void destinations.changed('acme'), 20);
+    const close = (): Promise<void> => {
+      clearInterval(changing);
+      return Promise.resolve();
+    };
+    await stage.add(Promise.resolve({ close }));
+    app.analytics.tenant('other').track({ userId: 'u1', event: 'of another tenant' });
+    track(app, 'of the same');
+    await other.received(1);
+    await customer.received(1);
+    expect([...eventsIn(other.requests), ...eventsIn(customer.requests)]).toEqual([
+      'of another tenant',
+      'of the same',
+    ]);
   });
 
   it('keep no application from closing while it hangs, which tells what is lost', async () => {
