@@ -4,15 +4,19 @@ import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { HourStats, HourTotals, MinuteTotals } from '../deliveries/history/history.types.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import type { DestinationDetails, DestinationScope } from '../stored-destinations/destinations.types.js';
+import { TimeSlice } from '../shared/time-slice.js';
 import { DestinationsReadOnlyError } from '../errors/destination.errors.js';
 import { HistoryDisabledError } from '../errors/delivery.errors.js';
 import type {
   AnalyticsHealth,
   AnalyticsHealthIndicator,
 } from '../observability/analytics-health.indicator.js';
+import { SharedLook } from './shared-look.js';
 
 /** Destinations that are looked at for those that are disabled. */
 const MAX_DESTINATIONS = 1_000;
+/** Those of them that are read at a time: each is parsed and decrypted on this thread. */
+const PAGE_SIZE = 100;
 const HOUR = 3_600_000;
 
 /** How analytics is doing, for the operator. */
@@ -63,12 +67,13 @@ export interface ReportParts {
 
 /** What the console tells the operator beside what the API of the destinations tells. */
 export class ConsoleReports {
+  private readonly shared = new SharedLook(() => this.look());
+
   constructor(private readonly parts: ReportParts) {}
 
-  async overview(): Promise<Overview> {
-    const { queue } = await this.parts.health.isHealthy('queue');
-    // Whoever looks because the queue is down must not wait for it to hear that.
-    return { health: queue, stored: queue.waiting === undefined ? undefined : await this.stored() };
+  /** A second old at most: all pages of the operator show the same. */
+  overview(): Promise<Overview> {
+    return this.shared.take();
   }
 
   /** @throws DestinationNotFoundError, also for a destination of another tenant */
@@ -93,6 +98,12 @@ export class ConsoleReports {
     return Promise.resolve({ sources, trackingPath: options.trackingApi?.path });
   }
 
+  private async look(): Promise<Overview> {
+    const { queue } = await this.parts.health.isHealthy('queue');
+    // Whoever looks because the queue is down must not wait for it to hear that.
+    return { health: queue, stored: queue.waiting === undefined ? undefined : await this.stored() };
+  }
+
   private async stored(): Promise<StoredOverview> {
     const { deliveries } = this.parts;
     const [hours, minutes, disabled] = await Promise.all([
@@ -104,8 +115,17 @@ export class ConsoleReports {
   }
 
   private async disabled(): Promise<DestinationDetails[]> {
-    const { destinations } = await this.parts.destinations.list({ limit: MAX_DESTINATIONS });
-    return destinations.filter(({ enabled }) => !enabled);
+    const slice = new TimeSlice();
+    const disabled: DestinationDetails[] = [];
+    let cursor: string | undefined;
+    for (let read = 0; read < MAX_DESTINATIONS; read += PAGE_SIZE) {
+      const page = await this.parts.destinations.list({ cursor, limit: PAGE_SIZE });
+      disabled.push(...page.destinations.filter(({ enabled }) => !enabled));
+      ({ cursor } = page);
+      if (cursor === undefined) break;
+      await slice.check();
+    }
+    return disabled;
   }
 }
 

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import type { DestinationPageQuery, StoredDestination } from '../../src/options/destination-store.js';
+import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
 import { Browser } from '../support/browser.js';
 import { describeServers, describeWith } from '../support/describe-backend.js';
@@ -15,6 +17,16 @@ import { Watcher } from './watcher.js';
 const TIMEOUT = 60_000;
 const OPERATOR = { cookie: 'user=operator' };
 const ACME = { cookie: 'user=acme' };
+
+class ListedStore extends MemoryDestinationStore {
+  /** How many destinations each listing was to have at most. */
+  readonly limits: number[] = [];
+
+  override list(query: DestinationPageQuery): Promise<StoredDestination[]> {
+    this.limits.push(query.limit);
+    return super.list(query);
+  }
+}
 
 describe.each(PLATFORMS)('what the console tells of changes on %s', (platform) => {
   const stage = new Stage();
@@ -63,6 +75,34 @@ describe.each(PLATFORMS)('what the console tells of changes on %s', (platform) =
     await changed(ofOwn);
     expect(changes(ofOwn)).toBe(1);
     expect(ofOwn.parts.every(({ data }) => JSON.stringify(data) === '{}')).toBe(true);
+  });
+
+  it('is looked at once for all pages of the operator, and some destinations at a time', async () => {
+    const store = new ListedStore();
+    const { server, url } = await stage.add(
+      ConsoleApp.start(await newConnection(), {
+        platform,
+        analytics: () => ({ destinations: { store, encryptionKey: '0'.repeat(64) } }),
+      }),
+    );
+    const destinations = server.app.get(DestinationsService);
+    const created = await Promise.all(
+      Array.from({ length: 250 }, () => destinations.create({ urls: ['https://hooks.example.com/'] })),
+    );
+    const last =
+      created
+        .map(({ id }) => id)
+        .sort()
+        .at(-1) ?? '';
+    await destinations.disable(last);
+    store.limits.length = 0;
+
+    const overview = await server.send('/analytics/overview', { headers: OPERATOR });
+    expect(overview.body).toMatchObject({ stored: { disabled: [{ id: last }] } });
+    expect(Math.max(...store.limits)).toBeLessThanOrEqual(100);
+    const pagesOfOne = store.limits.length;
+    await Promise.all(Array.from({ length: 20 }, () => stage.add(Watcher.open(url, OPERATOR, '/changes'))));
+    expect(store.limits.length).toBeLessThan(10 * pagesOfOne);
   });
 
   it('ends with the destination, and is for twenty pages at the same time', async () => {

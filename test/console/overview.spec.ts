@@ -127,7 +127,9 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       });
       await visit.visitor.reads(text);
       await visit.visitor.reads('3 delivered');
-      expect((await visit.visitor.text()).includes('The last hour')).toBe(latest !== undefined);
+      // What was seen before may be shown for a second more.
+      const isLastHourShown = `document.body.innerText.includes('The last hour')`;
+      await visit.visitor.page.waitForFunction(`${isLastHourShown} === ${latest !== undefined}`);
     },
     TIMEOUT,
   );
