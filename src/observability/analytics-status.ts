@@ -21,8 +21,8 @@ export interface AnalyticsStatus {
   /** URLs that are down, as seen by this process. */
   endpointsDown: DownEndpoint[];
   /**
-   * The rows of the outbox over all processes, as they were counted last: ten seconds ago at most. Absent
-   * without an outbox, and while its database does not answer.
+   * The rows of the outbox over all processes, as they were counted last: ten seconds ago at most, or up to a minute
+   * where counting takes long. Absent without an outbox, and while its database does not answer.
    */
   outbox?: OutboxStatus;
 }

@@ -7,7 +7,8 @@ export class OutboxService {
   constructor(private readonly outbox: Outbox | undefined) {}
 
   /**
-   * Counts the rows of the outbox, over all processes.
+   * Counts the rows of the outbox, over all processes. Where that takes long, it resolves to what was counted up to
+   * a minute ago.
    *
    * @throws OutboxNotConfiguredError, or the error of a database that cannot be reached
    */

@@ -3,6 +3,15 @@ import type { OutboxStatus, OutboxStore } from './outbox-store.js';
 
 /** How often rows are counted for those who only read memory, in milliseconds. */
 const COUNT_INTERVAL = 10_000;
+/** A count that takes less is made anew for whoever asks, in milliseconds. */
+const QUICK_COUNT = 50;
+/**
+ * Any other is used for this many times as long as it took, so that counting takes a tenth of the time, however many
+ * rows there are and whoever asks: the relay works on the same connection …
+ */
+const MEMORY_FACTOR = 9;
+/** … and for this long at most, in milliseconds. */
+const MAX_MEMORY = 60_000;
 /** The end of the time to close is reserved for the connections: this share of it, … */
 const DISCONNECTING_SHARE = 0.1;
 /** … and this much at most, in milliseconds. */
@@ -11,7 +20,9 @@ const MAX_DISCONNECTING = 250;
 /** The outbox of a running application. */
 export class Outbox {
   private lastStatus: OutboxStatus | undefined;
-  private counting: Promise<OutboxStatus> | undefined;
+  private counted: Promise<OutboxStatus> | undefined;
+  /** When it is counted again if somebody asks. */
+  private countedUntil = -Infinity;
   private timer: NodeJS.Timeout | undefined;
   private closing: Promise<void> | undefined;
 
@@ -45,17 +56,15 @@ export class Outbox {
     return this.closing;
   }
 
-  /** What was counted last, `COUNT_INTERVAL` ago at most; `undefined` if the database did not answer. */
+  /** What was counted last; `undefined` if the database did not answer. */
   get latest(): OutboxStatus | undefined {
     return this.lastStatus;
   }
 
-  /** Counts the rows, once for all who ask at the same time. */
+  /** Counts the rows, once for all who ask at the same time, or soon after it took long. */
   status(): Promise<OutboxStatus> {
-    this.counting ??= this.count().finally(() => {
-      this.counting = undefined;
-    });
-    return this.counting;
+    if (this.counted === undefined || performance.now() >= this.countedUntil) this.counted = this.count();
+    return this.counted;
   }
 
   private async end(patience: number): Promise<void> {
@@ -65,11 +74,17 @@ export class Outbox {
   }
 
   private async count(): Promise<OutboxStatus> {
+    const begunAt = performance.now();
+    this.countedUntil = Infinity;
     try {
       return (this.lastStatus = await this.store.status());
     } catch (error) {
       this.lastStatus = undefined;
       throw error;
+    } finally {
+      const now = performance.now();
+      const took = now - begunAt;
+      this.countedUntil = took < QUICK_COUNT ? now : now + Math.min(took * MEMORY_FACTOR, MAX_MEMORY);
     }
   }
 

@@ -274,7 +274,11 @@ describe('the metrics of an outbox', () => {
       (1, 'default', '{}', now() - interval '1 hour', now() + interval '1 hour'),
       (1, 'default', '{}', now() - interval '2 hours', 'infinity'),
       (1, 'default', '{}', now(), now() + interval '1 hour')`);
-    const found = await collected();
+    // On a busy machine the first count took long, and is used for a while.
+    const found = await until(async () => {
+      const all = await collected();
+      return all.get('outbox.rows')?.[0]?.[1] === 0 ? undefined : all;
+    });
     expect(found.get('outbox.rows')).toEqual([
       [{ state: 'waiting' }, 2],
       [{ state: 'set_aside' }, 1],
