@@ -11,6 +11,7 @@ import { LimitedLog } from '../queue/limited-log.js';
 import { answerToError, internalError, refusedAnswer } from './api-answer.js';
 import { AuditLog } from './audit-log.js';
 import { Authorizer } from './authorizer.js';
+import { CreationLimit } from './creation-limit.js';
 import { DestinationsApi, MAX_BODY_BYTES } from './destinations-api.js';
 import type { ConsoleLinks } from './links/console-links.js';
 import { Operations } from './operations.js';
@@ -78,12 +79,12 @@ export class DestinationsApiHandler extends HttpHandler<string> {
 export function createDestinationsApi(
   { path, authorize, isForConsole }: ResolvedDestinationsApi,
   { destinations, deliveries, links }: DestinationsApiServices,
-  shutdownTimeout: number,
+  { limitPerTenant, shutdownTimeout }: { limitPerTenant: number; shutdownTimeout: number },
 ): DestinationsApiHandler {
   const logger = new Logger('Analytics');
   const log = new LimitedLog(logger, () => performance.now());
   const authorizer = new Authorizer(authorize, 'destinations.api.authorize', log, links);
-  const operations = new Operations(destinations, deliveries, path);
+  const operations = new Operations(destinations, deliveries, path, new CreationLimit(limitPerTenant));
   const audit = new AuditLog(logger);
   const api = new DestinationsApi({ authorizer, operations, audit, logger, isForConsole });
   return new DestinationsApiHandler(api, path, logger, shutdownTimeout);

@@ -25,7 +25,8 @@ async function createHandler(
   if (destinations?.api === undefined) return undefined;
   const { createDestinationsApi } = await import('./destinations-api.handler.js');
   const services = { destinations: service, deliveries, links };
-  return createDestinationsApi(destinations.api, services, shutdownTimeout);
+  const { api, limitPerTenant } = destinations;
+  return createDestinationsApi(api, services, { limitPerTenant, shutdownTimeout });
 }
 
 async function createLinks(

@@ -1,11 +1,12 @@
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
-import type { NewDestination } from '../stored-destinations/destinations.types.js';
+import type { CreatedDestination, NewDestination } from '../stored-destinations/destinations.types.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { withoutSecrets } from '../webhooks/diagnostics/explained-request.js';
 import { emptyAnswer, jsonAnswer } from './api-answer.js';
 import { type ApiRequest, invalid } from './api-request.js';
 import type { OperationName } from './api-routes.js';
+import type { CreationLimit } from './creation-limit.js';
 import { openApiDocument } from './openapi/openapi-document.js';
 import { FILTER_FIELDS, RequestInput } from './request-input.js';
 
@@ -23,6 +24,7 @@ export class Operations implements Record<OperationName, Operation> {
     private readonly deliveries: DeliveriesService,
     /** Where the API is. */
     private readonly path: string,
+    private readonly creations: CreationLimit,
   ) {}
 
   async list({ scope, query }: ApiRequest): Promise<HttpAnswer> {
@@ -40,7 +42,9 @@ export class Operations implements Record<OperationName, Operation> {
   async create({ scope, fields }: ApiRequest): Promise<HttpAnswer> {
     const tenant = tenantOf(scope.tenant, fields.tenant);
     // The service checks every field.
-    const created = await this.destinations.create({ ...fields, tenant } as unknown as NewDestination);
+    const given = { ...fields, tenant } as unknown as NewDestination;
+    const create = (): Promise<CreatedDestination> => this.destinations.create(given);
+    const created = await (scope.tenant === undefined ? create() : this.creations.run(scope.tenant, create));
     return jsonAnswer(201, created, { location: `${this.path}/${created.id}` });
   }
 

@@ -176,6 +176,21 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     await other.ok(other.post('', { urls: URLS, tenant: 'other' }), 201);
   });
 
+  it('for a new destination is refused to a tenant that adds and deletes without an end, and to nobody else', async () => {
+    const { acme, other, operator } = await start({ limitPerTenant: 1, api: { authorize } });
+    for (let n = 0; n < 20; n++) {
+      const id = await acme.create();
+      // That a tenant has as many as it may have does not count.
+      if (n === 0) expect((await acme.post('', { urls: URLS })).status).toBe(409);
+      expect((await acme.delete(`/${id}`)).status).toBe(204);
+    }
+    const refused = await acme.post('', { urls: URLS });
+    expect(refused).toMatchObject({ status: 429, body: { error: { code: 'RATE_LIMITED' } } });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(80_000);
+    await other.create();
+    await operator.create({ tenant: 'acme' });
+  });
+
   it('is answered 503 while the store is away, and 500 without details if it has another error', async () => {
     const away = await start({
       store: new BrokenStore(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })),
