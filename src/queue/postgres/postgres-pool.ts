@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { types } from 'node:util';
 import type { PgPool, PgPoolClient } from 'bullmq';
 import type pg from 'pg';
 import type { PoolClient, PoolConfig } from 'pg';
@@ -143,7 +144,15 @@ function watchClients(pool: pg.Pool, watch: SilenceWatch): void {
   });
 }
 
-/** Asks on a separate connection whether the server is at work for another one. */
+/** Whether the server itself refused to let one more client in. So it answers, and says nothing of the others. */
+function isTooManyConnections(error: unknown): boolean {
+  return types.isNativeError(error) && 'code' in error && error.code === '53300';
+}
+
+/**
+ * Asks on a separate connection whether the server is at work for another one. A server that cannot be asked, since
+ * it has no connection to spare, is taken to be.
+ */
 async function isAtWork(client: pg.Client, pid: number | undefined): Promise<boolean> {
   const asked = (async () => {
     await client.connect();
@@ -151,10 +160,7 @@ async function isAtWork(client: pg.Client, pid: number | undefined): Promise<boo
     return rowCount === 1;
   })();
   client.on('error', () => undefined);
-  const answer = await within(
-    INQUIRY_TIMEOUT,
-    asked.catch(() => false),
-  );
+  const answer = await within(INQUIRY_TIMEOUT, asked.catch(isTooManyConnections));
   void client.end().catch(() => undefined);
   return answer ?? false;
 }

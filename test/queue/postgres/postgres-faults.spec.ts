@@ -124,6 +124,27 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     expect(app.log.analytics).toEqual([...outage, ...outage]);
   });
 
+  it('keeps a connection that waits for a lock when it allows no other one to ask why', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await admin.query(
+      `CREATE ROLE carol LOGIN CONNECTION LIMIT 1; GRANT CREATE ON DATABASE ${database} TO carol`,
+    );
+    const pool = new pg.Pool({ connectionString: url.replace('postgres@', 'carol@'), max: 1 });
+    const app = await stage.app({ connection: pool, worker: false, webhooks: NOWHERE });
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await app.analytics.flush();
+    const locker = new pg.Client({ connectionString: url });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE');
+    app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
+    const flushed = app.analytics.flush();
+    await app.log.line(/has run for|does not answer/);
+    await locker.query('COMMIT');
+    await locker.end();
+    expect(await flushed).toEqual({ queued: 1, refused: 0, pending: 0 });
+    expect(app.log.analytics).toEqual([expect.stringMatching(/reports: a statement has run for \d+ s/)]);
+  });
+
   it('is connected to anew for its calls as well when its worker finds that connections are silent', async () => {
     const proxy = await stage.add(TcpProxy.start({ port: server.port }));
     const receiver = await stage.receiver();
