@@ -105,7 +105,7 @@ export async function createPostgresPools(
       watchClients(pool, watch);
       return {
         pool,
-        checkSession: (client) => sessions.check(client, forSession, () => pool.connect()),
+        checkSession: (client) => sessions.check(client, forSession, () => connectAlone(new Client(config))),
       };
     },
     close: async (end) => {
@@ -142,6 +142,13 @@ function watchClients(pool: pg.Pool, watch: SilenceWatch): void {
   pool.on('remove', (client) => {
     watch.remove(client);
   });
+}
+
+/** Connects a client outside the pool, which may be full. */
+async function connectAlone(client: pg.Client): Promise<pg.Client> {
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
 }
 
 /** Whether the server itself refused to let one more client in. So it answers, and says nothing of the others. */

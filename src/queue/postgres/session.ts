@@ -1,5 +1,5 @@
 import { DEFAULT_SCHEMA, type PgPoolClient, quoteSchemaName } from 'bullmq';
-import type { PoolClient } from 'pg';
+import type { Client, PoolClient } from 'pg';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 
 /** BullMQ's statements name no schema. */
@@ -53,12 +53,13 @@ export class PostgresSessions {
   /**
    * Checks that a session stays with its client, which LISTEN and the settings need.
    *
+   * @param connect opens a client of its own: a pool may have no other one
    * @throws UnsupportedQueueServerError when a pooler lends it to others in between.
    */
   async check(
     client: PgPoolClient,
     settings: SessionSettings,
-    connect: () => Promise<PgPoolClient>,
+    connect: () => Promise<Client>,
   ): Promise<void> {
     if (!this.pooled.has(client)) return;
     if (!this.areKept) await this.compare(client, connect);
@@ -67,7 +68,7 @@ export class PostgresSessions {
     await client.query(SET, settings);
   }
 
-  private async compare(client: PgPoolClient, connect: () => Promise<PgPoolClient>): Promise<void> {
+  private async compare(client: PgPoolClient, connect: () => Promise<Client>): Promise<void> {
     const pids = new Set([this.pidOf(client)]);
     for (let round = 0; round < ROUNDS; round++) {
       pids.add(await pidOf(client));
@@ -82,14 +83,13 @@ export class PostgresSessions {
         await other.query('ROLLBACK');
         if (isShared || pids.size > 1) throw sharedSessions();
       } finally {
-        // This client is not set up either.
-        other.release(true);
+        void other.end().catch(() => undefined);
       }
     }
   }
 }
 
-async function pidOf(client: PgPoolClient): Promise<number | undefined> {
+async function pidOf(client: Pick<PgPoolClient, 'query'>): Promise<number | undefined> {
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   return rows[0]?.pid;
 }

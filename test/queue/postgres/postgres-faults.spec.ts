@@ -216,6 +216,18 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       await app.close();
     });
 
+    it('carries the queue with the settings of a pool of one connection', async () => {
+      const bouncer = await stage.add(PgBouncer.start(server, 'session'));
+      const receiver = await stage.receiver();
+      const pool = new pg.Pool({ connectionString: bouncer.through(url), max: 1 });
+      const app = await stage.app({ connection: pool, webhooks: webhooksTo(receiver) });
+      app.analytics.track({ userId: 'u1', event: 'Tracked' });
+      await receiver.received(1);
+      await app.settled();
+      expect(app.log.analytics).toEqual([]);
+      await app.close();
+    });
+
     it.each(['transaction', 'statement'] as const)(
       'is refused at the start in %s mode, with a sentence that says what to set',
       async (mode) => {
