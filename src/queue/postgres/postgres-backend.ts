@@ -15,6 +15,7 @@ import { type AddMemory, START_PATIENCE, type QueueBackend } from '../queue-back
 import type { QueueHealth } from '../queue-health.js';
 import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
 import { ReconnectingPool } from './reconnecting-pool.js';
+import { probeWrites } from './write-probe.js';
 
 /**
  * Completed jobs are kept by age: with a number, BullMQ would look at all of them whenever one finishes. By
@@ -62,6 +63,7 @@ function backendOn({ queue, worker, end }: QueuePools, health: QueueHealth, memo
   };
   const classes = withBackend(createBackend);
   const BatchWorker = batchWorkerOf(classes);
+  const endProbe = probeWrites(queue, health);
   return {
     health,
     storage: { kind: 'postgres', pool: queue },
@@ -70,7 +72,10 @@ function backendOn({ queue, worker, end }: QueuePools, health: QueueHealth, memo
       new classes.Queue<BatchJobData, void>(analyticsQueueName(partition), { ...options, connection: queue }),
     createWorker: (partition, processor, options) =>
       new BatchWorker(analyticsQueueName(partition), processor, { ...options, connection: worker() }),
-    close: end,
+    close: () => {
+      endProbe();
+      return end();
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { AnalyticsHealthIndicator, DestinationsService } from '../../../src/index.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { PgBouncer } from '../../support/pgbouncer.js';
 import { PostgresServer } from '../../support/postgres-server.js';
@@ -7,8 +8,10 @@ import { eventsIn } from '../../support/received-message.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { terminateSessions } from '../../support/terminations.js';
+import { until } from '../../support/until.js';
 
 const DELAYED = 2_000;
+const DESTINATIONS = { encryptionKey: Buffer.alloc(32, 1).toString('hex') };
 const NOWHERE = { urls: ['https://hooks.example.com/events'] };
 
 describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue is put on', () => {
@@ -122,6 +125,36 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       expect.stringMatching(/is back after/),
     ];
     expect(app.log.analytics).toEqual([...outage, ...outage]);
+  });
+
+  it('counts as back when it stores again, whatever it refused, although nothing is tracked', async () => {
+    const database = new URL(url).pathname.slice(1);
+    const setReadOnly = async (value: 'on' | 'off'): Promise<void> => {
+      await admin.query(`ALTER DATABASE ${database} SET default_transaction_read_only = ${value}`);
+      await admin.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`,
+      );
+    };
+    const app = await stage.app({ connection: url, worker: false, destinations: DESTINATIONS });
+    const create = (): Promise<unknown> =>
+      app.context.get(DestinationsService).create({ tenant: 'acme', ...NOWHERE });
+    await create();
+    const isUp = async (): Promise<boolean> => {
+      const { analytics } = await app.context.get(AnalyticsHealthIndicator).isHealthy('analytics');
+      return analytics.status === 'up';
+    };
+    // Its tables are there.
+    expect(await isUp()).toBe(true);
+    await setReadOnly('on');
+    // It reads, which shows that the server is there.
+    await until(async () => (await isUp()) || undefined);
+    await until(async () => {
+      // The first one may meet a session that has just ended.
+      await expect(create()).rejects.toThrow();
+      return app.log.analytics.some((line) => /it is read-only.*25006/.test(line)) || undefined;
+    });
+    await setReadOnly('off');
+    await until(async () => (await isUp()) || undefined);
   });
 
   it('keeps a connection that waits for a lock when it allows no other one to ask why', async () => {
