@@ -32,7 +32,8 @@ export class TimedStore implements DestinationStore {
   }
 
   findById(id: string): Promise<DestinationRecord | 'deleted' | undefined> {
-    return this.ask('findById', id, () => this.store.findById(id));
+    // Database libraries tend to find `null`, which not every application's compiler objects to.
+    return this.ask('findById', id, async () => (await this.store.findById(id)) ?? undefined);
   }
 
   private async ask<T>(

@@ -50,6 +50,12 @@ describe('a store of the application', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('may answer `null` for a destination that it does not have', async () => {
+    // Its compiler says nothing without `strictNullChecks`.
+    Object.assign(store, { findById: () => Promise.resolve(null) });
+    expect(await timed.findById('b')).toBeUndefined();
+  });
+
   it('that does not answer in time is asked by one at a time, until it answers', async () => {
     await fallSilent(3);
     const next = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
