@@ -1,6 +1,6 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
-import { enoughFor, leastFor } from './destination-pace.js';
+import { enoughFor, leastFor, requestsFor } from './destination-pace.js';
 import { type BatchResults, DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
 import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
@@ -145,10 +145,13 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const queue = new DestinationQueue(destination, windowSize, this, (resume) => {
       return new RateBudget(this.options.rateLimits, id, resume);
     });
-    const ofProcess = this.process.join(queue.resume);
-    queue.use(destination, [ofProcess, ...this.joinOrigins(destination, queue)]);
+    queue.use(destination, [this.joinProcess(destination, queue), ...this.joinOrigins(destination, queue)]);
     this.queues.set(id, queue);
     return queue;
+  }
+
+  private joinProcess(destination: Destination, queue: DestinationQueue): CapacityShare {
+    return this.process.join(queue.resume, requestsFor(destination));
   }
 
   private joinOrigins({ origins }: Destination, queue: DestinationQueue): CapacityShare[] {
@@ -159,11 +162,14 @@ export class DeliveryScheduler implements DestinationQueueObserver {
 
   /** A destination has changed. What waits for it goes to where it is now. */
   private rejoin(queue: DestinationQueue, destination: Destination): void {
-    const [ofProcess, ...before] = queue.capacityShares;
-    const joined = this.joinOrigins(destination, queue);
-    queue.use(destination, ofProcess === undefined ? joined : [ofProcess, ...joined]);
+    const before = queue.capacityShares;
+    const kept = before.find(
+      (share) => share.capacity === this.process && share.places === requestsFor(destination),
+    );
+    const ofProcess = kept ?? this.joinProcess(destination, queue);
+    queue.use(destination, [ofProcess, ...this.joinOrigins(destination, queue)]);
     // Requests on their way still hold places there, and give them back.
-    for (const share of before) share.capacity.leave(share);
+    for (const share of before) if (share !== kept) share.capacity.leave(share);
     // It waited for its turn in a ring that it has left.
     queue.advance();
   }

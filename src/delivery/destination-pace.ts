@@ -41,3 +41,8 @@ export function leastFor({ destination, window }: Paced): number {
   if (limit !== undefined) return Math.max(1, (limit * LOW_WATER) / 1_000);
   return Math.max(2 * window.requests, ((window.rate ?? 0) * LOW_WATER) / 1_000);
 }
+
+/** Requests that a message may be at once: one to each URL. */
+export function requestsFor({ origins }: Destination): number {
+  return Math.max(origins.length, 1);
+}

@@ -187,6 +187,24 @@ describe('the delivery scheduler', () => {
       expect(Math.abs(busy.requests.length - other.requests.length)).toBeLessThanOrEqual(2);
     });
 
+    it('are counted for each URL of a destination, also after a change', () => {
+      const scheduler = schedule({ requests: 15 });
+      const urls = (count: number): string[] =>
+        Array.from({ length: count }, (_, n) => `https://${n}.example.com`);
+      const wide = new TestDestination('wide', { origins: urls(5) });
+      void send(scheduler, wide, 100);
+      expect(wide.requests).toHaveLength(3);
+      wide.answer();
+      expect(wide.requests).toHaveLength(3);
+      const narrow = new TestDestination('wide', { origins: urls(1) });
+      void send(scheduler, narrow, 1);
+      wide.answer();
+      narrow.answer();
+      // The window has grown with each request, up to what the process makes.
+      expect(narrow.requests.length).toBeGreaterThan(3);
+      expect(narrow.requests.length).toBeLessThanOrEqual(15);
+    });
+
     it('leave one to a destination that has none, however many others have', () => {
       const scheduler = schedule({ requests: 4 });
       const [busy, idle] = [new TestDestination('busy'), new TestDestination('idle')];
