@@ -39,11 +39,12 @@ export class OutgoingMessages {
   ) {}
 
   /** A message as it goes to the queue. @throws InvalidMessageError, MessageTooLargeError */
-  of(source: string, message: AnalyticsMessage, { tenant, maxBytes }: OutgoingTerms = {}): OutgoingMessage {
+  of(source: string, message: AnalyticsMessage, terms: OutgoingTerms = {}): OutgoingMessage {
+    const { tenant, maxBytes, isReceived } = terms;
     const { body = webhookBody, schemas } = this.options;
     const filter = eventFilterOf(message, schemas?.get(source));
     const { json, bytes } = serialize(body(withFilter(message, filter)), maxBytes);
-    return { json, bytes, route: this.router.route(source, message, filter, tenant) };
+    return { json, bytes, route: this.router.route(source, message, filter, tenant, isReceived) };
   }
 
   /** Whether any destination takes a message; `true` if that has to be looked up. */

@@ -24,8 +24,8 @@ const MAX_OVERDUE = 20;
 
 /** The messages of a tenant that the queue did not get in time. */
 interface Overdue {
-  /** Number of the message before those of their request. */
-  readonly after: number;
+  /** Number of the message before those of their request that may still wait; one object for all of its tenants. */
+  readonly rest: { after: number };
   /** Number of the last one. */
   readonly last: number;
 }
@@ -85,8 +85,9 @@ export class ReceivedMessages {
    */
   async handOver({ after, lastOf }: ReceivedRequest, timeout: number): Promise<boolean> {
     if (await this.core.handOver(after, Math.max(after, ...lastOf.values()), timeout)) return true;
+    const rest = { after };
     for (const [tenant, last] of lastOf) {
-      if (!this.core.isQueued(last)) this.overdue.set(tenant, { after, last });
+      if (!this.core.isQueued(last)) this.overdue.set(tenant, { rest, last });
     }
     this.withdrawOldest();
     return false;
@@ -116,9 +117,11 @@ export class ReceivedMessages {
 
   /** What waits for longer must leave room for other messages. */
   private withdrawOldest(): void {
-    for (const [tenant, { after, last }] of this.overdue) {
+    for (const [tenant, { rest, last }] of this.overdue) {
       if (this.overdue.size <= MAX_OVERDUE && !this.core.isCrowded) return;
-      this.core.withdraw(after, last);
+      this.core.withdraw(rest.after, last);
+      // A request may have thousands of tenants.
+      rest.after = Math.max(rest.after, last);
       this.overdue.delete(tenant);
     }
   }

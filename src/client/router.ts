@@ -41,12 +41,14 @@ export interface Router {
   /**
    * @param filter the rule of the source's schema for the message
    * @param tenant whose event it is, where the call or the source has said so
+   * @param isReceived whether another program has sent it
    */
   route(
     source: string,
     message: AnalyticsMessage,
     filter: EventFilter | undefined,
     tenant?: string,
+    isReceived?: boolean,
   ): Route | Promise<Route>;
   /** Nobody waits for a route any longer. @param route as `route` returned it */
   abandon?(route: Promise<Route>): void;

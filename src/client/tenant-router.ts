@@ -64,6 +64,7 @@ export class TenantRouter implements Router {
     message: AnalyticsMessage,
     filter: EventFilter | undefined,
     tenant?: string,
+    isReceived = false,
   ): Route | Promise<Route> {
     const fixed = this.fixed.route(source, message, filter);
     if (!this.sources.has(source)) return fixed;
@@ -78,8 +79,10 @@ export class TenantRouter implements Router {
         return this.joined(fixed, [shared, own], source, message, filter);
       }
     }
-    const shared = this.directory.ofTenant(undefined);
-    const own = owner === '' ? NONE : this.directory.ofTenant(owner);
+    // Whoever sends over HTTP may name any number of tenants: the other sources and the calls have turns of their own.
+    const asker = isReceived ? source : '';
+    const shared = this.directory.ofTenant(undefined, asker);
+    const own = owner === '' ? NONE : this.directory.ofTenant(owner, asker);
     if (!isPromise(shared) && !isPromise(own)) {
       return this.joined(fixed, [shared, own], source, message, filter);
     }

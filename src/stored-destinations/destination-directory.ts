@@ -20,7 +20,11 @@ class PatientLookup {
   waiting = 0;
   readonly result: Found;
 
-  constructor(lookUp: (self: PatientLookup) => Found) {
+  /** @param askers who take turns with others */
+  constructor(
+    readonly askers: Set<string>,
+    lookUp: (self: PatientLookup) => Found,
+  ) {
     this.result = lookUp(this);
   }
 }
@@ -69,6 +73,8 @@ export class DestinationDirectory {
     const { store, feed } = parts;
     this.clock = parts.clock ?? SYSTEM_CLOCK;
     this.tenants = new LookupCache(async (tenant) => {
+      // All of them may have given up before its turn came.
+      if (this.patient.get(tenant)?.waiting === 0) throw new AnalyticsClosedError();
       const found = await store.findByTenant(tenant === '' ? undefined : tenant);
       // Most tenants have none, and one list for all of them stays in the processor's cache.
       return found.length === 0 ? NONE : found;
@@ -100,16 +106,22 @@ export class DestinationDirectory {
   /**
    * The destinations of a tenant, or those without one. While the store is away the promise waits for it;
    * nothing is guessed.
+   *
+   * @param asker takes turns with others, whatever each of them asks for
    */
-  ofTenant(tenant: string | undefined): readonly DestinationRecord[] | Found {
+  ofTenant(tenant: string | undefined, asker = ''): readonly DestinationRecord[] | Found {
     const key = tenant ?? '';
     if (this.watch.isFresh) {
       const known = this.tenants.get(key);
       if (known !== undefined) return known;
     }
     if (tenant !== undefined && !isTenantName(tenant)) return NONE;
-    const lookup = this.patient.get(key) ?? this.begin(key);
+    const lookup = this.patient.get(key) ?? this.begin(key, asker);
     lookup.waiting++;
+    if (!lookup.askers.has(asker)) {
+      lookup.askers.add(asker);
+      this.tenants.join(key, asker);
+    }
     return lookup.result;
   }
 
@@ -159,8 +171,8 @@ export class DestinationDirectory {
     if (this.tenants.isRepeating(key)) this.patient.delete(key);
   }
 
-  private begin(key: string): PatientLookup {
-    const lookup = new PatientLookup((self) =>
+  private begin(key: string, asker: string): PatientLookup {
+    const lookup = new PatientLookup(new Set([asker]), (self) =>
       this.lookUp(key, self).finally(() => {
         this.end(key, self);
       }),
@@ -181,7 +193,7 @@ export class DestinationDirectory {
     this.waits.add(wait);
     try {
       for (;;) {
-        const found = await this.attempt(key);
+        const found = await this.attempt(key, lookup.askers);
         if (found !== undefined) return found;
         await this.pause();
         if (this.isClosed || lookup.waiting === 0) {
@@ -197,10 +209,13 @@ export class DestinationDirectory {
     }
   }
 
-  private async attempt(key: string): Promise<readonly DestinationRecord[] | undefined> {
+  private async attempt(
+    key: string,
+    askers: ReadonlySet<string>,
+  ): Promise<readonly DestinationRecord[] | undefined> {
     try {
       if (!this.watch.isFresh) await this.watch.refresh();
-      const found = this.tenants.get(key) ?? (await this.tenants.load(key));
+      const found = this.tenants.get(key) ?? (await this.tenants.load(key, askers));
       this.away.delete(key);
       if (this.isAwayTold && this.away.size === 0) {
         this.isAwayTold = false;
@@ -208,6 +223,7 @@ export class DestinationDirectory {
       }
       return found;
     } catch (error) {
+      if (error instanceof AnalyticsClosedError) return undefined;
       if (!this.isAwayTold) this.parts.onAway?.(error);
       this.isAwayTold = true;
       this.away.add(key);

@@ -1,7 +1,13 @@
+import { type LookupTurn, LookupTurns } from './lookup-turns.js';
+
 /** Look-ups on their way at once: they share the queue's connections with the queue. */
 const MAX_RUNNING = 8;
 
+/** Where it does not matter who asks. */
+const ANYBODY: readonly string[] = [''];
+
 interface Lookup<V> {
+  readonly turn: LookupTurn;
   readonly result: Promise<V>;
   /** The answer on its way may be older than a change. */
   isOutdated: boolean;
@@ -18,8 +24,7 @@ export class LookupCache<V extends object> {
   private recent = new Map<string, V>();
   private older = new Map<string, V>();
   private readonly running = new Map<string, Lookup<V>>();
-  private readonly waiting: (() => void)[] = [];
-  private free = MAX_RUNNING;
+  private readonly turns = new LookupTurns(MAX_RUNNING);
 
   /**
    * @param size entries are dropped beyond this number, and never before half of it
@@ -36,18 +41,32 @@ export class LookupCache<V extends object> {
     return value === undefined || this.isOutdated(value) ? undefined : value;
   }
 
-  /** Looks a key up, or joins a look-up of it that is running. Rejects as that does. */
-  load(key: string): Promise<V> {
+  /**
+   * Looks a key up, or joins a look-up of it that is running. Rejects as that does.
+   *
+   * @param askers who ask for it, and take turns
+   */
+  load(key: string, askers: Iterable<string> = ANYBODY): Promise<V> {
     const running = this.running.get(key);
     if (running === undefined) {
-      const result = this.run(key).finally(() => this.running.delete(key));
-      this.running.set(key, { result, isOutdated: false, isRepeated: false });
+      const turn = this.turns.take(askers);
+      const result = this.run(key, turn).finally(() => this.running.delete(key));
+      this.running.set(key, { turn, result, isOutdated: false, isRepeated: false });
       return result;
     }
-    if (!running.isRepeated) return running.result;
-    // What it finds may be older than a change that the caller knows of.
-    const again = (): V | Promise<V> => this.get(key) ?? this.load(key);
-    return running.result.then(again, again);
+    if (running.isRepeated) {
+      // What it finds may be older than a change that the caller knows of.
+      const again = (): V | Promise<V> => this.get(key) ?? this.load(key, askers);
+      return running.result.then(again, again);
+    }
+    for (const asker of askers) this.join(key, asker);
+    return running.result;
+  }
+
+  /** Another asks for a key that may be looked up now. */
+  join(key: string, asker: string): void {
+    const running = this.running.get(key);
+    if (running !== undefined) this.turns.join(running.turn, asker);
   }
 
   /** Whether a look-up of a key is running whose first answer was outdated. */
@@ -69,9 +88,8 @@ export class LookupCache<V extends object> {
     for (const lookup of this.running.values()) lookup.isOutdated = true;
   }
 
-  private async run(key: string): Promise<V> {
-    if (this.free > 0) this.free--;
-    else await new Promise<void>((resolve) => this.waiting.push(resolve));
+  private async run(key: string, turn: LookupTurn): Promise<V> {
+    if (!turn.hasBegun) await turn.begun;
     try {
       for (;;) {
         const value = await this.look(key);
@@ -86,9 +104,7 @@ export class LookupCache<V extends object> {
         lookup.isRepeated = true;
       }
     } finally {
-      const next = this.waiting.shift();
-      if (next === undefined) this.free++;
-      else next();
+      this.turns.end();
     }
   }
 

@@ -25,6 +25,20 @@ class DamagedStore extends MemoryDestinationStore {
   }
 }
 
+/** Destinations of an application whose database takes its time. */
+class SlowStore extends MemoryDestinationStore {
+  /** Tenants that were asked for. */
+  readonly asked = new Set<string | undefined>();
+
+  override async findByTenant(
+    tenant: string | undefined,
+  ): ReturnType<MemoryDestinationStore['findByTenant']> {
+    this.asked.add(tenant);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return super.findByTenant(tenant);
+  }
+}
+
 describe('the tracking API and a tenant whose destinations cannot be looked up', () => {
   const stage = new Stage();
 
@@ -134,4 +148,49 @@ describe('the tracking API and a tenant whose destinations cannot be looked up',
       ['later', 'meanwhile', 'overdue', 'with another', 'with another'].sort(),
     );
   }, 30_000);
+});
+
+describe('the tracking API and a sender who names thousands of tenants', () => {
+  const stage = new Stage();
+
+  it('lets nobody else wait until the destinations of all of them were looked up', async () => {
+    const receiver = await stage.receiver();
+    const store = new SlowStore();
+    for (const tenant of ['acme', 'host']) {
+      const times = { createdAt: 0, updatedAt: 0, version: 1 };
+      await store.insert({ id: tenant, tenant, urls: [receiver.url()], ...times }, 1);
+    }
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          sources: ['web', 'app'].map((name) => ({ name, writeKey: name })),
+          destinations: { store, allowPrivateNetwork: true },
+          connection: await newConnection(),
+        },
+      }),
+    );
+    const send = (key: string, ...tenants: string[]): Promise<ApiAnswer> => {
+      const batch = tenants.map((groupId) => ({
+        ...{ type: 'track', userId: 'u1', event: groupId },
+        context: { groupId },
+      }));
+      return server.post('/v1/batch', { batch }, basic(key));
+    };
+    const pending = async (): Promise<number> => (await server.analytics.flush({ timeout: 0 })).pending;
+
+    const floods = [1, 2, 3, 4].map((batch) =>
+      send('web', ...Array.from({ length: 2_500 }, (_, n) => `invented-${batch}-${n}`)),
+    );
+    await until(async () => ((await pending()) > 8_000 ? true : undefined));
+    server.analytics.tenant('host').track({ userId: 'u1', event: 'host' });
+    expect(await send('app', 'acme')).toMatchObject({ status: 200 });
+    expect(eventsIn(await receiver.received(2)).sort()).toEqual(['acme', 'host']);
+    expect(store.asked.size).toBeLessThan(5_000);
+
+    for (const { status } of await Promise.all(floods)) expect(status).toBe(503);
+    expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
+    // Those that nobody waits for any longer are not looked up.
+    expect(store.asked.size).toBeLessThan(8_000);
+  }, 60_000);
 });
