@@ -25,7 +25,7 @@ const LONGEST = 15_000;
 /** How soon a message has to arrive when all faults are over, in milliseconds. */
 const RECOVERY_TIME = 60_000;
 const HEALTHY = ['a', 'b', 'c', 'd'];
-/** Two more: one refuses every third message, the other one hangs while there are faults. */
+/** Two more: one refuses the first try of every third message, the other one hangs while there are faults. */
 const DESTINATIONS = [...HEALTHY, 'unsteady', 'hanging'];
 const MINUTE = 60_000;
 
@@ -43,14 +43,18 @@ async function runFaults(queue: FaultyQueue, stage: Stage): Promise<Report> {
   process.stdout.write(`CHAOS_SEED=${SEED}\n`);
   const random = randomFrom(SEED);
   const arrived = new Set<string>();
+  const tried = new Set<string>();
   const state = { hangs: false };
   const receiver = await stage.receiver({
     answer: ({ url, headers }) => {
       // Messages are counted here: all of their bodies would take too much memory.
       receiver.requests.length = 0;
-      if (url === '/unsteady' && random() < 1 / 3) return 503;
+      const id = String(headers['webhook-id']);
+      const isFirstTry = !tried.has(id);
+      tried.add(id);
+      if (url === '/unsteady' && isFirstTry && tried.size % 3 === 0) return 503;
       if (url === '/hanging' && state.hangs) return () => undefined;
-      arrived.add(String(headers['webhook-id']));
+      arrived.add(id);
       return 200;
     },
   });
