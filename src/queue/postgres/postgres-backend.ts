@@ -13,9 +13,10 @@ import type { PGlitePool } from '../embedded/pglite-pool.js';
 import { analyticsQueueName } from '../partitions.js';
 import { type AddMemory, START_PATIENCE, type QueueBackend } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
+import { probeWrites } from '../write-probe.js';
+import { addAndTakeBack } from './add-and-take-back.js';
 import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
 import { ReconnectingPool } from './reconnecting-pool.js';
-import { probeWrites } from './write-probe.js';
 
 /**
  * Completed jobs are kept by age: with a number, BullMQ would look at all of them whenever one finishes. By
@@ -63,7 +64,11 @@ function backendOn({ queue, worker, end }: QueuePools, health: QueueHealth, memo
   };
   const classes = withBackend(createBackend);
   const BatchWorker = batchWorkerOf(classes);
-  const endProbe = probeWrites(queue, health);
+  const endProbe = probeWrites(
+    health,
+    () => health.isRefusing,
+    () => addAndTakeBack(queue),
+  );
   return {
     health,
     storage: { kind: 'postgres', pool: queue },

@@ -8,6 +8,7 @@ import { analyticsQueueName } from '../partitions.js';
 import { type AddMemory, START_PATIENCE, type QueueBackend, type RedisCommands } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
 import { batchQueueOf } from '../readable-job.js';
+import { probeWrites } from '../write-probe.js';
 import { prefixOf } from './hash-tags.js';
 import { openRedisClients, type RedisClients, type RedisObserver } from './redis-clients.js';
 import { firstAnswer } from './redis-server-check.js';
@@ -20,7 +21,6 @@ const MEMORY: AddMemory = { completed: { age: 600, count: 100 }, ids: 600_000 };
 
 /** Written to check whether a server that refused to store takes jobs again. */
 const probeKeyOf = (partition: number): string => `${prefixOf(partition)}:writable`;
-const PROBE_INTERVAL = 1_000;
 const PROBE_LIFETIME = 1_000;
 const PROBE = `return redis.call('SET', KEYS[1], '', 'PX', ARGV[1])`;
 
@@ -52,9 +52,9 @@ export async function createRedisQueueBackend(
     health.down(new Error(wasReady ? CLOSED : CLOSED_AT_ONCE));
   });
   const probed = new Set<string>();
-  const probe = probeWrites(client, probed, health);
+  const endProbe = probeKeys(client, probed, health);
   const close = (): void => {
-    clearInterval(probe);
+    endProbe();
     health.close();
     clients.close();
   };
@@ -110,26 +110,15 @@ const CLOSED_AT_ONCE = 'it closes the connection without an answer: is it a Redi
  * A server that is full, or a replica, still answers, and a cluster answers for the slots that it serves. Only a
  * write shows when that is over.
  */
-function probeWrites(
+function probeKeys(
   client: RedisClients['client'],
   keys: ReadonlySet<string>,
   health: QueueHealth,
-): NodeJS.Timeout {
+): () => void {
   const commands: RedisCommands = client;
-  let isAsking = false;
-  return setInterval(() => {
-    const isDoubtful = client.isCluster ? !health.isUp : health.isRefusing;
-    if (!isDoubtful || isAsking || client.status !== 'ready') return;
-    isAsking = true;
-    Promise.all(Array.from(keys, (key) => commands.eval(PROBE, 1, key, PROBE_LIFETIME)))
-      .then(
-        () => {
-          health.stored();
-        },
-        () => undefined,
-      )
-      .finally(() => {
-        isAsking = false;
-      });
-  }, PROBE_INTERVAL).unref();
+  return probeWrites(
+    health,
+    () => client.status === 'ready' && (client.isCluster ? !health.isUp : health.isRefusing),
+    () => Promise.all(Array.from(keys, (key) => commands.eval(PROBE, 1, key, PROBE_LIFETIME))),
+  );
 }

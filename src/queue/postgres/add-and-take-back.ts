@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto';
+import type { PgPool } from 'bullmq';
+
+/** A job as small as it can be, which no worker takes. It is never committed. */
+const ADD = `INSERT INTO job (queue, id, seq, name, state, added_at_ms)
+  VALUES ('nestjs-analytics:writable', $1, 0, '', 'completed', 0)`;
+
+/** Adds a job and takes it back, which shows whether the server stores jobs. */
+export async function addAndTakeBack(pool: PgPool): Promise<void> {
+  const client = await pool.connect();
+  let isClean = false;
+  try {
+    await client.query('BEGIN');
+    try {
+      await client.query(ADD, [randomUUID()]);
+    } finally {
+      await client.query('ROLLBACK');
+      isClean = true;
+    }
+  } finally {
+    client.release(!isClean);
+  }
+}
