@@ -25,7 +25,7 @@ import { within } from './shared/within.js';
 const GIVE_BACK = { share: 0.2, most: 1_000 };
 /** … and this much to close the connections. The messages have the rest. */
 const CLOSING = { share: 0.05, most: 250 };
-/** What is left for the connections once the worker is closed, and the counts of the backlogs and the history are written. */
+/** What the worker, the counts of the backlogs and the history leave for the connections. */
 const DISCONNECTING = { share: 0.02, most: 100 };
 /**
  * How long other modules wait for the first flush: one of them may close a connection that the queue uses.

@@ -34,7 +34,7 @@ class SlowStore extends MemoryDestinationStore {
     tenant: string | undefined,
   ): ReturnType<MemoryDestinationStore['findByTenant']> {
     this.asked.add(tenant);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 200));
     return super.findByTenant(tenant);
   }
 }
@@ -179,18 +179,15 @@ describe('the tracking API and a sender who names thousands of tenants', () => {
     };
     const pending = async (): Promise<number> => (await server.analytics.flush({ timeout: 0 })).pending;
 
-    const floods = [1, 2, 3, 4].map((batch) =>
-      send('web', ...Array.from({ length: 2_500 }, (_, n) => `invented-${batch}-${n}`)),
-    );
-    await until(async () => ((await pending()) > 8_000 ? true : undefined));
+    const flood = send('web', ...Array.from({ length: 2_500 }, (_, n) => `invented-${n}`));
+    await until(async () => ((await pending()) > 2_000 ? true : undefined));
     server.analytics.tenant('host').track({ userId: 'u1', event: 'host' });
     expect(await send('app', 'acme')).toMatchObject({ status: 200 });
     expect(eventsIn(await receiver.received(2)).sort()).toEqual(['acme', 'host']);
-    expect(store.asked.size).toBeLessThan(5_000);
 
-    for (const { status } of await Promise.all(floods)) expect(status).toBe(503);
+    expect(await flood).toMatchObject({ status: 503 });
     expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
     // Those that nobody waits for any longer are not looked up.
-    expect(store.asked.size).toBeLessThan(8_000);
+    expect(store.asked.size).toBeLessThan(2_000);
   }, 60_000);
 });
