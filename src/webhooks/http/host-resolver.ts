@@ -6,12 +6,19 @@ import { within } from '../../shared/within.js';
 import { DnsClient, LOOKUP_TIME, type NameAnswer } from './dns-client.js';
 import { HostsFile, systemHostsFile } from './hosts-file.js';
 import { LookupSlots } from './lookup-slots.js';
-import { NameCache } from './name-cache.js';
+import { NameCache, type NameLookup } from './name-cache.js';
 
 /**
  * How many names are looked up in DNS at once. Each is a socket for as long as its server does not answer.
  */
 const MAX_QUERIES = 256;
+
+/**
+ * How many of those may be names whose last look-up took long, and how long that is, in milliseconds. Customers choose the
+ * names, and a name's own servers decide how long a look-up takes.
+ */
+const MAX_SLOW_QUERIES = 128;
+const SLOW = 1_000;
 
 /**
  * How many names the system looks up for this module at once. By default it has two threads for that, and one
@@ -44,6 +51,7 @@ export class HostResolver {
   private readonly client: DnsClient;
   private readonly systemLookup: (name: string) => Promise<LookupAddress[]>;
   private readonly querySlots = new LookupSlots(MAX_QUERIES, PATIENCE);
+  private readonly slowSlots = new LookupSlots(MAX_SLOW_QUERIES, PATIENCE);
   private readonly systemSlots = new LookupSlots(MAX_SYSTEM_LOOKUPS, PATIENCE);
   private readonly dnsNames: NameCache;
   private readonly systemNames: NameCache;
@@ -53,8 +61,11 @@ export class HostResolver {
     this.client = new DnsClient(options.servers);
     this.systemLookup =
       options.systemLookup ?? ((name) => systemLookup(name, { all: true, order: 'ipv4first' }));
-    this.dnsNames = new NameCache((name) => this.querySlots.run(() => this.client.resolve(name)));
-    this.systemNames = new NameCache((name) => this.askSystem(name));
+    this.dnsNames = new NameCache((lookup) => {
+      const ask = (): Promise<NameAnswer> => this.querySlots.run(() => this.askServers(lookup));
+      return lookup.wasSlow ? this.slowSlots.run(ask) : ask();
+    });
+    this.systemNames = new NameCache(({ name }) => this.askSystem(name));
   }
 
   /**
@@ -96,6 +107,15 @@ export class HostResolver {
       if (reason === 'unreachable' || (reason === 'unknown' && usesSystem))
         return this.systemNames.find(name);
       throw error;
+    }
+  }
+
+  private async askServers(lookup: NameLookup): Promise<NameAnswer> {
+    const begun = performance.now();
+    try {
+      return await this.client.resolve(lookup.name);
+    } finally {
+      lookup.wasSlow = performance.now() - begun >= SLOW;
     }
   }
 

@@ -21,23 +21,33 @@ interface KnownName {
   addresses: Promise<LookupAddress[]>;
   /** When to look it up again; never during a look-up. */
   until: number;
+  lookup: NameLookup;
+}
+
+/** A look-up of a name that is not cached, or not any more. */
+export interface NameLookup {
+  readonly name: string;
+  /** Whether the last one took long. Whoever makes this one says how it was. */
+  wasSlow: boolean;
 }
 
 /** Caches for a short while what a name resolves to. Concurrent requests for a name share one look-up. */
 export class NameCache {
   private readonly names = new Map<string, KnownName>();
 
-  constructor(private readonly resolve: (name: string) => Promise<NameAnswer>) {}
+  constructor(private readonly resolve: (lookup: NameLookup) => Promise<NameAnswer>) {}
 
   find(name: string): Promise<LookupAddress[]> {
     const known = this.names.get(name);
     if (known !== undefined && known.until > performance.now()) return known.addresses;
-    return this.lookUp(name);
+    return this.lookUp({ name, wasSlow: known?.lookup.wasSlow ?? false });
   }
 
-  private lookUp(name: string): Promise<LookupAddress[]> {
-    const answer = this.resolve(name);
-    const known: KnownName = { addresses: answer.then(({ addresses }) => kept(addresses)), until: Infinity };
+  private lookUp(lookup: NameLookup): Promise<LookupAddress[]> {
+    const { name } = lookup;
+    const answer = this.resolve(lookup);
+    const addresses = answer.then((found) => kept(found.addresses));
+    const known: KnownName = { addresses, until: Infinity, lookup };
     this.names.delete(name);
     this.names.set(name, known);
     const [oldest] = this.names.keys();

@@ -266,6 +266,21 @@ describe('resolving the name of a receiver', () => {
     expect(new Set(await Promise.all(hanging))).toEqual(new Set(['DNS_FAILED']));
   });
 
+  it('keeps half of all look-ups free of names that took long before', async () => {
+    const { resolver } = await setUp(({ name }) => (name.startsWith('silent') ? 'silent' : [ADDRESS]));
+    const findAll = (): Promise<unknown>[] =>
+      Array.from({ length: 256 }, (_, index) => find(resolver, `silent-${index}.test`));
+    expect(new Set(await Promise.all(findAll()))).toEqual(new Set(['DNS_FAILED']));
+    // A failure is remembered for two seconds.
+    await new Promise((resolve) => setTimeout(resolve, 2_100));
+    let ended = 0;
+    const again = findAll().map((found) => found.finally(() => ended++));
+    for (let n = 0; n < 10; n++) expect(await find(resolver, `healthy-${n}.test`)).toEqual([ADDRESS]);
+    expect(ended).toBe(0);
+    const found = await Promise.all(again);
+    expect(found.filter((code) => code === 'DNS_BUSY')).toHaveLength(128);
+  }, 20_000);
+
   it('lets others begin in turn when one has ended', async () => {
     const slots = new LookupSlots(2, 5_000);
     const order: number[] = [];
