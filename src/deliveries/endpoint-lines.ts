@@ -18,6 +18,8 @@ export interface EndpointLine {
 
 /** Lines that a URL may write within a minute. What it reports after that is summed up, once a minute. */
 const LINES = 4;
+/** Lines that all URLs of a destination may write in a minute, besides those summaries: more than five URLs can. */
+const LINES_OF_DESTINATION = 25;
 const MINUTE = 60_000;
 
 /** What a URL has written lately, and what it has to report besides. */
@@ -31,9 +33,19 @@ interface Recent {
   failures: number;
 }
 
-/** Logs the state of URLs, in at most five lines within any minute. A URL that keeps changing is summed up. */
+/** Lines of a destination in the minute that began with the first of them. */
+interface Minute {
+  written: number;
+  leftOut: number;
+}
+
+/**
+ * Logs the state of URLs, in at most five lines within any minute. A URL that keeps changing is summed up, and so is a
+ * destination whose URLs keep being replaced.
+ */
 export class EndpointLines {
   private readonly recent = new Map<string, Recent>();
+  private readonly minutes = new Map<string, Minute>();
 
   constructor(
     private readonly logger: EndpointLogger,
@@ -43,16 +55,40 @@ export class EndpointLines {
   write(endpoint: EndpointName, { level, text, failures }: EndpointLine): void {
     const key = `${endpoint.destination} ${endpoint.url}`;
     let recent = this.recent.get(key);
+    if (recent !== undefined && (recent.isSummedUp || recent.written.length >= LINES)) {
+      recent.changes++;
+      recent.failures += failures;
+      return;
+    }
+    const minute = this.minuteOf(endpoint.destination);
+    if (minute.written >= LINES_OF_DESTINATION) {
+      minute.leftOut++;
+      return;
+    }
+    minute.written++;
     if (recent === undefined) {
       recent = { written: [this.clock.now()], isSummedUp: false, changes: 0, failures: 0 };
       this.recent.set(key, recent);
       this.watch(endpoint, key, recent);
-    } else if (recent.isSummedUp || recent.written.length >= LINES) {
-      recent.changes++;
-      recent.failures += failures;
-      return;
     } else recent.written.push(this.clock.now());
     this.logger[level](`${nameOf(endpoint)} ${text}`);
+  }
+
+  private minuteOf(destination: string): Minute {
+    let minute = this.minutes.get(destination);
+    if (minute === undefined) {
+      const begun = (minute = { written: 0, leftOut: 0 });
+      this.minutes.set(destination, begun);
+      this.clock.afterUnlessIdle(MINUTE, () => {
+        this.minutes.delete(destination);
+        if (begun.leftOut === 0) return;
+        this.logger.warn(
+          `The destination "${destination}" had ${begun.leftOut} more lines about its URLs in the last minute, ` +
+            'which were left out: its URLs are replaced again and again.',
+        );
+      });
+    }
+    return minute;
   }
 
   /** Looks again a minute after the oldest of the lines. */

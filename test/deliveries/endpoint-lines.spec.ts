@@ -60,6 +60,20 @@ describe('the lines about a URL', () => {
     expect(lines.written[5]?.text).toMatch(/it changed 6 times in the last minute, with 12 failed requests/);
   });
 
+  it('are few for a destination whose URLs keep being replaced, and hold back no other destination', async () => {
+    const lines = new TimedLines();
+    for (let n = 0; n < 100; n++) lines.change({ ...ENDPOINT, url: `url-${n}` });
+    expect(lines.written).toHaveLength(25);
+    lines.change({ ...ENDPOINT, destination: 'other' });
+    expect(lines.written).toHaveLength(26);
+    await lines.clock.pass(MINUTE);
+    expect(lines.written.slice(26).map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^The destination "crm" had 75 more lines about its URLs in the last minute/),
+    ]);
+    lines.change({ ...ENDPOINT, url: 'next' });
+    expect(lines.written.at(-1)?.text).toMatch(/does not take events$/);
+  });
+
   it('leave nothing behind when a URL has been quiet for a minute', async () => {
     const lines = new TimedLines();
     for (let n = 0; n < 10; n++) lines.change();
