@@ -10,6 +10,9 @@ const OWN_OPTIONS = {
   enableOfflineQueue: true,
   enableReadyCheck: true,
   clusterRetryStrategy: retryDelay,
+  // A node that went away is connected to again when the slots name it. One that retries by itself does not end where
+  // it is disconnected between two connections, and the client would wait for that.
+  clusterNodeRetryStrategy: undefined,
   // A replica may not have yet what its master has acknowledged.
   scaleReads: 'master',
   // As on a single server, a command waits for its slot to be served again instead of failing.

@@ -32,11 +32,12 @@ export async function openClusterClients(
 
   class OwnCluster extends Base {
     override async connect(): Promise<void> {
-      if (isClosed) throw new ConnectionClosedError();
       // The client would take the late end of a former connection for the end of the new one.
       for (const node of opened.get(this) ?? []) {
+        if (isClosed) break;
         if (!this.nodes().includes(node)) await new Promise((resolve) => node.once('end', resolve));
       }
+      if (isClosed) throw new ConnectionClosedError();
       await readyOrClosed(this, () => super.connect());
     }
 
