@@ -28,12 +28,16 @@ export class TimedStore implements DestinationStore {
   ) {}
 
   findByTenant(tenant: string | undefined): Promise<readonly DestinationRecord[]> {
-    return this.ask('findByTenant', tenant, () => this.store.findByTenant(tenant));
+    return this.ask('findByTenant', tenant, async () =>
+      (await this.store.findByTenant(tenant)).map((record) => withoutNulls(record)),
+    );
   }
 
   findById(id: string): Promise<DestinationRecord | 'deleted' | undefined> {
-    // Database libraries tend to find `null`, which not every application's compiler objects to.
-    return this.ask('findById', id, async () => (await this.store.findById(id)) ?? undefined);
+    return this.ask('findById', id, async () => {
+      const found = (await this.store.findById(id)) ?? undefined;
+      return found === undefined || found === 'deleted' ? found : withoutNulls(found);
+    });
   }
 
   private async ask<T>(
@@ -86,4 +90,14 @@ export class TimedStore implements DestinationStore {
     this.silence = undefined;
     this.late.clear();
   }
+}
+
+/**
+ * Database libraries tend to give `null` for a row that is not there, and for a column without a value. Not every
+ * application's compiler objects to that.
+ */
+export function withoutNulls<T extends DestinationRecord>(record: T): T {
+  const fields = Object.entries(record);
+  const given = fields.filter(([, value]) => value !== null);
+  return given.length === fields.length ? record : (Object.fromEntries(given) as T);
 }

@@ -14,6 +14,7 @@ import {
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import type { ChangeNotices } from './change-notices.js';
 import { inTime, STORE_DEADLINE } from './store-deadline.js';
+import { withoutNulls } from './timed-store.js';
 
 export interface WritableDestinationsParts {
   store: DestinationStore;
@@ -39,10 +40,11 @@ export class WritableDestinations {
   /** @throws DestinationsReadOnlyError, DestinationStoreTimeoutError */
   async list(query: DestinationPageQuery): Promise<readonly StoredDestination[]> {
     const store = this.writable;
-    return this.ended(
+    const found = await this.ended(
       () => store.list(query),
       () => new DestinationStoreTimeoutError('list', STORE_DEADLINE),
     );
+    return found.map((destination) => withoutNulls(destination));
   }
 
   /** @throws DestinationsReadOnlyError, DestinationWriteTimeoutError */

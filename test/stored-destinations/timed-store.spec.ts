@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { TimedStore } from '../../src/stored-destinations/timed-store.js';
+import { WritableDestinations } from '../../src/stored-destinations/writable-destinations.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
 
@@ -54,6 +55,21 @@ describe('a store of the application', () => {
     // Its compiler says nothing without `strictNullChecks`.
     Object.assign(store, { findById: () => Promise.resolve(null) });
     expect(await timed.findById('b')).toBeUndefined();
+  });
+
+  it('may give `null` for fields without a value', async () => {
+    const columns = { tenant: null, name: null, standardWebhooks: null, retiring: null, rateLimit: null };
+    const row = { ...columns, id: 'b', urls: ['https://acme.test/'] };
+    Object.assign(store, {
+      findById: () => Promise.resolve(row),
+      findByTenant: () => Promise.resolve([row]),
+    });
+    expect(await timed.findById('b')).toStrictEqual({ id: 'b', urls: row.urls });
+    expect(await timed.findByTenant(undefined)).toStrictEqual([{ id: 'b', urls: row.urls }]);
+    Object.assign(store, { list: () => Promise.resolve([row]) });
+    const notices = { tell: () => Promise.resolve() };
+    const writable = new WritableDestinations({ store, isOwn: true, notices, clock });
+    expect(await writable.list({ limit: 1 })).toStrictEqual([{ id: 'b', urls: row.urls }]);
   });
 
   it('that does not answer in time is asked by one at a time, until it answers', async () => {
