@@ -79,8 +79,9 @@ export class DeliveriesService {
   /**
    * Delivers messages again that failed for good: all, or those that match. They keep their messageId, and
    * every URL is tried, for a new retry window. Returns how many there are; messages whose batch is still
-   * retried for other messages are left out, and those of destinations that are gone, have wrong fields, or have
-   * secrets that cannot be decrypted.
+   * retried for other messages are left out, those of destinations that are gone, have wrong fields, or have
+   * secrets that cannot be decrypted, and, unless the filter has `error: 'OTHER_APPLICATION'`, those that another
+   * application has queued.
    *
    * @throws DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a
    *   destination

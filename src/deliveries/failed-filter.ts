@@ -38,7 +38,8 @@ export interface FailedMessage {
   failedAt: number;
   /**
    * `DELIVERY_FAILED`, or why it could not be tried at all: `DESTINATION_NOT_FOUND`, `DESTINATION_DISABLED`,
-   * `INVALID_DESTINATION`, and for a job that this version did not write `INVALID_JOB` or `UNKNOWN_JOB_FORMAT`.
+   * `INVALID_DESTINATION`, `OTHER_APPLICATION`, and for a job that this version did not write `INVALID_JOB` or
+   * `UNKNOWN_JOB_FORMAT`.
    */
   error: string;
   /** The latest outcome of each URL that was tried; a URL is named by a hash. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
-import { DestinationNotFoundError } from '../errors/delivery.errors.js';
+import { DestinationNotFoundError, type OtherApplicationError } from '../errors/delivery.errors.js';
 import { DestinationKeyError, InvalidDestinationError } from '../errors/destination.errors.js';
 import { type QueuedBatch, replayJobId } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
@@ -13,6 +13,9 @@ import {
   failedMessages,
   matcherOf,
 } from './failed-filter.js';
+
+/** A replay of what failed for this reason means it. */
+const OTHER_APPLICATION = 'OTHER_APPLICATION' satisfies OtherApplicationError['code'];
 
 /** How many messages `failed()` returns by default. */
 const DEFAULT_COUNT = 100;
@@ -62,8 +65,8 @@ export class FailedMessages {
 
   /**
    * Delivers the matching messages again, and returns how many. Messages are left alone if their destination
-   * does not exist, has wrong fields or secrets that cannot be decrypted, their batch is still retried, or their
-   * job cannot be read. Messages of deleted users are left to the deletion.
+   * does not exist, has wrong fields or secrets that cannot be decrypted, their batch is still retried or another
+   * application's, or their job cannot be read. Messages of deleted users are left to the deletion.
    *
    * @throws DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a
    *   destination
@@ -74,7 +77,11 @@ export class FailedMessages {
     const matches = matcherOf(filter);
     let replayed = 0;
     for await (const [job] of this.store.jobs(['failed'])) {
-      for (const batch of job.batches) replayed += await this.replayBatch(job, batch, matches);
+      for (const batch of job.batches) {
+        // From here, another application's would go to other URLs.
+        const isMeant = filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
+        if (isMeant) replayed += await this.replayBatch(job, batch, matches);
+      }
     }
     return replayed;
   }

@@ -2,12 +2,14 @@ import type { DeletedUsers, QueuedJob } from '../deliveries/deleted-users.js';
 import type { DeliveryResult, Destination } from '../destinations/destination.js';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import type { AnalyticsError } from '../errors/analytics.error.js';
+import { DestinationNotFoundError, OtherApplicationError } from '../errors/delivery.errors.js';
 import {
   DestinationDisabledError,
   DestinationKeyError,
   InvalidDestinationError,
 } from '../errors/destination.errors.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
+import type { BatchQueue } from '../queue/batch-queue.js';
 import { type BatchSettlement, settleBatch } from './batch-settlement.js';
 import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
@@ -33,8 +35,8 @@ export type BatchEnd =
   | { kind: 'putBack'; batch: QueuedBatch; destination: Destination; until: number }
   /** Its destination has a `rateLimit` and would need too long for it. Each part goes on in a job of its own. */
   | { kind: 'divided'; batch: QueuedBatch; destination: Destination; parts: Part[] }
-  /** This process knows no destination with that id. */
-  | { kind: 'unknownDestination'; batch: QueuedBatch }
+  /** This process has no destination with that id, or the batch is another application's. */
+  | { kind: 'notKnown'; batch: QueuedBatch; error: DestinationNotFoundError | OtherApplicationError }
   /** Its destination cannot be looked up before this moment, in milliseconds since the epoch. */
   | { kind: 'postponed'; batch: QueuedBatch; until: number }
   /** Its destination is disabled, or has wrong fields, so its messages are kept as failed. */
@@ -61,6 +63,7 @@ export class BatchDelivery {
     private readonly scheduler: DeliveryScheduler,
     private readonly reporter: DeliveryReporter,
     private readonly deleted: DeletedUsers,
+    private readonly queue: Pick<BatchQueue, 'isOwn'>,
   ) {}
 
   async deliver(queued: QueuedBatch, job: QueuedJob, signal: AbortSignal): Promise<BatchEnd> {
@@ -73,7 +76,12 @@ export class BatchDelivery {
       return { kind: 'postponed', batch: queued, until: this.looks.next(Date.now()) };
     }
     if (destination === 'deleted') return { kind: 'dropped', batch: queued };
-    if (destination === undefined) return { kind: 'unknownDestination', batch: queued };
+    if (destination === undefined) {
+      return { kind: 'notKnown', batch: queued, error: DestinationNotFoundError.inJob(queued.destination) };
+    }
+    if (!this.queue.isOwn(queued)) {
+      return { kind: 'notKnown', batch: queued, error: new OtherApplicationError(queued.destination) };
+    }
     if (destination instanceof InvalidDestinationError) {
       return { kind: 'refused', batch: queued, error: destination };
     }

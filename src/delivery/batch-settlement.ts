@@ -77,10 +77,14 @@ export function leftOf(batch: QueuedBatch, settlement: BatchSettlement): QueuedB
   const failedBefore = batch.messages.filter((message) => message.failedAt !== undefined);
   const messages = [...unsettled, ...retried, ...deferred, ...failedBefore, ...failed];
   if (messages.length === 0) return undefined;
-  const { destination, source } = batch;
+  const { destination, source, marks } = batch;
   // Messages that were only held back may return early, when their URLs take messages again.
   const isTimed = dueAt !== undefined && retried.length > 0;
-  return { destination, source, firstAttemptAt, ...(isTimed && { notBefore: dueAt }), messages };
+  return {
+    ...{ destination, source, firstAttemptAt, messages },
+    ...(marks !== undefined && { marks }),
+    ...(isTimed && { notBefore: dueAt }),
+  };
 }
 
 /** Computes when the retried messages are due. If their window is over, moves them to those that failed. */

@@ -45,7 +45,7 @@ export async function createDeliveryWorker(
   const { destinations, queue, backend, partitions, deleted } = parts;
   const scheduler = await createScheduler(options, parts, (key) => worker.promote(key));
   const reporter = createReporter(parts);
-  const deliveries = new BatchDelivery(destinations, scheduler, reporter, deleted);
+  const deliveries = new BatchDelivery(destinations, scheduler, reporter, deleted, queue);
   const processor = new JobProcessor({
     deliveries,
     scheduler,

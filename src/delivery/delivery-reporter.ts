@@ -112,7 +112,7 @@ export class DeliveryReporter {
   /** Reports a job that this worker does not know. It is put back for others. */
   leftToOthers(what: string, timeout: number): void {
     this.tellOnce(
-      `This process has ${what}. Jobs that need one are put back for other workers, for ${timeout} ms ` +
+      `This process has ${what}. Such jobs are put back for other workers, for ${timeout} ms ` +
         '(`unknownJobTimeout`); if none takes them, they are kept as failed.',
     );
   }

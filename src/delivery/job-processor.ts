@@ -1,6 +1,10 @@
 import { DelayedError } from 'bullmq';
 import type { Destination } from '../destinations/destination.js';
-import { DestinationNotFoundError, UnknownJobFormatError } from '../errors/delivery.errors.js';
+import {
+  DestinationNotFoundError,
+  type OtherApplicationError,
+  UnknownJobFormatError,
+} from '../errors/delivery.errors.js';
 import { type BatchJobData, failedRetentionOf, type QueuedBatch } from '../queue/batch-job.js';
 import { jobKeyOf } from '../queue/partitions.js';
 import { readJob } from '../queue/read-job.js';
@@ -46,11 +50,10 @@ export class JobProcessor {
   /** Makes the queue keep what is left of a job's only batch: put back, or as failed. */
   private async settle(inHand: JobInHand, data: BatchJobData, end: BatchEnd): Promise<void> {
     const { batch } = end;
-    if (end.kind === 'unknownDestination') {
-      const error = DestinationNotFoundError.inJob(batch.destination);
-      await this.leaveToOthers(inHand, error);
-      this.parts.reporter.refused(error, [batch]);
-      throw FailedForGood.because(error);
+    if (end.kind === 'notKnown') {
+      await this.leaveToOthers(inHand, end.error);
+      this.parts.reporter.refused(end.error, [batch]);
+      throw FailedForGood.because(end.error);
     }
     if (end.kind === 'refused') {
       this.parts.reporter.refused(end.error, [batch]);
@@ -128,7 +131,7 @@ export class JobProcessor {
    */
   private async leaveToOthers(
     inHand: JobInHand,
-    error: DestinationNotFoundError | UnknownJobFormatError,
+    error: DestinationNotFoundError | OtherApplicationError | UnknownJobFormatError,
   ): Promise<void> {
     const { unknownJobTimeout, reporter } = this.parts;
     const { job } = inHand;
@@ -137,16 +140,22 @@ export class JobProcessor {
     if (now - since >= unknownJobTimeout) return;
     // Not stored in the data: data in a newer format is not ours to write.
     if (since === now) await addProgress(job, { unknownSince: now });
-    reporter.leftToOthers(
-      error instanceof DestinationNotFoundError
-        ? `no destination with the id ${JSON.stringify(error.destination)}`
-        : 'no reader for the format of a job, which a newer version of nestjs-analytics has written',
-      unknownJobTimeout,
-    );
+    reporter.leftToOthers(lackOf(error), unknownJobTimeout);
     const delay = Math.min(unknownJobTimeout / UNKNOWN_JOB_LOOKS, LONGEST_UNKNOWN_DELAY);
     await moveToDelayed(inHand, now + Math.ceil(delay));
     throw new DelayedError();
   }
+}
+
+/** What this process would need for a job, as the rest of a sentence. */
+function lackOf(error: DestinationNotFoundError | OtherApplicationError | UnknownJobFormatError): string {
+  if (error instanceof UnknownJobFormatError)
+    return 'no reader for the format of a job, which a newer version of nestjs-analytics has written';
+  const id = JSON.stringify(error.destination);
+  return error instanceof DestinationNotFoundError
+    ? `no destination with the id ${id}`
+    : `another destination with the id ${id} than the application that queued messages for it: neither its write key ` +
+        "nor a URL is the same. Give each application that shares the queue's database a `prefix`";
 }
 
 /** The id of a job over all partitions. BullMQ's type has none for a job that was not added yet. */

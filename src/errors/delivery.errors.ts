@@ -20,6 +20,19 @@ export class DestinationNotFoundError extends AnalyticsError {
   }
 }
 
+/** A job was queued by another application on the same database, whose destination has the same id. */
+export class OtherApplicationError extends AnalyticsError {
+  readonly code = 'OTHER_APPLICATION';
+
+  constructor(readonly destination: string) {
+    super(
+      `Messages for the destination "${destination}" were queued by another application, which has other write keys ` +
+        'and sends them to other URLs. They are kept as failed and sent nowhere. Give each application that shares the ' +
+        "queue's database a `prefix`.",
+    );
+  }
+}
+
 /**
  * Throw it in `deliver` of a custom destination, or give it as the `error` of a message, if another attempt
  * would fail as well: the messages are kept as failed at once.

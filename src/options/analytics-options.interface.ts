@@ -128,6 +128,13 @@ interface ModuleSettings {
    */
   connection?: AnalyticsConnection;
   /**
+   * Keeps everything that is stored apart from other applications on the same Redis or PostgreSQL database: 1 to 40
+   * lower-case letters, digits and hyphens. All processes of an application need the same one.
+   *
+   * @default the `prefix` of the host application's `BullModule` if its connection is used, else none
+   */
+  prefix?: string;
+  /**
    * How many BullMQ queues messages are spread over, by their destination. More than one is of use on a Redis
    * Cluster alone, which keeps each queue on one of its nodes. It may be raised and lowered at any deploy: what is
    * in a queue that nobody adds to any more is still delivered. From 1 to 32. @default 8 on a Redis Cluster, else 1

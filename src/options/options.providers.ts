@@ -29,7 +29,11 @@ async function resolve(
     import('./resolve-options.js'),
     import('./warn-at-start.js'),
   ]);
-  const resolved = resolveOptions(options, { ...extras, hostConnection: host?.connection });
+  const resolved = resolveOptions(options, {
+    ...extras,
+    hostConnection: host?.connection,
+    hostPrefix: host?.prefix,
+  });
   if (recording !== undefined) return recordedOptions(resolved, recording);
   warnAtStart(resolved, options, new Logger('Analytics'));
   return resolved;

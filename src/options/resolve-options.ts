@@ -5,7 +5,12 @@ import { LONGEST_TIMER } from '../shared/clock.js';
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 import { resolveAudiences } from './resolve-audiences.js';
-import { isDefaultConnection, resolveConnection, resolvePartitions } from './resolve-connection.js';
+import {
+  isDefaultConnection,
+  resolveConnection,
+  resolvePartitions,
+  resolvePrefix,
+} from './resolve-connection.js';
 import { checkConsolePath, resolveConsole, withConsoleApi } from './resolve-console.js';
 import { resolveCustomDestinations } from './resolve-custom-destinations.js';
 import { resolveDestinations } from './resolve-destinations.js';
@@ -27,6 +32,7 @@ const KNOWN: readonly string[] = [
   'console',
   'endpoint',
   'connection',
+  'prefix',
   'partitions',
   'flushAt',
   'flushAfter',
@@ -67,6 +73,8 @@ const EXTRAS = ['isGlobal', 'worker', 'trackingApi', 'sourceNames'] satisfies (k
 export interface ResolutionContext extends ModuleExtras {
   /** The connection of the host application's `BullModule.forRoot`, if it has one. */
   hostConnection?: ConnectionOptions | undefined;
+  /** Its `prefix`. */
+  hostPrefix?: string | undefined;
 }
 
 /**
@@ -76,7 +84,7 @@ export interface ResolutionContext extends ModuleExtras {
  */
 export function resolveOptions(
   given: unknown,
-  { hostConnection, ...givenExtras }: ResolutionContext,
+  { hostConnection, hostPrefix, ...givenExtras }: ResolutionContext,
 ): ResolvedOptions {
   const problems: OptionProblem[] = [];
   const options = new OptionReader(isRecord(given) ? given : {}, '', problems);
@@ -101,6 +109,7 @@ export function resolveOptions(
     forwarding: resolveForwarding(options),
     trackingApi: resolveTrackingApi(givenExtras.trackingApi, problems),
     connection,
+    prefix: resolvePrefix(options, hostPrefix),
     partitions: resolvePartitions(options, connection),
     connectionIsDefault: isDefaultConnection(options.get('connection'), hostConnection),
     worker: extras.boolean('worker', true),

@@ -140,6 +140,8 @@ export interface ResolvedOptions {
   /** `undefined` if it is not served. */
   trackingApi: ResolvedTrackingApi | undefined;
   connection: ResolvedConnection;
+  /** Keeps what is stored apart from other applications on the same database. */
+  prefix: string | undefined;
   /** How many BullMQ queues new messages are spread over. */
   partitions: number;
   /**

@@ -64,6 +64,8 @@ export interface QueuedBatch {
   destination: string;
   /** Name of the source. */
   source: string;
+  /** By which an application knows that it is its own: see `ApplicationMarks`. Older versions write none. */
+  marks?: string[];
   messages: BatchMessage[];
   /** When the first attempt began, in milliseconds since the epoch: retries are counted from here. */
   firstAttemptAt?: number;

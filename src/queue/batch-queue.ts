@@ -1,4 +1,5 @@
 import type { JobsOptions } from 'bullmq';
+import type { ApplicationMarks } from './application-marks.js';
 import {
   BATCH_JOB_VERSION,
   JOB_NAME,
@@ -16,24 +17,39 @@ import { storedData } from './shared-bodies.js';
 const ATTEMPTS = 2 ** 31 - 1;
 const DEFAULT_MEMORY: AddMemory = { completed: { age: 300, count: 100 } };
 
+export interface BatchQueueOptions {
+  /** Called with the messages for a destination that were not in the queue before. */
+  onAdded?: (destination: string, messages: number) => void;
+  memory?: AddMemory;
+  /** How many of the partitions are added to. @default all */
+  written?: number;
+  /** Tells whose batches are whose. @default none of them is another application's */
+  marks?: Pick<ApplicationMarks, 'of' | 'isOwn'>;
+}
+
 type JobToAdd = Parameters<BatchJobQueue['addBulk']>[0][number];
 
 /** Adds batches to the queue as jobs, each to the partition of its destination. */
 export class BatchQueue {
-  /**
-   * @param queues the partitions
-   * @param onAdded called with the messages for a destination that were not in the queue before
-   * @param partitions how many of them are added to
-   */
+  private readonly memory: AddMemory;
+  private readonly partitions: number;
+
+  /** @param queues the partitions */
   constructor(
     private readonly queues: readonly BatchJobQueue[],
-    private readonly onAdded: (destination: string, messages: number) => void = () => undefined,
-    private readonly memory: AddMemory = DEFAULT_MEMORY,
-    private readonly partitions = queues.length,
-  ) {}
+    private readonly options: BatchQueueOptions = {},
+  ) {
+    this.memory = options.memory ?? DEFAULT_MEMORY;
+    this.partitions = options.written ?? queues.length;
+  }
 
   /** The partition that messages for a destination are added to. */
   readonly partitionOf = (destination: string): number => partitionOf(destination, this.partitions);
+
+  /** Whether this application has queued a batch, and no other one on the same database. */
+  isOwn(batch: QueuedBatch): boolean {
+    return this.options.marks?.isOwn(batch) ?? true;
+  }
 
   /**
    * Resolves once all of the jobs are in the queue. For some minutes, adding one again is harmless. A job of
@@ -45,14 +61,14 @@ export class BatchQueue {
       Array.from(this.divided(job.batches), ([partition, batches]) => ({
         partition,
         job: jobOf(
-          batches.map(batchOf),
+          batches.map((batch) => this.marked(batch)),
           this.optionsOf(job, ids === undefined ? {} : { deduplication: { id: job.jobId, ttl: ids } }),
         ),
       })),
     );
     await this.addJobs(parts);
     for (const { batches } of jobs) {
-      for (const { destination, messages } of batches) this.onAdded(destination, messages.length);
+      for (const { destination, messages } of batches) this.options.onAdded?.(destination, messages.length);
     }
   }
 
@@ -77,6 +93,11 @@ export class BatchQueue {
     return this.partitions === 1
       ? new Map([[0, batches]])
       : groupedBy(batches, ({ destination }) => this.partitionOf(destination));
+  }
+
+  private marked(batch: NewBatch): QueuedBatch {
+    const marks = this.options.marks?.of(batch);
+    return marks === undefined ? batchOf(batch) : { ...batchOf(batch), marks };
   }
 
   private optionsOf({ jobId, failedRetention }: JobTerms, own: JobsOptions): JobsOptions {

@@ -1,27 +1,38 @@
 import { types } from 'node:util';
-import type { ResolvedConnection } from '../options/resolved-options.js';
+import type { ResolvedConnection, ResolvedOptions } from '../options/resolved-options.js';
 import type { QueueLog } from './limited-log.js';
-import type { QueueBackend } from './queue-backend.js';
+import { prefixedStorage, queueNameOf } from './prefixed-storage.js';
+import type { QueueBackend, QueueNaming } from './queue-backend.js';
 import { QueueHealth } from './queue-health.js';
 
 /**
- * Creates the backend for `connection`. A server that cannot be reached is waited for later. The embedded
+ * Creates the backend for `connection`, on which several applications are kept apart by their `prefix`. A server that cannot be reached is waited for later. The embedded
  * database is opened here, so that a problem with its folder is reported at start. Only the code of the one that
  * is used is loaded.
  */
 export async function createQueueBackend(
+  { connection, prefix }: Pick<ResolvedOptions, 'connection' | 'prefix'>,
+  logger: QueueLog,
+): Promise<QueueBackend> {
+  const nameOf = (partition: number): string => queueNameOf(partition, prefix);
+  const backend = await openBackend(connection, nameOf, logger);
+  return prefix === undefined ? backend : { ...backend, storage: prefixedStorage(backend.storage, prefix) };
+}
+
+async function openBackend(
   connection: ResolvedConnection,
+  nameOf: QueueNaming,
   logger: QueueLog,
 ): Promise<QueueBackend> {
   switch (connection.kind) {
     case 'redis':
     case 'cluster': {
       const { createRedisQueueBackend } = await import('./redis/redis-backend.js');
-      return createRedisQueueBackend(connection, new QueueHealth('Redis', logger), logger);
+      return createRedisQueueBackend(connection, nameOf, new QueueHealth('Redis', logger), logger);
     }
     case 'postgres': {
       const { createPostgresQueueBackend } = await import('./postgres/postgres-backend.js');
-      return createPostgresQueueBackend(connection.postgres, new QueueHealth('PostgreSQL', logger));
+      return createPostgresQueueBackend(connection.postgres, nameOf, new QueueHealth('PostgreSQL', logger));
     }
     case 'embedded': {
       const { openEmbeddedDatabase } = await import('./embedded/embedded-database.js');
@@ -34,11 +45,11 @@ export async function createQueueBackend(
           logger.warn(types.isNativeError(cause) ? `${message} ${String(cause)}` : message);
         },
       });
-      return createPoolQueueBackend(database, new QueueHealth('the embedded database', logger));
+      return createPoolQueueBackend(database, nameOf, new QueueHealth('the embedded database', logger));
     }
     case 'none': {
       const { createNoQueueBackend } = await import('./no-queue-backend.js');
-      return createNoQueueBackend(new QueueHealth('nothing', logger));
+      return createNoQueueBackend(nameOf, new QueueHealth('nothing', logger));
     }
   }
 }

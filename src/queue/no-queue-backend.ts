@@ -11,8 +11,7 @@ import {
 } from 'bullmq';
 import { NoQueueError } from '../errors/setup.errors.js';
 import type { BatchJobData } from './batch-job.js';
-import { analyticsQueueName } from './partitions.js';
-import type { QueueBackend } from './queue-backend.js';
+import type { QueueBackend, QueueNaming, QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 
 /** The answer of a database that holds nothing and keeps nothing. */
@@ -81,17 +80,19 @@ class EmptyQueueBackend extends PostgresQueueBackend {
  * The queue of a process that delivers nothing. It opens no database, no folder and no connection. What
  * injects the queue gets one that is always empty.
  */
-export function createNoQueueBackend(health: QueueHealth): QueueBackend {
+export function createNoQueueBackend(nameOf: QueueNaming, health: QueueHealth): QueueBackend {
   const pool = new EmptyPool();
+  const storage: QueueStorage = { kind: 'postgres', pool };
   const createBackend: BackendFactory<PostgresQueueBackend, PgPool> = (name, options) =>
     new EmptyQueueBackend(new ReadyConnection(pool), name, options);
   const { Queue } = withBackend(createBackend);
   return {
     health,
-    storage: { kind: 'postgres', pool },
+    storage,
+    jobStorage: storage,
     memory: { completed: { age: 0 } },
     createQueue: (partition, options) =>
-      new Queue<BatchJobData, void>(analyticsQueueName(partition), { ...options, connection: pool }),
+      new Queue<BatchJobData, void>(nameOf(partition), { ...options, connection: pool }),
     createWorker: () => {
       throw new NoQueueError();
     },

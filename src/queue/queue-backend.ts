@@ -53,7 +53,7 @@ export type BatchJobWorker =
 
 export type BatchProcessor = Processor<BatchJobData, void>;
 
-type RedisArgument = string | number;
+export type RedisArgument = string | number;
 
 /**
  * What other folders may use of the queue's Redis. The type is structural, so that this package's types do
@@ -66,8 +66,12 @@ export interface RedisCommands {
   evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
 }
 
+/** The name of the BullMQ queue of a partition. */
+export type QueueNaming = (partition: number) => string;
+
 /** The database itself, for data that is stored beside the queue. Its connections are the queue's own. */
-export type QueueStorage = { kind: 'redis'; client: RedisCommands } | { kind: 'postgres'; pool: PgPool };
+export type QueueStorage =
+  { kind: 'redis'; client: RedisCommands } | { kind: 'postgres'; pool: Pick<PgPool, 'query'> };
 
 /**
  * Makes adding a job again harmless for as long as its answer may have been lost: for minutes if there is a
@@ -83,7 +87,10 @@ export interface AddMemory {
 /** The database under the queue. Everything above it is the same on all of them. */
 export interface QueueBackend {
   readonly health: QueueHealth;
+  /** For what is stored beside the queue, apart from what applications with another `prefix` store. */
   readonly storage: QueueStorage;
+  /** Where BullMQ keeps the jobs: the same database, with keys and names of BullMQ's. */
+  readonly jobStorage: QueueStorage;
   readonly memory: AddMemory;
   /** @param partition from 0; there is more than one on Redis alone */
   createQueue(partition: number, options: BatchQueueOptions): BatchJobQueue;

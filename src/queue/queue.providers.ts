@@ -11,6 +11,7 @@ import { BatchStore } from './batch-store.js';
 import { FailedRetention } from './failed-retention.js';
 import { createQueueBackend } from './create-queue-backend.js';
 import { PartitionWatch } from './partition-watch.js';
+import { ApplicationMarks } from './application-marks.js';
 import { ANALYTICS_QUEUE } from './partitions.js';
 import { PostgresBacklogStore } from './postgres/postgres-backlog-store.js';
 import { QUEUE_BACKEND, type QueueBackend, type QueueStorage } from './queue-backend.js';
@@ -72,7 +73,7 @@ export const QUEUE_PROVIDERS: Provider[] = [
   {
     provide: QUEUE_BACKEND,
     inject: [RESOLVED_OPTIONS],
-    useFactory: ({ connection }: ResolvedOptions) => createQueueBackend(connection, new Logger('Analytics')),
+    useFactory: (options: ResolvedOptions) => createQueueBackend(options, new Logger('Analytics')),
   },
   {
     provide: QueuePartitions,
@@ -105,22 +106,23 @@ export const QUEUE_PROVIDERS: Provider[] = [
   },
   {
     provide: BatchQueue,
-    inject: [QueuePartitions, BacklogCounter, QUEUE_BACKEND, TELEMETRY],
+    inject: [RESOLVED_OPTIONS, QueuePartitions, BacklogCounter, QUEUE_BACKEND, TELEMETRY],
     useFactory: (
+      options: ResolvedOptions,
       { queues, written }: QueuePartitions,
       counter: BacklogCounter,
       { memory }: QueueBackend,
       telemetry: Telemetry | undefined,
     ) =>
-      new BatchQueue(
-        queues,
-        (destination, messages) => {
+      new BatchQueue(queues, {
+        onAdded: (destination, messages) => {
           counter.taken(destination, messages);
           telemetry?.queued(destination, messages);
         },
         memory,
         written,
-      ),
+        marks: new ApplicationMarks(options),
+      }),
   },
   {
     provide: FailedRetention,
@@ -130,6 +132,7 @@ export const QUEUE_PROVIDERS: Provider[] = [
   {
     provide: BatchStore,
     inject: [QueuePartitions, QUEUE_BACKEND],
-    useFactory: ({ queues }: QueuePartitions, { storage }: QueueBackend) => new BatchStore(queues, storage),
+    useFactory: ({ queues }: QueuePartitions, { jobStorage }: QueueBackend) =>
+      new BatchStore(queues, jobStorage),
   },
 ];

@@ -71,9 +71,10 @@ function faultOfBatches(batches: unknown): Fault | undefined {
 }
 
 function faultOfBatch(batch: Fields): Fault | undefined {
-  const { destination, source, messages, firstAttemptAt, notBefore } = batch;
+  const { destination, source, marks, messages, firstAttemptAt, notBefore } = batch;
   if (typeof destination !== 'string') return { path: '.destination', expected: 'a string' };
   if (typeof source !== 'string') return { path: '.source', expected: 'a string' };
+  if (!isOptional(marks, isTexts)) return { path: '.marks', expected: 'a list of strings' };
   if (!isOptional(firstAttemptAt, isCount)) return { path: '.firstAttemptAt', expected: 'a time' };
   if (!isOptional(notBefore, isCount)) return { path: '.notBefore', expected: 'a time' };
   if (!Array.isArray(messages) || messages.length === 0) {

@@ -24,6 +24,7 @@ describeBackend('the deletion of a user', (backend) => {
   const stage = new Stage();
 
   const storageOf = (app: AnalyticsApp) => app.context.get<QueueBackend>(QUEUE_BACKEND).storage;
+  const jobStorageOf = (app: AnalyticsApp) => app.context.get<QueueBackend>(QUEUE_BACKEND).jobStorage;
 
   /** Who the messages are about that the queue holds, but for deletions. */
   async function usersIn(app: AnalyticsApp): Promise<string[]> {
@@ -102,11 +103,12 @@ describeBackend('the deletion of a user', (backend) => {
     const [batch] = job?.data.batches ?? [];
     if (batch === undefined) throw new Error('no batch was kept');
     const { messages } = batch;
-    const removals = messages
-      .slice(1)
-      .map((message) =>
-        new BatchStore([app.queue], storageOf(app)).remove(job?.id ?? '', { ...batch, messages: [message] }),
-      );
+    const removals = messages.slice(1).map((message) =>
+      new BatchStore([app.queue], jobStorageOf(app)).remove(job?.id ?? '', {
+        ...batch,
+        messages: [message],
+      }),
+    );
     await Promise.all(removals);
     const [left] = await app.failedJobs();
     expect(queuedMessages(left).map(({ id }) => id)).toEqual([messages[0]?.id]);

@@ -114,6 +114,19 @@ describe('the connection', () => {
     cluster.disconnect();
   });
 
+  it.each([
+    ['{Web Shop}', 'web-shop'],
+    ['bull', 'bull'],
+    ['::', undefined],
+    [undefined, undefined],
+  ])("has the prefix of the host application's as well: %s", (hostPrefix, prefix) => {
+    const context = { worker: true, hostConnection: { host: 'host.example' }, hostPrefix };
+    expect(resolveOptions(WITH_WEBHOOKS, context).prefix).toBe(prefix);
+    expect(resolveOptions({ ...WITH_WEBHOOKS, prefix: 'own' }, context).prefix).toBe('own');
+    const connection = 'redis://localhost';
+    expect(resolveOptions({ ...WITH_WEBHOOKS, connection }, context).prefix).toBeUndefined();
+  });
+
   it('is divided into eight partitions on a Redis Cluster, and into one elsewhere', () => {
     const partitionsOf = (connection: unknown, partitions?: number): number =>
       resolveOptions({ ...WITH_WEBHOOKS, connection, partitions }, { worker: true }).partitions;

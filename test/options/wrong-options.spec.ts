@@ -115,6 +115,8 @@ describe('wrong options', () => {
       { writeKey: 'wk', connection: { cluster: ['redis.example'] } },
       'connection.cluster',
     ],
+    ['a prefix with capitals', { writeKey: 'wk', connection: 'redis://localhost', prefix: 'Shop' }, 'prefix'],
+    ['a prefix that is empty', { writeKey: 'wk', connection: 'redis://localhost', prefix: '' }, 'prefix'],
     ['no partition', { writeKey: 'wk', connection: 'redis://localhost', partitions: 0 }, 'partitions'],
     [
       'partitions of a queue that cannot have them',

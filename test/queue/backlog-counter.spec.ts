@@ -97,9 +97,11 @@ describeBackend('the counter of what waits', (backend) => {
 
       /** Adds batches until one is refused. */
       async function fill(counter: BacklogCounter): Promise<void> {
-        const batches = new BatchQueue([queue], (destination, messages) => {
-          counter.taken(destination, messages);
-          added.messages += messages;
+        const batches = new BatchQueue([queue], {
+          onAdded: (destination, messages) => {
+            counter.taken(destination, messages);
+            added.messages += messages;
+          },
         });
         while (counter.refusal(CRM) === undefined) {
           for (let n = 0; n < batch; n++) counter.admitted(CRM);

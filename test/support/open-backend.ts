@@ -9,5 +9,5 @@ export function openBackend(connection: TestConnection): Promise<QueueBackend> {
   // Without a destination, nothing is opened.
   const webhooks = { urls: ['https://hooks.example.com/'] };
   const options = resolveOptions({ writeKey: 'wk_test', connection, webhooks }, { worker: true });
-  return createQueueBackend(options.connection, new LogLines());
+  return createQueueBackend(options, new LogLines());
 }

@@ -2,7 +2,14 @@ import type { WebhookErrorCode } from '../../webhooks/http/webhook-error-code.js
 
 /** What an error of a request means, and what to do about it, by its code. */
 const HINTS: Readonly<
-  Record<WebhookErrorCode | 'DESTINATION_DISABLED' | 'DESTINATION_NOT_FOUND' | 'INVALID_DESTINATION', string>
+  Record<
+    | WebhookErrorCode
+    | 'DESTINATION_DISABLED'
+    | 'DESTINATION_NOT_FOUND'
+    | 'INVALID_DESTINATION'
+    | 'OTHER_APPLICATION',
+    string
+  >
 > = {
   TIMEOUT: 'The receiver did not answer in time. Let it answer first and work later, or raise `timeout`.',
   DNS_FAILED: 'The name of the host is not known. Check the URL for a typo, and the DNS of the host.',
@@ -25,6 +32,7 @@ const HINTS: Readonly<
   DESTINATION_DISABLED: 'The destination was disabled. Enable it, and replay the message.',
   DESTINATION_NOT_FOUND: 'No worker knows the destination.',
   INVALID_DESTINATION: 'The destination has wrong fields. Correct them, and replay the message.',
+  OTHER_APPLICATION: 'Another application on the same database queued it. Give each application a `prefix`.',
 };
 
 const BY_CODE: ReadonlyMap<string, string> = new Map(Object.entries(HINTS));

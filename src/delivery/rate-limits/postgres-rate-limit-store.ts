@@ -27,7 +27,7 @@ const RESERVE = `
 export class PostgresRateLimitStore implements RateLimitStore {
   private readonly tables: OwnTables;
 
-  constructor(pool: PgPool) {
+  constructor(pool: Pick<PgPool, 'query'>) {
     this.tables = new OwnTables(pool, TABLES);
   }
 

@@ -59,7 +59,7 @@ export class PostgresLiveFeed implements LiveFeed {
   private readonly tables: OwnTables;
   private removal: NodeJS.Timeout | undefined;
 
-  constructor(pool: PgPool) {
+  constructor(pool: Pick<PgPool, 'query'>) {
     this.tables = new OwnTables(pool, TABLES);
   }
 

@@ -12,7 +12,10 @@ interface Head {
 }
 
 /** When the job was added that has waited longest for its first attempt, in milliseconds since the epoch. */
-export async function oldestWaitingIn(pool: PgPool, queue: string): Promise<number | undefined> {
+export async function oldestWaitingIn(
+  pool: Pick<PgPool, 'query'>,
+  queue: string,
+): Promise<number | undefined> {
   const { rows } = await pool.query<Head>(OLDEST_WAITING, [queue]);
   const added = rows[0]?.added ?? undefined;
   return added === undefined ? undefined : Number(added);

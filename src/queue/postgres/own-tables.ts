@@ -54,8 +54,8 @@ export class OwnTables {
   /** As `query`, but if a table does not exist yet, the result is empty and the table is not created. */
   async look<R>(table: string, text: string, params: readonly unknown[]): Promise<R[]> {
     if (!this.isThere) {
-      const exists = 'SELECT to_regclass($1) IS NOT NULL AS exists';
-      const { rows } = await this.pool.query<{ exists: boolean }>(exists, [table]);
+      const exists = `SELECT to_regclass('${table}') IS NOT NULL AS exists`;
+      const { rows } = await this.pool.query<{ exists: boolean }>(exists);
       this.isThere = rows[0]?.exists === true;
       if (!this.isThere) return [];
     }

@@ -10,8 +10,13 @@ import { within } from '../../shared/within.js';
 import type { BatchJobData } from '../batch-job.js';
 import { batchWorkerOf } from '../batch-worker.js';
 import type { PGlitePool } from '../embedded/pglite-pool.js';
-import { analyticsQueueName } from '../partitions.js';
-import { type AddMemory, START_PATIENCE, type QueueBackend } from '../queue-backend.js';
+import {
+  type AddMemory,
+  START_PATIENCE,
+  type QueueBackend,
+  type QueueNaming,
+  type QueueStorage,
+} from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
 import { probeWrites } from '../write-probe.js';
 import { addAndTakeBack } from './add-and-take-back.js';
@@ -54,7 +59,12 @@ interface QueuePools {
   end: () => Promise<void>;
 }
 
-function backendOn({ queue, worker, end }: QueuePools, health: QueueHealth, memory: AddMemory): QueueBackend {
+function backendOn(
+  { queue, worker, end }: QueuePools,
+  nameOf: QueueNaming,
+  health: QueueHealth,
+  memory: AddMemory,
+): QueueBackend {
   const createBackend: BackendFactory<PostgresQueueBackend, PgPool> = (name, options, role) => {
     const isWorker = role?.withBlockingConnection === true;
     // Dashboards find workers by the name of their connection.
@@ -62,6 +72,7 @@ function backendOn({ queue, worker, end }: QueuePools, health: QueueHealth, memo
     const connection = new PooledConnection(isWorker ? worker() : queue);
     return new PostgresQueueBackend(connection, name, options, true, listenerName);
   };
+  const storage: QueueStorage = { kind: 'postgres', pool: queue };
   const classes = withBackend(createBackend);
   const BatchWorker = batchWorkerOf(classes);
   const endProbe = probeWrites(
@@ -71,12 +82,13 @@ function backendOn({ queue, worker, end }: QueuePools, health: QueueHealth, memo
   );
   return {
     health,
-    storage: { kind: 'postgres', pool: queue },
+    storage,
+    jobStorage: storage,
     memory,
     createQueue: (partition, options) =>
-      new classes.Queue<BatchJobData, void>(analyticsQueueName(partition), { ...options, connection: queue }),
+      new classes.Queue<BatchJobData, void>(nameOf(partition), { ...options, connection: queue }),
     createWorker: (partition, processor, options) =>
-      new BatchWorker(analyticsQueueName(partition), processor, { ...options, connection: worker() }),
+      new BatchWorker(nameOf(partition), processor, { ...options, connection: worker() }),
     close: () => {
       endProbe();
       return end();
@@ -85,12 +97,16 @@ function backendOn({ queue, worker, end }: QueuePools, health: QueueHealth, memo
 }
 
 /** The queue on the embedded database, which is open already. */
-export function createPoolQueueBackend(database: PGlitePool, health: QueueHealth): QueueBackend {
+export function createPoolQueueBackend(
+  database: PGlitePool,
+  nameOf: QueueNaming,
+  health: QueueHealth,
+): QueueBackend {
   const queue = new ReconnectingPool(database, health, runMigrations);
   let forWorker: ReconnectingPool | undefined;
   const worker = (): ReconnectingPool =>
     (forWorker ??= new ReconnectingPool(database.asynchronous, health, () => queue.ready));
-  return backendOn({ queue, worker, end: () => queue.end() }, health, EMBEDDED_MEMORY);
+  return backendOn({ queue, worker, end: () => queue.end() }, nameOf, health, EMBEDDED_MEMORY);
 }
 
 /**
@@ -100,6 +116,7 @@ export function createPoolQueueBackend(database: PGlitePool, health: QueueHealth
  */
 export async function createPostgresQueueBackend(
   postgres: PostgresSettings,
+  nameOf: QueueNaming,
   health: QueueHealth,
 ): Promise<QueueBackend> {
   const pools = await createPostgresPools(postgres, health);
@@ -124,5 +141,5 @@ export async function createPostgresQueueBackend(
     await end();
     throw error;
   }
-  return backendOn({ queue, worker, end }, health, MEMORY);
+  return backendOn({ queue, worker, end }, nameOf, health, MEMORY);
 }

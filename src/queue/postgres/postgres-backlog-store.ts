@@ -49,7 +49,7 @@ interface TotalRow {
 export class PostgresBacklogStore implements BacklogStore {
   private readonly tables: OwnTables;
 
-  constructor(pool: PgPool) {
+  constructor(pool: Pick<PgPool, 'query'>) {
     this.tables = new OwnTables(pool, TABLES);
   }
 

@@ -4,8 +4,14 @@ import type { ResolvedRedis } from '../../options/resolved-options.js';
 import { within } from '../../shared/within.js';
 import { batchWorkerOf } from '../batch-worker.js';
 import type { QueueLog } from '../limited-log.js';
-import { analyticsQueueName } from '../partitions.js';
-import { type AddMemory, START_PATIENCE, type QueueBackend, type RedisCommands } from '../queue-backend.js';
+import {
+  type AddMemory,
+  START_PATIENCE,
+  type QueueBackend,
+  type QueueNaming,
+  type QueueStorage,
+  type RedisCommands,
+} from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
 import { batchQueueOf } from '../readable-job.js';
 import { probeWrites } from '../write-probe.js';
@@ -31,6 +37,7 @@ const PROBE = `return redis.call('SET', KEYS[1], '', 'PX', ARGV[1])`;
  */
 export async function createRedisQueueBackend(
   connection: ResolvedRedis,
+  nameOf: QueueNaming,
   health: QueueHealth,
   logger: QueueLog,
 ): Promise<QueueBackend> {
@@ -69,23 +76,25 @@ export async function createRedisQueueBackend(
     close();
     throw error;
   }
+  const storage: QueueStorage = { kind: 'redis', client };
   const classes = withBackend(createRedisBackend);
   const BatchJobQueue = batchQueueOf(classes);
   const BatchWorker = batchWorkerOf(classes);
   return {
     health,
-    storage: { kind: 'redis', client },
+    storage,
+    jobStorage: storage,
     memory: MEMORY,
     createQueue: (partition, options) => {
       probed.add(probeKeyOf(partition));
-      return new BatchJobQueue(analyticsQueueName(partition), {
+      return new BatchJobQueue(nameOf(partition), {
         ...options,
         connection: client,
         prefix: prefixOf(partition),
       });
     },
     createWorker: (partition, processor, options) =>
-      new BatchWorker(analyticsQueueName(partition), processor, {
+      new BatchWorker(nameOf(partition), processor, {
         ...options,
         connection: client,
         prefix: prefixOf(partition),

@@ -13,7 +13,10 @@ function told(): void {
 }
 
 async function round(until: () => boolean): Promise<void> {
-  const backend = await createQueueBackend({ kind: 'postgres', postgres: url }, silent);
+  const backend = await createQueueBackend(
+    { connection: { kind: 'postgres', postgres: url }, prefix: undefined },
+    silent,
+  );
   const queue = backend.createQueue(0, {});
   queue.on('error', () => undefined);
   const worker = backend.createWorker(0, () => Promise.resolve(), {

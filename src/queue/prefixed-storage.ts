@@ -1,0 +1,58 @@
+import type { PgPool } from 'bullmq';
+import { SCHEMA } from './postgres/own-tables.js';
+import { analyticsQueueName } from './partitions.js';
+import type { QueueStorage, RedisArgument, RedisCommands } from './queue-backend.js';
+
+type Statements = Pick<PgPool, 'query'>;
+
+const OWN_SCHEMA = new RegExp(`\\b${SCHEMA}\\b`, 'g');
+
+/** The name of a partition's BullMQ queue, for one of several applications on the same database. */
+export function queueNameOf(partition: number, prefix: string | undefined): string {
+  const name = analyticsQueueName(partition);
+  return prefix === undefined ? name : `${prefix}-${name}`;
+}
+
+/** What is stored beside the queue, apart from what other applications store in the same database. */
+export function prefixedStorage(storage: QueueStorage, prefix: string): QueueStorage {
+  return storage.kind === 'redis'
+    ? { kind: 'redis', client: new PrefixedCommands(storage.client, prefix) }
+    : { kind: 'postgres', pool: prefixedPool(storage.pool, prefix) };
+}
+
+/** Puts the prefix into each key, but not into braces: they choose the slot of a Redis Cluster. */
+class PrefixedCommands implements RedisCommands {
+  constructor(
+    private readonly client: RedisCommands,
+    private readonly prefix: string,
+  ) {}
+
+  get isCluster(): boolean {
+    return this.client.isCluster ?? false;
+  }
+
+  eval(script: string, keys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown> {
+    return this.client.eval(script, keys, ...this.prefixed(keys, keysAndArguments));
+  }
+
+  evalsha(sha: string, keys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown> {
+    return this.client.evalsha(sha, keys, ...this.prefixed(keys, keysAndArguments));
+  }
+
+  private prefixed(keys: number, keysAndArguments: readonly RedisArgument[]): RedisArgument[] {
+    return keysAndArguments.map((value, index) => (index < keys ? this.keyOf(String(value)) : value));
+  }
+
+  private keyOf(key: string): string {
+    const tagEnd = key.startsWith('{') ? key.indexOf('}') + 1 : 0;
+    return tagEnd === 0
+      ? `${this.prefix}:${key}`
+      : `${key.slice(0, tagEnd)}${this.prefix}${key.slice(tagEnd)}`;
+  }
+}
+
+/** Statements name the schema of an application without a prefix. This one has a schema of its own. */
+function prefixedPool(pool: Statements, prefix: string): Statements {
+  const schema = `${SCHEMA}_${prefix.replaceAll('-', '_')}`;
+  return { query: (text, params) => pool.query(text.replaceAll(OWN_SCHEMA, schema), params) };
+}

@@ -1,0 +1,141 @@
+import { beforeEach, expect, it } from '@jest/globals';
+import { BullModule } from '@nestjs/bullmq';
+import {
+  AnalyticsModule,
+  AudiencesService,
+  DeliveriesService,
+  DestinationsService,
+  type RecentDelivery,
+} from '../../src/index.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { describeServers } from '../support/describe-backend.js';
+import type { Receiver } from '../support/receiver.js';
+import { eventsIn } from '../support/received-message.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const EVENTS = 30;
+
+describeServers('two applications on one database', (backend) => {
+  const stage = new Stage();
+  let shopReceiver: Receiver;
+  let billingReceiver: Receiver;
+
+  beforeEach(async () => {
+    shopReceiver = await stage.receiver();
+    billingReceiver = await stage.receiver();
+  });
+
+  /** Both have one destination, with the default id. */
+  function start(name: 'shop' | 'billing', options: Partial<AppOptions> = {}): Promise<AnalyticsApp> {
+    return stage.app({
+      connection: backend.connection,
+      writeKey: `wk_${name}`,
+      flushAt: 1,
+      webhooks: webhooksTo(name === 'shop' ? shopReceiver : billingReceiver),
+      ...options,
+    });
+  }
+
+  async function track(app: AnalyticsApp, name: string): Promise<string[]> {
+    const events = Array.from({ length: EVENTS }, (_, n) => `${name} ${String(n).padStart(2, '0')}`);
+    for (const event of events) app.analytics.track({ userId: 'u1', event });
+    await app.analytics.flush();
+    return events;
+  }
+
+  it('send only what is their own, though their destinations have the same id, and say so', async () => {
+    const options = { unknownJobTimeout: 20_000 };
+    const shop = await start('shop', { ...options, worker: false });
+    const billing = await start('billing', options);
+    const [ofShop, ofBilling] = await Promise.all([track(shop, 'Shop'), track(billing, 'Billing')]);
+    await billingReceiver.received(EVENTS);
+    expect(await billing.log.line(/`prefix`/)).toMatch(
+      /^warn: This process has another destination with the id "webhooks" than the application that queued/,
+    );
+    await start('shop', options);
+    await shopReceiver.received(EVENTS);
+    await shop.settled();
+    expect(eventsIn(shopReceiver.requests)).toEqual(ofShop);
+    expect(eventsIn(billingReceiver.requests)).toEqual(ofBilling);
+    expect(billing.log.analytics.filter((line) => line.includes('`prefix`'))).toHaveLength(1);
+  }, 40_000);
+
+  it('keep what waits for the other one as failed, and replay it only where it belongs', async () => {
+    const shop = await start('shop', { worker: false });
+    await track(shop, 'Shop');
+    await shop.close();
+    const billing = await start('billing', { unknownJobTimeout: 0 });
+    await billing.settled();
+    const deliveries = billing.context.get(DeliveriesService);
+    const failed = await deliveries.failed();
+    expect(failed.map(({ error }) => error)).toEqual(Array(EVENTS).fill('OTHER_APPLICATION'));
+    expect(await deliveries.replay()).toBe(0);
+    await billing.close();
+    const again = await start('shop');
+    expect(await again.context.get(DeliveriesService).replay()).toBe(EVENTS);
+    await shopReceiver.received(EVENTS);
+    expect(billingReceiver.requests).toEqual([]);
+  });
+
+  it.each<[string, Partial<AppOptions>]>([
+    ['has a new write key', { writeKey: 'wk_new' }],
+    ['has a destination with a new URL', { writeKey: 'wk_shop' }],
+  ])('are told from one application that %s', async (_, options) => {
+    const before = await start('shop', { worker: false });
+    await track(before, 'Shop');
+    await before.close();
+    const isMoved = options.writeKey === 'wk_shop';
+    await start(isMoved ? 'billing' : 'shop', { ...options, unknownJobTimeout: 0 });
+    await (isMoved ? billingReceiver : shopReceiver).received(EVENTS);
+  });
+
+  it('have nothing in common with a `prefix` each', async () => {
+    const options = { destinations: { allowPrivateNetwork: true } };
+    const shop = await start('shop', { ...options, prefix: 'shop' });
+    const billing = await start('billing', { ...options, prefix: 'billing-2' });
+    expect([shop.queue.name, billing.queue.name]).toEqual(['shop-analytics', 'billing-2-analytics']);
+
+    const created = await shop.context
+      .get(DestinationsService)
+      .create({ tenant: 'acme', urls: [shopReceiver.url('/acme')] });
+    const ofBilling = billing.context.get(DestinationsService);
+    expect((await ofBilling.list({ tenant: 'acme' })).destinations).toEqual([]);
+    await expect(ofBilling.get(created.id)).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
+
+    shop.analytics.tenant('acme').track({ userId: 'u1', event: 'Of a tenant' });
+    billing.analytics.tenant('acme').track({ userId: 'u1', event: 'Of its namesake' });
+    await shopReceiver.received(2);
+    await billingReceiver.received(1);
+    await Promise.all([shop.settled(), billing.settled()]);
+    expect(eventsIn(shopReceiver.requests)).toEqual(['Of a tenant', 'Of a tenant']);
+    expect(eventsIn(billingReceiver.requests)).toEqual(['Of its namesake']);
+    const recent = (app: AnalyticsApp): Promise<RecentDelivery[]> =>
+      until(async () => {
+        const found = await app.context.get(DeliveriesService).recent({ destination: 'webhooks' });
+        return found.length > 0 ? found : undefined;
+      });
+    expect((await recent(shop)).map(({ event }) => event)).toEqual(['Of a tenant']);
+    expect((await recent(billing)).map(({ event }) => event)).toEqual(['Of its namesake']);
+
+    await shop.context.get(AudiencesService).sync('big_spenders', ['u1', 'u2']);
+    expect(await billing.context.get(AudiencesService).sync('big_spenders', ['u3'])).toMatchObject({
+      added: 1,
+      removed: 0,
+    });
+  });
+
+  if (backend.name === 'Redis') {
+    it('are kept apart by the `prefix` of their BullModule, whose connection they use', async () => {
+      const { hostname, port, pathname } = new URL(backend.connection);
+      const connection = { host: hostname, port: Number(port), db: Number(pathname.slice(1)) };
+      const app = await stage.appWith([
+        BullModule.forRoot({ connection, prefix: '{Web Shop}' }),
+        AnalyticsModule.forRoot({ writeKey: 'wk_shop', webhooks: webhooksTo(shopReceiver), flushAt: 1 }),
+      ]);
+      expect(app.queue.name).toBe('web-shop-analytics');
+      app.analytics.track({ userId: 'u1', event: 'Of the shop' });
+      await shopReceiver.received(1);
+    });
+  }
+});
