@@ -83,7 +83,10 @@ export class JobProcessor {
     if (retried.length === 0 && open > 0) {
       return this.putBack(inHand, left, destination, dueAt ?? Date.now());
     }
-    if (dueAt !== undefined) throw new RetryLater(dueAt, open);
+    if (dueAt !== undefined) {
+      await forgetUnknown(inHand.job);
+      throw new RetryLater(dueAt, open);
+    }
     throw FailedForGood.after(left.messages.length);
   }
 
@@ -115,6 +118,7 @@ export class JobProcessor {
     destination: Destination,
     until: number,
   ): Promise<never> {
+    await forgetUnknown(inHand.job);
     await moveToDelayed(inHand, until);
     const isTimed = batch.notBefore !== undefined && batch.notBefore >= until;
     if (!isTimed && !inHand.signal.aborted) {
@@ -186,6 +190,12 @@ function progressOf(job: BatchJob): JobProgress {
 
 async function addProgress(job: BatchJob, progress: JobProgress): Promise<void> {
   await job.updateProgress({ ...progressOf(job), ...progress });
+}
+
+/** A worker knows the job. Others that do not may meet it again at each of its retries. */
+async function forgetUnknown(job: BatchJob): Promise<void> {
+  const { unknownSince, ...progress } = progressOf(job);
+  if (unknownSince !== undefined) await job.updateProgress(progress);
 }
 
 function withFirstAttempt(batch: QueuedBatch, job: BatchJob): QueuedBatch {

@@ -61,6 +61,32 @@ describeServers('two applications on one database', (backend) => {
     expect(billing.log.analytics.filter((line) => line.includes('`prefix`'))).toHaveLength(1);
   }, 40_000);
 
+  it('leave what is retried to its own workers, however long that takes', async () => {
+    shopReceiver = await stage.receiver({ answer: [503, 200] });
+    // Less than the wait before the first retry.
+    const options = { unknownJobTimeout: 3_500 };
+    const producer = await start('shop', { worker: false });
+    producer.analytics.track({ userId: 'u1', event: 'Retried' });
+    await producer.analytics.flush();
+    const billing = await start('billing', options);
+    await billing.log.line(/`prefix`/);
+    const shop = await start('shop', options);
+    await shopReceiver.received(1);
+    await shop.close();
+    // It is due some seconds later, when billing alone can take it.
+    const first = Date.now();
+    const second = await until(async () => {
+      const [job] = await billing.queue.getJobs(['delayed', 'failed']);
+      const progress: unknown = job?.progress;
+      if ((await job?.isFailed()) === true) return 'failed';
+      const { unknownSince = 0 } = Object(progress) as { unknownSince?: number };
+      return unknownSince > first ? 'put back' : undefined;
+    });
+    expect(second).toBe('put back');
+    await start('shop');
+    await shopReceiver.received(2);
+  }, 40_000);
+
   it('keep what waits for the other one as failed, and replay it only where it belongs', async () => {
     const shop = await start('shop', { worker: false });
     await track(shop, 'Shop');
