@@ -120,15 +120,20 @@ describeRedis('a flood of requests by links to the console', () => {
       Promise.all(Array.from({ length: FLOOD }, (_, index) => ask(server, `${token}.${index}`)));
     const statuses = (answers: ApiAnswer[]): number[] =>
       [...new Set(answers.map(({ status }) => status))].sort();
+    // A slow machine takes longer for them, so more are admitted. Few more are looked up than that.
+    const most = (answers: ApiAnswer[]): number =>
+      answers.filter(({ status }) => status !== 429).length + FLOOD / 10;
 
-    expect(statuses(await flood(tokenOf(console.linkFor(LINK))))).toEqual([200, 429]);
+    const valid = await flood(tokenOf(console.linkFor(LINK)));
+    expect(statuses(valid)).toEqual([200, 429]);
     const before = await lookUps();
-    expect(before).toBeLessThan(FLOOD / 2);
+    expect(before).toBeLessThan(most(valid));
 
     const revoked = tokenOf(console.linkFor({ ...LINK, tenant: 'other' }));
     await console.revokeLinks({ tenant: 'other' });
-    expect(statuses(await flood(revoked))).toEqual([401, 429]);
-    expect((await lookUps()) - before).toBeLessThan(FLOOD / 2);
+    const refused = await flood(revoked);
+    expect(statuses(refused)).toEqual([401, 429]);
+    expect((await lookUps()) - before).toBeLessThan(most(refused));
     expect(await ask(server, tokenOf(console.linkFor({ ...LINK, tenant: 'other' })))).toMatchObject({
       status: 200,
     });
