@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { filter, firstValueFrom, map, take, toArray } from 'rxjs';
@@ -207,14 +208,18 @@ describeRedis('what was delivered while the Redis stores nothing', () => {
 
   /** Makes the server refuse everything, and resolves when that includes data with this text. */
   async function refuse(text: string): Promise<{ refused: Promise<void> }> {
-    const monitor = new Redis(server.url(), { monitor: true });
-    // A command of others that arrives together with the answer is none that ioredis waits for.
-    monitor.on('error', () => undefined);
-    await once(monitor, 'monitoring');
+    // `ioredis` throws where the commands of others arrive together with the answer to MONITOR.
+    const monitor = connect(server.port, '127.0.0.1');
+    monitor.write('MONITOR\r\n');
+    await once(monitor, 'data');
+    // Redis escapes the quotation marks.
+    const escaped = text.replaceAll('"', '\\"');
     const refused = new Promise<void>((resolve) => {
-      monitor.on('monitor', (_time, command: string[]) => {
-        if (!command.some((argument) => argument.includes(text))) return;
-        monitor.disconnect();
+      let seen = '';
+      monitor.on('data', (chunk) => {
+        seen += String(chunk);
+        if (!seen.includes(escaped)) return;
+        monitor.destroy();
         resolve();
       });
     });
