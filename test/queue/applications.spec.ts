@@ -151,6 +151,18 @@ describeServers('two applications on one database', (backend) => {
     });
   });
 
+  it('replay what has failed, with a `prefix`, and keep it no longer', async () => {
+    shopReceiver = await stage.receiver({ answer: [404, 200] });
+    const shop = await start('shop', { prefix: 'shop' });
+    shop.analytics.track({ userId: 'u1', event: 'Refused once' });
+    await shop.failedJobs();
+    const deliveries = shop.context.get(DeliveriesService);
+    expect(await deliveries.replay()).toBe(1);
+    await shopReceiver.received(2);
+    await shop.settled();
+    expect(await deliveries.failed()).toEqual([]);
+  });
+
   if (backend.name === 'Redis') {
     it('are kept apart by the `prefix` of their BullModule, whose connection they use', async () => {
       const { hostname, port, pathname } = new URL(backend.connection);
