@@ -1,7 +1,8 @@
 import { types } from 'node:util';
 import type { ResolvedConnection, ResolvedOptions } from '../options/resolved-options.js';
 import type { QueueLog } from './limited-log.js';
-import { prefixedStorage, queueNameOf } from './prefixed-storage.js';
+import { queueNameOf } from './partitions.js';
+import { prefixedStorage } from './prefixed-storage.js';
 import type { QueueBackend, QueueNaming } from './queue-backend.js';
 import { QueueHealth } from './queue-health.js';
 

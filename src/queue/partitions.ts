@@ -1,9 +1,19 @@
 /** Name of the BullMQ queue that carries the batches, or its first partition. */
 export const ANALYTICS_QUEUE = 'analytics';
 
-/** Name of the BullMQ queue that is one of the partitions. @param partition from 0 */
+/**
+ * Name of the BullMQ queue that is one of the partitions. With the option `prefix`, that and a hyphen come before it.
+ *
+ * @param partition from 0
+ */
 export function analyticsQueueName(partition: number): string {
   return partition === 0 ? ANALYTICS_QUEUE : `${ANALYTICS_QUEUE}-${partition}`;
+}
+
+/** The same with the `prefix` of an application. */
+export function queueNameOf(partition: number, prefix: string | undefined): string {
+  const name = analyticsQueueName(partition);
+  return prefix === undefined ? name : `${prefix}-${name}`;
 }
 
 /** The partition that messages for a destination go to: the same one in every process with as many partitions. */

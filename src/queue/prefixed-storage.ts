@@ -1,17 +1,10 @@
 import type { PgPool } from 'bullmq';
 import { SCHEMA } from './postgres/own-tables.js';
-import { analyticsQueueName } from './partitions.js';
 import type { QueueStorage, RedisArgument, RedisCommands } from './queue-backend.js';
 
 type Statements = Pick<PgPool, 'query'>;
 
 const OWN_SCHEMA = new RegExp(`\\b${SCHEMA}\\b`, 'g');
-
-/** The name of a partition's BullMQ queue, for one of several applications on the same database. */
-export function queueNameOf(partition: number, prefix: string | undefined): string {
-  const name = analyticsQueueName(partition);
-  return prefix === undefined ? name : `${prefix}-${name}`;
-}
 
 /** What is stored beside the queue, apart from what other applications store in the same database. */
 export function prefixedStorage(storage: QueueStorage, prefix: string): QueueStorage {

@@ -104,16 +104,35 @@ describeServers('two applications on one database', (backend) => {
     expect(billingReceiver.requests).toEqual([]);
   });
 
-  it.each<[string, Partial<AppOptions>]>([
-    ['has a new write key', { writeKey: 'wk_new' }],
-    ['has a destination with a new URL', { writeKey: 'wk_shop' }],
-  ])('are told from one application that %s', async (_, options) => {
+  it.each(['webhooks', 'endpoint'] as const)('replay what is meant by its code: %s', async (kind) => {
+    const optionsTo = (receiver: Receiver): Partial<AppOptions> =>
+      kind === 'webhooks' ? { webhooks: webhooksTo(receiver) } : { endpoint: receiver.url().slice(0, -1) };
+    const common = { connection: backend.connection, flushAt: 1, unknownJobTimeout: 0 };
+    const shop = await stage.app({
+      ...{ ...common, writeKey: 'wk_shop', worker: false },
+      ...optionsTo(shopReceiver),
+    });
+    shop.analytics.track({ userId: 'u1', event: 'Of the shop' });
+    await shop.analytics.flush();
+    await shop.close();
+    const billing = await stage.app({ ...common, writeKey: 'wk_billing', ...optionsTo(billingReceiver) });
+    const [job] = await billing.failedJobs();
+    expect(job?.failedReason).toMatch(/^OTHER_APPLICATION: /);
+    // Its URL has become this one, say.
+    const deliveries = billing.context.get(DeliveriesService);
+    expect(await deliveries.replay({ error: 'OTHER_APPLICATION' })).toBe(1);
+    await billingReceiver.received(1);
+  });
+
+  it.each([
+    ['has a new write key', 'shop', 'wk_new'],
+    ['has a destination with a new URL', 'billing', 'wk_shop'],
+  ] as const)('are told from one application that %s', async (_, name, writeKey) => {
     const before = await start('shop', { worker: false });
     await track(before, 'Shop');
     await before.close();
-    const isMoved = options.writeKey === 'wk_shop';
-    await start(isMoved ? 'billing' : 'shop', { ...options, unknownJobTimeout: 0 });
-    await (isMoved ? billingReceiver : shopReceiver).received(EVENTS);
+    await start(name, { writeKey, unknownJobTimeout: 0 });
+    await (name === 'shop' ? shopReceiver : billingReceiver).received(EVENTS);
   });
 
   it('have nothing in common with a `prefix` each', async () => {
