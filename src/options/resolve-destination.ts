@@ -75,7 +75,14 @@ export function requestOptionsOf(
   allowPrivateNetwork: boolean,
 ): { options: RequestOptions; problems: readonly OptionProblem[] } {
   const reader = new OptionReader({ ...record }, '', []);
+  for (const field of ['events', 'types', 'sources'] as const) checkTexts(reader, field);
   return { options: resolveRequestOptions(reader, allowPrivateNetwork), problems: reader.problems };
+}
+
+function checkTexts(options: OptionReader, field: string): void {
+  for (const [index, text] of (options.array(field, 'an array of strings') ?? []).entries()) {
+    if (typeof text !== 'string') options.report(`${field}[${index}]`, 'a string', describe(text));
+  }
 }
 
 function checkText(options: OptionReader, field: string, most: number): void {

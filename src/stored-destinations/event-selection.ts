@@ -1,29 +1,47 @@
-import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
+import type { MessageType } from '../messages/message.types.js';
 import type { DestinationRecord } from '../options/destination-store.js';
 
-/** Which messages a destination at run time wants. It is asked for every message, so it is prepared once. */
+/** What decides whether a destination wants a message. */
+export interface SelectedMessage {
+  type: MessageType;
+  /** Of a `track` call. */
+  event?: string | undefined;
+}
+
+/**
+ * Which messages a destination at run time wants. It is asked for every message, so it is prepared once.
+ *
+ * A record of the application's own store may be wrong. What is no text then selects nothing, and what is no array
+ * leaves nothing out: the message is queued, and fails where what is wrong with the record is told.
+ */
 export class EventSelection {
-  private readonly types: ReadonlySet<MessageType> | undefined;
+  private readonly types: ReadonlySet<string> | undefined;
   /** `undefined`: every event. */
   private readonly names: ReadonlySet<string> | undefined;
   private readonly beginnings: readonly string[];
   private readonly sources: ReadonlySet<string> | undefined;
 
   constructor({ events, types, sources }: Pick<DestinationRecord, 'events' | 'types' | 'sources'>) {
+    const patterns = textsOf(events);
     // Whoever names events does not expect calls that have none.
-    const wanted = types ?? (events === undefined ? undefined : (['track'] satisfies MessageType[]));
+    const wanted = textsOf(types) ?? (patterns && (['track'] satisfies MessageType[]));
     this.types = wanted && new Set(wanted);
-    this.names = events && new Set(events.filter((pattern) => !pattern.endsWith('*')));
-    const patterns = events?.filter((pattern) => pattern.endsWith('*')) ?? [];
-    this.beginnings = patterns.map((pattern) => pattern.slice(0, -1));
-    this.sources = sources && new Set(sources);
+    this.names = patterns && new Set(patterns.filter((pattern) => !pattern.endsWith('*')));
+    this.beginnings = (patterns ?? [])
+      .filter((pattern) => pattern.endsWith('*'))
+      .map((pattern) => pattern.slice(0, -1));
+    const names = textsOf(sources);
+    this.sources = names && new Set(names);
   }
 
   /** @param source name of the message's source */
-  takes(source: string, message: AnalyticsMessage): boolean {
-    if (this.types?.has(message.type) === false || this.sources?.has(source) === false) return false;
-    if (this.names === undefined || message.type !== 'track') return true;
-    const { event } = message;
+  takes(source: string, { type, event }: SelectedMessage): boolean {
+    if (this.types?.has(type) === false || this.sources?.has(source) === false) return false;
+    if (this.names === undefined || event === undefined || type !== 'track') return true;
     return this.names.has(event) || this.beginnings.some((beginning) => event.startsWith(beginning));
   }
+}
+
+function textsOf(value: unknown): string[] | undefined {
+  return Array.isArray(value) ? value.filter((text) => typeof text === 'string') : undefined;
 }

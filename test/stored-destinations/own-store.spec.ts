@@ -146,6 +146,35 @@ describeBackend("destinations in the application's own store", (backend) => {
     expect(eventsIn(own.requests)).toEqual(['one', 'two']);
   });
 
+  it('keep nothing from others while what selects their messages is wrong', async () => {
+    const app = await start();
+    const deliveries = app.context.get(DeliveriesService);
+    // A database may hold anything in a column of JSON, and the compiler does not see it.
+    const selections: Partial<Record<string, unknown>>[] = [
+      { events: ['Order *', null] },
+      { events: 'Order *' },
+      { sources: [7, 'web'] },
+    ];
+    for (const [n, selection] of selections.entries()) {
+      table.rows.push({
+        id: `wrong-${n}`,
+        tenant: 'acme',
+        urls: [own.url('/wrong')],
+        ...selection,
+      });
+    }
+    track(app, 'Order Completed');
+    await Promise.all([customer.received(1), own.received(1)]);
+    await until(async () => {
+      const failed = await deliveries.countFailed({ error: 'INVALID_DESTINATION' });
+      return failed === selections.length ? true : undefined;
+    });
+    await app.log.line(
+      /^error: The destination "wrong-0" has wrong fields(.|\n)*`events\[1\]`: expected a string/,
+    );
+    expect(own.requests.map(({ url }) => url)).not.toContain('/wrong');
+  });
+
   it('get nothing by what was known before a change, and hold up nobody else, while it hangs', async () => {
     const app = await start();
     track(app, 'before');
