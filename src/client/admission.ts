@@ -1,5 +1,6 @@
 import { thrownAt } from '../errors/thrown-at.js';
 import type { RefusalKind } from '../shared/telemetry.js';
+import type { OutgoingTerms } from './outgoing-messages.js';
 import type { SourceConnection } from './router.js';
 
 /** Why a message is not delivered. */
@@ -13,13 +14,19 @@ export interface Refusal {
   logged?: string | undefined;
 }
 
+/** How a message is taken. */
+export interface TakingTerms extends OutgoingTerms {
+  /** Called if the message is refused after its destinations were looked up. It has been counted by then. */
+  onRefused?: ((refusal: Refusal) => void) | undefined;
+}
+
 export const NO_ROOM: Refusal = {
   kind: 'buffer_full',
   reason: 'the buffer is full while the queue cannot take more',
 };
 
 /** A destination has reached its limit. No tenant may know of those of the application. */
-export function backlogFull(reason: string): Refusal {
+function backlogFull(reason: string): Refusal {
   return {
     kind: 'backlog_full',
     reason,
@@ -44,12 +51,15 @@ export interface Admission {
 /**
  * Returns the connections that take a message now, and calls `onRefused` for each of the others. If all of
  * them refuse it, returns the first reason.
+ *
+ * @param admission `undefined` in an application without limits
  */
 export function admit(
   connections: readonly SourceConnection[],
-  admission: Admission,
-  onRefused: (reason: string) => void,
-): readonly SourceConnection[] | string {
+  admission: Admission | undefined,
+  onRefused: (refusal: Refusal) => void,
+): readonly SourceConnection[] | Refusal {
+  if (admission === undefined) return connections;
   let refused: Map<SourceConnection, string> | undefined;
   for (const connection of connections) {
     const refusal = admission.refusal(connection);
@@ -57,7 +67,7 @@ export function admit(
   }
   if (refused === undefined) return connections;
   const [first = ''] = refused.values();
-  if (refused.size === connections.length) return first;
-  for (const refusal of refused.values()) onRefused(refusal);
+  if (refused.size === connections.length) return backlogFull(first);
+  for (const reason of refused.values()) onRefused(backlogFull(reason));
   return connections.filter((connection) => !refused.has(connection));
 }

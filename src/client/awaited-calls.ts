@@ -48,7 +48,7 @@ export class AwaitedCalls {
 
   private async takeWhenRoom(source: string, message: AnalyticsMessage, tenant?: string): Promise<void> {
     for (;;) {
-      const refusal = this.core.isHalfFull ? NO_ROOM : this.core.take(source, message, { tenant });
+      const refusal = this.core.isHalfFull() ? NO_ROOM : this.core.take(source, message, { tenant });
       if (refusal === undefined) return;
       if (refusal !== NO_ROOM) throw new MessageRefusedError(refusal.reason);
       if (this.core.size === 0) throw new MessageRefusedError('it is larger than `maxBufferedBytes`');

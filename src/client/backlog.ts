@@ -1,3 +1,4 @@
+import type { ShownMessage } from '../live/live-event.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, LONGEST_TIMER, type Timer } from '../shared/clock.js';
 import type { CallTrace } from '../shared/telemetry.js';
@@ -8,8 +9,10 @@ export interface TakenCall {
   readonly source: string;
   /** Whose event it is, where the call or the source has said so. */
   readonly tenant: string | undefined;
-  /** `undefined` while nobody watches: as an object it takes far more memory than its body. */
+  /** `undefined` while nobody watches, and where the call has to wait. */
   readonly message: AnalyticsMessage | undefined;
+  /** What is shown of the message in its place. */
+  readonly shown?: ShownMessage | undefined;
   /** When it was made, in milliseconds since the epoch, while somebody watches. */
   readonly at: number | undefined;
 }
@@ -86,9 +89,9 @@ export class Backlog {
     return this.bytes;
   }
 
-  /** @param uncounted bytes that do not count */
-  isHalfFull(uncounted: number): boolean {
-    return this.bytes - uncounted > this.maxBytes / 2;
+  /** @param more bytes that count as well; negative for some that do not */
+  isHalfFull(more: number): boolean {
+    return this.bytes + more > this.maxBytes / 2;
   }
 
   /** Number of the message that was taken last. */

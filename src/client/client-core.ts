@@ -1,14 +1,14 @@
 import debugFactory from 'debug';
 import { AnalyticsClosedError } from '../errors/message.errors.js';
-import { withJson } from '../live/live-event.js';
+import { withoutMessage } from '../live/live-event.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
-import { admit, backlogFull, lookupFailed, NO_ROOM, type Refusal } from './admission.js';
-import { Backlog, type NewMessage, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
+import { admit, NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
+import { Backlog, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
 import { Batches } from './batches.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
-import { OutgoingMessages, type OutgoingTerms } from './outgoing-messages.js';
-import { type HeldMessage, PendingRoutes, type RouteReceiver } from './pending-routes.js';
+import { OutgoingMessages } from './outgoing-messages.js';
+import { type HeldMessage, heldBytes, PendingRoutes, type RouteReceiver } from './pending-routes.js';
 import { PartitionSenders } from './partition-senders.js';
 import type { Route, SourceConnection } from './router.js';
 
@@ -82,11 +82,11 @@ export class ClientCore {
   }
 
   /**
-   * Whether messages that can wait or be sent again are not taken: more than half of the buffer is in use, calls
-   * aside whose destinations are looked up.
+   * Whether messages that can wait or be sent again are not taken: with so many bytes more, more than half of the
+   * buffer is in use, calls aside whose destinations are looked up.
    */
-  get isHalfFull(): boolean {
-    return this.backlog.isHalfFull(this.pendingRoutes.bytesOfCalls);
+  isHalfFull(more = 0): boolean {
+    return this.backlog.isHalfFull(more - this.pendingRoutes.bytesOfCalls);
   }
 
   /** Whether received messages whose destinations are looked up take more than half of what they may. */
@@ -95,27 +95,30 @@ export class ClientCore {
   }
 
   /**
-   * Takes a message, or returns why it is refused.
+   * Takes a message, or returns why it is refused. A message whose destinations are looked up may still be refused
+   * later, which `onRefused` of the terms hears.
    *
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError
    */
-  take(source: string, message: AnalyticsMessage, terms: OutgoingTerms = {}): Refusal | undefined {
+  take(source: string, message: AnalyticsMessage, terms: TakingTerms = {}): Refusal | undefined {
     this.assertOpen();
-    const { tenant, isReceived = false } = terms;
+    const { tenant, isReceived = false, onRefused } = terms;
     const { json, bytes, route } = this.outgoing.of(source, message, terms);
     const isWatched = this.observer.isWatched();
     const at = isWatched ? Date.now() : undefined;
+    const checked = { id: message.messageId, body: json, bytes, call: this.parts.telemetry?.call() };
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at };
     if (!('connections' in route)) {
-      const held = { owner: this.outgoing.ownerOf(message, tenant), isReceived };
-      const refusal = this.pendingRoutes.refusal(held, bytes, this.backlog.freeBytes);
+      const owner = this.outgoing.ownerOf(message, tenant);
+      const held = { owner, isReceived, onRefused, bytes: heldBytes(message, bytes, isReceived) };
+      const refusal = this.pendingRoutes.refusal(held, this.backlog.freeBytes);
       if (refusal !== undefined) {
         this.outgoing.abandon(route);
         return refusal;
       }
       this.outgoing.count(source, undefined, tenant);
-      const taken = this.backlog.add(this.newMessage(message, json, bytes), 1);
-      this.pendingRoutes.add({ taken, call: withJson(call), ...held }, route);
+      const taken = this.backlog.add(checked, 1);
+      this.pendingRoutes.add({ taken, call: withoutMessage(call, owner), ...held }, route);
       return undefined;
     }
     const connections = this.admitted(route.connections, call);
@@ -127,7 +130,7 @@ export class ClientCore {
       debug('dropped %s %s: no destination takes it', message.type, message.messageId);
       return undefined;
     }
-    const taken = this.backlog.add(this.newMessage(message, json, bytes), connections.length);
+    const taken = this.backlog.add(checked, connections.length);
     debug('taken %s %s from %s', message.type, message.messageId, source);
     for (const connection of connections) this.push(connection, taken);
     return undefined;
@@ -188,13 +191,16 @@ export class ClientCore {
   }
 
   /** The route of a message was looked up. */
-  onRouted({ taken, call }: HeldMessage, { connections, isFiltered }: Route): void {
+  onRouted(held: HeldMessage, { connections, isFiltered }: Route): void {
+    const { taken, call } = held;
     if (isFiltered) this.outgoing.usageOf(call.source).filtered++;
     const admitted = this.admitted(connections, call);
-    const isRefused = 'reason' in admitted;
-    if (isRefused) this.observer.onRefused(admitted, call);
-    else if (call.message !== undefined) this.observer.onRouted(call, admitted.length > 0);
-    if (isRefused || admitted.length === 0) {
+    if ('reason' in admitted) {
+      this.onRefused(held, admitted);
+      return;
+    }
+    if (call.shown !== undefined) this.observer.onRouted(call, admitted.length > 0);
+    if (admitted.length === 0) {
       this.backlog.drop(taken);
       return;
     }
@@ -203,9 +209,10 @@ export class ClientCore {
     if (taken.number <= this.flushedUpTo) this.flushNow();
   }
 
-  /** The route of a message could not be looked up. */
-  onUnroutable({ taken, call }: HeldMessage, error: unknown): void {
-    this.observer.onRefused(lookupFailed(error), call);
+  /** A message is refused now that its destinations are known, or cannot be looked up. */
+  onRefused({ taken, call, onRefused }: HeldMessage, refusal: Refusal): void {
+    this.observer.onRefused(refusal, call);
+    onRefused?.(refusal);
     this.backlog.drop(taken);
   }
 
@@ -219,16 +226,9 @@ export class ClientCore {
     meant: readonly SourceConnection[],
     call: TakenCall,
   ): readonly SourceConnection[] | Refusal {
-    const { admission } = this.parts;
-    if (admission === undefined) return meant;
-    const admitted = admit(meant, admission, (reason) => {
-      this.observer.onRefused(backlogFull(reason), call);
+    return admit(meant, this.parts.admission, (refusal) => {
+      this.observer.onRefused(refusal, call);
     });
-    return typeof admitted === 'string' ? backlogFull(admitted) : admitted;
-  }
-
-  private newMessage({ messageId }: AnalyticsMessage, body: string, bytes: number): NewMessage {
-    return { id: messageId, body, bytes, call: this.parts.telemetry?.call() };
   }
 
   private push(connection: SourceConnection, message: TakenMessage): void {

@@ -1,5 +1,7 @@
+import type { AnalyticsMessage } from '../messages/message.types.js';
+import { stringify } from '../messages/serialize.js';
 import type { TakenCall, TakenMessage } from './backlog.js';
-import { NO_ROOM, type Refusal } from './admission.js';
+import { lookupFailed, NO_ROOM, type Refusal } from './admission.js';
 import type { Route } from './router.js';
 
 /** A message that waits for its route. */
@@ -10,6 +12,10 @@ export interface HeldMessage {
   readonly owner: string;
   /** Whether another program has sent it. */
   readonly isReceived: boolean;
+  /** What it takes of the memory, in bytes: its body, and of a received message its `integrations` too. */
+  readonly bytes: number;
+  /** Called if it is refused after all. */
+  readonly onRefused: ((refusal: Refusal) => void) | undefined;
 }
 
 const TOO_MANY: Refusal = {
@@ -20,7 +26,7 @@ const TOO_MANY: Refusal = {
 /** Learns what became of each message. */
 export interface RouteReceiver {
   onRouted(held: HeldMessage, route: Route): void;
-  onUnroutable(held: HeldMessage, error: unknown): void;
+  onRefused(held: HeldMessage, refusal: Refusal): void;
   onWithdrawn(held: HeldMessage, route: Promise<Route>): void;
 }
 
@@ -31,13 +37,13 @@ export interface RouteReceiver {
 export class PendingRoutes {
   /** Their routes, by their numbers. */
   private readonly held = new Map<number, { message: HeldMessage; route: Promise<Route> }>();
-  /** Of the bodies of an owner's messages. */
+  /** Of an owner's messages. */
   private readonly bytesOf = new Map<string, number>();
   private callBytes = 0;
   private receivedBytes = 0;
   private isClosed = false;
 
-  /** @param maxReceivedBytes limit for the bodies of all received messages */
+  /** @param maxReceivedBytes limit for the bytes of all received messages */
   constructor(
     private readonly receiver: RouteReceiver,
     private readonly maxReceivedBytes: number,
@@ -53,7 +59,7 @@ export class PendingRoutes {
     return this.callBytes;
   }
 
-  /** Whether the bodies of received messages take more than half of their limit. */
+  /** Whether received messages take more than half of their limit. */
   get isCrowded(): boolean {
     return this.receivedBytes > this.maxReceivedBytes / 2;
   }
@@ -67,8 +73,7 @@ export class PendingRoutes {
    * @param free bytes of the buffer
    */
   refusal(
-    { owner, isReceived }: Pick<HeldMessage, 'owner' | 'isReceived'>,
-    bytes: number,
+    { owner, isReceived, bytes }: Pick<HeldMessage, 'owner' | 'isReceived' | 'bytes'>,
     free: number,
   ): Refusal | undefined {
     const room = isReceived ? Math.min(free, this.maxReceivedBytes - this.receivedBytes) : free;
@@ -79,13 +84,13 @@ export class PendingRoutes {
 
   add(message: HeldMessage, route: Promise<Route>): void {
     this.held.set(message.taken.number, { message, route });
-    this.count(message, message.taken.bytes);
+    this.count(message, message.bytes);
     route.then(
       (found) => {
         if (this.leaves(message)) this.receiver.onRouted(message, found);
       },
       (error: unknown) => {
-        if (this.leaves(message)) this.receiver.onUnroutable(message, error);
+        if (this.leaves(message)) this.receiver.onRefused(message, lookupFailed(error));
       },
     );
   }
@@ -107,7 +112,7 @@ export class PendingRoutes {
   /** Whether a message is still held, and leaves now. */
   private leaves(message: HeldMessage): boolean {
     if (this.isClosed || !this.held.delete(message.taken.number)) return false;
-    this.count(message, -message.taken.bytes);
+    this.count(message, -message.bytes);
     return true;
   }
 
@@ -118,4 +123,17 @@ export class PendingRoutes {
     if (held > 0) this.bytesOf.set(owner, held);
     else this.bytesOf.delete(owner);
   }
+}
+
+/**
+ * What a message takes of the memory while its destinations are looked up, in bytes. Who sends one may put anything
+ * into its `integrations`, which are not part of its body.
+ */
+export function heldBytes(
+  { integrations }: AnalyticsMessage,
+  bodyBytes: number,
+  isReceived: boolean,
+): number {
+  if (!isReceived || Object.keys(integrations).length === 0) return bodyBytes;
+  return bodyBytes + Buffer.byteLength(stringify({ ...integrations }));
 }

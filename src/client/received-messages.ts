@@ -1,10 +1,21 @@
 import { objectOf } from '../messages/message-checks.js';
 import type { JsonObject } from '../messages/message.types.js';
 import { MAX_MESSAGE_BYTES } from '../messages/serialize.js';
+import type { Refusal } from './admission.js';
 import type { MessageCore } from './client-core.js';
 import type { LiveCalls } from './live-calls.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
+
+/** A message that another program sent, not yet checked. */
+export interface ReceivedMessage {
+  source: string;
+  fields: JsonObject;
+  /** Bytes of it that do not count against the limit of one message. @default 0 */
+  uncountedBytes?: number;
+  /** Called if none of its destinations takes it, or if they cannot be looked up: at once or later. */
+  onRefused?: ((refusal: Refusal) => void) | undefined;
+}
 
 /** The messages of one request. */
 export interface ReceivedRequest {
@@ -48,6 +59,11 @@ export class ReceivedMessages {
     return overdue === undefined || this.core.isQueued(overdue.last);
   }
 
+  /** Whether a request finds room for messages of so many bytes. One of any size does where nothing else is. */
+  hasRoomFor(bytes: number): boolean {
+    return this.core.bufferedBytes === 0 || !this.core.isHalfFull(bytes);
+  }
+
   /** Begins a request. Its messages have to be taken before anything else is. */
   begin(): ReceivedRequest {
     for (const tenant of this.overdue.keys()) if (this.isOpenTo(tenant)) this.overdue.delete(tenant);
@@ -68,13 +84,12 @@ export class ReceivedMessages {
    * Takes a message. Received messages fill only half of the buffer, which leaves room for the application's
    * own calls; those whose destinations are looked up fill a quarter.
    *
-   * @param uncountedBytes bytes of it that do not count against the limit of one message
-   * @returns `false` if it is refused; it is not counted, since its sender still has it, as all of its request
+   * @returns `false` if there is no room; that is not counted, since its sender still has it, as all of its request
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
-  take(request: ReceivedRequest, source: string, fields: JsonObject, uncountedBytes = 0): boolean {
+  take(request: ReceivedRequest, message: ReceivedMessage): boolean {
     this.core.assertOpen();
-    const isTaken = !this.core.isHalfFull && this.takeOne(request, source, fields, uncountedBytes);
+    const isTaken = !this.core.isHalfFull() && this.takeOne(request, message);
     if (!isTaken) this.core.withdraw(request.after, this.core.last);
     return isTaken;
   }
@@ -95,9 +110,7 @@ export class ReceivedMessages {
 
   private takeOne(
     request: ReceivedRequest,
-    source: string,
-    fields: JsonObject,
-    uncountedBytes: number,
+    { source, fields, uncountedBytes = 0, onRefused }: ReceivedMessage,
   ): boolean {
     try {
       const context = objectOf(fields, 'context');
@@ -105,10 +118,18 @@ export class ReceivedMessages {
       const finished = this.live.passed(this.filter, source, message, tenant, true);
       if (finished === null) return true;
       const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
-      const refusal = this.core.take(source, finished, { tenant, maxBytes, isReceived: true });
-      if (refusal !== undefined) this.live.refused({ source, tenant, message: finished }, refusal);
-      request.lastOf.set(this.core.outgoing.ownerOf(finished, tenant), this.core.last);
-      return refusal === undefined;
+      const before = this.core.last;
+      const refusal = this.core.take(source, finished, { tenant, maxBytes, isReceived: true, onRefused });
+      if (this.core.last > before) {
+        request.lastOf.set(this.core.outgoing.ownerOf(finished, tenant), this.core.last);
+      }
+      if (refusal === undefined) return true;
+      this.live.refused({ source, tenant, message: finished }, refusal);
+      if (refusal.kind !== 'backlog_full') return false;
+      // Its destination may be full for hours, which must not keep the rest of the request away from others.
+      this.filter.refuse(refusal);
+      onRefused?.(refusal);
+      return true;
     } catch (error) {
       const tenant = this.factory.tenantOf(source);
       return this.live.failed({ source, type: fields.type, fields, tenant }, error);

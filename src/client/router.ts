@@ -17,6 +17,12 @@ export interface SourceConnection {
   readonly failedRetention: number;
 }
 
+/** The fields of a message that select its destinations. */
+export interface RoutedFields extends Pick<AnalyticsMessage, 'type' | 'integrations'> {
+  /** Of a `track` call. */
+  readonly event?: string | undefined;
+}
+
 /** The route of a message. */
 export interface Route {
   /** Empty when no destination takes it. */
@@ -158,10 +164,10 @@ function narrowed(route: Route, keeps: (connection: SourceConnection) => boolean
  */
 export function isMeantFor(
   { destination, destinationName }: SourceConnection,
-  message: AnalyticsMessage,
+  { type, integrations }: RoutedFields,
 ): boolean {
-  if (destinationName === undefined) return message.type !== 'delete';
-  return isEnabledFor(message.integrations, destinationName, destination);
+  if (destinationName === undefined) return type !== 'delete';
+  return isEnabledFor(integrations, destinationName, destination);
 }
 
 /** Whether the rule of a source's schema lets a message pass. */

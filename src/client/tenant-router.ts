@@ -1,10 +1,17 @@
 import { isPromise } from 'node:util/types';
 import type { DestinationDirectory } from '../stored-destinations/destination-directory.js';
 import { EventSelection } from '../stored-destinations/event-selection.js';
-import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { AnalyticsMessage, Integrations } from '../messages/message.types.js';
 import type { EventFilter } from '../messages/source-filter.js';
 import type { DestinationRecord } from '../options/destination-store.js';
-import { isMeantFor, passes, type Route, type Router, type SourceConnection } from './router.js';
+import {
+  isMeantFor,
+  passes,
+  type RoutedFields,
+  type Route,
+  type Router,
+  type SourceConnection,
+} from './router.js';
 
 export interface TenantRouterOptions {
   /** Names of the sources whose messages are delivered. */
@@ -86,7 +93,7 @@ export class TenantRouter implements Router {
     if (!isPromise(shared) && !isPromise(own)) {
       return this.joined(fixed, [shared, own], source, message, filter);
     }
-    const route = this.routeLater(fixed, [shared, own], source, message, filter);
+    const route = this.routeLater(fixed, [shared, own], source, routedFields(message), filter);
     this.awaited.set(
       route,
       [shared, own].flatMap((one) => (isPromise(one) ? [one] : [])),
@@ -114,7 +121,7 @@ export class TenantRouter implements Router {
     fixed: Route,
     [shared, own]: readonly [Records | Promise<Records>, Records | Promise<Records>],
     source: string,
-    message: AnalyticsMessage,
+    message: RoutedFields,
     filter: EventFilter | undefined,
   ): Promise<Route> {
     const found = await Promise.all([Promise.resolve(shared), Promise.resolve(own)]);
@@ -125,7 +132,7 @@ export class TenantRouter implements Router {
     fixed: Route,
     lists: readonly Records[],
     source: string,
-    message: AnalyticsMessage,
+    message: RoutedFields,
     filter: EventFilter | undefined,
   ): Route {
     let joined: SourceConnection[] | undefined;
@@ -166,4 +173,19 @@ export class TenantRouter implements Router {
     }
     return connection;
   }
+}
+
+/** What a message needs while its destinations are looked up. As an object it takes far more memory than its body. */
+function routedFields(message: AnalyticsMessage): RoutedFields {
+  const { type, integrations } = message;
+  // Options of a destination count as `true`.
+  const flags = Object.entries(integrations).map(([key, value]) => [
+    key,
+    typeof value === 'object' ? true : value,
+  ]);
+  return {
+    type,
+    event: type === 'track' ? message.event : undefined,
+    integrations: Object.fromEntries(flags) as Integrations,
+  };
 }

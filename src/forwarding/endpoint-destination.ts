@@ -89,9 +89,9 @@ export class EndpointDestination implements Destination {
     const { outcome, retryAfter } = answer;
     // A rate limit applies to the write key, so it holds back the other batches as well.
     if (retryAfter !== undefined) this.endpoint.breaker.hold(Date.now(), retryAfter);
-    const refused = outcome.class === 'delivered' ? isRefused(outcome.excerpt) : () => false;
+    const refusals = outcome.class === 'delivered' ? refusalsIn(outcome.excerpt) : () => undefined;
     const results = Array.from({ length: count }, (_, index): DeliveryResult => {
-      const resultClass = refused(index) ? 'permanent' : outcome.class;
+      const resultClass = refusals(index) ?? outcome.class;
       return {
         class: resultClass,
         outcomes: [{ ...outcome, class: resultClass }],
@@ -100,7 +100,9 @@ export class EndpointDestination implements Destination {
     });
     for (const { class: resultClass, outcomes } of results) {
       const [refusal] = outcomes;
-      if (resultClass !== outcome.class && refusal !== undefined) this.endpoint.report(refusal);
+      if (resultClass === 'permanent' && outcome.class === 'delivered' && refusal !== undefined) {
+        this.endpoint.report(refusal);
+      }
     }
     return results;
   }
@@ -115,16 +117,24 @@ function batchBody(bodies: readonly string[]): Buffer {
 }
 
 /**
- * Returns which messages of a batch an accepted request refused, by their index.
+ * Returns what becomes of those messages of a batch that an accepted request refused, by their index. A message
+ * for a destination that is full may be taken later.
  *
  * @param excerpt the beginning of the answer. If the list is cut off, all messages from the last readable
  *   entry on count as refused: a message that is kept in vain can be replayed, a lost one cannot.
  */
-export function isRefused(excerpt: string | undefined): (index: number) => boolean {
-  if (excerpt?.startsWith(REFUSED_LIST) !== true) return () => false;
-  const indexes = Array.from(excerpt.matchAll(/"index":(\d+),/g), (match) => Number(match[1]));
+export function refusalsIn(
+  excerpt: string | undefined,
+): (index: number) => 'permanent' | 'retry' | undefined {
+  if (excerpt?.startsWith(REFUSED_LIST) !== true) return () => undefined;
+  const codes = new Map<number, string | undefined>();
+  for (const [, index, code] of excerpt.matchAll(/"index":(\d+),(?:"code":"([A-Z_]+)")?/g)) {
+    codes.set(Number(index), code);
+  }
   const isWhole = excerpt.endsWith(']}');
-  const unknownFrom = isWhole ? Infinity : (indexes.at(-1) ?? 0);
-  const refused = new Set(indexes);
-  return (index) => refused.has(index) || index >= unknownFrom;
+  const unknownFrom = isWhole ? Infinity : Math.max(0, ...codes.keys());
+  return (index) => {
+    if (codes.get(index) === 'MESSAGE_REFUSED') return 'retry';
+    return codes.has(index) || index >= unknownFrom ? 'permanent' : undefined;
+  };
 }

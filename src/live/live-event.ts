@@ -26,6 +26,12 @@ export interface LiveEvent {
   isCut?: true;
 }
 
+/** What is shown of a message. */
+export type ShownMessage = Pick<
+  LiveEvent,
+  'type' | 'name' | 'userId' | 'anonymousId' | 'messageId' | 'json' | 'isCut'
+>;
+
 /** What is known of a call. */
 export interface LiveCall {
   /** When it was made, in milliseconds since the epoch. @default now */
@@ -36,8 +42,8 @@ export interface LiveCall {
   type?: string | undefined;
   /** After `beforeSend`, which may have removed what nobody should see. */
   message?: AnalyticsMessage | undefined;
-  /** JSON text of the message, where its caller may have changed it since. @default made of the message */
-  json?: string | undefined;
+  /** What is shown of the message, where the message itself is not kept. @default made of the message */
+  shown?: ShownMessage | undefined;
   /** The name of the event where there is no message. */
   name?: string | undefined;
 }
@@ -50,32 +56,38 @@ const MAX_TEXT = 500;
 /** @param tenant whose event it is */
 export function liveEvent(
   outcome: LiveOutcome,
-  { at = Date.now(), source, type, message, json: given, name }: LiveCall,
+  { at = Date.now(), source, type, name, message, shown = message && shownOf(message) }: LiveCall,
   tenant: string | undefined,
   reason: string | undefined,
 ): LiveEvent {
+  return { at, outcome, reason: text(reason), source, tenant, type: text(type), name: text(name), ...shown };
+}
+
+/**
+ * A call with what is shown of its message in place of the message, which takes far more memory, and whose objects
+ * its caller may change.
+ *
+ * @param owner whose event it is; `''` for nobody's
+ */
+export function withoutMessage<T extends LiveCall>(call: T, owner: string): T {
+  const { message, tenant = owner === '' ? undefined : owner } = call;
+  return message === undefined ? call : { ...call, tenant, message: undefined, shown: shownOf(message) };
+}
+
+function shownOf(message: AnalyticsMessage): ShownMessage {
   const fields: Partial<Record<string, unknown>> = { ...message };
-  const json = given ?? (message === undefined ? undefined : jsonOf(message));
+  const json = jsonOf(message);
   const isCut = json !== undefined && json.length > MAX_JSON;
   return {
-    at,
-    outcome,
-    reason: text(reason),
-    source,
-    tenant,
-    type: text(message?.type ?? type),
-    name: text(fields.event ?? fields.name ?? name),
+    type: text(message.type),
+    name: text(fields.event ?? fields.name),
     userId: text(fields.userId),
     anonymousId: text(fields.anonymousId ?? fields.previousId),
     messageId: text(fields.messageId),
-    json: isCut ? json.slice(0, MAX_JSON).toWellFormed() : json,
+    // A copy: a slice would hold the whole text. It has no lone surrogates either.
+    json: isCut ? Buffer.from(json.slice(0, MAX_JSON)).toString() : json,
     ...(isCut && { isCut }),
   };
-}
-
-/** A call that is shown as it is now, although its caller may change the objects in its message until then. */
-export function withJson<T extends LiveCall>(call: T): T & Pick<LiveCall, 'json'> {
-  return call.message === undefined ? call : { ...call, json: jsonOf(call.message) };
 }
 
 /** `undefined` for what JSON cannot hold: no call fails because somebody watches. */

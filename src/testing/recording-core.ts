@@ -18,7 +18,6 @@ export class RecordingCore implements MessageCore {
   readonly outgoing: OutgoingMessages;
   readonly size = 0;
   readonly bufferedBytes = 0;
-  readonly isHalfFull = false;
   readonly isCrowded = false;
   readonly losses: Losses = { messages: 0, unrouted: 0, byDestination: new Map(), unconfirmed: 0 };
   private taken = 0;
@@ -43,6 +42,10 @@ export class RecordingCore implements MessageCore {
 
   isQueued(): boolean {
     return true;
+  }
+
+  isHalfFull(): boolean {
+    return false;
   }
 
   handOver(): Promise<boolean> {

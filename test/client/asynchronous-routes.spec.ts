@@ -168,8 +168,8 @@ describe('a route that has to be looked up', () => {
       expect(new Set(told.refused)).toEqual(
         new Set([expect.stringMatching(/too many of its messages wait/)]),
       );
-      const received = { ...of('healthy', 'received'), type: 'track', timestamp: '2026-11-21T09:30:00.123Z' };
-      expect(client.received.take(client.received.begin(), 'web', received)).toBe(true); // prettier-ignore
+      const fields = { ...of('healthy', 'received'), type: 'track', timestamp: '2026-11-21T09:30:00.123Z' };
+      expect(client.received.take(client.received.begin(), { source: 'web', fields })).toBe(true);
     });
 
     it('leaves room for received messages of others, and three quarters of the buffer for calls', async () => {
@@ -184,7 +184,10 @@ describe('a route that has to be looked up', () => {
       ): { isTaken: boolean; isInTime: Promise<boolean> } => {
         const request = client.received.begin();
         const isTaken = messageIds.every((id) =>
-          client.received.take(request, 'web', { ...of(groupId, id), type: 'track', timestamp }),
+          client.received.take(request, {
+            source: 'web',
+            fields: { ...of(groupId, id), type: 'track', timestamp },
+          }),
         );
         return { isTaken, isInTime: client.received.handOver(request, 5_000) };
       };

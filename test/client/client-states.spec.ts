@@ -120,13 +120,18 @@ describe('a client that accepts', () => {
   it('refuses a message that no destination takes now', async () => {
     const { client, clock, track, told } = clientUnderTest({ admission: { refusal: () => 'it is full' } });
     track('m');
-    expect(client.received.take(client.received.begin(), 'web', RECEIVED)).toBe(false);
+    const reasons: string[] = [];
+    client.received.take(client.received.begin(), {
+      ...{ source: 'web', fields: RECEIVED },
+      onRefused: ({ reason }) => reasons.push(reason),
+    });
+    expect(reasons).toEqual(['it is full']);
     await expect(client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
       code: 'MESSAGE_REFUSED',
     });
     await clock.pass(0);
-    expect(await client.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
-    expect(told.refused).toEqual(['it is full']);
+    expect(await client.flush()).toEqual({ queued: 0, refused: 2, pending: 0 });
+    expect(told.refused).toEqual(['it is full', 'it is full']);
   });
 });
 
@@ -144,7 +149,7 @@ describe('a client that drains', () => {
     track('late');
     const flushed = client.flush();
     const received = client.received.begin();
-    client.received.take(received, 'web', RECEIVED);
+    client.received.take(received, { source: 'web', fields: RECEIVED });
     const handedOver = client.received.handOver(received, 5_000);
     await clock.pass(PATIENCE - 5_601);
     let isOver = false;
@@ -240,7 +245,7 @@ describe('a client that closes', () => {
     await Promise.all([closed, client.close(100)]);
     const code = expect.objectContaining({ code: 'ANALYTICS_CLOSED' });
     expect(() => client.take('web', 'track', { userId: 'u1', event: 'E' })).toThrow(code);
-    expect(() => client.received.take(client.received.begin(), 'web', {})).toThrow(code);
+    expect(() => client.received.take(client.received.begin(), { source: 'web', fields: {} })).toThrow(code);
     expect(() => client.deletions.take(['web'], { userId: 'u1' })).toThrow(code);
     expect(() => client.usageOf('web')).toThrow(code);
     await expect(client.flush()).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });

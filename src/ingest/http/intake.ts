@@ -1,9 +1,9 @@
+import type { Refusal } from '../../client/admission.js';
 import type { AnalyticsClient } from '../../client/analytics-client.js';
-import type { ReceivedMessages, ReceivedRequest } from '../../client/received-messages.js';
+import type { ReceivedMessage, ReceivedMessages, ReceivedRequest } from '../../client/received-messages.js';
 import { AnalyticsClosedError } from '../../errors/message.errors.js';
 import { AnalyticsError } from '../../errors/analytics.error.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
-import type { JsonObject } from '../../messages/message.types.js';
 
 /** How long a request waits for the queue, in milliseconds. Clients wait longer than that for an answer. */
 const QUEUE_PATIENCE = 5_000;
@@ -11,11 +11,9 @@ const QUEUE_PATIENCE = 5_000;
 const QUEUE_RETRY = 5_000;
 
 /** A message on its way to the client. */
-export interface IncomingMessageFields {
-  source: string;
-  fields: JsonObject;
-  /** Bytes of it that do not count against the limit of one message. */
-  uncountedBytes: number;
+export interface IncomingMessage extends Omit<ReceivedMessage, 'onRefused'> {
+  /** Called if none of its destinations takes it, or if they cannot be looked up: at once or later. */
+  onRefused: (refused: { code: string; message: string }) => void;
 }
 
 /** Connects the tracking API to the client. Everything that the API needs of the client is in this file. */
@@ -34,8 +32,14 @@ export class Intake {
     return this.received.isOpenTo('');
   }
 
-  /** Begins a request. Its messages have to be taken before anything else is. */
-  begin(): IncomingRequest {
+  /**
+   * Begins a request. Its messages have to be taken before anything else is.
+   *
+   * @param bytes of its messages
+   * @throws {RequestRefusal} if there is no room for them
+   */
+  begin(bytes: number): IncomingRequest {
+    if (!this.received.hasRoomFor(bytes)) throw queueUnavailable();
     return new IncomingRequest(this.received);
   }
 }
@@ -54,7 +58,7 @@ export class IncomingRequest {
    *
    * @throws {InvalidMessageError}
    */
-  admits({ source, fields }: Pick<IncomingMessageFields, 'source' | 'fields'>): boolean {
+  admits({ source, fields }: Pick<IncomingMessage, 'source' | 'fields'>): boolean {
     return this.received.admits(source, fields);
   }
 
@@ -68,9 +72,12 @@ export class IncomingRequest {
    *
    * @throws {RequestRefusal} if it does not fit into the buffer
    */
-  take({ source, fields, uncountedBytes }: IncomingMessageFields): AnalyticsError | undefined {
+  take({ onRefused, ...message }: IncomingMessage): AnalyticsError | undefined {
+    const refuse = ({ reason, forTenant = reason }: Refusal): void => {
+      onRefused({ code: 'MESSAGE_REFUSED', message: `The message was refused: ${forTenant}.` });
+    };
     try {
-      if (this.received.take(this.request, source, fields, uncountedBytes)) return undefined;
+      if (this.received.take(this.request, { ...message, onRefused: refuse })) return undefined;
       throw queueUnavailable();
     } catch (error) {
       if (error instanceof AnalyticsClosedError) throw queueUnavailable();
@@ -93,4 +100,9 @@ export function queueUnavailable(): RequestRefusal {
     'The queue cannot take more now: send this again later.',
     QUEUE_RETRY,
   );
+}
+
+/** None of the destinations of a message takes it now. */
+export function refusedForNow({ code, message }: { code: string; message: string }): RequestRefusal {
+  return new RequestRefusal(503, code, message, QUEUE_RETRY);
 }

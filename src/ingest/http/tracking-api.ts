@@ -5,7 +5,13 @@ import type { RoutedRequest } from '../../http/http-handler.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
 import type { FailedMessageLog } from './failed-message-log.js';
-import { type IncomingRequest, type Intake, queueUnavailable } from './intake.js';
+import {
+  type IncomingMessage,
+  type IncomingRequest,
+  type Intake,
+  queueUnavailable,
+  refusedForNow,
+} from './intake.js';
 import { restoreIds } from './message-ids.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { receivedMessage, uncountedBytes } from './received-message.js';
@@ -47,7 +53,9 @@ export class TrackingApi {
     restoreIds(body.text, body.fields);
     const request = readRequest(route, body, { receivedAt, ip });
     this.parts.limiter.count(source, request.size, performance.now());
-    return this.take(source, request);
+    const incoming = this.parts.intake.begin(request.size.bytes);
+    // Nothing that waits for the queue may hold the body, which takes far more memory than what is taken of it.
+    return answerWhenQueued(incoming, this.take(incoming, source, request), request.isSingle);
   }
 
   /** The application has closed. */
@@ -79,24 +87,19 @@ export class TrackingApi {
     );
   }
 
-  private async take(source: string, request: ReceivedRequest): Promise<HttpAnswer> {
-    const incoming = this.parts.intake.begin();
+  /** Returns the messages that are refused. Those whose destinations are looked up may still be added to it. */
+  private take(incoming: IncomingRequest, source: string, request: ReceivedRequest): RefusedMessage[] {
     // All of it or nothing is taken, since its sender sends all of it again.
-    if (
-      !incoming.isForAll &&
-      !request.messages.every((value) => isAdmitted(incoming, source, value, request))
-    ) {
-      throw queueUnavailable();
-    }
+    if (!isAdmitted(incoming, source, request)) throw queueUnavailable();
     const refused: RefusedMessage[] = [];
     for (const [index, value] of request.messages.entries()) {
-      const error = this.takeOne(incoming, source, value, request);
+      const terms = { source, onRefused: addTo(refused, index) };
+      const error = this.takeOne(incoming, value, terms, request);
       if (error === undefined) continue;
       if (request.isSingle) throw new RequestRefusal(400, error.code, error.message);
       refused.push({ index, code: error.code, message: error.message });
     }
-    await incoming.queued();
-    return acceptedAnswer(refused);
+    return refused;
   }
 
   /**
@@ -105,13 +108,13 @@ export class TrackingApi {
    */
   private takeOne(
     incoming: IncomingRequest,
-    source: string,
     value: unknown,
+    terms: Pick<IncomingMessage, 'source' | 'onRefused'>,
     { envelope, isSingle }: ReceivedRequest,
   ): Omit<RefusedMessage, 'index'> | undefined {
     try {
       const fields = receivedMessage(value, envelope);
-      return incoming.take({ source, fields, uncountedBytes: uncountedBytes(envelope, fields.context) });
+      return incoming.take({ ...terms, fields, uncountedBytes: uncountedBytes(envelope, fields.context) });
     } catch (error) {
       if (error instanceof InvalidMessageError) return error;
       if (isSingle || error instanceof RequestRefusal) throw error;
@@ -121,16 +124,39 @@ export class TrackingApi {
   }
 }
 
-/** Whether messages of the same tenant are taken now. What is wrong with a message is told when it is taken. */
+/** Answers when everything that was taken is in the queue. @throws {RequestRefusal} */
+async function answerWhenQueued(
+  incoming: IncomingRequest,
+  refused: RefusedMessage[],
+  isSingle: boolean,
+): Promise<HttpAnswer> {
+  await incoming.queued();
+  const [first] = refused;
+  // Its sender may keep a single message. A batch that is sent again would be delivered again as well.
+  if (isSingle && first !== undefined) throw refusedForNow(first);
+  return acceptedAnswer(refused.sort((one, other) => one.index - other.index));
+}
+
+/** Adds a message to those that are refused. It knows nothing else of its request, which it would hold. */
+function addTo(refused: RefusedMessage[], index: number): IncomingMessage['onRefused'] {
+  return (why) => refused.push({ index, ...why });
+}
+
+/**
+ * Whether messages of the tenants of all messages are taken now. What is wrong with a message is told when it is
+ * taken.
+ */
 function isAdmitted(
   incoming: IncomingRequest,
   source: string,
-  value: unknown,
-  { envelope }: ReceivedRequest,
+  { messages, envelope }: ReceivedRequest,
 ): boolean {
-  try {
-    return incoming.admits({ source, fields: receivedMessage(value, envelope) });
-  } catch {
-    return true;
-  }
+  if (incoming.isForAll) return true;
+  return messages.every((value) => {
+    try {
+      return incoming.admits({ source, fields: receivedMessage(value, envelope) });
+    } catch {
+      return true;
+    }
+  });
 }

@@ -170,9 +170,9 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
   it('refuses a message that fails on this side, tells so in one line, and takes its neighbours', async () => {
     const { received } = server.app.get(AnalyticsClient);
     const take = received.take.bind(received);
-    jest.spyOn(received, 'take').mockImplementation((request, source, fields, uncounted) => {
-      if (fields.event === 'Failing') throw new TypeError('no secret');
-      return take(request, source, fields, uncounted);
+    jest.spyOn(received, 'take').mockImplementation((request, message) => {
+      if (message.fields.event === 'Failing') throw new TypeError('no secret');
+      return take(request, message);
     });
     for (let sent = 0; sent < 2; sent++) {
       receiver.requests.length = 0;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { isRefused } from '../../../src/forwarding/endpoint-destination.js';
+import { refusalsIn } from '../../../src/forwarding/endpoint-destination.js';
 import { DeliveriesService } from '../../../src/index.js';
 import type { AppOptions } from '../../support/analytics-app.js';
 import { GuardedChild } from '../../support/child-process.js';
@@ -118,6 +118,23 @@ describe('forwarding to an `endpoint`', () => {
       await app.settled();
       expect(second?.body).toEqual(first?.body);
       expect(remote.requests).toHaveLength(2);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'sends again what the API has no room for now, and nothing else of the same batch',
+    async () => {
+      const full = { success: true, refused: [{ index: 1, code: 'MESSAGE_REFUSED', message: 'It is full' }] };
+      const remote = await stage.receiver({ answer: [{ status: 200, body: JSON.stringify(full) }, 200] });
+      const app = await appOf(remote.url());
+      for (const messageId of ['m0', 'm1', 'm2'])
+        app.analytics.track({ userId: 'u1', event: 'x', messageId });
+      await app.analytics.flush();
+      const [, second] = await remote.received(2);
+      await app.settled();
+      expect(second && batchOf(second)).toMatchObject([{ messageId: 'm1' }]);
+      expect(await app.context.get(DeliveriesService).failed()).toEqual([]);
     },
     TIMEOUT,
   );
@@ -247,6 +264,6 @@ describe('the messages that an answer lists as refused', () => {
       [1, 3, 4, 5],
     ],
   ])('are %s', (_case, excerpt, refused) => {
-    expect([0, 1, 2, 3, 4, 5].filter(isRefused(excerpt))).toEqual(refused);
+    expect([0, 1, 2, 3, 4, 5].filter((index) => refusalsIn(excerpt)(index) === 'permanent')).toEqual(refused);
   });
 });
