@@ -115,13 +115,22 @@ export class OptionReader {
     return undefined;
   }
 
-  /** An array of names out of the known ones; all of these if it is missing. */
-  names(name: string, known: readonly string[], kind: string): string[] {
+  /**
+   * An array of names out of the known ones; all of these if it is missing.
+   *
+   * @param expected what an unknown one is told to be. @default it lists all
+   */
+  names(
+    name: string,
+    known: readonly string[],
+    kind: string,
+    expected = `names of ${kind} (${known.join(', ')})`,
+  ): string[] {
     const names = this.array(name, `an array of names of ${kind}`);
     if (names === undefined) return [...known];
     return names.filter((one): one is string => {
       const isKnown = typeof one === 'string' && known.includes(one);
-      if (!isKnown) this.report(name, `names of ${kind} (${known.join(', ')})`, describe(one));
+      if (!isKnown) this.report(name, expected, describe(one));
       return isKnown;
     });
   }

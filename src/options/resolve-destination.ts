@@ -3,6 +3,7 @@ import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
 import type { DestinationRecord } from './destination-store.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 import { type RequestOptions, resolveRequestOptions } from './resolve-webhooks.js';
+import type { ResolvedSource } from './resolved-options.js';
 import { isTenantName, TENANT_NAME } from './tenant-name.js';
 
 /** The fields that a caller of `DestinationsService` may give. */
@@ -37,16 +38,21 @@ const MAX_BYTES = 16_384;
 const PATTERN = `the name of an event of at most ${MAX_PATTERN} characters, with a \`*\` at its end at most`;
 
 export interface DestinationRules {
-  /** Names of the application's sources. */
-  sources: readonly string[];
+  /** Those of the application. */
+  sources: readonly Pick<ResolvedSource, 'name' | 'tenant'>[];
   allowPrivateNetwork: boolean;
 }
 
-/** Everything that is wrong with the fields of a destination; empty if it may be stored. */
+/**
+ * Everything that is wrong with the fields of a destination; empty if it may be stored.
+ *
+ * @param stored whose it is, and the sources that it has already
+ */
 export function destinationProblems(
   fields: Record<string, unknown>,
   known: readonly string[],
   { sources, allowPrivateNetwork }: DestinationRules,
+  stored: Pick<DestinationRecord, 'tenant' | 'sources'>,
 ): OptionProblem[] {
   const options = new OptionReader(fields, '', []);
   options.onlyKnows(known);
@@ -58,7 +64,7 @@ export function destinationProblems(
   if (retryWindow > MAX_RETRY_WINDOW) {
     options.report('retryWindow', `at most ${MAX_RETRY_WINDOW} (7 days)`, describe(retryWindow));
   }
-  options.names('sources', sources, 'sources');
+  checkSources(options, sources, stored);
   checkText(options, 'name', MAX_NAME);
   checkText(options, 'description', MAX_DESCRIPTION);
   checkEvents(options);
@@ -83,6 +89,26 @@ function checkTexts(options: OptionReader, field: string): void {
   for (const [index, text] of (options.array(field, 'an array of strings') ?? []).entries()) {
     if (typeof text !== 'string') options.report(`${field}[${index}]`, 'a string', describe(text));
   }
+}
+
+/**
+ * A tenant may choose among its own sources and those that are bound to nobody. It is answered the same for a name
+ * that no source has and for one of another tenant, and no names are listed: they may be those of customers.
+ */
+function checkSources(
+  options: OptionReader,
+  sources: DestinationRules['sources'],
+  { tenant, sources: kept = [] }: Pick<DestinationRecord, 'tenant' | 'sources'>,
+): void {
+  const isAllowed = ({ tenant: owner }: { tenant: string | undefined }): boolean =>
+    tenant === undefined || owner === undefined || owner === tenant;
+  const allowed = sources.filter(isAllowed).map(({ name }) => name);
+  const expected =
+    tenant === undefined
+      ? `names of sources (${allowed.join(', ')})`
+      : 'names of sources that are not bound to another tenant';
+  // What it has may have been removed or bound since, which is not the fault of who sends it again.
+  options.names('sources', [...allowed, ...kept], 'sources', expected);
 }
 
 function checkText(options: OptionReader, field: string, most: number): void {

@@ -6,7 +6,7 @@ import {
   destinationProblems,
   type DestinationRules,
 } from '../options/resolve-destination.js';
-import type { DestinationQuery, DestinationUpdate } from './destinations.types.js';
+import type { DestinationQuery, DestinationUpdate, NewDestination } from './destinations.types.js';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
@@ -20,6 +20,14 @@ export interface CheckedUpdate {
   fields: Partial<DestinationRecord>;
   /** All secrets; `undefined` if they stay. */
   secrets: DestinationSecrets | undefined;
+}
+
+/** The fields of a new destination. @throws InvalidDestinationError */
+export function checkedFields(fields: NewDestination, rules: DestinationRules): NewDestination {
+  const given = { ...fields };
+  const problems = destinationProblems({ ...given }, DESTINATION_FIELDS, rules, { tenant: given.tenant });
+  if (problems.length > 0) throw new InvalidDestinationError(problems);
+  return given;
 }
 
 /**
@@ -41,9 +49,9 @@ export function checkedUpdate(
   );
   const current = Object.entries({ ...record, ...secrets });
   const kept = Object.fromEntries(current.filter(([name]) => UPDATED.some((field) => field === name)));
-  // Sources that were removed since are not the fault of this update.
+  // Sources that were removed or bound since are not the fault of this update.
   if (!('sources' in changes)) delete kept.sources;
-  const problems = destinationProblems({ ...kept, ...changes }, UPDATED, rules);
+  const problems = destinationProblems({ ...kept, ...changes }, UPDATED, rules, record);
   if (problems.length > 0) throw new InvalidDestinationError(problems);
   const isSecret = ([name]: [string, unknown]): boolean => SECRETS.includes(name);
   const entries = Object.entries(changes);

@@ -1,21 +1,13 @@
 import type { Observable } from 'rxjs';
 import type { EventChannel } from '../deliveries/event-channel.js';
-import {
-  DestinationConfiguredError,
-  DestinationsDisabledError,
-  InvalidDestinationError,
-} from '../errors/destination.errors.js';
+import { DestinationConfiguredError, DestinationsDisabledError } from '../errors/destination.errors.js';
 import type { DestinationRecord, StoredDestination } from '../options/destination-store.js';
-import {
-  DESTINATION_FIELDS,
-  destinationProblems,
-  type DestinationRules,
-} from '../options/resolve-destination.js';
+import type { DestinationRules } from '../options/resolve-destination.js';
 import type { TestResult } from '../webhooks/endpoint.js';
 import type { ChangeNotices } from './change-notices.js';
 import type { ConfiguredDestinations } from './configured-destinations.js';
 import { detailsOf } from './destination-details.js';
-import { checkedQuery, checkedUpdate } from './destination-input.js';
+import { checkedFields, checkedQuery, checkedUpdate } from './destination-input.js';
 import { type DestinationRecords, newId } from './destination-records.js';
 import type {
   CreatedDestination,
@@ -76,9 +68,7 @@ export class DestinationsService {
    */
   async create(fields: NewDestination): Promise<CreatedDestination> {
     const { records, rules } = this.parts;
-    const given = { ...fields };
-    const problems = destinationProblems({ ...given }, DESTINATION_FIELDS, rules);
-    if (problems.length > 0) throw new InvalidDestinationError(problems);
+    const given = checkedFields(fields, rules);
     const isUnsigned = given.sharedSecret === undefined && given.standardWebhooks === undefined;
     const secret = isUnsigned ? newSecret() : undefined;
     const now = Date.now();

@@ -108,7 +108,7 @@ function createService(
       records: parts.records,
       notices: parts.notices,
       configured: new ConfiguredDestinations({ webhooks, custom, sources: sourceNames(sources) }),
-      rules: { ...destinations, sources: sourceNames(sources) },
+      rules: { ...destinations, sources },
       sendTest: async (id) => {
         const { WebhooksDestination } = await import('../webhooks/webhooks-destination.js');
         const destination = await registry.find(id);

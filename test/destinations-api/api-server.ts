@@ -103,11 +103,15 @@ export class ApiServer {
 
   static async start(
     options: Omit<ServerOptions, 'analytics'> &
-      Pick<AppOptions, 'connection' | 'trackingApi' | 'webhooks' | 'customDestinations' | 'shutdownTimeout'>,
+      Pick<
+        AppOptions,
+        'connection' | 'sources' | 'trackingApi' | 'webhooks' | 'customDestinations' | 'shutdownTimeout'
+      >,
     destinations: DestinationsOptions = {},
   ): Promise<ApiServer> {
     const {
       connection,
+      sources,
       trackingApi = false,
       webhooks,
       customDestinations,
@@ -120,6 +124,7 @@ export class ApiServer {
       ...host,
       analytics: {
         ...(connection !== undefined && { connection }),
+        ...(sources !== undefined && { sources }),
         trackingApi,
         ...(webhooks !== undefined && { webhooks }),
         ...(customDestinations !== undefined && { customDestinations }),
