@@ -1,3 +1,4 @@
+import type { CustomDestinations } from '../custom-destinations/custom-destinations.js';
 import { forwardingId } from '../options/resolve-forwarding.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 
@@ -6,21 +7,31 @@ const OTHERS = 'run-time';
 
 /** Names destinations in metrics. Their number is limited by the options, unless each one is asked for. */
 export class DestinationLabels {
-  /** The configured ones. */
-  readonly known: readonly string[];
-  private readonly ids: ReadonlySet<string>;
+  private readonly ids: Set<string>;
   private readonly isEach: boolean;
 
-  constructor({
-    webhooks,
-    sources,
-    forwarding,
-    metrics,
-  }: Pick<ResolvedOptions, 'webhooks' | 'sources' | 'forwarding' | 'metrics'>) {
-    this.known =
-      forwarding === undefined ? webhooks.map(({ id }) => id) : sources.map(({ name }) => forwardingId(name));
-    this.ids = new Set(this.known);
+  constructor(
+    {
+      webhooks,
+      sources,
+      forwarding,
+      metrics,
+    }: Pick<ResolvedOptions, 'webhooks' | 'sources' | 'forwarding' | 'metrics'>,
+    custom: Pick<CustomDestinations, 'whenKnown'>,
+  ) {
+    this.ids = new Set(
+      forwarding === undefined ? webhooks.map(({ id }) => id) : sources.map(({ name }) => forwardingId(name)),
+    );
     this.isEach = metrics.eachDestination;
+    // Nothing is measured of those that are classes before they are known.
+    custom.whenKnown((all) => {
+      for (const { id } of all) this.ids.add(id);
+    });
+  }
+
+  /** The configured ones. */
+  get known(): readonly string[] {
+    return [...this.ids];
   }
 
   of(id: string): string {

@@ -1,5 +1,6 @@
 import type { Provider } from '@nestjs/common';
 import { AnalyticsClient } from '../client/analytics-client.js';
+import { CustomDestinations } from '../custom-destinations/custom-destinations.js';
 import { EndpointLog } from '../deliveries/endpoint-log.js';
 import { DeliveryWorker } from '../delivery/delivery-worker.js';
 import type { Outbox } from '../outbox/outbox.js';
@@ -67,8 +68,9 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
   { provide: OPEN_TELEMETRY, useFactory: loadOpenTelemetry },
   {
     provide: DestinationLabels,
-    inject: [RESOLVED_OPTIONS],
-    useFactory: (options: ResolvedOptions) => new DestinationLabels(options),
+    inject: [RESOLVED_OPTIONS, CustomDestinations],
+    useFactory: (options: ResolvedOptions, custom: CustomDestinations) =>
+      new DestinationLabels(options, custom),
   },
   {
     provide: TELEMETRY,

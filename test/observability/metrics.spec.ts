@@ -10,7 +10,7 @@ import {
   type MetricData,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
-import { DestinationsService } from '../../src/index.js';
+import { type CustomDestination, DestinationsService } from '../../src/index.js';
 import { describeBackend, describeServers } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -201,6 +201,31 @@ describeBackend('the metrics', (backend) => {
     app.analytics.delete({ userId: 'u1' });
     expect(await app.analytics.flush()).toMatchObject({ refused: 1 });
     expect(await refused('forwarded_deletion')).toEqual([before + 1]);
+  });
+
+  it('name custom destinations by their ids, also those that are classes', async () => {
+    const [lake, warehouse] = [`lake-${backend.name}`, `warehouse-${backend.name}`];
+    class Warehouse implements CustomDestination {
+      readonly id = warehouse;
+
+      async deliver(): Promise<void> {
+        await Promise.resolve();
+      }
+    }
+    const app = await stage.app({
+      connection: backend.connection,
+      customDestinations: [Warehouse, { id: lake, deliver: () => Promise.resolve() }],
+    });
+    const down = (destination: string): Promise<unknown> => valueOf('endpoints.down', { destination });
+    expect([await down(lake), await down(warehouse)]).toEqual([0, 0]);
+    app.analytics.track({ userId: 'u1', event: 'Paid' });
+    await app.analytics.flush();
+    for (const destination of [lake, warehouse]) {
+      await until(() => valueOf('delivery.latency', { destination }));
+      expect(await valueOf('messages.queued', { destination })).toBe(1);
+      expect(await valueOf('delivery.attempts', { destination, class: 'delivered' })).toBe(1);
+      expect(await valueOf('delivery.duration', { destination, class: 'delivered' })).toBe(1);
+    }
   });
 
   it('name destinations at run time and tenants only when asked to', async () => {
