@@ -42,7 +42,8 @@ export class ConsoleService {
 
   /**
    * Ends all links of a tenant that were made until now, in all processes. Pages that are open stop at their
-   * next request.
+   * next request. A link that this process makes after the promise has resolved is good. One of another process
+   * counts as made when its clock says so.
    *
    * @throws ConsoleDisabledError; InvalidConsoleLinkError for an id that no tenant can have
    */

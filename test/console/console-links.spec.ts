@@ -88,11 +88,24 @@ describeBackend('a link to the console', (backend) => {
     expect((await send(other)).status).toBe(200);
   });
 
+  it('is good when it is made right after the ones before were revoked', async () => {
+    const server = await stage.add(startOn(backend.connection));
+    const console = server.app.get(ConsoleService);
+    const links: string[] = [];
+    for (let n = 0; n < 40; n++) {
+      const tenant = `tenant-${n}`;
+      await console.revokeLinks({ tenant });
+      links.push(console.linkFor({ tenant }));
+    }
+    const answers = await Promise.all(links.map((link) => ask(server, tokenOf(link))));
+    expect(answers.map(({ status }) => status)).toEqual(links.map(() => 200));
+  });
+
   it('stays revoked when a process whose clock is behind revokes as well', async () => {
     const database = await stage.add(openBackend(backend.connection));
     const store = createRevocationStore(database.storage);
     const signer = new LinkSigner([key()]);
-    const processAt = (now: number): ConsoleLinks => new ConsoleLinks(signer, store, () => now);
+    const processAt = (now: number): ConsoleLinks => new ConsoleLinks(signer, store, () => now++);
     const token = processAt(5_000).create('acme', 60_000);
     await processAt(6_000).revoke('acme');
     await processAt(4_000).revoke('acme');

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ConsoleLinkKeyError, InvalidConsoleLinkError } from '../../errors/console.errors.js';
 import { RequestRate } from '../../http/request-rate.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
@@ -12,6 +13,9 @@ const MAX_LINK_TIME = 30 * 86_400_000;
 
 /** How long the database may take to say whether a link was revoked, in milliseconds. */
 const PATIENCE = 5_000;
+
+/** How long a clock may stand still, in milliseconds. One that does for longer was set back. */
+const MAX_STANDSTILL = 100;
 
 /** Links with which somebody sees the destinations of one tenant without signing in. */
 export class ConsoleLinks {
@@ -40,10 +44,12 @@ export class ConsoleLinks {
     return token;
   }
 
-  /** Ends all links of a tenant that were made until now. */
-  revoke(tenant: string): Promise<void> {
+  /** Ends all links of a tenant that were made until now. What this process makes once it resolves is good. */
+  async revoke(tenant: string): Promise<void> {
     const now = this.now();
-    return this.store.revoke(tenant, now, now - MAX_LINK_TIME);
+    await this.store.revoke(tenant, now, now - MAX_LINK_TIME);
+    // A link of the same millisecond counts as made before.
+    for (let waited = 0; this.now() <= now && waited < MAX_STANDSTILL; waited++) await sleep(1);
   }
 
   /** Whose link it is. @throws {RequestRefusal} if it is none, has ended, or is used too often */
