@@ -13,7 +13,7 @@ import type {
 } from '../observability/analytics-health.indicator.js';
 import { SharedLook } from './shared-look.js';
 
-/** Destinations that are looked at for those that are disabled. */
+/** Destinations that are looked at: only disabled ones, where the store finds these itself. */
 const MAX_DESTINATIONS = 1_000;
 /** Those of them that are read at a time: each is parsed and decrypted on this thread. */
 const PAGE_SIZE = 100;
@@ -33,8 +33,17 @@ interface StoredOverview {
   hours: HourTotals[] | undefined;
   /** The same for each minute of the last hour. */
   minutes: MinuteTotals[] | undefined;
-  /** Destinations at run time that are disabled, of the first thousand. */
-  disabled: DestinationDetails[];
+  /** Destinations at run time that are disabled; `undefined` where the application's own store lists none. */
+  disabled: DestinationDetails[] | undefined;
+  /** How many destinations were looked at for them, unless these are all that are disabled. */
+  lookedAt: number | undefined;
+}
+
+/** What a look at the destinations has found. */
+interface DisabledDestinations {
+  found: DestinationDetails[];
+  /** As in `StoredOverview`. */
+  lookedAt: number | undefined;
 }
 
 /** A source, for those who connect a client to it. */
@@ -111,21 +120,21 @@ export class ConsoleReports {
       unless(HistoryDisabledError, deliveries.totalsByMinute()),
       unless(DestinationsReadOnlyError, this.disabled()),
     ]);
-    return { hours, minutes, disabled: disabled ?? [] };
+    return { hours, minutes, disabled: disabled?.found, lookedAt: disabled?.lookedAt };
   }
 
-  private async disabled(): Promise<DestinationDetails[]> {
+  private async disabled(): Promise<DisabledDestinations> {
     const slice = new TimeSlice();
-    const disabled: DestinationDetails[] = [];
+    const found: DestinationDetails[] = [];
     let cursor: string | undefined;
     for (let read = 0; read < MAX_DESTINATIONS; read += PAGE_SIZE) {
-      const page = await this.parts.destinations.list({ cursor, limit: PAGE_SIZE });
-      disabled.push(...page.destinations.filter(({ enabled }) => !enabled));
+      const page = await this.parts.destinations.list({ enabled: false, cursor, limit: PAGE_SIZE });
+      found.push(...page.destinations);
       ({ cursor } = page);
-      if (cursor === undefined) break;
+      if (cursor === undefined) return { found, lookedAt: undefined };
       await slice.check();
     }
-    return disabled;
+    return { found, lookedAt: MAX_DESTINATIONS };
   }
 }
 

@@ -81,6 +81,10 @@ export interface DestinationPageQuery {
   tenant?: string | undefined;
   /** The id after which the page begins. */
   after?: string | undefined;
+  /**
+   * Only disabled ones are wanted. A store that finds them quickly returns no others; one that does not may ignore it.
+   */
+  enabled?: false | undefined;
   limit: number;
 }
 

@@ -69,15 +69,19 @@ export function checkedUpdate(
 export function checkedQuery({
   tenant,
   cursor,
+  enabled,
   limit,
 }: DestinationQuery): DestinationQuery & { limit: number } {
   if (tenant !== undefined && typeof tenant !== 'string') throw problem('tenant', 'a string', tenant);
   if (cursor !== undefined && typeof cursor !== 'string')
     throw problem('cursor', 'the `cursor` of a page', cursor);
+  // Untyped code may pass anything.
+  const isFlag = enabled === undefined || (enabled as unknown) === false;
+  if (!isFlag) throw problem('enabled', '`false`, or nothing', enabled);
   const reader = new OptionReader({ limit }, '', []);
   const checked = reader.number('limit', DEFAULT_LIMIT, { min: 1, max: MAX_LIMIT });
   if (reader.problems.length > 0) throw new InvalidDestinationError(reader.problems);
-  return { tenant, cursor, limit: checked };
+  return { tenant, cursor, enabled, limit: checked };
 }
 
 function problem(path: string, expected: string, given: unknown): InvalidDestinationError {

@@ -99,13 +99,14 @@ export class DestinationsService {
     return this.parts.configured.all;
   }
 
-  /** A page of the destinations of a tenant, or of all destinations. */
+  /** A page of the destinations of a tenant, or of all destinations; with `enabled: false` of those that are disabled. */
   async list(query: DestinationQuery = {}): Promise<DestinationPage> {
-    const { tenant, cursor, limit } = checkedQuery(query);
+    const { tenant, cursor, enabled, limit } = checkedQuery(query);
     const { records } = this.parts;
-    const found = await records.list({ tenant, after: cursor, limit });
+    const found = await records.list({ tenant, after: cursor, enabled, limit });
+    const wanted = enabled === undefined ? found : found.filter((record) => record.enabled === enabled);
     return {
-      destinations: found.map((record) => records.detailsOf(record)),
+      destinations: wanted.map((record) => records.detailsOf(record)),
       cursor: found.length < limit ? undefined : found.at(-1)?.id,
     };
   }

@@ -84,6 +84,13 @@ export interface DestinationScope {
 export interface DestinationQuery extends DestinationScope {
   /** `cursor` of the page before. @default the first page */
   cursor?: string | undefined;
+  /**
+   * Only disabled ones. A store of the application's own may have to look through the others for them, so that a page
+   * has fewer than `limit`, or none, although there is a next one.
+   *
+   * @default disabled ones and others
+   */
+  enabled?: false | undefined;
   /** 1 to 1000. @default 100 */
   limit?: number | undefined;
 }

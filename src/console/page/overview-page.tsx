@@ -49,16 +49,7 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
       <Down overview={value} />
       <section>
         <h2>Disabled destinations</h2>
-        {stored === undefined && <p>{AWAY}</p>}
-        {stored?.disabled.length === 0 && <p>None.</p>}
-        <ul>
-          {stored?.disabled.map((one) => (
-            <li key={one.id}>
-              <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{titleOf(one)}</a>{' '}
-              <Status destination={one} />
-            </li>
-          ))}
-        </ul>
+        {stored === undefined ? <p>{AWAY}</p> : <Disabled stored={stored} />}
       </section>
       <Action run={reload}>Refresh</Action>
       <ConnectionNotice connection={connection} />
@@ -103,6 +94,33 @@ function outboxTiles(outbox: Overview['health']['outbox']): [string, string][] {
     ['oldest in the outbox', durationText(oldestAge)],
     ['set aside in the outbox', String(setAside)],
   ];
+}
+
+function Disabled({
+  stored: { disabled, lookedAt },
+}: {
+  stored: NonNullable<Overview['stored']>;
+}): JSX.Element {
+  if (disabled === undefined) {
+    return <p>Unknown: the store of this application does not list its destinations.</p>;
+  }
+  if (disabled.length === 0) {
+    const among = lookedAt && ` among the first ${lookedAt.toLocaleString('en')} destinations`;
+    return <p>None{among}.</p>;
+  }
+  return (
+    <>
+      <ul>
+        {disabled.map((one) => (
+          <li key={one.id}>
+            <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{titleOf(one)}</a>{' '}
+            <Status destination={one} />
+          </li>
+        ))}
+      </ul>
+      {lookedAt !== undefined && <p>There may be more of them.</p>}
+    </>
+  );
 }
 
 function Down({ overview: { health } }: { overview: Overview }): JSX.Element {

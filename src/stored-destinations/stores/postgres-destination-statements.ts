@@ -1,6 +1,9 @@
 import { missingIndex, SCHEMA } from '../../queue/postgres/own-tables.js';
 import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
 
+/** True of all disabled ones, and of one whose `metadata` has such a field. */
+const MAY_BE_DISABLED = `record LIKE '%"enabled":false%'`;
+
 /**
  * A record is JSON text, empty for a deleted destination. A tenant that is an empty text stands for none. The
  * number of a tenant's destinations has a row of its own: it is locked by each insert, so that two at the same
@@ -19,6 +22,7 @@ export const TABLES = `
     'destination_deleted_index',
     `${SCHEMA}.destination (deleted_at) WHERE deleted_at IS NOT NULL`,
   )}
+  ${missingIndex('destination_disabled_index', `${SCHEMA}.destination (id) WHERE ${MAY_BE_DISABLED}`)}
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.destination_tenant (
     tenant text PRIMARY KEY,
     destinations integer NOT NULL
@@ -57,6 +61,10 @@ export const FIND_BY_ID = `SELECT record FROM ${SCHEMA}.destination WHERE id = $
  */
 export const LIST_ALL = `
   SELECT record FROM ${SCHEMA}.destination WHERE id > $1 AND record <> '' ORDER BY id LIMIT $2`;
+
+/** $1 the id to start after, $2 limit */
+export const LIST_DISABLED = `
+  SELECT record FROM ${SCHEMA}.destination WHERE id > $1 AND ${MAY_BE_DISABLED} ORDER BY id LIMIT $2`;
 
 /** $1 the id to start after, $2 limit, $3 tenant */
 export const LIST_OF_TENANT = `

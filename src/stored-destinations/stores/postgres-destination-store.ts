@@ -37,10 +37,10 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
     return row.record === '' ? 'deleted' : parseDestination(row.record);
   }
 
-  list({ tenant, after = '', limit }: DestinationPageQuery): Promise<StoredDestination[]> {
-    return tenant === undefined
-      ? this.records(statements.LIST_ALL, [after, limit])
-      : this.records(statements.LIST_OF_TENANT, [after, limit, tenant]);
+  list({ tenant, after = '', enabled, limit }: DestinationPageQuery): Promise<StoredDestination[]> {
+    if (tenant !== undefined) return this.records(statements.LIST_OF_TENANT, [after, limit, tenant]);
+    const statement = enabled === false ? statements.LIST_DISABLED : statements.LIST_ALL;
+    return this.records(statement, [after, limit]);
   }
 
   insert(destination: StoredDestination, limit: number): Promise<boolean> {

@@ -16,10 +16,12 @@ const REVISION = `${PREFIX}revision`;
 const CHANGES = `${PREFIX}changes`;
 /** Ids of deleted destinations by the time of their deletion. */
 const DELETED = `${PREFIX}deleted`;
+/** The ids of all destinations that are disabled, in the order of their texts. */
+const DISABLED = `${PREFIX}disabled`;
 
 /** The keys of a script that reads or writes destinations of a tenant. */
 export function keysOf(tenant: string): string[] {
-  return [RECORDS, IDS, REVISION, CHANGES, DELETED, `${PREFIX}tenant:${tenant}`];
+  return [RECORDS, IDS, REVISION, CHANGES, DELETED, `${PREFIX}tenant:${tenant}`, DISABLED];
 }
 
 /** Keys: as `keysOf`. `change` is a JSON text. */
@@ -28,6 +30,12 @@ const LOG = `
     local revision = redis.call('INCR', KEYS[3])
     redis.call('ZADD', KEYS[4], revision, revision .. ' ' .. change)
     redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', revision - ${KEPT_CHANGES})
+  end`;
+
+/** Keys: as `keysOf`. `is_disabled` is 1 or 0. */
+const MARK = `
+  local function mark(id, is_disabled)
+    if is_disabled == '1' then redis.call('ZADD', KEYS[7], 0, id) else redis.call('ZREM', KEYS[7], id) end
   end`;
 
 /** In batches, since Lua cannot pass many thousands of arguments at once. */
@@ -51,26 +59,28 @@ export const FIND_BY_ID = new RedisScript(`
   if redis.call('ZSCORE', KEYS[5], ARGV[1]) then return 1 end
   return false`);
 
-/** Arguments: `tenant` or `all`, the id to start after or an empty text, limit. */
+/** Arguments: `tenant`, `disabled` or `all`, the id to start after or an empty text, limit. */
 export const LIST = new RedisScript(`${READ}
-  local key = ARGV[1] == 'all' and KEYS[2] or KEYS[6]
+  local key = ({all = KEYS[2], tenant = KEYS[6], disabled = KEYS[7]})[ARGV[1]]
   local from = ARGV[2] == '' and '-' or '(' .. ARGV[2]
   return read(redis.call('ZRANGEBYLEX', key, from, '+', 'LIMIT', 0, ARGV[3]))`);
 
-/** Arguments: id, record, change, limit. */
-export const INSERT = new RedisScript(`${LOG}
+/** Arguments: id, record, change, limit, whether it is disabled. */
+export const INSERT = new RedisScript(`${LOG}${MARK}
   if redis.call('ZCARD', KEYS[6]) >= tonumber(ARGV[4]) then return 0 end
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
   redis.call('ZADD', KEYS[2], 0, ARGV[1])
   redis.call('ZADD', KEYS[6], 0, ARGV[1])
+  mark(ARGV[1], ARGV[5])
   log(ARGV[3])
   return 1`);
 
-/** Arguments: id, record, change, expected version. */
-export const REPLACE = new RedisScript(`${LOG}
+/** Arguments: id, record, change, expected version, whether it is disabled. */
+export const REPLACE = new RedisScript(`${LOG}${MARK}
   local record = redis.call('HGET', KEYS[1], ARGV[1])
   if not record or string.match(record, '^%d+') ~= ARGV[4] then return 0 end
   redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  mark(ARGV[1], ARGV[5])
   log(ARGV[3])
   return 1`);
 
@@ -79,6 +89,7 @@ export const REMOVE = new RedisScript(`${LOG}
   if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
   redis.call('ZREM', KEYS[2], ARGV[1])
   redis.call('ZREM', KEYS[6], ARGV[1])
+  redis.call('ZREM', KEYS[7], ARGV[1])
   redis.call('ZADD', KEYS[5], ARGV[3], ARGV[1])
   redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', ARGV[3] - ${DELETED_MEMORY})
   log(ARGV[2])

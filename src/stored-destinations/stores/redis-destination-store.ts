@@ -26,21 +26,22 @@ export class RedisDestinationStore implements WritableDestinationStore, Destinat
     return recordsIn([answer])[0];
   }
 
-  async list({ tenant, after = '', limit }: DestinationPageQuery): Promise<StoredDestination[]> {
-    const args = [tenant === undefined ? 'all' : 'tenant', after, limit];
+  async list({ tenant, after = '', enabled, limit }: DestinationPageQuery): Promise<StoredDestination[]> {
+    const selection = enabled === false ? 'disabled' : 'all';
+    const args = [tenant === undefined ? selection : 'tenant', after, limit];
     return recordsIn(await this.run(scripts.LIST, tenant, args));
   }
 
   async insert(destination: StoredDestination, limit: number): Promise<boolean> {
     const { id, tenant } = destination;
     const most = Number.isFinite(limit) ? limit : Number.MAX_SAFE_INTEGER;
-    const args = [id, textOf(destination), changeText(destination), most];
+    const args = [id, textOf(destination), changeText(destination), most, flagOf(destination)];
     return (await this.run(scripts.INSERT, tenant, args)) === 1;
   }
 
   async replace(destination: StoredDestination): Promise<boolean> {
     const { id, tenant, version } = destination;
-    const args = [id, textOf(destination), changeText(destination), version - 1];
+    const args = [id, textOf(destination), changeText(destination), version - 1, flagOf(destination)];
     return (await this.run(scripts.REPLACE, tenant, args)) === 1;
   }
 
@@ -75,6 +76,11 @@ export class RedisDestinationStore implements WritableDestinationStore, Destinat
 
 function textOf(destination: StoredDestination): string {
   return `${destination.version} ${JSON.stringify(destination)}`;
+}
+
+/** Whether it is disabled, for a script. */
+function flagOf({ enabled }: StoredDestination): number {
+  return enabled === false ? 1 : 0;
 }
 
 function recordsIn(answer: unknown): StoredDestination[] {

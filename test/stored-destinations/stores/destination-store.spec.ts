@@ -34,6 +34,20 @@ describeBackend('a destination store', (backend) => {
     await run(store);
   });
 
+  it('finds those that are disabled without looking at the others', async () => {
+    const disabled = (limit: number, after?: string): Promise<string[]> =>
+      store.list({ enabled: false, limit, after }).then((found) => found.map(({ id }) => id));
+    for (const id of ['a', 'b', 'c', 'd']) await store.insert({ ...ONE, id }, 10);
+    expect(await disabled(1)).toEqual([]);
+    await store.insert({ ...ONE, id: 'e', enabled: false }, 10);
+    await store.replace({ ...ONE, id: 'c', version: 2, enabled: false });
+    expect(await disabled(1)).toEqual(['c']);
+    expect(await disabled(1, 'c')).toEqual(['e']);
+    await store.replace({ ...ONE, id: 'c', version: 3, enabled: true });
+    await store.remove('e');
+    expect(await disabled(1)).toEqual([]);
+  });
+
   it('tells each change once, in its order, to those who know the revision before', async () => {
     const { revision, changes } = await store.changesSince(undefined);
     expect(changes).toBeUndefined();
@@ -82,7 +96,7 @@ describeBackend('a destination store', (backend) => {
     expect(told.sort()).toEqual(ids.sort());
   });
 
-  it('finds those that were deleted long ago by an index, on PostgreSQL', async () => {
+  it('finds those that are disabled, or were deleted long ago, by an index, on PostgreSQL', async () => {
     if (opened.storage.kind !== 'postgres') return;
     await store.insert(ONE, 10);
     const { rows } = await opened.storage.pool.query<{ indexdef: string }>(
@@ -90,6 +104,7 @@ describeBackend('a destination store', (backend) => {
     );
     const found = rows.map(({ indexdef }) => indexdef.replace(/.* USING /, ''));
     expect(found).toContain('btree (deleted_at) WHERE (deleted_at IS NOT NULL)');
+    expect(found).toContain(`btree (id) WHERE (record ~~ '%"enabled":false%'::text)`);
   });
 
   it('says so when it no longer has all changes, or has none of them any more', async () => {

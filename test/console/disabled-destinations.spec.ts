@@ -1,0 +1,116 @@
+import { expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import type { DestinationStore, StoredDestination } from '../../src/options/destination-store.js';
+import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
+import { Browser } from '../support/browser.js';
+import { describeBackend, describeWith } from '../support/describe-backend.js';
+import { Stage } from '../support/stage.js';
+import { ConsoleApp } from './console-app.js';
+import { ConsoleVisit } from './console-visit.js';
+
+const TIMEOUT = 120_000;
+const OPERATOR = { cookie: 'user=operator' };
+const MANY = 1_001;
+
+const idOf = (n: number): string => `dst_${String(n).padStart(5, '0')}`;
+
+/** More destinations than the overview looks at, in a store that says of none whether it is disabled. */
+function filledStore(): MemoryDestinationStore {
+  const store = new MemoryDestinationStore();
+  for (let n = 0; n < MANY; n++) {
+    const times = { createdAt: n, updatedAt: n, version: 1 };
+    store.records.set(idOf(n), { id: idOf(n), urls: ['https://hooks.example.com/'], ...times });
+  }
+  return store;
+}
+
+describeBackend('the disabled destinations in the overview', (backend) => {
+  const stage = new Stage();
+
+  it(
+    'are found among any number, and no others',
+    async () => {
+      const { server } = await stage.add(ConsoleApp.start(backend.connection));
+      const destinations = server.app.get(DestinationsService);
+      const urls = ['https://hooks.example.com/'];
+      const metadata = { enabled: false };
+      const created = await Promise.all(
+        Array.from({ length: MANY }, (_, n) => destinations.create(n === 0 ? { urls, metadata } : { urls })),
+      );
+      const last = await destinations.create({ urls, tenant: 'acme', enabled: false });
+      const ids = created.map(({ id }) => id).sort();
+      const first = ids[0] ?? '';
+      await destinations.disable(first);
+      const disabled = async (): Promise<unknown> => {
+        const { body } = await server.send('/analytics/overview', { headers: OPERATOR });
+        const { stored } = body as { stored: { disabled: { id: string }[]; lookedAt?: number } };
+        return { ids: stored.disabled.map(({ id }) => id), lookedAt: stored.lookedAt };
+      };
+      expect(await disabled()).toEqual({ ids: [first, last.id], lookedAt: undefined });
+      const page = await destinations.list({ enabled: false, limit: 1 });
+      expect(page.destinations.map(({ id }) => id)).toEqual([first]);
+      await expect(destinations.list({ enabled: true as unknown as false })).rejects.toMatchObject({
+        code: 'INVALID_DESTINATION',
+      });
+    },
+    TIMEOUT,
+  );
+});
+
+describeWith('chromium', Browser.binary !== undefined, 'the overview over a store of the application', () => {
+  const store = filledStore();
+  const visit = new ConsoleVisit(
+    (connection) =>
+      ConsoleApp.start(connection, {
+        analytics: () => ({ destinations: { store, encryptionKey: '0'.repeat(64) } }),
+      }),
+    'operator',
+  );
+
+  async function set(n: number, fields: Partial<StoredDestination>): Promise<void> {
+    const record = store.records.get(idOf(n));
+    if (typeof record === 'object') store.records.set(idOf(n), { ...record, ...fields });
+    await visit.app.server.app.get(DestinationsService).changed();
+  }
+
+  it(
+    'says where it has not looked at all destinations for those that are disabled',
+    async () => {
+      const { visitor } = visit;
+      await set(MANY - 1, { enabled: false, name: 'The last one' });
+      await visitor.reads('None among the first 1,000 destinations.');
+      await set(7, { enabled: false, name: 'An early one' });
+      await visitor.reads('There may be more of them.');
+      expect(await visitor.text()).toContain('An early one');
+      expect(await visitor.text()).not.toContain('The last one');
+      store.records.delete(idOf(0));
+      store.records.delete(idOf(1));
+      await visitor.reads('The last one');
+      expect(await visitor.text()).not.toContain('There may be more');
+      await set(7, { enabled: true });
+      await set(MANY - 1, { enabled: true });
+      await visitor.reads('None.');
+      expect(visitor.complaints).toEqual([]);
+    },
+    TIMEOUT,
+  );
+});
+
+describeWith('chromium', Browser.binary !== undefined, 'the overview over a store that is only read', () => {
+  const store: DestinationStore = {
+    findByTenant: () => Promise.resolve([]),
+    findById: () => Promise.resolve(undefined),
+  };
+  const visit = new ConsoleVisit(
+    (connection) => ConsoleApp.start(connection, { analytics: () => ({ destinations: { store } }) }),
+    'operator',
+  );
+
+  it(
+    'says that it cannot know which of its destinations are disabled',
+    async () => {
+      await visit.visitor.reads('Unknown: the store of this application does not list its destinations.');
+    },
+    TIMEOUT,
+  );
+});
