@@ -37,19 +37,28 @@ export class AwaitedCalls {
       const refusal = this.filter.refusedSince(refused);
       if (refusal !== undefined) throw new MessageRefusedError(refusal.reason);
       if (message === null) continue;
-      const before = this.core.last;
-      await this.takeWhenRoom(source, message, created.tenant);
-      if (this.core.last > before) numbers.push(this.core.last);
+      const number = await this.takeWhenRoom(source, message, created.tenant);
+      if (number !== undefined) numbers.push(number);
     }
     for (const number of numbers) {
       if (!(await this.core.handOver(number - 1, number, Infinity))) throw new AnalyticsClosedError();
     }
   }
 
-  private async takeWhenRoom(source: string, message: AnalyticsMessage, tenant?: string): Promise<void> {
+  /** Resolves to the number of the message, or to `undefined` when no destination takes it. */
+  private async takeWhenRoom(
+    source: string,
+    message: AnalyticsMessage,
+    tenant?: string,
+  ): Promise<number | undefined> {
     for (;;) {
+      const before = this.core.last;
       const refusal = this.core.isHalfFull() ? NO_ROOM : this.core.take(source, message, { tenant });
-      if (refusal === undefined) return;
+      if (refusal === undefined) {
+        // Read before anything is awaited: then the last number may be another call's.
+        const { last } = this.core;
+        return last > before ? last : undefined;
+      }
       if (refusal !== NO_ROOM) throw new MessageRefusedError(refusal.reason);
       if (this.core.size === 0) throw new MessageRefusedError('it is larger than `maxBufferedBytes`');
       if (!(await this.core.room())) throw new AnalyticsClosedError();

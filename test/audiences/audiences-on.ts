@@ -30,6 +30,8 @@ export interface LifeOptions {
   /** Users in one step. */
   stepSize?: number;
   client?: Partial<AnalyticsClientOptions>;
+  /** The destination that the calls of a source go to. @default one for all */
+  destinationOf?: (source: string) => string;
   /** Stands between the client and the queue. */
   wrapSink?: (sink: JobSink) => JobSink;
   wrapStore?: (store: AudienceStore) => AudienceStore;
@@ -63,10 +65,11 @@ export class AudiencesOn {
   /** A client and a service as a process would have them; several of them know nothing of each other. */
   live(options: LifeOptions = {}): Life {
     const { wrapSink = (sink) => sink, wrapStore = (store) => store, lockDuration = 20_000 } = options;
+    const { destinationOf = () => 'webhooks' } = options;
     const jobs = new BatchQueue([this.queue]);
     const connections = SOURCES.map((source) => ({
       source,
-      destination: 'webhooks',
+      destination: destinationOf(source),
       destinationName: 'Webhooks',
       failedRetention: LONG,
     }));

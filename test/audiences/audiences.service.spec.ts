@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { AudienceSyncResult } from '../../src/audiences/audiences.types.js';
 import { describeBackend } from '../support/describe-backend.js';
+import { gate } from '../support/gate.js';
 import { AudiencesOn, type Life, membersOf, type QueuedCall } from './audiences-on.js';
+import { bound } from './bound-store.js';
 
 /** Users in the one step that the service takes at a time. */
 const STEP = 1_000;
@@ -14,15 +16,6 @@ function inOrder(calls: QueuedCall[]): [string, unknown][] {
   return calls
     .map(({ userId, traits }): [string, unknown] => [userId, Object.values(traits)[0]])
     .sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-/** A gate that something waits at until it is opened. */
-function gate(): { opened: Promise<void>; open: () => void } {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
 }
 
 describeBackend('the audiences service', (backend) => {
@@ -347,22 +340,3 @@ describeBackend('the audiences service', (backend) => {
     expect((await on.calls()).map(({ traits }) => traits)).toEqual([{ all: true }, { all: false }]);
   });
 });
-
-/** A store whose methods can be taken one by one. */
-function bound(store: AudiencesOn['store']): AudiencesOn['store'] {
-  return {
-    register: (definition) => store.register(definition),
-    find: (trait) => store.find(trait),
-    list: () => store.list(),
-    lock: (...args) => store.lock(...args),
-    renew: (...args) => store.renew(...args),
-    unlock: (...args) => store.unlock(...args),
-    advance: (hold) => store.advance(hold),
-    offer: (...args) => store.offer(...args),
-    withdraw: (...args) => store.withdraw(...args),
-    withdrawUnseen: (...args) => store.withdrawUnseen(...args),
-    settle: (...args) => store.settle(...args),
-    members: (...args) => store.members(...args),
-    drop: (hold) => store.drop(hold),
-  };
-}
