@@ -1,7 +1,7 @@
 import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.errors.js';
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
-import { NO_ROOM } from './admission.js';
+import { NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
 import type { MessageCore } from './client-core.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
@@ -20,7 +20,7 @@ export class AwaitedCalls {
    * of the current request is left out, since these calls are about other users.
    *
    * @throws InvalidMessageError, MessageTooLargeError, EventViolationError; MessageRefusedError for a message that
-   *   would otherwise be refused and counted, and AnalyticsClosedError when the application shuts down before all
+   *   no destination takes, also where that is known only once they are looked up, and AnalyticsClosedError when the application shuts down before all
    *   are in the queue
    */
   async takeAll<T extends MessageType>(
@@ -29,6 +29,8 @@ export class AwaitedCalls {
     calls: Iterable<MessageParams[T]>,
   ): Promise<void> {
     const numbers: number[] = [];
+    const late: Refusal[] = [];
+    const onRefused = (refusal: Refusal): void => void late.push(refusal);
     for (const params of calls) {
       this.core.assertOpen();
       const refused = this.filter.count;
@@ -37,23 +39,25 @@ export class AwaitedCalls {
       const refusal = this.filter.refusedSince(refused);
       if (refusal !== undefined) throw new MessageRefusedError(refusal.reason);
       if (message === null) continue;
-      const number = await this.takeWhenRoom(source, message, created.tenant);
+      const number = await this.takeWhenRoom(source, message, { tenant: created.tenant, onRefused });
       if (number !== undefined) numbers.push(number);
     }
     for (const number of numbers) {
       if (!(await this.core.handOver(number - 1, number, Infinity))) throw new AnalyticsClosedError();
     }
+    const [refusal] = late;
+    if (refusal !== undefined) throw new MessageRefusedError(refusal.reason);
   }
 
   /** Resolves to the number of the message, or to `undefined` when no destination takes it. */
   private async takeWhenRoom(
     source: string,
     message: AnalyticsMessage,
-    tenant?: string,
+    terms: TakingTerms,
   ): Promise<number | undefined> {
     for (;;) {
       const before = this.core.last;
-      const refusal = this.core.isHalfFull() ? NO_ROOM : this.core.take(source, message, { tenant });
+      const refusal = this.core.isHalfFull() ? NO_ROOM : this.core.take(source, message, terms);
       if (refusal === undefined) {
         // Read before anything is awaited: then the last number may be another call's.
         const { last } = this.core;

@@ -103,6 +103,31 @@ describe('a route that has to be looked up', () => {
     expect(told.refused).toHaveLength(2);
   });
 
+  it.each([
+    ['finds only destinations that are full', '20ms-a', /^it is full$/],
+    ['fails', '20ms-fails', /^its destinations could not be looked up/],
+  ])('that %s tells whoever waits for its message', async (_case, messageId, reason) => {
+    const { client, clock, queue } = clientUnderTest({ router, admission: { refusal: () => 'it is full' } });
+    const reasons: string[] = [];
+    const request = client.received.begin();
+    client.received.take(request, {
+      source: 'web',
+      fields: { type: 'track', userId: 'u1', event: 'E', messageId, timestamp: '2026-11-21T09:30:00.123Z' },
+      onRefused: (refusal) => reasons.push(refusal.reason),
+    });
+    const handedOver = client.received.handOver(request, 5_000);
+    const taken = client.awaited.takeAll('web', 'track', [{ userId: 'u1', event: 'E', messageId }]);
+    const failure = expect(taken).rejects.toMatchObject({
+      code: 'MESSAGE_REFUSED',
+      reason: expect.stringMatching(reason),
+    });
+    await clock.pass(20);
+    await failure;
+    expect(await handedOver).toBe(true);
+    expect(reasons).toEqual([expect.stringMatching(reason)]);
+    expect(queue.asked).toHaveLength(0);
+  });
+
   it('that cannot be looked up costs its message, which is counted, and its neighbours nothing', async () => {
     const { client, clock, queue, track, told } = clientUnderTest({ router });
     track('10ms-a', '20ms-fails', 'c');
