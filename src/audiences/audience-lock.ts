@@ -11,6 +11,17 @@ import type {
 const FIRST_POLL = 5;
 const LONGEST_POLL = 50;
 
+export interface LockTerms {
+  /** The longest wait while another one holds it, in milliseconds. It is tried once in any case. */
+  wait: number;
+  /** When the wait began, by `performance.now()`. @default now */
+  since?: number;
+  /** After this many milliseconds without a renewal the lock is free for others. */
+  duration: number;
+  /** Ends the wait; work under the lock ends at its next check. */
+  signal?: AbortSignal;
+}
+
 /** A lock in the store. This process holds it, and renews it until it is released. */
 export class AudienceLock implements AudienceHold {
   private readonly timer: NodeJS.Timeout;
@@ -29,20 +40,15 @@ export class AudienceLock implements AudienceHold {
     this.timer = setInterval(() => void this.renew(), duration / 3);
   }
 
-  /**
-   * @param wait the longest wait while another one holds it, in milliseconds
-   * @param duration after this many milliseconds without a renewal the lock is free for others
-   * @param signal ends the wait; work under the lock ends at its next check
-   * @throws AudienceBusyError
-   */
+  /** @throws AudienceBusyError */
   static async take(
     store: AudienceStore,
     { trait, name }: AudienceDefinition,
     kind: AudienceLockKind,
-    { wait, duration, signal }: { wait: number; duration: number; signal?: AbortSignal },
+    { wait, since = performance.now(), duration, signal }: LockTerms,
   ): Promise<AudienceLock> {
     const token = randomUUID();
-    const giveUpAt = performance.now() + wait;
+    const giveUpAt = since + wait;
     for (let poll = FIRST_POLL; ; poll = Math.min(poll * 2, LONGEST_POLL)) {
       signal?.throwIfAborted();
       // Counted from before the request, so that the lock ends here no later than in the store.

@@ -15,7 +15,7 @@ import type { Announcement, Membership } from './membership.js';
 import type { RunningChanges } from './running-changes.js';
 import { checkIterable, checkUserId, isStorable, type TraitEntries, trueForEach } from './trait-entries.js';
 
-/** How long a change waits for another sync of the same audience by default. */
+/** How long a change waits for others of the same audience by default, in milliseconds. */
 const DEFAULT_WAIT = 30_000;
 const PAGE_SIZE = 1_000;
 
@@ -57,7 +57,7 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
    * change made by `add` or `remove` during the sync stays, unless the stream reaches that user later.
    *
    * @param members ids of all users in it; duplicates count once
-   * @throws AudienceBusyError when another sync of it did not end within `wait`
+   * @throws AudienceBusyError when another sync of it did not end within `wait`, or a single change within a minute
    * @throws AudienceLockLostError, InvalidMessageError, MessageRefusedError, AnalyticsClosedError; what was
    *   done until then is recorded
    */
@@ -106,7 +106,8 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
    * Adds one user to an audience, even while it is being synced.
    *
    * @returns whether the user was not in it before
-   * @throws as `sync`
+   * @throws AudienceBusyError when it is not this call's turn within `wait`; it is not made later, then
+   * @throws otherwise as `sync`
    */
   async add(
     name: string,
@@ -123,7 +124,7 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
    * Removes one user from an audience, even while it is being synced.
    *
    * @returns whether the user was in it before
-   * @throws as `sync`
+   * @throws as `add`
    */
   async remove(
     name: string,

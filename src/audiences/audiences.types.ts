@@ -6,7 +6,12 @@ export interface AudienceCallOptions {
   source?: string | undefined;
   /** Which destinations get the calls. @default the module's `audiences.integrations`, else all */
   integrations?: Integrations | undefined;
-  /** The longest wait for another change of the same audience, in milliseconds. @default 30000 */
+  /**
+   * The longest wait for other changes of the same audience, in this process and in others, in milliseconds
+   * from the call: `sync`, `syncTrait` and `delete` wait for one another, `add` and `remove` for single steps.
+   *
+   * @default 30000
+   */
   wait?: number | undefined;
 }
 

@@ -1,6 +1,7 @@
+import { AudienceBusyError } from '../errors/audience.errors.js';
+import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { Mutex } from '../shared/mutex.js';
 import { AudienceLock } from './audience-lock.js';
-import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 
 /**
  * Pause before the next step when another one waits for the lock; longer than the time between two attempts.
@@ -25,6 +26,7 @@ export interface ChangeStepsOptions {
  * add or remove a single user in between.
  */
 export class ChangeSteps {
+  /** By the trait, while anybody changes it. */
   private readonly turns = new Map<string, Mutex>();
 
   constructor(
@@ -32,21 +34,25 @@ export class ChangeSteps {
     private readonly options: ChangeStepsOptions,
   ) {}
 
-  /** @throws AudienceBusyError, AudienceLockLostError */
+  /**
+   * @param wait the longest wait for other changes, of this process and of others, in milliseconds
+   * @throws AudienceBusyError, AudienceLockLostError
+   */
   async run<T>(
     audience: AudienceDefinition,
     step: (lock: AudienceLock) => Promise<T>,
     wait = this.options.lockDuration * PATIENCE,
   ): Promise<T> {
-    return this.turnOf(audience.trait).run(async () => {
-      const { lockDuration: duration } = this.options;
-      const lock = await AudienceLock.take(this.store, audience, 'change', { wait, duration });
-      try {
-        return await step(lock);
-      } finally {
-        if (await lock.release()) await new Promise((resolve) => setTimeout(resolve, YIELD));
-      }
-    });
+    const since = performance.now();
+    const turn = this.turnOf(audience.trait);
+    const endTurn = await turn.acquireWithin(wait);
+    if (endTurn === undefined) throw new AudienceBusyError(audience.name, wait);
+    try {
+      return await this.runLocked(audience, step, { wait, since });
+    } finally {
+      endTurn();
+      if (turn.isFree) this.turns.delete(audience.trait);
+    }
   }
 
   /** Runs work that others may not do at the same time. They may still make single changes. */
@@ -61,6 +67,20 @@ export class ChangeSteps {
       return await work(lock);
     } finally {
       await lock.release();
+    }
+  }
+
+  private async runLocked<T>(
+    audience: AudienceDefinition,
+    step: (lock: AudienceLock) => Promise<T>,
+    patience: { wait: number; since: number },
+  ): Promise<T> {
+    const { lockDuration: duration } = this.options;
+    const lock = await AudienceLock.take(this.store, audience, 'change', { ...patience, duration });
+    try {
+      return await step(lock);
+    } finally {
+      if (await lock.release()) await new Promise((resolve) => setTimeout(resolve, YIELD));
     }
   }
 

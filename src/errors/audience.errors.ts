@@ -42,8 +42,9 @@ export class AudienceBusyError extends AnalyticsError {
     readonly waited: number,
   ) {
     super(
-      `The audience ${JSON.stringify(audience)} is being changed by another sync, and still was after ` +
-        `${waited} ms. Nothing was done; try again later, or wait longer with the option \`wait\`.`,
+      `The audience ${JSON.stringify(audience)} is being changed by another call, and still was after ` +
+        `${waited} ms. Try again later, or wait longer with the option \`wait\`: a single change was not made, ` +
+        `and a sync sends only what is missing.`,
     );
   }
 }

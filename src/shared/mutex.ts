@@ -1,16 +1,42 @@
+import { LONGEST_TIMER } from './clock.js';
+
 /** Lets one caller in at a time, in the order in which they asked. */
 export class Mutex {
-  private last: Promise<void> = Promise.resolve();
+  private isTaken = false;
+  /** Those who wait. Each is called when its turn begins. */
+  private readonly line = new Set<() => void>();
+
+  /** Whether nobody has a turn or waits for one. */
+  get isFree(): boolean {
+    return !this.isTaken;
+  }
 
   /** Resolves to the function that ends the turn, when it is the caller's turn. */
-  async acquire(): Promise<() => void> {
-    const previous = this.last;
-    let endTurn = (): void => undefined;
-    this.last = new Promise((resolve) => {
-      endTurn = resolve;
+  acquire(): Promise<() => void> {
+    return new Promise((resolve) => {
+      this.join(() => {
+        resolve(this.begin());
+      });
     });
-    await previous;
-    return endTurn;
+  }
+
+  /**
+   * The same, but gives up the place in line after this many milliseconds, and resolves to `undefined` then.
+   * Waiting does not keep the process alive: whoever has the turn has work to do.
+   */
+  acquireWithin(wait: number): Promise<(() => void) | undefined> {
+    return new Promise((resolve) => {
+      const enter = (): void => {
+        clearTimeout(timer);
+        resolve(this.begin());
+      };
+      const leave = (): void => {
+        this.line.delete(enter);
+        resolve(undefined);
+      };
+      const timer = wait > LONGEST_TIMER ? undefined : setTimeout(leave, wait).unref();
+      this.join(enter);
+    });
   }
 
   /** Runs a task in a turn of its own. */
@@ -21,5 +47,24 @@ export class Mutex {
     } finally {
       endTurn();
     }
+  }
+
+  private join(enter: () => void): void {
+    if (this.isTaken) this.line.add(enter);
+    else enter();
+  }
+
+  private begin(): () => void {
+    this.isTaken = true;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.isTaken = false;
+      const [next] = this.line;
+      if (next === undefined) return;
+      this.line.delete(next);
+      next();
+    };
   }
 }

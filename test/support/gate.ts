@@ -1,7 +1,7 @@
 /** A gate that something waits at until it is opened. */
 export interface Gate {
   readonly opened: Promise<void>;
-  open(): void;
+  readonly open: () => void;
 }
 
 export function gate(): Gate {

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { AudiencesService } from '../../src/index.js';
+import { GuardedChild } from '../support/child-process.js';
+import { describeBackend } from '../support/describe-backend.js';
+import { gate } from '../support/gate.js';
+import { AudiencesOn, type LifeOptions, membersOf } from './audiences-on.js';
+
+/** A change that waits for the queue, which takes nothing until it is let. */
+interface SlowChange {
+  audiences: AudiencesService;
+  /** The change of the audience "VIP". */
+  added: Promise<boolean>;
+  /** The queue takes calls from now on. */
+  letQueue: () => void;
+}
+
+describeBackend('an audience with a change that waits for the queue', (backend) => {
+  let on: AudiencesOn;
+
+  beforeEach(async () => {
+    on = await AudiencesOn.open(backend.connection);
+  });
+  afterEach(() => on.close());
+
+  /** Begins to add cid to the audience, which has ann in it. */
+  async function slowChange(options: LifeOptions = {}): Promise<SlowChange> {
+    await on.live().audiences.add('VIP', 'ann');
+    await on.calls();
+    const begun = gate();
+    const queue = gate();
+    const { audiences } = on.live({
+      ...options,
+      wrapSink: (sink) => ({
+        add: async (jobs) => {
+          begun.open();
+          await queue.opened;
+          await sink.add(jobs);
+        },
+      }),
+    });
+    const added = audiences.add('VIP', 'cid');
+    await begun.opened;
+    return { audiences, added, letQueue: queue.open };
+  }
+
+  it('refuses other changes after `wait`, in the same process as in another one, and never makes them', async () => {
+    const { audiences, added, letQueue } = await slowChange();
+    const busy = { code: 'AUDIENCE_BUSY', audience: 'VIP', waited: 200 };
+    const refused = [audiences, on.live().audiences].flatMap((each) => [
+      each.add('VIP', 'dan', { wait: 200 }),
+      each.remove('VIP', 'ann', { wait: 200 }),
+    ]);
+    await Promise.all(refused.map((change) => expect(change).rejects.toMatchObject(busy)));
+    await expect(audiences.add('VIP', 'dan', { wait: 0 })).rejects.toMatchObject({ ...busy, waited: 0 });
+
+    letQueue();
+    expect(await added).toBe(true);
+    expect(await audiences.add('VIP', 'eve')).toBe(true);
+    expect((await on.calls()).map(({ userId }) => userId)).toEqual(['cid', 'eve']);
+    expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann', 'cid', 'eve']);
+  });
+
+  it('makes those that still wait, in the order in which they were called', async () => {
+    const { audiences, added, letQueue } = await slowChange();
+    const dan = audiences.add('VIP', 'dan');
+    const given = audiences.add('VIP', 'eve', { wait: 50 });
+    const fay = audiences.add('VIP', 'fay', { wait: Infinity });
+    await expect(given).rejects.toMatchObject({ code: 'AUDIENCE_BUSY' });
+
+    letQueue();
+    expect(await Promise.all([added, dan, fay])).toEqual([true, true, true]);
+    expect((await on.calls()).map(({ userId }) => userId)).toEqual(['cid', 'dan', 'fay']);
+  });
+
+  it('ends a sync and an erasure whose step waits for too long, and both work once it is over', async () => {
+    const { audiences, added, letQueue } = await slowChange({ lockDuration: 1_000 });
+    // A machine that stands still may lose the lock.
+    const over = Promise.allSettled([added]);
+    const ann = [{ userId: 'ann', sources: ['web'] }];
+    const busy = { code: 'AUDIENCE_BUSY' };
+    await Promise.all([
+      expect(audiences.sync('VIP', ['bob'])).rejects.toMatchObject(busy),
+      expect(audiences.forget(ann)).rejects.toMatchObject(busy),
+    ]);
+    expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann']);
+
+    letQueue();
+    await over;
+    await audiences.forget(ann);
+    expect(await membersOf({ audiences }, 'VIP')).not.toContain('ann');
+    await audiences.sync('VIP', ['bob']);
+    expect(await membersOf({ audiences }, 'VIP')).toEqual(['bob']);
+  });
+});
+
+describeBackend('audiences that nobody changes any more', (backend) => {
+  it('leave nothing behind in the memory of a process', async () => {
+    const script = new URL('./children/change-audiences.ts', import.meta.url);
+    const child = await GuardedChild.startScript(script, [JSON.stringify(backend.connection)]);
+    const [before = 0, meanwhile, after] = (await child.waitFor(/^lines /)).split(' ').slice(1).map(Number);
+    expect({ meanwhile, after }).toEqual({ meanwhile: before + 20, after: before });
+    await child.exited;
+  });
+});
