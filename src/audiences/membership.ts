@@ -142,11 +142,16 @@ export class Membership {
     });
   }
 
-  /** Removes deleted users from an audience without sending anything. */
-  async forget(audience: AudienceDefinition, userIds: readonly string[]): Promise<void> {
-    await this.steps.run(audience, async (lock) => {
+  /**
+   * Removes deleted users from an audience without sending anything.
+   *
+   * @param wait @default a minute
+   */
+  async forget(audience: AudienceDefinition, userIds: readonly string[], wait?: number): Promise<void> {
+    const forget = async (lock: AudienceLock): Promise<void> => {
       await this.store.settle(lock, await this.store.withdraw(lock, userIds));
-    });
+    };
+    await this.steps.run(audience, forget, wait);
   }
 
   /** Whether any destination would get the calls of a change. */
