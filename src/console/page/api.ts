@@ -12,6 +12,8 @@ const CONSOLE_HEADER = 'x-analytics-console';
 /** Without it, the API asks who is signed in. */
 const LINK_HEADER = 'x-analytics-link';
 
+const STREAM_TYPE = 'text/event-stream';
+
 /** Destinations that are loaded at first, and at once if more are wanted: the search looks through those. */
 const FIRST_PAGE = '100';
 const NEXT_PAGE = '1000';
@@ -127,8 +129,7 @@ export class Api {
    */
   async live(id: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const headers = { ...(id !== undefined && { 'last-event-id': id }) };
-    const { body } = await this.fetch(`${this.consolePath}/live`, { headers, signal });
-    return body ?? new ReadableStream();
+    return streamIn(await this.fetch(`${this.consolePath}/live`, { headers, signal }));
   }
 
   /**
@@ -138,8 +139,7 @@ export class Api {
    */
   async changes(destination: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const query = destination === undefined ? '' : `?${queryOf({ destination })}`;
-    const { body } = await this.fetch(`${this.consolePath}/changes${query}`, { signal });
-    return body ?? new ReadableStream();
+    return streamIn(await this.fetch(`${this.consolePath}/changes${query}`, { signal }));
   }
 
   private send<T>(method: string, path: string, body?: Fields): Promise<T> {
@@ -187,6 +187,15 @@ async function jsonOf(response: Response): Promise<object> {
   } catch {
     throw unexpectedAnswer(response);
   }
+}
+
+/** @throws ApiError as `jsonOf` */
+async function streamIn(response: Response): Promise<ReadableStream<Uint8Array>> {
+  const { body, headers } = response;
+  if (body !== null && headers.get('content-type')?.startsWith(STREAM_TYPE) === true) return body;
+  // What comes instead may have no end.
+  await body?.cancel();
+  throw unexpectedAnswer(response);
 }
 
 function unexpectedAnswer({ status }: Response): ApiError {

@@ -1,8 +1,10 @@
 import { ApiError } from './api.js';
 
-/** After a stream has ended or failed, in milliseconds; twice as long after each failure that follows. */
+/** After a stream has ended, in milliseconds; twice as long after each that fails or does not last. */
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 8_000;
+/** What is open for so long has lasted, in milliseconds. */
+const LASTING = 5_000;
 
 /** Nobody may watch any more, or there is nothing left to watch, so asking again changes nothing. */
 const FINAL: readonly string[] = [
@@ -50,6 +52,8 @@ export class StreamClient {
     const isOver = (): boolean => signal.aborted;
     this.observer.onConnection({ state: 'connecting' });
     while (!isOver()) {
+      const opened = performance.now();
+      let hasFailed = false;
       try {
         await this.receive(signal);
       } catch (thrown) {
@@ -58,28 +62,34 @@ export class StreamClient {
         const isFinal = FINAL.includes(error.code);
         this.observer.onConnection({ state: isFinal ? 'ended' : 'away', error });
         if (isFinal) return;
-        this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
+        hasFailed = true;
       }
+      const hasLasted = performance.now() - opened >= LASTING;
+      if (hasLasted) this.pause = FIRST_PAUSE;
+      // One that begins well and ends at once, over and over, must not be asked for without a pause either.
+      if (hasFailed || !hasLasted) this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
       await new Promise((resolve) => setTimeout(resolve, this.pause));
     }
   }
 
-  /** Resolves at the end of the stream, which is no failure. */
+  /** Resolves at the end of a stream that has begun, which is no failure. */
   private async receive(signal: AbortSignal): Promise<void> {
     const reader = (await this.open(this.id, signal)).getReader();
     const decoder = new TextDecoder();
+    let isReady = false;
     let text = '';
     for (;;) {
       const { done, value } = await reader.read();
+      if (done && !isReady) throw cutOff();
       if (done) return;
       const parts = (text + decoder.decode(value, { stream: true })).split('\n\n');
       text = parts.pop() ?? '';
-      for (const part of parts) this.take(part);
+      for (const part of parts) isReady = this.take(part) === 'ready' || isReady;
     }
   }
 
-  /** Takes a server-sent event. */
-  private take(part: string): void {
+  /** Takes a server-sent event, and returns its name. */
+  private take(part: string): string | undefined {
     const fields = new Map(
       part.split('\n').map((line): [string, string] => {
         const colon = line.indexOf(': ');
@@ -88,16 +98,21 @@ export class StreamClient {
     );
     const name = fields.get('event');
     // A comment, which only shows that the stream is alive.
-    if (name === undefined) return;
+    if (name === undefined) return undefined;
     this.id = fields.get('id') ?? this.id;
     if (name === 'away') {
       throw new ApiError('QUEUE_UNAVAILABLE', 'The database of the queue does not answer.');
     }
-    if (name === 'ready') {
-      this.pause = FIRST_PAUSE;
-      this.observer.onConnection({ state: 'watching' });
-    }
+    if (name === 'ready') this.observer.onConnection({ state: 'watching' });
     const data: unknown = JSON.parse(fields.get('data') ?? '{}');
     this.observer.onEvent(name, data);
+    return name;
   }
+}
+
+function cutOff(): ApiError {
+  return new ApiError(
+    'STREAM_CUT_OFF',
+    'The connection over which news arrives ends before it has begun: a proxy may be in the way.',
+  );
 }

@@ -1,0 +1,109 @@
+import { expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { ConsoleApp } from './console-app.js';
+import { ConsoleVisit } from './console-visit.js';
+import { FrontProxy, type Instead } from './front-proxy.js';
+
+const TIMEOUT = 60_000;
+/** How often a page asks until it has to be seen that it waits longer each time. */
+const TIMES = 3;
+
+const UNEXPECTED = 'The answer (status 200) is not the application';
+const CUT_OFF = 'ends before it has begun';
+
+const ANSWERS: [name: string, answer: Instead, says: string][] = [
+  [
+    'the page of a proxy',
+    (response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in</p>');
+    },
+    UNEXPECTED,
+  ],
+  [
+    'a stream without an event',
+    (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
+    },
+    CUT_OFF,
+  ],
+];
+
+/** A console behind a proxy. */
+class ProxiedConsole {
+  private constructor(
+    readonly app: ConsoleApp,
+    readonly proxy: FrontProxy,
+  ) {}
+
+  static async start(...given: Parameters<typeof ConsoleApp.start>): Promise<ProxiedConsole> {
+    const app = await ConsoleApp.start(...given);
+    return new ProxiedConsole(app, await FrontProxy.start(app.server.url));
+  }
+
+  get url(): string {
+    return `${this.proxy.url}/analytics`;
+  }
+
+  async close(): Promise<void> {
+    await this.proxy.close();
+    await this.app.close();
+  }
+}
+
+describeWith('chromium', Browser.binary !== undefined, 'a page of the console whose stream is cut', () => {
+  const visit = new ConsoleVisit((connection) => ProxiedConsole.start(connection), 'operator');
+
+  /** Waits until the page asks ever less often. */
+  async function expectToAskLess(): Promise<void> {
+    const [first = 0, ...others] = await visit.app.proxy.pauses(TIMES);
+    expect(others.at(-1)).toBeGreaterThan(2 * first);
+  }
+
+  it.each(ANSWERS)(
+    'says so where it watches live and gets %s, and asks ever less often until it gets one',
+    async (_, answer, says) => {
+      const { visitor, app } = visit;
+      await visitor.showTo('operator', '/analytics');
+      app.proxy.answer('/live', answer);
+      await visitor.click('Live');
+      await visitor.reads(says);
+      await visitor.reads('It is tried again by itself.');
+      await expectToAskLess();
+      app.proxy.passAll();
+      await visitor.reads('Watching');
+    },
+    TIMEOUT,
+  );
+
+  it.each(ANSWERS)(
+    'says so where it is told of changes and gets %s',
+    async (_, answer, says) => {
+      const { visitor, app } = visit;
+      const { id } = await app.app.server.app
+        .get(DestinationsService)
+        .create({ tenant: 'acme', urls: [app.app.receiver.url()], name: 'Warehouse' });
+      app.proxy.answer('/changes', answer);
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.reads('Warehouse');
+      await visitor.reads(says);
+      app.proxy.passAll();
+      await visitor.page.waitForFunction(`!document.body.innerText.includes(${JSON.stringify(says)})`);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'asks ever less often where each stream ends as soon as it has begun',
+    async () => {
+      const { visitor, app } = visit;
+      app.proxy.answer('/live', (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: ready\ndata: {}\n\n');
+      });
+      await visitor.goTo('#/live');
+      await expectToAskLess();
+    },
+    TIMEOUT,
+  );
+});

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { until } from '../support/until.js';
+
+/** Answers a request in place of the application. */
+export type Instead = (response: ServerResponse) => void;
+
+/** A proxy in front of an application, which may answer some paths by itself. */
+export class FrontProxy {
+  /** What answers in place of the application, by a part of the path. */
+  private readonly instead = new Map<string, Instead>();
+  /** When paths were asked for that it answers itself, on the clock. */
+  private readonly times: number[] = [];
+
+  private constructor(
+    private readonly target: string,
+    private readonly server: Server,
+  ) {
+    server.on('request', (asked: IncomingMessage, response: ServerResponse) => {
+      const { url = '' } = asked;
+      const found = [...this.instead].find(([part]) => url.includes(part));
+      if (found === undefined) {
+        this.pass(asked, response);
+      } else {
+        this.times.push(performance.now());
+        found[1](response);
+      }
+    });
+  }
+
+  /** @param target origin of the application */
+  static async start(target: string): Promise<FrontProxy> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new FrontProxy(target, server);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  /** Answers what has this in its path, and forgets what was asked for before. */
+  answer(part: string, instead: Instead): void {
+    this.instead.set(part, instead);
+    this.times.length = 0;
+  }
+
+  /** Leaves all paths to the application. */
+  passAll(): void {
+    this.instead.clear();
+  }
+
+  /** Resolves to the milliseconds between requests for what it answers, once there were so many of them. */
+  async pauses(count: number): Promise<number[]> {
+    const times = await until(() => (this.times.length > count ? this.times : undefined));
+    return times.slice(1).map((time, index) => time - (times[index] ?? 0));
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+
+  private pass(asked: IncomingMessage, response: ServerResponse): void {
+    const { method, headers, url = '' } = asked;
+    const passed = request(new URL(url, this.target), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+      // One side has gone, as at the end of a test.
+      answer.on('error', () => response.destroy());
+    });
+    passed.on('error', () => response.destroy());
+    response.once('close', () => passed.destroy());
+    asked.pipe(passed);
+  }
+}
