@@ -57,18 +57,88 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     TIMEOUT,
   );
 
+  const valueOf = (label: string): Promise<unknown> =>
+    visit.visitor.page.$eval(`::-p-aria([name="${label}"][role="textbox"])`, (field): unknown =>
+      Reflect.get(field, 'value'),
+    );
+
+  async function save(): Promise<void> {
+    await visit.visitor.click('Save');
+    await visit.visitor.page.locator('button[aria-expanded=false]').wait();
+  }
+
   it(
     'undoes nothing that somebody else has changed since it was opened',
     async () => {
       const { visitor, app } = visit;
       const destinations = app.server.app.get(DestinationsService);
-      const id = await open({ name: 'Warehouse', description: 'Of the north' });
+      const id = await open({ name: 'Warehouse', description: 'Of the north', events: ['Order *'] });
+      await visitor.fill('Name', 'Depot');
+      await destinations.update(id, {
+        description: 'Of the south',
+        events: null,
+        headers: { 'x-team': 'b' },
+      });
+      await visitor.reads('Of the south');
+      await save();
+      expect(await destinations.get(id)).toMatchObject({
+        name: 'Depot',
+        description: 'Of the south',
+        events: undefined,
+        headers: ['x-team'],
+      });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'keeps what is typed, and saves it, whatever its reader presses meanwhile',
+    async () => {
+      const { visitor, app } = visit;
+      const destinations = app.server.app.get(DestinationsService);
+      const id = await open({ name: 'Warehouse' });
+      await visitor.fill('Description', 'Of the north');
+      await visitor.click('Disable');
+      await visitor.reads('Disabled');
+      await visitor.click('Rotate the secret');
+      await visitor.reads('This is the signing secret');
+      await visitor.click('Edit');
+      await visitor.page.locator('button[aria-expanded=false]').wait();
+      await visitor.click('Edit');
+      expect(await valueOf('Description')).toBe('Of the north');
+      await save();
+      expect(await destinations.get(id)).toMatchObject({ description: 'Of the north', enabled: false });
+      await visitor.click('Edit');
+      await visitor.fill('Description', 'Of the south');
+      await visitor.click('Enable');
+      await visitor.reads('Enabled');
+      await destinations.disable(id, { reason: 'it takes nothing' });
+      await save();
+      expect(await destinations.get(id)).toMatchObject({ description: 'Of the south', enabled: false });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'shows what somebody else has made of the same field, and replaces that only when it is saved again',
+    async () => {
+      const { visitor, app } = visit;
+      const destinations = app.server.app.get(DestinationsService);
+      const id = await open({ description: 'Of the north', name: 'Warehouse' });
+      await visitor.fill('Description', 'Of the west');
       await visitor.fill('Name', 'Depot');
       await destinations.update(id, { description: 'Of the south' });
-      await visitor.reads('Of the south');
       await visitor.click('Save');
-      await visitor.reads('was changed since the given version of it was read');
-      expect(await destinations.get(id)).toMatchObject({ name: 'Warehouse', description: 'Of the south' });
+      await visitor.reads('It was changed meanwhile. Now it is Of the south.');
+      await visitor.reads('Nothing was saved');
+      expect(await valueOf('Description')).toBe('Of the west');
+      expect(await destinations.get(id)).toMatchObject({ description: 'Of the south', name: 'Warehouse' });
+      const described = await visitor.page.$eval('#description-hint', (hint): unknown =>
+        Reflect.get(hint, 'textContent'),
+      );
+      expect(described).toContain('Of the south');
+      await save();
+      expect(await destinations.get(id)).toMatchObject({ description: 'Of the west', name: 'Depot' });
     },
     TIMEOUT,
   );

@@ -76,8 +76,8 @@ export function textsOf(destination: DestinationDetails | undefined): Texts {
 }
 
 /**
- * The fields that are sent. What was left empty is not sent for a new destination, and reset for one that is
- * changed.
+ * The fields as the API takes them. What was left empty is not sent for a new destination, and reset for one that
+ * is changed.
  *
  * @throws ApiError for what the API could not even be asked
  */
@@ -96,7 +96,6 @@ export function fieldsOf(texts: Texts, destination: DestinationDetails | undefin
     metadata: given('metadata', jsonOf),
     ...headersIn(text('headers'), text(removalOf('headers')) !== ''),
     ...(text('tenant') !== '' && { tenant: text('tenant') }),
-    ...(destination !== undefined && { version: destination.version }),
   };
 }
 

@@ -1,40 +1,63 @@
 import type { JSX, TargetedEvent } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import type { OptionProblem } from '../../errors/setup.errors.js';
 import { ApiError, type Fields } from './api.js';
-import {
-  fieldsOf,
-  type FormField,
-  formFields,
-  removalOf,
-  type Texts,
-  textsOf,
-} from './destination-fields.js';
+import { changedMeanwhile, type Draft, fieldsIn, follow, textsIn } from './destination-draft.js';
+import { type FormField, formFields, removalOf, type Texts } from './destination-fields.js';
 import { Problem } from './parts.js';
+
+/** How often it is tried to save what somebody else keeps changing. */
+const MAX_TRIES = 5;
 
 interface FormProps {
   /** What is changed; `undefined` for a new one. */
   destination?: DestinationDetails;
   isOperator: boolean;
-  save: (fields: Fields) => Promise<void>;
+  /**
+   * @param fields those that were changed, or all of a new one
+   * @param version of the destination that they change
+   */
+  save: (fields: Fields, version: number | undefined) => Promise<void>;
+  /** What the destination is now. */
+  latest?: () => Promise<DestinationDetails>;
 }
 
 /** The fields of a destination, each with what is wrong with it. */
-export function DestinationForm({ destination, isOperator, save }: FormProps): JSX.Element {
-  // As it was when the form was opened: saving it must not undo what somebody else has changed since.
-  const [edited] = useState(destination);
-  const [texts, setTexts] = useState(textsOf(edited));
+export function DestinationForm({ destination, isOperator, save, latest }: FormProps): JSX.Element {
+  const [draft, setDraft] = useState<Draft>({ base: destination, typed: {} });
+  const [meanwhile, setMeanwhile] = useState<Texts>({});
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
   const problems = error instanceof ApiError ? error.problems : [];
+  const texts = textsIn(draft);
+
+  useEffect(() => {
+    setDraft((before) => follow(before, destination));
+  }, [destination]);
+
+  /** What others have changed in other fields stays as it is, and in the same ones it is shown first. */
+  const saveOver = async (tried: Draft, tries: number): Promise<void> => {
+    try {
+      await save(fieldsIn(tried), tried.base?.version);
+    } catch (thrown) {
+      if (!isChange(thrown) || latest === undefined || tries === 0) throw thrown;
+      const base = await latest();
+      const found = changedMeanwhile(tried, base);
+      setMeanwhile(found);
+      setDraft(({ typed }) => ({ base, typed }));
+      if (Object.keys(found).length > 0) throw changedError();
+      await saveOver({ ...tried, base }, tries - 1);
+    }
+  };
 
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     setBusy(true);
     setError(undefined);
+    setMeanwhile({});
     try {
-      await save(fieldsOf(texts, edited));
+      await saveOver(draft, MAX_TRIES);
     } catch (thrown) {
       setError(thrown as Error);
     }
@@ -43,20 +66,21 @@ export function DestinationForm({ destination, isOperator, save }: FormProps): J
 
   return (
     <form noValidate onSubmit={(event) => void submit(event)}>
-      {formFields(edited, isOperator).map((field) => (
+      {formFields(draft.base, isOperator).map((field) => (
         <Field
           key={field.name}
           field={field}
           texts={texts}
           problems={problems.filter(({ path }) => path.split(/[.[]/)[0] === field.name)}
+          meanwhile={meanwhile[field.name]}
           onChange={(name, text) => {
-            setTexts({ ...texts, [name]: text });
+            setDraft(({ base, typed }) => ({ base, typed: { ...typed, [name]: text } }));
           }}
         />
       ))}
       <Problem error={error} />
       <button type="submit" disabled={isBusy}>
-        {edited === undefined ? 'Add' : 'Save'}
+        {draft.base === undefined ? 'Add' : 'Save'}
       </button>
     </form>
   );
@@ -66,10 +90,12 @@ interface FieldProps {
   field: FormField;
   texts: Texts;
   problems: readonly OptionProblem[];
+  /** What somebody else has made of it meanwhile. */
+  meanwhile: string | undefined;
   onChange: (name: string, text: string) => void;
 }
 
-function Field({ field, texts, problems, onChange }: FieldProps): JSX.Element {
+function Field({ field, texts, problems, meanwhile, onChange }: FieldProps): JSX.Element {
   const { name, label, hint, isLong, removal } = field;
   const isRemoved = (texts[removalOf(name)] ?? '') !== '';
   const props = {
@@ -105,7 +131,24 @@ function Field({ field, texts, problems, onChange }: FieldProps): JSX.Element {
             Expected {expected}, got {given}.
           </span>
         ))}
+        {meanwhile !== undefined && (
+          <span class="problem">
+            It was changed meanwhile. Now it is {meanwhile === '' ? 'empty' : <code>{meanwhile}</code>}.
+          </span>
+        )}
       </small>
     </div>
+  );
+}
+
+function isChange(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.code === 'DESTINATION_CHANGED';
+}
+
+function changedError(): ApiError {
+  return new ApiError(
+    'DESTINATION_CHANGED',
+    'Nothing was saved: what you changed was changed by somebody else meanwhile. What it is now is shown beside it. ' +
+      'Save again to replace that.',
   );
 }

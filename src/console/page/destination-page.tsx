@@ -30,7 +30,7 @@ export function DestinationPage({
   const recent = useLoaded(() => api.recent(id), `recent ${id}`, { version });
   const [secret, setSecret] = useState<string>();
   const [results, setResults] = useState<TestResult[]>();
-  const [isEdited, setEdited] = useState(false);
+  const [form, setForm] = useState<'none' | 'shown' | 'hidden'>('none');
   if (destination === undefined && error !== undefined) return <Problem error={error} />;
   // All of it appears at once, so that nothing is pushed down by what comes later.
   if (destination === undefined || !hasLoaded(stats) || !hasLoaded(recent)) return <p>Loading …</p>;
@@ -95,8 +95,10 @@ export function DestinationPage({
           <Changes
             api={api}
             destination={destination}
-            isEdited={isEdited}
-            onEdit={setEdited}
+            isEdited={form === 'shown'}
+            onEdit={(isEdited) => {
+              setForm(isEdited ? 'shown' : 'hidden');
+            }}
             onSecret={setSecret}
             reload={reload}
           />
@@ -104,16 +106,20 @@ export function DestinationPage({
       </p>
       {secret !== undefined && <Secret text={secret} />}
       {results !== undefined && <TestResults results={results} />}
-      {isEdited && (
-        <DestinationForm
-          destination={destination}
-          isOperator={isOperator}
-          save={async (fields) => {
-            await api.update(id, fields);
-            await reload();
-            setEdited(false);
-          }}
-        />
+      {/* What was typed stays while it is hidden. */}
+      {form !== 'none' && (
+        <div hidden={form === 'hidden'}>
+          <DestinationForm
+            destination={destination}
+            isOperator={isOperator}
+            save={async (fields, version) => {
+              if (Object.keys(fields).length > 0) await api.update(id, { ...fields, version });
+              await reload();
+              setForm('none');
+            }}
+            latest={() => api.get(id)}
+          />
+        </div>
       )}
       <StatsChart stats={stats} />
       <RecentDeliveries id={id} recent={recent} />
