@@ -67,7 +67,8 @@ export class DeliveriesService {
 
   /**
    * The messages that failed for good and are kept, with what each URL answered: the latest first, from
-   * position `start` to position `end`. Messages whose batch is still retried for other messages come last.
+   * position `start` to position `end`. Messages whose batch is still retried for other messages come last, and
+   * not at all with `waiting: false`: what waits is then not read, which costs little where much waits.
    *
    * @example
    * await deliveries.failed({ destination: 'crm', status: 404, from: yesterday })

@@ -42,6 +42,8 @@ export interface FailedMessage {
    * `UNKNOWN_JOB_FORMAT`.
    */
   error: string;
+  /** Whether its batch is still retried for other messages: until that has ended, `replay` leaves it alone. */
+  waiting: boolean;
   /** The latest outcome of each URL that was tried; a URL is named by a hash. */
   outcomes: UrlOutcome[];
   /**
@@ -64,11 +66,14 @@ export function failedOf(batch: QueuedBatch, state: BatchState): BatchMessage[] 
 export function failedMessages(job: StoredJob, state: BatchState): FailedMessage[] {
   if (job.unreadable !== undefined) return state === 'failed' ? [unreadableMessage(job, job.unreadable)] : [];
   return job.batches.flatMap((batch) =>
-    failedOf(batch, state).map((message) => failedMessage(job, batch, message)),
+    failedOf(batch, state).map((message) => ({
+      ...failedMessage(job, batch, message),
+      waiting: state !== 'failed',
+    })),
   );
 }
 
-/** Returns a message that failed for good, as the application sees it. */
+/** Returns a message of a failed job, as the application sees it. */
 export function failedMessage(job: StoredJob, batch: QueuedBatch, message: BatchMessage): FailedMessage {
   const { destination, source } = batch;
   const { id: messageId, body, outcomes } = message;
@@ -79,6 +84,7 @@ export function failedMessage(job: StoredJob, batch: QueuedBatch, message: Batch
     source,
     failedAt: message.failedAt ?? job.failedAt ?? 0,
     error: codeOf(job) ?? 'DELIVERY_FAILED',
+    waiting: false,
     outcomes,
     body,
   };
@@ -95,6 +101,7 @@ function unreadableMessage(
     source: '',
     failedAt: job.failedAt ?? 0,
     error: problem.code,
+    waiting: false,
     outcomes: [],
     body: json,
   };

@@ -4,7 +4,7 @@ import { DestinationNotFoundError, type OtherApplicationError } from '../errors/
 import { DestinationKeyError, InvalidDestinationError } from '../errors/destination.errors.js';
 import { type QueuedBatch, replayJobId } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
-import type { BatchStore, StoredJob } from '../queue/batch-store.js';
+import type { BatchState, BatchStore, StoredJob } from '../queue/batch-store.js';
 import type { DeletedUsers } from './deleted-users.js';
 import {
   type FailedFilter,
@@ -16,6 +16,9 @@ import {
 
 /** A replay of what failed for this reason means it. */
 const OTHER_APPLICATION = 'OTHER_APPLICATION' satisfies OtherApplicationError['code'];
+
+/** Where the jobs are that have not ended. A message of theirs may have failed for good before the rest. */
+const UNENDED = ['delayed', 'waiting', 'active'] as const satisfies BatchState[];
 
 /** How many messages `failed()` returns by default. */
 const DEFAULT_COUNT = 100;
@@ -32,6 +35,13 @@ export interface FailedQuery extends FailedCountQuery {
   start?: number;
   /** Position of the last one. @default 99 after `start` */
   end?: number;
+  /**
+   * `false` leaves out messages whose batch is still retried for others. Only for those is everything read that waits,
+   * for all destinations, and there may be a million.
+   *
+   * @default true
+   */
+  waiting?: boolean;
 }
 
 /** The messages that failed for good and are kept. */
@@ -47,13 +57,14 @@ export class FailedMessages {
   async list({
     start = 0,
     end = start + DEFAULT_COUNT - 1,
+    waiting = true,
     signal,
     ...filter
   }: FailedQuery): Promise<FailedMessage[]> {
     const found: FailedMessage[] = [];
     const matches = matcherOf(filter);
     let position = 0;
-    for await (const [job, state] of this.store.jobs(['failed', 'delayed', 'waiting', 'active'])) {
+    for await (const [job, state] of this.store.jobs(waiting ? ['failed', ...UNENDED] : ['failed'])) {
       signal?.throwIfAborted();
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;

@@ -18,7 +18,7 @@ import { TenantTurns } from './tenant-turns.js';
 /** The largest body: all fields of a destination have 16 KB. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** Requests of one tenant at once that send test events or read the jobs of the queue. */
+/** Requests of one tenant at once that do something which takes long, and as many that only read the queue's jobs. */
 const MAX_EXPENSIVE = 4;
 
 /** Requests at once that do nothing but read the jobs of the queue. Each may have to read those of all tenants. */
@@ -43,7 +43,9 @@ export interface DestinationsApiParts {
 /** Lets an application's front end manage the destinations of whoever is signed in. */
 export class DestinationsApi {
   private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
-  private readonly running = new RunningRequests(MAX_EXPENSIVE);
+  private readonly acts = new RunningRequests(MAX_EXPENSIVE);
+  /** Apart, so that pages that renew themselves keep nobody from doing something. */
+  private readonly reads = new RunningRequests(MAX_EXPENSIVE);
   private readonly reading = new TenantTurns(MAX_READING, MAX_OF_TENANT);
   private readonly replaying = new TenantTurns(MAX_REPLAYING, MAX_OF_TENANT);
 
@@ -86,7 +88,8 @@ export class DestinationsApi {
     const work = (): Promise<HttpAnswer> => this.parts.operations[route.operation](request);
     if (!isExpensive(route)) return work();
     const turns = this.turnsOf(route);
-    return this.running.run(tenant, () => turns?.run(tenant, request.signal, work) ?? work());
+    const running = onlyReadsJobs(route) ? this.reads : this.acts;
+    return running.run(tenant, () => turns?.run(tenant, request.signal, work) ?? work());
   }
 
   private turnsOf(route: ApiRoute): TenantTurns | undefined {

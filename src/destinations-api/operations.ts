@@ -112,10 +112,12 @@ export class Operations implements Record<OperationName, Operation> {
     const filter = input.filter();
     const start = input.integer('start', 0) ?? 0;
     const limit = input.integer('limit', 1, MAX_FAILED) ?? DEFAULT_FAILED;
-    input.check([...FILTER_FIELDS, 'start', 'limit']);
+    const waiting = input.flag('waiting') ?? true;
+    input.check([...FILTER_FIELDS, 'start', 'limit', 'waiting']);
     await this.destinations.get(id, scope);
     const end = start + limit - 1;
-    const messages = await this.deliveries.failed({ ...filter, destination: id, start, end, signal });
+    const selection = { ...filter, destination: id, start, end, waiting, signal };
+    const messages = await this.deliveries.failed(selection);
     return jsonAnswer(200, { messages });
   }
 

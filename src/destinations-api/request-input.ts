@@ -54,6 +54,14 @@ export class RequestInput {
     return this.given[name] === undefined ? undefined : this.reader.number(name, min, { min, max });
   }
 
+  /** Of a query, where it is text. */
+  flag(name: string): boolean | undefined {
+    const value = this.given[name];
+    if (value !== undefined && value !== 'true' && value !== 'false')
+      this.reader.report(name, '`true` or `false`', describe(value));
+    return value === undefined ? undefined : value === 'true';
+  }
+
   /** In milliseconds since the epoch. */
   time(name: string): number | undefined {
     return this.integer(name, 0, MAX_TIME);

@@ -2,9 +2,9 @@ import { expect, it } from '@jest/globals';
 import { DestinationsService } from '../../src/index.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
-import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
-import { FrontProxy, type Instead } from './front-proxy.js';
+import type { Instead } from './front-proxy.js';
+import { ProxiedConsole } from './proxied-console.js';
 
 const TIMEOUT = 60_000;
 /** How often a page asks until it has to be seen that it waits longer each time. */
@@ -29,28 +29,6 @@ const ANSWERS: [name: string, answer: Instead, says: string][] = [
     CUT_OFF,
   ],
 ];
-
-/** A console behind a proxy. */
-class ProxiedConsole {
-  private constructor(
-    readonly app: ConsoleApp,
-    readonly proxy: FrontProxy,
-  ) {}
-
-  static async start(...given: Parameters<typeof ConsoleApp.start>): Promise<ProxiedConsole> {
-    const app = await ConsoleApp.start(...given);
-    return new ProxiedConsole(app, await FrontProxy.start(app.server.url));
-  }
-
-  get url(): string {
-    return `${this.proxy.url}/analytics`;
-  }
-
-  async close(): Promise<void> {
-    await this.proxy.close();
-    await this.app.close();
-  }
-}
 
 describeWith('chromium', Browser.binary !== undefined, 'a page of the console whose stream is cut', () => {
   const visit = new ConsoleVisit((connection) => ProxiedConsole.start(connection), 'operator');

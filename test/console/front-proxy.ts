@@ -1,10 +1,20 @@
-import { once } from 'node:events';
+import { EventEmitter, on, once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { until } from '../support/until.js';
 
-/** Answers a request in place of the application. */
-export type Instead = (response: ServerResponse) => void;
+/** Answers a request in place of the application, or lets it pass. */
+export type Instead = (response: ServerResponse, pass: () => void) => void;
+
+/** Requests that wait at the proxy. */
+export interface HeldRequests {
+  /** Resolves to the path of the next one that has come. */
+  next: () => Promise<string>;
+  /** How many wait. */
+  count: () => number;
+  /** Lets them pass, and all that come after them. */
+  release: () => void;
+}
 
 /** A proxy in front of an application, which may answer some paths by itself. */
 export class FrontProxy {
@@ -24,7 +34,9 @@ export class FrontProxy {
         this.pass(asked, response);
       } else {
         this.times.push(performance.now());
-        found[1](response);
+        found[1](response, () => {
+          this.pass(asked, response);
+        });
       }
     });
   }
@@ -44,6 +56,26 @@ export class FrontProxy {
   answer(part: string, instead: Instead): void {
     this.instead.set(part, instead);
     this.times.length = 0;
+  }
+
+  /** Lets what has this in its path wait. */
+  hold(part: string): HeldRequests {
+    const events = new EventEmitter();
+    const waiting = new Set<() => void>();
+    const came = on(events, 'came');
+    this.answer(part, (response, pass) => {
+      waiting.add(pass);
+      response.once('close', () => waiting.delete(pass));
+      events.emit('came', response.req.url);
+    });
+    return {
+      next: async () => ((await came.next()).value as [string])[0],
+      count: () => waiting.size,
+      release: () => {
+        this.instead.delete(part);
+        for (const pass of waiting) pass();
+      },
+    };
   }
 
   /** Leaves all paths to the application. */

@@ -73,6 +73,7 @@ describeBackend('DeliveriesService', (backend) => {
       source: 'default',
       failedAt: expect.any(Number),
       error: 'DELIVERY_FAILED',
+      waiting: false,
       outcomes: [
         expect.objectContaining({ status: 404, class: 'permanent' }),
         expect.objectContaining({ status: 410, class: 'permanent' }),
@@ -163,7 +164,10 @@ describeBackend('DeliveriesService', (backend) => {
     await until(async () => ((await deliveries.counts()).delayed === 1 ? true : undefined));
 
     expect(await deliveries.counts()).toEqual({ waiting: 0, active: 0, delayed: 1, failed: 1 });
-    expect(await deliveries.failed()).toMatchObject([{ messageId, outcomes: [{ status: 404 }] }]);
+    expect(await deliveries.failed()).toMatchObject([
+      { messageId, waiting: true, outcomes: [{ status: 404 }] },
+    ]);
+    expect(await deliveries.failed({ waiting: false })).toEqual([]);
     expect(await deliveries.replay()).toBe(0);
   });
 

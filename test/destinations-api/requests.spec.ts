@@ -31,6 +31,7 @@ const WRONG_FIELDS: readonly ['GET' | 'POST' | 'PATCH', string, string][] = [
   ['GET', '/ID/failed?status=99', 'status'],
   ['GET', '/ID/failed?from=yesterday', 'from'],
   ['GET', '/ID/failed?limit=101', 'limit'],
+  ['GET', '/ID/failed?waiting=no', 'waiting'],
   ['GET', '/ID/recent?limit=101', 'limit'],
   ['GET', '/ID/stats?from=-1', 'from'],
   ['POST', '/ID/replay {"destination":"all"}', 'destination'],
@@ -275,6 +276,30 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     release.emit('now');
     for (const answer of await Promise.all(running)) expect(answer.status).toBe(200);
     expect(await sendTest(acme)).toMatchObject({ status: 200 });
+  });
+
+  it('that does something is not refused while its tenant reads as much as it may', async () => {
+    const { server, acme } = await start();
+    const reads = new HeldReads(server.app.get(DeliveriesService));
+    const receiver = await stage.receiver();
+    const id = await acme.create({ urls: [receiver.url()] });
+    const statuses: number[] = [];
+    const answers = ['a1', 'a2', 'a3', 'a4', 'a5'].map(async (name) => {
+      statuses.push((await reads.read(acme, name)).status);
+    });
+    const running = [await reads.began(), await reads.began()];
+    await until(() => statuses[0]);
+    expect(statuses).toEqual([429]);
+    const replayed = acme.post(`/${id}/replay`, { messageIds: ['replay'] });
+    expect(await reads.began()).toBe('replay');
+    reads.end('replay');
+    expect(await replayed).toMatchObject({ status: 200 });
+    for (const action of ['test', 'enable'])
+      expect(await acme.post(`/${id}/${action}`)).toMatchObject({ status: 200 });
+    for (const name of running) reads.end(name);
+    for (const name of [await reads.began(), await reads.began()]) reads.end(name);
+    await Promise.all(answers);
+    expect(statuses).toEqual([429, 200, 200, 200, 200]);
   });
 
   it('that reads the queue waits while others of its tenant do, and one of another tenant does not', async () => {

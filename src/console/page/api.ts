@@ -61,8 +61,8 @@ export class Api {
     return this.send('POST', '', fields);
   }
 
-  get(id: string): Promise<DestinationDetails> {
-    return this.send('GET', pathOf(id));
+  get(id: string, signal?: AbortSignal): Promise<DestinationDetails> {
+    return this.read(pathOf(id), signal);
   }
 
   update(id: string, fields: Fields): Promise<DestinationDetails> {
@@ -89,16 +89,16 @@ export class Api {
     return this.send('POST', `${pathOf(id)}/test`, {});
   }
 
-  recent(id: string): Promise<{ deliveries: RecentDelivery[] }> {
-    return this.send('GET', `${pathOf(id)}/recent`);
+  recent(id: string, signal: AbortSignal): Promise<{ deliveries: RecentDelivery[] }> {
+    return this.read(`${pathOf(id)}/recent`, signal);
   }
 
-  stats(id: string): Promise<{ hours: HourStats[] }> {
-    return this.send('GET', `${pathOf(id)}/stats`);
+  stats(id: string, signal: AbortSignal): Promise<{ hours: HourStats[] }> {
+    return this.read(`${pathOf(id)}/stats`, signal);
   }
 
-  failed(id: string, filter: Fields): Promise<{ messages: FailedMessage[] }> {
-    return this.send('GET', `${pathOf(id)}/failed?${queryOf(filter)}`);
+  failed(id: string, filter: Fields, signal: AbortSignal): Promise<{ messages: FailedMessage[] }> {
+    return this.read(`${pathOf(id)}/failed?${queryOf(filter)}`, signal);
   }
 
   countFailed(id: string, filter: Fields): Promise<{ count: number }> {
@@ -142,13 +142,19 @@ export class Api {
     return streamIn(await this.fetch(`${this.consolePath}/changes${query}`, { signal }));
   }
 
+  /** @param signal aborts when nobody waits for it any more */
+  private read<T>(path: string, signal: AbortSignal | undefined): Promise<T> {
+    return this.ask('GET', this.path + path, undefined, signal);
+  }
+
   private send<T>(method: string, path: string, body?: Fields): Promise<T> {
     return this.ask(method, this.path + path, body);
   }
 
-  private async ask<T>(method: string, url: string, body?: Fields): Promise<T> {
+  private async ask<T>(method: string, url: string, body?: Fields, signal?: AbortSignal): Promise<T> {
     const response = await this.fetch(url, {
       method,
+      ...(signal !== undefined && { signal }),
       headers: { ...(body !== undefined && { 'content-type': 'application/json' }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });

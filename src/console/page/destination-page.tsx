@@ -25,9 +25,9 @@ export function DestinationPage({
   isOperator: boolean;
 }): JSX.Element {
   const { version, connection } = useChanges(api, id);
-  const { value: destination, error, reload } = useLoaded(() => api.get(id), id, { version });
-  const stats = useLoaded(() => api.stats(id), `stats ${id}`, { version });
-  const recent = useLoaded(() => api.recent(id), `recent ${id}`, { version });
+  const { value: destination, error, reload } = useLoaded((signal) => api.get(id, signal), id, { version });
+  const stats = useLoaded((signal) => api.stats(id, signal), `stats ${id}`, { version });
+  const recent = useLoaded((signal) => api.recent(id, signal), `recent ${id}`, { version });
   const [secret, setSecret] = useState<string>();
   const [results, setResults] = useState<TestResult[]>();
   const [form, setForm] = useState<'none' | 'shown' | 'hidden'>('none');
@@ -123,7 +123,12 @@ export function DestinationPage({
       )}
       <StatsChart stats={stats} />
       <RecentDeliveries id={id} recent={recent} />
-      <FailedMessages api={api} id={id} version={`${version} ${destination.version} ${failures}`} />
+      <FailedMessages
+        api={api}
+        id={id}
+        version={`${destination.version} ${failures}`}
+        deliveries={recent.value?.deliveries}
+      />
       <ConnectionNotice connection={connection} />
     </article>
   );

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
+import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { Api, Fields } from './api.js';
 import { FailedRow } from './failed-row.js';
 import { FailedFilters, filterOf } from './failed-filters.js';
@@ -18,28 +19,44 @@ interface FailedMessagesProps {
   api: Api;
   /** Of the destination. */
   id: string;
-  /** Another one whenever other messages may have failed for good, or failed ones have been delivered. */
+  /** Another one whenever other messages may have failed for good. */
   version: string;
+  /** The latest ones there, which tell what was delivered again; `undefined` while they are not known. */
+  deliveries: readonly RecentDelivery[] | undefined;
 }
 
 /** What failed for good at a destination, and a way to deliver it again. */
-export function FailedMessages({ api, id, version }: FailedMessagesProps): JSX.Element {
+export function FailedMessages({ api, id, version, deliveries }: FailedMessagesProps): JSX.Element {
   const [texts, setTexts] = useState({});
   const count = useRef(STEP);
   const list = useRowHeight<HTMLOListElement>();
   const filter = filterOf(texts);
+  const shown = useRef<readonly FailedMessage[]>([]);
+  const wasTriedAgain = triedAgainIn(deliveries);
+  const outdated = shown.current.filter(wasTriedAgain).map(({ messageId }) => messageId);
   const { value, error, reload } = useLoaded(
-    () => load(api, id, filter, count.current),
+    (signal) => load(api, id, filter, count.current, signal),
     `failed ${id} ${JSON.stringify(filter)}`,
     {
-      version,
-      // Whoever has a thousand on the page waits for no thousand of them with each change.
-      renew: async (shown) => {
+      version: [version, ...outdated].join(' '),
+      renew: async (before, signal) => {
+        // Whoever has a thousand on the page waits for no thousand of them with each change.
         const limit = Math.min(count.current, MAX_ANSWER);
-        return withFirstPage(shown, await load(api, id, filter, limit), limit, ({ messageId }) => messageId);
+        // Reading what waits, too, may take seconds, of which all tenants would have a part.
+        const page = await load(api, id, { ...filter, waiting: false }, limit, signal);
+        const ended = withFirstPage(
+          before.filter(({ waiting }) => !waiting),
+          page,
+          limit,
+          ({ messageId }) => messageId,
+        );
+        const ids = new Set(ended.map(({ messageId }) => messageId));
+        const rest = before.filter((one) => one.waiting && !ids.has(one.messageId) && !wasTriedAgain(one));
+        return [...ended, ...rest];
       },
     },
   );
+  shown.current = value ?? [];
   const [replayed, setReplayed] = useState<string>();
   const [progress, setProgress] = useState<Progress>();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -113,11 +130,24 @@ export function FailedMessages({ api, id, version }: FailedMessagesProps): JSX.E
   );
 }
 
-async function load(api: Api, id: string, filter: Fields, count: number): Promise<FailedMessage[]> {
+/** Whether there was an attempt after a message had failed for good: somebody has replayed it. */
+function triedAgainIn(deliveries: readonly RecentDelivery[] = []): (message: FailedMessage) => boolean {
+  const others = deliveries.filter(({ state }) => state !== 'failed');
+  const times = new Map(others.map(({ messageId, at }) => [messageId, at]));
+  return ({ messageId, failedAt }) => (times.get(messageId) ?? 0) > failedAt;
+}
+
+async function load(
+  api: Api,
+  id: string,
+  filter: Fields,
+  count: number,
+  signal: AbortSignal,
+): Promise<FailedMessage[]> {
   const found: FailedMessage[] = [];
   while (found.length < count) {
     const limit = Math.min(count - found.length, MAX_ANSWER);
-    const page = await api.failed(id, { ...filter, start: found.length, limit });
+    const page = await api.failed(id, { ...filter, start: found.length, limit }, signal);
     found.push(...page.messages);
     if (page.messages.length < limit) break;
   }

@@ -17,7 +17,10 @@ export function MessagePage({
   messageId: string;
 }): JSX.Element {
   const [replayed, setReplayed] = useState<string>();
-  const { value, error, reload } = useLoaded(() => load(api, id, messageId), `${id} ${messageId}`);
+  const { value, error, reload } = useLoaded(
+    (signal) => load(api, id, messageId, signal),
+    `${id} ${messageId}`,
+  );
   if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
   const { delivery, failed, requests } = value;
   const attempts =
@@ -76,11 +79,11 @@ function Request({ request: { method, url, headers, body, curl } }: { request: S
   );
 }
 
-async function load(api: Api, id: string, messageId: string) {
+async function load(api: Api, id: string, messageId: string, signal: AbortSignal) {
   const [{ deliveries }, { messages }, { requests }] = await Promise.all([
     // Without a history there is still what failed.
-    api.recent(id).catch(() => ({ deliveries: [] })),
-    api.failed(id, { messageIds: messageId }),
+    api.recent(id, signal).catch(() => ({ deliveries: [] })),
+    api.failed(id, { messageIds: messageId }, signal),
     api.explain(id, messageId).catch((error: unknown) => {
       // A destination of the application's own code sends no request of this kind.
       if (error instanceof ApiError && error.code === 'NOT_A_WEBHOOK') return { requests: [] };

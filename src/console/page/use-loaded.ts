@@ -1,4 +1,9 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ApiError } from './api.js';
+import { LoadTurns } from './load-turns.js';
+
+/** What ends by itself, so that nobody has to be told of it. */
+const REFUSALS: readonly string[] = ['TOO_MANY_REQUESTS', 'RATE_LIMITED'];
 
 /** Something that is loaded, with what went wrong. */
 export interface Loaded<T> {
@@ -18,48 +23,77 @@ export interface Renewal<T> {
   /** With each other one it is; `undefined` while that is not known. */
   version: number | string | undefined;
   /** How, where that differs from the first time. @param shown what is known */
-  renew?: (shown: T) => Promise<T>;
+  renew?: (shown: T, signal: AbortSignal) => Promise<T>;
 }
 
-/** @param key what it depends on */
-export function useLoaded<T>(load: () => Promise<T>, key: string, renewal?: Renewal<T>): Loaded<T> {
-  const [state, setState] = useState<{ key: string; value?: T | undefined; error?: Error }>({ key });
+interface LoadedState<T> {
+  key: string;
+  value?: T | undefined;
+  error?: Error;
+}
+
+/**
+ * @param load its signal aborts when nobody waits for it any more
+ * @param key what it depends on
+ */
+export function useLoaded<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  key: string,
+  renewal: Renewal<T> = { version: undefined },
+): Loaded<T> {
+  const [state, setState] = useState<LoadedState<T>>({ key });
   const isCurrent = state.key === key;
   const value = isCurrent ? state.value : undefined;
-  const { current: numbers } = useRef({ asked: 0, answered: 0 });
-  const take = useCallback(
-    async (answer: Promise<T>) => {
-      const number = ++numbers.asked;
-      try {
-        const loaded = await answer;
-        // One that was asked for later is here already.
-        if (number < numbers.answered) return;
-        numbers.answered = number;
-        setState({ key, value: loaded });
-      } catch (error) {
-        if (number < numbers.answered) return;
-        numbers.answered = number;
-        setState((before) => ({
-          key,
-          value: before.key === key ? before.value : undefined,
-          error: error as Error,
-        }));
-      }
-    },
-    [key, numbers],
-  );
-  const reload = useCallback(() => take(load()), [take]);
+  const latest = useRef({ load, renewal, value });
+  latest.current = { load, renewal, value };
+
+  const turns = useMemo(() => {
+    const show = (signal: AbortSignal, loaded: T): void => {
+      if (!signal.aborted) setState({ key, value: loaded });
+    };
+    const showError = (signal: AbortSignal, error: Error): void => {
+      if (signal.aborted) return;
+      setState((before) => ({ key, value: before.key === key ? before.value : undefined, error }));
+    };
+    return {
+      load: async (signal: AbortSignal): Promise<void> => {
+        try {
+          show(signal, await latest.current.load(signal));
+        } catch (error) {
+          showError(signal, error as Error);
+        }
+      },
+      of: new LoadTurns(async (signal) => {
+        const {
+          load: first,
+          renewal: { renew },
+          value: shown,
+        } = latest.current;
+        try {
+          const isFirst = shown === undefined || renew === undefined;
+          show(signal, await (isFirst ? first(signal) : renew(shown, signal)));
+        } catch (error) {
+          if (error instanceof ApiError && REFUSALS.includes(error.code)) return true;
+          showError(signal, error as Error);
+        }
+        return false;
+      }),
+    };
+  }, [key]);
+  const reload = useCallback(() => turns.of.load(turns.load), [turns]);
   useEffect(() => {
     void reload();
+    return () => {
+      turns.of.close();
+    };
   }, [reload]);
 
-  const { version, renew } = renewal ?? {};
+  const { version } = renewal;
   const known = useRef(version);
   useEffect(() => {
     const before = known.current;
     known.current = version;
-    if (before === undefined || before === version) return;
-    void take(value === undefined || renew === undefined ? load() : renew(value));
+    if (before !== undefined && before !== version) turns.of.renewSoon();
   }, [version]);
   return { value, error: isCurrent ? state.error : undefined, reload };
 }

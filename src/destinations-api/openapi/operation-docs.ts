@@ -100,6 +100,12 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
       ...filterProperties(),
       start: { ...integer('The position of the first one.'), minimum: 0, default: 0 },
       limit: { ...integer(), minimum: 1, maximum: 100, default: 20 },
+      waiting: {
+        type: 'boolean',
+        default: true,
+        description:
+          'False leaves out messages whose batch is still retried for others, and so reads nothing that waits.',
+      },
     },
     status: 200,
     answer: 'FailedMessages',

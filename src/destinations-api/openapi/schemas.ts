@@ -188,6 +188,11 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
           source: text('The name of the source.'),
           failedAt: time('When it failed for good'),
           error: text('`DELIVERY_FAILED`, or why it could not be tried at all.'),
+          waiting: {
+            type: 'boolean',
+            description:
+              'Whether its batch is still retried for other messages. Until then it cannot be replayed.',
+          },
           outcomes: list(object(OUTCOME, OPTIONAL_OUTCOME)),
           body: text('The JSON text as it is sent.'),
         },

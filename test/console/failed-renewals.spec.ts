@@ -1,0 +1,152 @@
+import { expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { DestinationsService } from '../../src/index.js';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { messageIn } from '../support/received-message.js';
+import { RedisServer } from '../support/redis-server.js';
+import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { TrackingServer } from '../ingest/http/tracking-server.js';
+import { consoleOptions } from './console-app.js';
+import { ConsoleVisit } from './console-visit.js';
+import { ProxiedConsole } from './proxied-console.js';
+import { RowList } from './row-list.js';
+
+const TIMEOUT = 60_000;
+/** Jobs that wait for another tenant. */
+const WAITING = 100;
+const LIST = '[aria-label="Messages that failed for good"]';
+
+describeWith('chromium', Browser.binary !== undefined, 'what a page shows as failed', () => {
+  const visit = new ConsoleVisit(
+    (connection) =>
+      ProxiedConsole.start(connection, {
+        answer: (request) => (messageIn(request).event === 'Refused' ? 400 : 200),
+      }),
+    'acme',
+  );
+  const list = (): RowList => new RowList(visit.visitor.page, LIST);
+
+  const track = (event: 'Refused' | 'Taken'): string =>
+    visit.app.app.server.analytics.tenant('acme').track({ userId: 'u1', event });
+
+  /** Shows a destination of which nothing has failed yet. */
+  async function open(): Promise<void> {
+    const { visitor, app } = visit;
+    const destinations = app.app.server.app.get(DestinationsService);
+    for (const { id } of (await destinations.list({ tenant: 'acme' })).destinations)
+      await destinations.delete(id);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.reads('Nothing that matches has failed for good.');
+  }
+
+  /** Paths of requests for what has failed, from now on. */
+  function requests(): string[] {
+    const paths: string[] = [];
+    visit.visitor.page.on('request', (request) => {
+      if (request.url().includes('/failed?')) paths.push(request.url());
+    });
+    return paths;
+  }
+
+  it(
+    'is asked for again only when more has failed, and then nothing is read that waits',
+    async () => {
+      const { visitor } = visit;
+      await open();
+      const paths = requests();
+      for (const count of [1, 2, 3]) {
+        track('Taken');
+        await visitor.reads(`${count} delivered`);
+      }
+      expect(paths).toEqual([]);
+      await list().begins(track('Refused'));
+      expect(paths).toEqual([expect.stringContaining('waiting=false')]);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'is asked for once at a time, however much fails meanwhile',
+    async () => {
+      const { visitor, app } = visit;
+      await open();
+      const paths = requests();
+      const held = app.proxy.hold('/failed?');
+      track('Refused');
+      await held.next();
+      for (const count of [2, 3, 4]) {
+        track('Refused');
+        await visitor.reads(`${count} failed`);
+      }
+      expect(held.count()).toBe(1);
+      expect(paths).toHaveLength(1);
+      const last = track('Refused');
+      await visitor.reads('5 failed');
+      held.release();
+      await list().begins(last);
+      expect((await list().count()).all).toBe(5);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'is asked for again, without a word, where too much is read for its reader already',
+    async () => {
+      const { visitor, app } = visit;
+      await open();
+      let refusals = 0;
+      app.proxy.answer('/failed?', (response) => {
+        refusals++;
+        response
+          .writeHead(429, { 'content-type': 'application/json' })
+          .end('{"error":{"code":"TOO_MANY_REQUESTS","message":"Too much is read."}}');
+      });
+      const messageId = track('Refused');
+      await until(() => (refusals > 0 ? true : undefined));
+      await visitor.reads('1 failed');
+      expect(await visitor.text()).not.toContain('Too much is read.');
+      app.proxy.passAll();
+      await list().begins(messageId);
+    },
+    TIMEOUT,
+  );
+});
+
+describeWith('redis', RedisServer.installed, 'what a page asks for when it renews what has failed', () => {
+  const stage = new Stage();
+
+  it('reads no job that waits, of which there may be a million', async () => {
+    const redis = await RedisServer.create();
+    await stage.add(Promise.resolve({ close: () => redis.dispose() }));
+    const analytics = consoleOptions({ connection: redis.url(), worker: false });
+    const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
+    const admin = new Redis(redis.url());
+    await stage.add(Promise.resolve({ close: () => admin.quit() }));
+    const destinations = server.app.get(DestinationsService);
+    const [{ id }] = [
+      await destinations.create({ tenant: 'acme', urls: ['https://hooks.example.com'] }),
+      await destinations.create({ tenant: 'busy', urls: ['https://hooks.example.com'] }),
+    ];
+    for (let n = 0; n < WAITING; n++) {
+      server.analytics.tenant('busy').track({ userId: 'u1', event: 'Waits' });
+      await server.analytics.flush();
+    }
+
+    /** How many jobs a request reads. */
+    const jobsReadFor = async (query: string): Promise<number> => {
+      const read = async (): Promise<number> =>
+        Number(/cmdstat_hgetall:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
+      const before = await read();
+      const { status } = await server.send(`/analytics/destinations/${id}/failed?${query}`, {
+        headers: { cookie: 'user=acme' },
+      });
+      expect(status).toBe(200);
+      return (await read()) - before;
+    };
+    expect(await jobsReadFor('limit=20')).toBeGreaterThanOrEqual(WAITING);
+    expect(await jobsReadFor('limit=20&waiting=false')).toBeLessThan(WAITING);
+  });
+});

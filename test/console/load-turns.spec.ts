@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { LoadTurns } from '../../src/console/page/load-turns.js';
+
+describe('what a page loads', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** Turns whose renewals take so long, with what has begun: its name, and when. */
+  function turnsOf(took: number, isRefused = false): { turns: LoadTurns; begun: [string, number][] } {
+    const begun: [string, number][] = [];
+    const zero = performance.now();
+    const turns = new LoadTurns(async () => {
+      begun.push(['renewal', performance.now() - zero]);
+      await pause(took);
+      return isRefused;
+    });
+    return { turns, begun };
+  }
+
+  const pause = (milliseconds: number): Promise<void> =>
+    new Promise((resolve) => {
+      setTimeout(resolve, milliseconds);
+    });
+
+  it('is renewed at once, and then after three times as long as it took', async () => {
+    const { turns, begun } = turnsOf(1_000);
+    turns.renewSoon();
+    await jest.advanceTimersByTimeAsync(500);
+    turns.renewSoon();
+    turns.renewSoon();
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(begun).toEqual([
+      ['renewal', 0],
+      ['renewal', 4_000],
+    ]);
+  });
+
+  it('is renewed half a minute later at the latest', async () => {
+    const { turns, begun } = turnsOf(60_000);
+    turns.renewSoon();
+    await jest.advanceTimersByTimeAsync(1);
+    turns.renewSoon();
+    await jest.advanceTimersByTimeAsync(120_000);
+    expect(begun.map(([, at]) => at)).toEqual([0, 90_000]);
+  });
+
+  it('is renewed again where that was refused, after two seconds', async () => {
+    const { turns, begun } = turnsOf(10, true);
+    turns.renewSoon();
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(begun.map(([, at]) => at)).toEqual([0, 2_010, 4_020]);
+    turns.close();
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(begun).toHaveLength(3);
+  });
+
+  it('is loaded at once for who asks, in place of a renewal that is going on, and rests for nobody else', async () => {
+    const { turns, begun } = turnsOf(1_000);
+    turns.renewSoon();
+    await jest.advanceTimersByTimeAsync(500);
+    const signals: AbortSignal[] = [];
+    const load = async (): Promise<void> => {
+      await turns.load((signal) => {
+        signals.push(signal);
+        return pause(100);
+      });
+    };
+    const loads = [load(), load()];
+    await jest.advanceTimersByTimeAsync(100);
+    await Promise.all(loads);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+    turns.renewSoon();
+    await jest.advanceTimersByTimeAsync(10);
+    expect(begun.map(([, at]) => at)).toEqual([0, 600]);
+  });
+});
