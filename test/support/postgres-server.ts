@@ -69,6 +69,18 @@ export class PostgresServer implements TestServer {
     return this.url(name);
   }
 
+  /** From now on, these roles have to give a password. All others are let in without one. */
+  async askForPassword(...roles: string[]): Promise<void> {
+    const client = new pg.Client({ connectionString: this.url() });
+    await client.connect();
+    const { rows } = await client.query<{ path: string }>("SELECT current_setting('hba_file') AS path");
+    const hosts = [...roles.map((role) => `${role} 127.0.0.1/32 scram-sha-256`), 'all 127.0.0.1/32 trust'];
+    const lines = hosts.map((host) => `SELECT 'host all ${host}'`).join(' UNION ALL ');
+    await client.query(`COPY (${lines}) TO '${rows[0]?.path}'`);
+    await client.query('SELECT pg_reload_conf()');
+    await client.end();
+  }
+
   async start(): Promise<void> {
     if (this.child) return;
     const settings = Object.entries({ ...SETTINGS, port: this.port });

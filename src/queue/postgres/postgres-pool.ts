@@ -57,13 +57,13 @@ export function ownSettings(postgres: PostgresSettings): { settings: PoolConfig;
   return { settings: { ...settings, stream, keepAlive: true, allowExitOnIdle: true }, sockets };
 }
 
-/** The settings of a user's pool. Its password is not enumerable. */
+/** The settings of a user's pool. Its password is not enumerable: a text, or a function that asks for a token. */
 function settingsOf(postgres: PostgresSettings): PoolConfig {
   if (typeof postgres === 'string') return { connectionString: postgres };
   if (!('options' in postgres) || typeof postgres.options !== 'object' || postgres.options === null)
     return {};
-  const password = 'password' in postgres.options ? postgres.options.password : undefined;
-  return { ...postgres.options, ...(typeof password === 'string' ? { password } : {}) };
+  const options: PoolConfig = postgres.options;
+  return options.password === undefined ? { ...options } : { ...options, password: options.password };
 }
 
 /** Loads `pg`, an optional peer dependency. A bundler takes an import in a `try` for an optional one. */
