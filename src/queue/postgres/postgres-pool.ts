@@ -33,7 +33,7 @@ export interface PostgresPool {
 /** This module's own pools on a server. Where the connections of one are silent, those of all are closed. */
 export interface PostgresPools {
   /**
-   * @param session settings of each session, beside BullMQ's search path
+   * @param session settings of each session, beside those that all need
    * @param least connections that it may open, also where the user's pool may open fewer
    */
   open(session?: Readonly<Record<string, string>>, least?: number): PostgresPool;

@@ -2,8 +2,14 @@ import { DEFAULT_SCHEMA, type PgPoolClient, quoteSchemaName } from 'bullmq';
 import type { Client, PoolClient } from 'pg';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 
-/** BullMQ's statements name no schema. */
-const SEARCH_PATH = quoteSchemaName(DEFAULT_SCHEMA);
+/**
+ * BullMQ's statements name no schema. They, and this module's own, rely on read committed: where a database or a role
+ * has a stricter default, a worker takes a job that another one has, or is told that it lost its own.
+ */
+const ALWAYS = {
+  search_path: quoteSchemaName(DEFAULT_SCHEMA),
+  default_transaction_isolation: 'read committed',
+};
 
 /**
  * Sets up a session that belongs to this client alone, and returns its process id. With a pooler in between,
@@ -22,9 +28,9 @@ const ROUNDS = 3;
 /** Names and values of what a session is set to. */
 export type SessionSettings = readonly [names: string[], values: string[]];
 
-/** @param extra settings beside BullMQ's search path */
+/** @param extra settings beside those that each session needs */
 export function sessionSettings(extra: Readonly<Record<string, string>> = {}): SessionSettings {
-  const all = { search_path: SEARCH_PATH, ...extra };
+  const all = { ...ALWAYS, ...extra };
   return [Object.keys(all), Object.values(all)];
 }
 

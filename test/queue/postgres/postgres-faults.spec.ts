@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { AnalyticsHealthIndicator, DestinationsService } from '../../../src/index.js';
+import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { PgBouncer } from '../../support/pgbouncer.js';
 import { PostgresServer } from '../../support/postgres-server.js';
@@ -11,6 +12,9 @@ import { terminateSessions } from '../../support/terminations.js';
 import { until } from '../../support/until.js';
 
 const DELAYED = 2_000;
+/** Messages that are tracked in a moment, and how often. */
+const BURST = 20;
+const ROUNDS = 20;
 const DESTINATIONS = { encryptionKey: Buffer.alloc(32, 1).toString('hex') };
 const NOWHERE = { urls: ['https://hooks.example.com/events'] };
 
@@ -45,6 +49,18 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
   async function firstLineWith(connection: string): Promise<string> {
     const app = await stage.app({ connection, webhooks: NOWHERE, shutdownTimeout: 500 });
     return app.log.line(/The queue on PostgreSQL/);
+  }
+
+  /** Notes what a setting is whenever jobs are written. Resolves to a function that tells it. */
+  async function noteOfJobs(setting: string): Promise<() => Promise<unknown[]>> {
+    await query(`CREATE TABLE public.note (operation text, value text);
+      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO public.note VALUES (TG_OP, current_setting('${setting}'));
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER note AFTER INSERT OR UPDATE ON bullmq.job FOR EACH ROW EXECUTE FUNCTION note()`);
+    return async () =>
+      (await query('SELECT DISTINCT operation, value FROM public.note ORDER BY operation')).rows;
   }
 
   it.each(['boot', 'steady'] as const)(
@@ -209,22 +225,38 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       connection: url,
       webhooks: webhooksTo(receiver, { retryWindow: 10_000 }),
     });
-    await query(`CREATE TABLE public.commits (operation text, synchronous text);
-      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        INSERT INTO public.commits VALUES (TG_OP, current_setting('synchronous_commit'));
-        RETURN NULL;
-      END $$;
-      CREATE TRIGGER note AFTER INSERT OR UPDATE ON bullmq.job FOR EACH ROW EXECUTE FUNCTION note()`);
+    const seen = await noteOfJobs('synchronous_commit');
     app.analytics.track({ userId: 'u1', event: 'Retried' });
     await app.analytics.flush();
     await receiver.received(2);
     await app.settled();
-    const { rows } = await query(
-      'SELECT DISTINCT operation, synchronous FROM public.commits ORDER BY operation',
-    );
-    expect(rows).toEqual([
-      { operation: 'INSERT', synchronous: 'on' },
-      { operation: 'UPDATE', synchronous: 'off' },
+    expect(await seen()).toEqual([
+      { operation: 'INSERT', value: 'on' },
+      { operation: 'UPDATE', value: 'off' },
+    ]);
+  });
+
+  it('delivers each message once where transactions are stricter by default', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await admin.query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`);
+    const receiver = await stage.receiver();
+    const start = (): Promise<AnalyticsApp> =>
+      stage.app({ connection: url, webhooks: webhooksTo(receiver), flushAt: 1 });
+    const apps = [await start(), await start()];
+    const seen = await noteOfJobs('transaction_isolation');
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const { analytics } of apps) {
+        for (let n = 0; n < BURST; n++) analytics.track({ userId: 'u1', event: `Event ${n}` });
+      }
+      await Promise.all(apps.map(({ analytics }) => analytics.flush()));
+    }
+    await receiver.received(ROUNDS * BURST * apps.length);
+    for (const app of apps) await app.settled();
+    expect(receiver.requests.length).toBe(ROUNDS * BURST * apps.length);
+    for (const { log } of apps) expect(log.analytics).toEqual([]);
+    expect(await seen()).toEqual([
+      { operation: 'INSERT', value: 'read committed' },
+      { operation: 'UPDATE', value: 'read committed' },
     ]);
   });
 
