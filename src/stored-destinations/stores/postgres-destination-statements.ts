@@ -32,12 +32,18 @@ export const TABLES = `
     change text NOT NULL
   )`;
 
-/** A lock number that nothing else uses. */
-const CHANGE_LOCK = 4_712_366_096;
+/**
+ * A lock number that nothing else uses. An application with a prefix has another one: the name of its schema is put in
+ * place of the first of these two names, which are the same without a prefix. So the number is then that of older
+ * processes too, which may run beside this one during a deploy.
+ */
+const CHANGE_LOCK = `4712366096 + hashtext('${SCHEMA}') - hashtext('nestjs' || '_analytics')`;
 
 /**
  * Records a change in the same statement as its write. Revisions are given under a lock that lasts until the
- * statement is committed: otherwise a reader could see a revision before the one that precedes it.
+ * statement is committed: otherwise a reader could see a revision before the one that precedes it. It is the last
+ * lock that a statement takes. What a statement locks before has to be read by the cause: a part that nothing reads is
+ * run after all others, and two statements would wait for each other.
  */
 const logged = (change: string, cause: string): string => `
   locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(${CHANGE_LOCK}) FROM ${cause}),
@@ -100,10 +106,13 @@ export const REMOVE = `
   ), counted AS (
     UPDATE ${SCHEMA}.destination_tenant AS t SET destinations = t.destinations - 1
     FROM gone WHERE t.tenant = gone.tenant
+    RETURNING 1
+  ), done AS (
+    SELECT count(*) FROM counted HAVING (SELECT count(*) FROM gone) > 0
   ), forgotten AS (
     DELETE FROM ${SCHEMA}.destination
     WHERE deleted_at < now() - interval '${DELETED_MEMORY / 1_000} seconds'
-  ), ${logged('$2', 'gone')}
+  ), ${logged('$2', 'done')}
   SELECT id FROM gone`;
 
 /** $1 change */
