@@ -13,10 +13,6 @@ export const MAX_PARTITIONS = 32;
 /** Enough for each of a few masters to get about as many. */
 const CLUSTER_PARTITIONS = 8;
 
-/** Names of schemas in PostgreSQL are short. */
-const MAX_PREFIX = 40;
-const PREFIX = new RegExp(`^[a-z0-9][a-z0-9-]{0,${MAX_PREFIX - 1}}$`);
-
 type EmbeddedConnection = Extract<ResolvedConnection, { kind: 'embedded' }>;
 
 const EXPECTED =
@@ -49,23 +45,6 @@ export function resolveConnection(
   if (isEmbedded(connection)) return resolveEmbedded(connection, options);
   if (isRecord(connection)) return resolveRedis(connection, options);
   return refuse(describe(connection), options);
-}
-
-/** Reads `prefix`. With the connection of the host application's `BullModule`, its prefix applies as well. */
-export function resolvePrefix(options: OptionReader, hostPrefix: string | undefined): string | undefined {
-  const prefix = options.get('prefix');
-  if (prefix === undefined) {
-    return options.get('connection') === undefined ? ownPrefixOf(hostPrefix) : undefined;
-  }
-  if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
-  options.report('prefix', `1 to ${MAX_PREFIX} lower-case letters, digits and hyphens`, describe(prefix));
-  return undefined;
-}
-
-/** BullMQ takes any text, such as `{shop}`. */
-function ownPrefixOf(hostPrefix: string | undefined): string | undefined {
-  const words = hostPrefix?.toLowerCase().match(/[a-z0-9]+/g);
-  return words?.join('-').slice(0, MAX_PREFIX);
 }
 
 /** Reads `partitions`: 1, unless the queue is on a cluster, where they spread it over the nodes. */

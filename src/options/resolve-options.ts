@@ -5,18 +5,14 @@ import { LONGEST_TIMER } from '../shared/clock.js';
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 import { resolveAudiences } from './resolve-audiences.js';
-import {
-  isDefaultConnection,
-  resolveConnection,
-  resolvePartitions,
-  resolvePrefix,
-} from './resolve-connection.js';
+import { isDefaultConnection, resolveConnection, resolvePartitions } from './resolve-connection.js';
 import { checkConsolePath, resolveConsole, withConsoleApi } from './resolve-console.js';
 import { resolveCustomDestinations } from './resolve-custom-destinations.js';
 import { resolveDestinations } from './resolve-destinations.js';
 import { checkApiPath } from './resolve-destinations-api.js';
 import { resolveForwarding } from './resolve-forwarding.js';
 import { resolveOutbox } from './resolve-outbox.js';
+import { resolvePrefix } from './resolve-prefix.js';
 import { resolveSources } from './resolve-sources.js';
 import { resolveIngest, resolveTrackingApi } from './resolve-ingest.js';
 import { resolveMetrics, resolveTracing } from './resolve-telemetry.js';

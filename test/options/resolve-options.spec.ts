@@ -115,9 +115,13 @@ describe('the connection', () => {
   });
 
   it.each([
-    ['{Web Shop}', 'web-shop'],
     ['bull', 'bull'],
-    ['::', undefined],
+    ['{Shop}', 'shop'],
+    ['web--shop', 'web--shop'],
+    ['{Web Shop}', 'web-shop-b70964666a'],
+    ['acme:orders', 'acme-orders-7c01a39b34'],
+    ['::', '71546855d6'],
+    ['', undefined],
     [undefined, undefined],
   ])("has the prefix of the host application's as well: %s", (hostPrefix, prefix) => {
     const context = { worker: true, hostConnection: { host: 'host.example' }, hostPrefix };
@@ -125,6 +129,20 @@ describe('the connection', () => {
     expect(resolveOptions({ ...WITH_WEBHOOKS, prefix: 'own' }, context).prefix).toBe('own');
     const connection = 'redis://localhost';
     expect(resolveOptions({ ...WITH_WEBHOOKS, connection }, context).prefix).toBeUndefined();
+  });
+
+  it.each([
+    ['differ only after 40 characters', `${'a'.repeat(40)}-orders`, `${'a'.repeat(40)}-billing`],
+    ['have no letter of a to z', 'магазин', '商店'],
+    ['differ in punctuation', 'web shop', 'web:shop'],
+  ])('has another prefix than the host application whose own %s', (_, one, other) => {
+    const prefixes = [one, other, one].map((hostPrefix) => {
+      const context = { worker: true, hostConnection: { host: 'host.example' }, hostPrefix };
+      return resolveOptions(WITH_WEBHOOKS, context).prefix ?? '';
+    });
+    expect(new Set(prefixes).size).toBe(2);
+    for (const prefix of prefixes)
+      expect(resolveOptions({ ...WITH_WEBHOOKS, prefix }, { worker: true }).prefix).toBe(prefix);
   });
 
   it('is divided into eight partitions on a Redis Cluster, and into one elsewhere', () => {

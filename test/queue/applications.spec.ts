@@ -187,12 +187,37 @@ describeServers('two applications on one database', (backend) => {
       const { hostname, port, pathname } = new URL(backend.connection);
       const connection = { host: hostname, port: Number(port), db: Number(pathname.slice(1)) };
       const app = await stage.appWith([
-        BullModule.forRoot({ connection, prefix: '{Web Shop}' }),
+        BullModule.forRoot({ connection, prefix: '{Shop}' }),
         AnalyticsModule.forRoot({ writeKey: 'wk_shop', webhooks: webhooksTo(shopReceiver), flushAt: 1 }),
       ]);
-      expect(app.queue.name).toBe('web-shop-analytics');
+      expect(app.queue.name).toBe('shop-analytics');
       app.analytics.track({ userId: 'u1', event: 'Of the shop' });
       await shopReceiver.received(1);
+    });
+
+    it.each([
+      [
+        'long',
+        'acme-platform-production-eu-central-1-orders',
+        '{acme-platform-production-eu-central-1-orders-billing}',
+      ],
+      ['without a Latin letter', 'магазин', '商店'],
+    ])('are kept apart by such a `prefix` that is %s', async (_, prefix, other) => {
+      const { hostname, port, pathname } = new URL(backend.connection);
+      const connection = { host: hostname, port: Number(port), db: Number(pathname.slice(1)) };
+      const startWith = (ofModule: string, receiver: Receiver): Promise<AnalyticsApp> =>
+        stage.appWith([
+          BullModule.forRoot({ connection, prefix: ofModule }),
+          AnalyticsModule.forRoot({ writeKey: 'wk', webhooks: webhooksTo(receiver), unknownJobTimeout: 0 }),
+        ]);
+      const shop = await startWith(prefix, shopReceiver);
+      const billing = await startWith(other, billingReceiver);
+      await track(shop, 'Shop');
+      await shop.settled();
+      const ofBilling = await track(billing, 'Billing');
+      await billing.settled();
+      expect(eventsIn(billingReceiver.requests)).toEqual(ofBilling);
+      expect(shopReceiver.requests).toHaveLength(EVENTS);
     });
   }
 });
