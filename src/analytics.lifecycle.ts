@@ -3,6 +3,7 @@ import type {
   Logger,
   OnApplicationBootstrap,
   OnApplicationShutdown,
+  OnModuleDestroy,
 } from '@nestjs/common';
 import type { AnalyticsClient } from './client/analytics-client.js';
 import type { Losses } from './client/client-core.types.js';
@@ -58,7 +59,7 @@ export interface AnalyticsParts {
  * `shutdownTimeout` whatever the queue does.
  */
 export class AnalyticsLifecycle
-  implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+  implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
 {
   private deadline: number | undefined;
   private work: Promise<boolean> | undefined;
@@ -78,6 +79,11 @@ export class AnalyticsLifecycle
     worker.start();
     backlogUpkeep.start();
     waitingSampler?.start();
+  }
+
+  /** The first thing that an application does when it closes, and while others use it still. */
+  onModuleDestroy(): void {
+    this.parts.backend.announceClose?.();
   }
 
   /**

@@ -46,7 +46,13 @@ async function openBackend(
           logger.warn(types.isNativeError(cause) ? `${message} ${String(cause)}` : message);
         },
       });
-      return createPoolQueueBackend(database, nameOf, new QueueHealth('the embedded database', logger));
+      const health = new QueueHealth('the embedded database', logger);
+      return {
+        ...createPoolQueueBackend(database, nameOf, health),
+        announceClose: () => {
+          database.announceEnd();
+        },
+      };
     }
     case 'none': {
       const { createNoQueueBackend } = await import('./no-queue-backend.js');

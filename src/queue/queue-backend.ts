@@ -95,6 +95,8 @@ export interface QueueBackend {
   /** @param partition from 0; there is more than one on Redis alone */
   createQueue(partition: number, options: BatchQueueOptions): BatchJobQueue;
   createWorker(partition: number, processor: BatchProcessor, options: BatchWorkerOptions): BatchJobWorker;
+  /** Called when the application begins to close: what only one of them can use is soon free. */
+  announceClose?(): void;
   /** Ends the connections after the queue and the worker were closed. Never waits for a dead server. */
   close(): Promise<void>;
 }

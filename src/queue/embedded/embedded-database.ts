@@ -33,9 +33,9 @@ export interface EmbeddedDatabaseOptions {
 /**
  * Opens the embedded queue's database, PostgreSQL in a thread of this process, as a pool for BullMQ. After a kill of the
  * process, everything acknowledged is still there, and with `durability: 'disk'` after a power cut as well.
- * The pool's `end` closes the database and releases the folder.
+ * The pool's `end` closes the database and releases the folder. Who opens it meanwhile waits for that.
  *
- * @throws EmbeddedQueueLockedError when the folder is open already, here or in another process.
+ * @throws EmbeddedQueueLockedError when the folder is open already, here or in another process, and not closing.
  * @throws EmbeddedQueueOpenError when the database does not start.
  * @throws MissingPackageError when PGlite is not installed.
  */
@@ -85,6 +85,7 @@ async function openPool(
     afterStatement: () => {
       upkeep.afterStatement();
     },
+    announceEnd: () => lock?.announceRelease(),
     close: async () => {
       try {
         await engine.close();

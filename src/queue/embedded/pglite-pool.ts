@@ -7,6 +7,8 @@ import { PGliteClient, type PGliteClientOwner } from './pglite-client.js';
 export interface PGlitePoolHooks {
   /** Called after each statement that ran outside a transaction. */
   afterStatement(): void;
+  /** Called when it is known that the pool will end soon. */
+  announceEnd?(): void;
   /** Closes what the pool is built on. Called once, after the last statement. */
   close(): Promise<void>;
 }
@@ -56,8 +58,14 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
     return client;
   }
 
+  /** Tells others who want to open the database that it will soon be closed. It can still be used. */
+  announceEnd(): void {
+    this.hooks.announceEnd?.();
+  }
+
   /** Waits for the earlier statements, then closes the database. Safe to call again. */
   end(): Promise<void> {
+    if (this.ending === undefined) this.announceEnd();
     this.ending ??= this.inTurn(() => this.hooks.close());
     return this.ending;
   }
