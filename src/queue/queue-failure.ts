@@ -63,7 +63,6 @@ const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words
   ['NOREPLICAS', 'refusing', 'too few of its replicas are there'],
   ['MOVED', 'refusing', 'it is a node of a Redis Cluster'],
   ['CLUSTERDOWN', 'refusing', 'its cluster is down'],
-  ['NOPERM', 'refusing', 'the user may not run the commands of the queue'],
   ['WRONGPASS', 'unreachable', 'the user or the password is wrong'],
   ['NOAUTH', 'unreachable', 'it asks for a password'],
   ['LOADING', 'unreachable', 'it is loading its data'],
@@ -71,6 +70,9 @@ const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words
   ['ERR max number of clients', 'unreachable', 'it has too many connections: raise `maxclients`'],
   ['ERR DB index is out of range', 'unreachable', 'it has no database with this number'],
 ];
+
+/** How Redis says that its user may not do something, also from within a script, and before version 7.2. */
+const MISSING_RIGHT = /^NOPERM\b|^ERR (The user executing the script can't|ACL failure in script)/;
 
 /** Messages of `pg` and `ioredis` for errors without a code. */
 const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string])[] = [
@@ -98,7 +100,19 @@ export function failureOf(error: unknown): QueueFailure | undefined {
   if ('previousErrors' in error && Array.isArray(error.previousErrors))
     return failureOf(error.previousErrors[0]);
   if (error instanceof AggregateError) return error.errors.map(failureOf).find(Boolean);
+  const missing = missingRight(error);
+  if (missing !== undefined) return { kind: 'refusing', reason: `${missing}, NOPERM` };
   return failureOfText(error.message);
+}
+
+/** What the user of a Redis may not do, in words; `undefined` if an error is about something else. */
+export function missingRight(error: unknown): string | undefined {
+  if (!types.isNativeError(error) || !MISSING_RIGHT.test(error.message)) return undefined;
+  const [, commands] = /run the ('.*') command/.exec(error.message) ?? [];
+  if (commands !== undefined) return `the user may not run ${commands.replaceAll("'", '`')}`;
+  return error.message.includes('key')
+    ? 'the user may not use the keys of the queue'
+    : 'the user may not run a command of the queue';
 }
 
 /** Whether an error means that the server is unreachable, so that trying again later can help. */

@@ -1,11 +1,20 @@
-import { type IQueueBackend, Job, type JobProgress, type withBackend } from 'bullmq';
+import { type IQueueBackend, Job, type JobProgress, type Queue, type withBackend } from 'bullmq';
 import { types } from 'node:util';
 import type { BatchJobData } from './batch-job.js';
 import type { BatchQueueOptions, QueueOn } from './queue-backend.js';
 
+type Add = Queue<BatchJobData, void>['add'];
+type AddBulk = Queue<BatchJobData, void>['addBulk'];
+
+interface RedisQueueOptions<C> extends BatchQueueOptions {
+  connection: C;
+  /** Awaited before each add, which rejects if it rejects. */
+  beforeAdd: () => Promise<void>;
+}
+
 type BatchQueueClass<B extends IQueueBackend, C> = new (
   name: string,
-  options: BatchQueueOptions & { connection: C },
+  options: RedisQueueOptions<C>,
 ) => QueueOn<B, C>;
 
 /**
@@ -35,6 +44,23 @@ export function batchQueueOf<B extends IQueueBackend, C>({
   Queue,
 }: Pick<ReturnType<typeof withBackend<B, C>>, 'Queue'>): BatchQueueClass<B, C> {
   return class extends Queue<BatchJobData, void> {
+    private readonly beforeAdd: () => Promise<void>;
+
+    constructor(name: string, { beforeAdd, ...options }: RedisQueueOptions<C>) {
+      super(name, options);
+      this.beforeAdd = beforeAdd;
+    }
+
+    override async add(...job: Parameters<Add>): Promise<Awaited<ReturnType<Add>>> {
+      await this.beforeAdd();
+      return super.add(...job);
+    }
+
+    override async addBulk(...jobs: Parameters<AddBulk>): Promise<Awaited<ReturnType<AddBulk>>> {
+      await this.beforeAdd();
+      return super.addBulk(...jobs);
+    }
+
     protected override get Job(): typeof Job {
       return ReadableJob;
     }

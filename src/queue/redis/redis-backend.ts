@@ -10,12 +10,12 @@ import {
   type QueueBackend,
   type QueueNaming,
   type QueueStorage,
-  type RedisCommands,
 } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
 import { batchQueueOf } from '../readable-job.js';
 import { probeWrites } from '../write-probe.js';
 import { prefixOf } from './hash-tags.js';
+import { isRightMissing, probeRights, rightsCheck } from './needed-rights.js';
 import { openRedisClients, type RedisClients, type RedisObserver } from './redis-clients.js';
 import { firstAnswer } from './redis-server-check.js';
 
@@ -27,8 +27,6 @@ const MEMORY: AddMemory = { completed: { age: 600, count: 100 }, ids: 600_000 };
 
 /** Written to check whether a server that refused to store takes jobs again. */
 const probeKeyOf = (partition: number): string => `${prefixOf(partition)}:writable`;
-const PROBE_LIFETIME = 1_000;
-const PROBE = `return redis.call('SET', KEYS[1], '', 'PX', ARGV[1])`;
 
 /**
  * The queue on Redis. A server that cannot be reached is waited for later.
@@ -67,6 +65,11 @@ export async function createRedisQueueBackend(
   };
   const answered = firstAnswer(clients, logger);
   // After the start it is too late to reject the server, so it is only logged.
+  answered
+    .then(() => probeRights(client, probeKeyOf(0)))
+    .catch((error: unknown) => {
+      if (isRightMissing(error)) health.down(error);
+    });
   answered.catch((error: unknown) => {
     health.down(error);
   });
@@ -86,11 +89,13 @@ export async function createRedisQueueBackend(
     jobStorage: storage,
     memory: MEMORY,
     createQueue: (partition, options) => {
-      probed.add(probeKeyOf(partition));
+      const probeKey = probeKeyOf(partition);
+      probed.add(probeKey);
       return new BatchJobQueue(nameOf(partition), {
         ...options,
         connection: client,
         prefix: prefixOf(partition),
+        beforeAdd: rightsCheck(client, probeKey),
       });
     },
     createWorker: (partition, processor, options) =>
@@ -124,10 +129,9 @@ function probeKeys(
   keys: ReadonlySet<string>,
   health: QueueHealth,
 ): () => void {
-  const commands: RedisCommands = client;
   return probeWrites(
     health,
     () => client.status === 'ready' && (client.isCluster ? !health.isUp : health.isRefusing),
-    () => Promise.all(Array.from(keys, (key) => commands.eval(PROBE, 1, key, PROBE_LIFETIME))),
+    () => Promise.all(Array.from(keys, (key) => probeRights(client, key))),
   );
 }

@@ -1,6 +1,8 @@
 import { ConnectionClosedError, type ConnectionOptions } from 'bullmq';
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { MissingPackageError } from '../../errors/setup.errors.js';
+import { isRightMissing } from './needed-rights.js';
+import { answerRefusedInfo } from './refused-info.js';
 
 /**
  * If a command waits for this long without any answer, its connection is closed and opened again, in
@@ -127,10 +129,12 @@ export async function openRedisClients(
   function observed(one: Redis): Redis {
     opened.add(one);
     gatherWrites(one);
+    answerRefusedInfo(one);
     one.on('error', (error) => {
       if (isClosed) return;
       observer.onDown(error);
-      if (isNoSuchDatabase(error)) reconnect(one);
+      // `ioredis` would go on in database 0, also where the user may not choose one.
+      if (isNoSuchDatabase(error) || isRightMissing(error)) reconnect(one);
       // Whatever blocks this connection has most likely blocked the others as well.
       if (error.message.startsWith('Socket timeout')) for (const other of opened) reconnect(other);
     });

@@ -11,6 +11,7 @@ import {
   type RedisClients,
   type RedisObserver,
 } from './redis-clients.js';
+import { answerRefusedInfo } from './refused-info.js';
 
 /**
  * How often the nodes are asked who has which slots, in milliseconds: a master that hangs does not say that
@@ -64,6 +65,7 @@ export async function openClusterClients(
     let refused: Error | undefined;
     one.on('+node', (node: Redis) => {
       gatherWrites(node);
+      answerRefusedInfo(node);
       onRefused(node, (error) => (refused = error));
       nodes.add(node);
       node.once('end', () => nodes.delete(node));
