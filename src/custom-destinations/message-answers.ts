@@ -1,4 +1,5 @@
 import type { OutcomeClass, UrlOutcome } from '../queue/batch-job.js';
+import { excerptOf } from '../shared/excerpt.js';
 import type { CallEnd } from './delivery-call.js';
 
 /** What the application's code says of one message. */
@@ -12,7 +13,6 @@ const PERMANENT = 'PERMANENT_DELIVERY';
 const INVALID_RESULT = 'INVALID_DELIVERY_RESULT';
 
 const CODE = /^[\x21-\x7e]{1,100}$/;
-const MAX_EXCERPT = 1_024;
 
 const DELIVERED: MessageAnswer = { class: 'delivered' };
 
@@ -69,7 +69,7 @@ function failuresIn(results: unknown, ids: ReadonlySet<string>): Map<string, Mes
 function failure(error: unknown, permanent: boolean | undefined): MessageAnswer {
   const { code, message } = partsOf(error);
   const resultClass: OutcomeClass = (permanent ?? code === PERMANENT) ? 'permanent' : 'retry';
-  const excerpt = message.slice(0, MAX_EXCERPT).toWellFormed();
+  const excerpt = excerptOf(message);
   return { class: resultClass, error: code ?? DELIVERY_ERROR, ...(excerpt !== '' && { excerpt }) };
 }
 

@@ -1,5 +1,6 @@
 import { UnrecoverableError } from 'bullmq';
 import type { AnalyticsError } from '../errors/analytics.error.js';
+import { storable } from '../shared/excerpt.js';
 
 /** Thrown by the processor to make BullMQ put the job back until its next attempt. */
 export class RetryLater extends Error {
@@ -16,7 +17,7 @@ export class RetryLater extends Error {
 /** Thrown by the processor to make BullMQ keep the job as failed. The reason begins with a stable code. */
 export class FailedForGood extends UnrecoverableError {
   static because(error: AnalyticsError): FailedForGood {
-    return new FailedForGood(`${error.code}: ${error.message}`);
+    return new FailedForGood(storable(`${error.code}: ${error.message}`));
   }
 
   /** Its messages were retried until their window was over, or refused for good. */

@@ -1,11 +1,19 @@
-import { type BatchJobData, type QueuedBatch, UNSHARED_BODIES_VERSION } from './batch-job.js';
+import { isStorable, storable } from '../shared/excerpt.js';
+import {
+  type BatchJobData,
+  type BatchMessage,
+  type QueuedBatch,
+  UNSHARED_BODIES_VERSION,
+  type UrlOutcome,
+} from './batch-job.js';
 
 /**
  * The data of a job as they are stored. If messages share bodies, each body is stored once, in a list, and the
  * messages name it by its index: a message to a hundred destinations would otherwise be stored a hundred times.
  * `readJob` puts the bodies in their places again. Other jobs keep the format that the version before reads too.
  */
-export function storedData(data: BatchJobData): BatchJobData {
+export function storedData(given: BatchJobData): BatchJobData {
+  const data = { ...given, batches: given.batches.map(withStorableOutcomes) };
   const bodies = sharedBodies(data.batches);
   if (bodies === undefined) return { ...data, v: UNSHARED_BODIES_VERSION };
   const batches = data.batches.map((batch) => ({
@@ -26,4 +34,31 @@ function sharedBodies(batches: readonly QueuedBatch[]): Map<string, number> | un
     for (const { body } of batch.messages) if (!bodies.has(body)) bodies.set(body, bodies.size);
   }
   return bodies.size < messages ? bodies : undefined;
+}
+
+/**
+ * Outcomes are all that is added to a job. A text in one that PostgreSQL refuses would make it refuse the whole job: what
+ * was delivered of it could not be recorded, and would be delivered again and again.
+ */
+function withStorableOutcomes(batch: QueuedBatch): QueuedBatch {
+  if (batch.messages.every(hasStorableOutcomes)) return batch;
+  const messages = batch.messages.map((message) => ({
+    ...message,
+    outcomes: message.outcomes.map(storableOutcome),
+  }));
+  return { ...batch, messages };
+}
+
+function hasStorableOutcomes({ outcomes }: BatchMessage): boolean {
+  return outcomes.every(({ url, error = '', excerpt = '' }) => [url, error, excerpt].every(isStorable));
+}
+
+function storableOutcome(outcome: UrlOutcome): UrlOutcome {
+  const { url, error, excerpt } = outcome;
+  return {
+    ...outcome,
+    url: storable(url),
+    ...(error !== undefined && { error: storable(error) }),
+    ...(excerpt !== undefined && { excerpt: storable(excerpt) }),
+  };
 }

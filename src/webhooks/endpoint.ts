@@ -1,4 +1,5 @@
 import type { UrlOutcome } from '../queue/batch-job.js';
+import { excerptOf } from '../shared/excerpt.js';
 import type { CallTrace } from '../shared/telemetry.js';
 import type { RequestPhases } from './diagnostics/request-phases.js';
 import type { EndpointBreaker } from './endpoint-breaker.js';
@@ -12,7 +13,7 @@ import {
   type RequestTarget,
   withTraceparent,
 } from './http/webhook-request.js';
-import { excerptOf, parseRetryAfter, type WebhookResponse } from './http/webhook-response.js';
+import { parseRetryAfter, type WebhookResponse } from './http/webhook-response.js';
 import { classOfError, classOfStatus } from './outcome-class.js';
 
 /** How requests to an endpoint are made and judged. */

@@ -159,6 +159,27 @@ describeBackend('a custom destination', (backend) => {
     expect(await deliveries.failed()).toHaveLength(1);
   });
 
+  it.each<[how: string, answer: (error: Error) => unknown, retried: string[]]>([
+    ['answers with', (error) => [{ messageId: 'id-bad', error }], ['bad']],
+    ['throws', (error) => Promise.reject(error), ['good', 'bad']],
+  ])('that %s a text which no database stores has the rest of it recorded', async (_, answer, again) => {
+    const warehouse = new Warehouse((call) =>
+      call > 1 ? undefined : answer(new Error('row 1:\r\n\0 and \ud83d in a text')),
+    );
+    const second = Object.assign(new Warehouse(), { id: 'second' });
+    const app = await start([warehouse, second]);
+    const outcomes: MessageOutcome[] = [];
+    app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
+    await track(app, 'good', 'bad');
+    const retried = await until(() =>
+      outcomes.find((outcome) => outcome.class === 'retry' && outcome.messageId === 'id-bad'),
+    );
+    expect(retried.outcomes).toMatchObject([{ excerpt: 'row 1:\\r\\n\uFFFD and \uFFFD in a text' }]);
+    await app.settled();
+    expect(warehouse.events).toEqual(['good', 'bad', ...again]);
+    expect(second.events).toEqual(['good', 'bad']);
+  });
+
   it('keeps all messages of a call as failed that throws a `PermanentDeliveryError`', async () => {
     const warehouse = new Warehouse(() => {
       throw new PermanentDeliveryError('the table is gone');

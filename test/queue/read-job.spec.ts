@@ -40,6 +40,16 @@ describe('the data of a job', () => {
     expect(storedData({ ...job, batches: [batch, other] })).toEqual({ v: 2, batches: [batch, other] });
   });
 
+  it('is stored without what PostgreSQL refuses in a text of an outcome', () => {
+    const refused = { ...outcome, url: 'a\0', error: '\ud83d', excerpt: 'b\0c' };
+    const stored = storedData({
+      ...job,
+      batches: [{ ...batch, messages: [{ ...message, outcomes: [refused] }] }],
+    });
+    const outcomes = [{ ...outcome, url: 'a\uFFFD', error: '\uFFFD', excerpt: 'b\uFFFDc' }];
+    expect(stored.batches).toEqual([{ ...batch, messages: [{ ...message, outcomes }] }]);
+  });
+
   it('is read with the bodies that messages share in their places', () => {
     const other = { ...message, id: 'm2', body: '{"type":"page"}' };
     const data = { ...job, tenant: 'a', batches: [batch, { ...batch, messages: [other, message] }] };

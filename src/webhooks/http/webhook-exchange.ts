@@ -3,14 +3,10 @@ import { ReceiverTimeoutError } from '../../errors/delivery.errors.js';
 import type { InFlight, InFlightList } from './in-flight-list.js';
 import type { ConnectionTaker, OriginConnections } from './origin-connections.js';
 import type { Expiring } from '../../shared/deadline.js';
+import { EXCERPT_BYTES } from '../../shared/excerpt.js';
 import type { WebhookConnection } from './webhook-connection.js';
 import { headersAt, type WebhookRequest } from './webhook-request.js';
-import {
-  EXCERPT_BYTES,
-  responseHeader,
-  type SettleRequest,
-  type WebhookResponse,
-} from './webhook-response.js';
+import { responseHeader, type SettleRequest, type WebhookResponse } from './webhook-response.js';
 
 /** How long a response may take to end once its head is there, in milliseconds. */
 const BODY_GRACE = 250;

@@ -50,36 +50,3 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
 function clamp(milliseconds: number): number {
   return Math.min(Math.max(milliseconds, 0), Number.MAX_SAFE_INTEGER);
 }
-
-/** How much of a response body is kept for the record, in bytes. */
-export const EXCERPT_BYTES = 1024;
-
-/**
- * Control characters of ASCII and Latin-1, line and paragraph separators, and characters that change the
- * direction of text.
- */
-const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
-
-const SHORT_ESCAPES = new Map([
-  ['\t', '\\t'],
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-]);
-
-/**
- * The first bytes of a response as text that any store and any log accepts. Bytes that are not UTF-8, and
- * NUL, become U+FFFD (PostgreSQL's jsonb refuses NUL and lone surrogates). Control characters are escaped as
- * in JSON, so that a receiver can neither forge log lines nor control a terminal. The result is again at most
- * 1 KiB of UTF-8.
- */
-export function excerptOf(body: Buffer): string {
-  const text = body.toString('utf8').replaceAll('\0', '\uFFFD').replace(CONTROLS, escapeControl);
-  if (Buffer.byteLength(text) <= EXCERPT_BYTES && body.length < EXCERPT_BYTES) return text;
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(EXCERPT_BYTES));
-  // The cut may split a character, whose first bytes then read as U+FFFD.
-  return text.slice(0, read).replace(/\uFFFD$/, '');
-}
-
-function escapeControl(character: string): string {
-  return SHORT_ESCAPES.get(character) ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-}

@@ -1,39 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
-import { excerptOf, parseRetryAfter } from '../../../src/webhooks/http/webhook-response.js';
-
-describe('the excerpt of a response', () => {
-  it('is its text', () => {
-    expect(excerptOf(Buffer.from('{"ok":"Zoë 🚀"}'))).toBe('{"ok":"Zoë 🚀"}');
-    expect(excerptOf(Buffer.alloc(0))).toBe('');
-  });
-
-  it('replaces NUL and bytes that are not UTF-8', () => {
-    expect(excerptOf(Buffer.from([0x61, 0x00, 0xff, 0x62]))).toBe('a\uFFFD\uFFFDb');
-  });
-
-  it('escapes control characters, which could forge lines of a log or steer a terminal', () => {
-    expect(excerptOf(Buffer.from('a\r\nERROR: \u001b[2J\u009b1m\t\u202eb\u2028'))).toBe(
-      'a\\r\\nERROR: \\u001b[2J\\u009b1m\\t\\u202eb\\u2028',
-    );
-  });
-
-  it('does not end in the middle of a character', () => {
-    const body = Buffer.from(`${'a'.repeat(1022)}🚀`).subarray(0, 1024);
-    expect(excerptOf(body)).toBe('a'.repeat(1022));
-  });
-
-  it('of any bytes is at most 1 KiB, without control characters and lone surrogates', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 1024, size: 'max' }), (bytes) => {
-        const excerpt = excerptOf(Buffer.from(bytes));
-        expect(Buffer.byteLength(excerpt)).toBeLessThanOrEqual(1024);
-        expect(excerpt).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
-        expect(Buffer.from(excerpt).toString()).toBe(excerpt);
-      }),
-    );
-  });
-});
+import { parseRetryAfter } from '../../../src/webhooks/http/webhook-response.js';
 
 const NOW = Date.parse('1994-11-06T08:49:00Z');
 

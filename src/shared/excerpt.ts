@@ -1,0 +1,45 @@
+/** How much of an answer is kept for the record, in bytes of UTF-8. */
+export const EXCERPT_BYTES = 1024;
+
+/**
+ * Control characters of ASCII and Latin-1, line and paragraph separators, and characters that change the
+ * direction of text.
+ */
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+
+const SHORT_ESCAPES = new Map([
+  ['\t', '\\t'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+]);
+
+/**
+ * The beginning of what a receiver or the application's code answered, as text that any store and any log accepts.
+ * Bytes that are not UTF-8, NUL and lone surrogates become U+FFFD. Control characters are escaped as in JSON, so that
+ * nobody can forge log lines or control a terminal. The result is at most 1 KiB of UTF-8.
+ *
+ * @param answer bytes of UTF-8, or a text
+ */
+export function excerptOf(answer: Buffer | string): string {
+  // What follows makes no text shorter.
+  const beginning = typeof answer === 'string' ? answer.slice(0, EXCERPT_BYTES) : answer.toString('utf8');
+  const text = storable(beginning).replace(CONTROLS, escapeControl);
+  if (Buffer.byteLength(text) <= EXCERPT_BYTES && answer.length < EXCERPT_BYTES) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(EXCERPT_BYTES));
+  // The cut may split a character, whose first bytes then read as U+FFFD.
+  return text.slice(0, read).replace(/\uFFFD$/, '');
+}
+
+/** A text with U+FFFD in the place of what PostgreSQL refuses: NUL and, in `jsonb`, lone surrogates. */
+export function storable(text: string): string {
+  return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+/** Whether any store accepts a text. */
+export function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+function escapeControl(character: string): string {
+  return SHORT_ESCAPES.get(character) ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
