@@ -70,10 +70,14 @@ export class SharedCapacity {
     return this.shares.size === 0;
   }
 
-  /** Whether there is room for one more request. One that needs more than the total goes out alone. */
+  /**
+   * Whether there is room for one more request. The first one of a share takes its places as soon as one is free, and
+   * exceeds the limit by the others: places come free one at a time, so that others would take each of them before it
+   * had enough.
+   */
   hasRoom(share: CapacityShare): boolean {
     const { free } = this;
-    if (share.held === 0) return free + this.extra >= Math.min(share.places, this.limit);
+    if (share.held === 0) return free + this.extra > 0;
     if (free < share.places) return false;
     return this.isPreferred(share) || free - share.places >= this.reserve;
   }

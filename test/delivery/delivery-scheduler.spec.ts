@@ -249,6 +249,34 @@ describe('the delivery scheduler', () => {
       expect(twice.requests).toHaveLength(4);
     });
 
+    it('go to a destination with several URLs there, although others take each that comes free', () => {
+      const scheduler = schedule({ connections: 8 });
+      const busy = Array.from({ length: 12 }, (_, n) => new TestDestination(`/${n}`, { origins }));
+      for (const one of busy) void send(scheduler, one, 1_000);
+      const wide = new TestDestination('wide', {
+        origins: Array<string>(5).fill('https://shared.example.com'),
+      });
+      void send(scheduler, wide, 1_000);
+      const all = [wide, ...busy];
+      const answered = all.map(() => 0);
+      let most = 0;
+      for (let round = 0; round < 500; round++) {
+        for (const [index, one] of all.entries()) {
+          if (one.requests.length > 0) answered[index] = (answered[index] ?? 0) + 1;
+          one.answer(1);
+          const sockets = all.map(({ requests, origins: urls }) => requests.length * urls.length);
+          most = Math.max(
+            most,
+            sockets.reduce((sum, count) => sum + count, 0),
+          );
+        }
+      }
+      // A turn is a request, and everybody has as many.
+      expect(Math.min(...answered)).toBeGreaterThan(0.8 * Math.max(...answered));
+      // One socket is free, and the request needs five.
+      expect(most).toBe(8 + 4);
+    });
+
     it('do not stop a request that needs more of them than there are', () => {
       const wide = new TestDestination('wide', { origins: [...origins, ...origins, ...origins] });
       void send(schedule({ connections: 2 }), wide, 2);

@@ -12,8 +12,9 @@ export interface ConnectionTaker {
  * The connections to one origin, at most `limit`. Requests without a free connection wait here and not inside
  * the HTTP client, so that their deadline can start when they get one.
  *
- * The scheduler hands out no more requests than an origin has connections, with one exception: a destination
- * with more URLs at one origin than that sends each message to all of them at once. Those requests wait here.
+ * The scheduler hands out no more requests than an origin has connections, with one exception: a destination with several
+ * URLs at one origin sends each message to all of them at once, also when only one connection is free. The others wait
+ * here.
  */
 export class OriginConnections {
   private readonly open = new Set<WebhookConnection>();
