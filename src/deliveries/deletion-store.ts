@@ -20,7 +20,7 @@ export interface DeletionStore {
   add(deletions: readonly Deletion[]): Promise<void>;
   /** When users were deleted, by their key. Users who were not deleted are left out. */
   find(keys: readonly string[]): Promise<Map<string, number>>;
-  /** About this many deletions that still have to be carried out. */
+  /** Some of the deletions that still have to be carried out, about this many; none only if none is left. */
   pending(limit: number): Promise<Deletion[]>;
   /** Marks deletions as carried out. One that was added again meanwhile stays. */
   done(deletions: readonly Deletion[]): Promise<void>;

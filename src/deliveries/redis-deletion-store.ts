@@ -33,8 +33,22 @@ const FIND = new RedisScript(`
   end
   return found`);
 
-/** Arguments: limit. Read at every start, even by a process that ends before the queue is reachable. */
-const PENDING = new RedisScript(`return redis.call('HSCAN', KEYS[2], 0, 'COUNT', ARGV[1])[2]`, false);
+/**
+ * Arguments: cursor, limit. A hash that was large has empty places, so that a look may find nothing although something is
+ * left. It looks on until it has found something, and ends after a while, since Redis does nothing else meanwhile. Read at
+ * every start, even by a process that ends before the queue is reachable.
+ */
+const PENDING = new RedisScript(
+  `
+  local cursor = ARGV[1]
+  for _ = 1, 20 do
+    local found = redis.call('HSCAN', KEYS[2], cursor, 'COUNT', ARGV[2])
+    cursor = found[1]
+    if cursor == '0' or #found[2] > 0 then return found end
+  end
+  return {cursor, {}}`,
+  false,
+);
 
 /** Arguments: key, time and task in turn. */
 const DONE = new RedisScript(`
@@ -59,10 +73,15 @@ export class RedisDeletionStore implements DeletionStore {
   }
 
   async pending(limit: number): Promise<Deletion[]> {
-    return inPairs(await PENDING.run(this.client, KEYS, [limit])).map(([key, value]) => {
-      const end = value.indexOf(' ');
-      return { key, at: Number(value.slice(0, end)), task: value.slice(end + 1) };
-    });
+    let cursor = '0';
+    do {
+      const answer = await PENDING.run(this.client, KEYS, [cursor, limit]);
+      const [next, fields] = itemsOf(answer);
+      const found = inPairs(fields).map(([key, value]) => deletionOf(key, value));
+      if (found.length > 0) return found;
+      cursor = typeof next === 'string' ? next : '0';
+    } while (cursor !== '0');
+    return [];
   }
 
   async done(deletions: readonly Deletion[]): Promise<void> {
@@ -71,9 +90,18 @@ export class RedisDeletionStore implements DeletionStore {
   }
 }
 
+function deletionOf(key: string, value: string): Deletion {
+  const end = value.indexOf(' ');
+  return { key, at: Number(value.slice(0, end)), task: value.slice(end + 1) };
+}
+
 function inPairs(answer: unknown): [string, string][] {
-  const items: unknown[] = Array.isArray(answer) ? answer : [];
+  const items = itemsOf(answer);
   return items.flatMap((item, index): [string, string][] =>
     index % 2 === 0 ? [[String(item), String(items[index + 1])]] : [],
   );
+}
+
+function itemsOf(answer: unknown): readonly unknown[] {
+  return Array.isArray(answer) ? answer : [];
 }

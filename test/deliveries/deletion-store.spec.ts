@@ -4,6 +4,11 @@ import { describeBackend } from '../support/describe-backend.js';
 import { openBackend } from '../support/open-backend.js';
 import { Stage } from '../support/stage.js';
 
+/** Redis keeps this many in 256 places, at random. With a few less left, it would make fewer places of them. */
+const MANY = 150;
+const LEFT = 26;
+const ROUNDS = 20;
+
 describeBackend('the store of deletions', (backend) => {
   const stage = new Stage();
 
@@ -16,6 +21,25 @@ describeBackend('the store of deletions', (backend) => {
     const pending = await store.pending(1);
     expect(pending).toEqual([{ key: 'gone', at: 2_000_000_000_000, task: 'first' }]);
     await store.done(pending);
+    expect(await store.pending(1)).toEqual([]);
+  });
+
+  it('tells of deletions as long as some are left of many', async () => {
+    const { storage } = await stage.add(openBackend(backend.connection));
+    const store = await createDeletionStore(storage);
+    const isAnyTold: boolean[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const deletions = Array.from({ length: MANY }, (_, n) => ({
+        key: `${round}-${n}`,
+        at: Date.now(),
+        task: JSON.stringify({ userId: `user ${n}`.padEnd(80, '.'), sources: ['default'] }),
+      }));
+      await store.add(deletions);
+      await store.done(deletions.slice(LEFT));
+      isAnyTold.push((await store.pending(1)).length > 0);
+      await store.done(deletions.slice(0, LEFT));
+    }
+    expect(isAnyTold).toEqual(Array<boolean>(ROUNDS).fill(true));
     expect(await store.pending(1)).toEqual([]);
   });
 });
