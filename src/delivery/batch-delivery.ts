@@ -16,6 +16,7 @@ import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
 import { limitOf, messagesAtOnce } from './destination-pace.js';
 import { divided, type Part } from './divided-batch.js';
+import { refusedUrls } from './refused-urls.js';
 import { lastAttemptAt, resumedWindow } from './retry-policy.js';
 import { SpreadLooks } from './spread-looks.js';
 
@@ -147,14 +148,18 @@ export class BatchDelivery {
     }
   }
 
-  /** The results of messages that all of their URLs hold back; `undefined` if one may be sent. */
+  /** The results of messages that all URLs hold back which they have left; `undefined` if one may be sent. */
   private deferredBy(
     messages: readonly BatchMessage[],
     destination: Destination,
     now: number,
   ): DeliveryResult[] | undefined {
-    const heldBack = destination.heldBack(now);
-    if (heldBack === 0) return undefined;
+    if (messages.length === 0) return undefined;
+    let heldBack = Infinity;
+    for (const message of messages) {
+      heldBack = Math.min(heldBack, destination.heldBack(now, refusedUrls(message)));
+      if (heldBack === 0) return undefined;
+    }
     const wait = this.scheduler.lookAgainAfter(destination, heldBack);
     return messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait }));
   }

@@ -217,8 +217,10 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     if (queue.putBack.messages === 0) return 0;
     const wanted = leastFor(queue) - queue.unsentMessages;
     const room = Math.min(this.shares.roomFor(queue), most);
-    if (room <= 0 || wanted <= 0 || queue.destination.heldBack(Date.now()) > 0) return 0;
-    const keys = queue.putBack.promote(wanted, room, Date.now());
+    if (room <= 0 || wanted <= 0) return 0;
+    const now = Date.now();
+    const isHeldBack = (urls: readonly string[]): boolean => queue.destination.heldBack(now, urls) > 0;
+    const keys = queue.putBack.promote(wanted, room, now, isHeldBack);
     for (const key of keys) {
       this.options.promote(key).then(
         () => {

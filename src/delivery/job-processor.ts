@@ -14,7 +14,7 @@ import { leftOf } from './batch-settlement.js';
 import { jobsOfParts } from './divided-batch.js';
 import type { BatchJob, JobInHand, JobProcessorParts } from './job-in-hand.js';
 import { FailedForGood, RetryLater } from './job-outcome.errors.js';
-import { promotable } from './put-back-jobs.js';
+import { promotable, putBackJob } from './put-back-jobs.js';
 import { SharedJob } from './shared-job.js';
 
 /**
@@ -122,9 +122,8 @@ export class JobProcessor {
     await moveToDelayed(inHand, until);
     const isTimed = batch.notBefore !== undefined && batch.notBefore >= until;
     if (!isTimed && !inHand.signal.aborted) {
-      const { length } = batch.messages;
       // Not before it is there: the queue cannot promote it earlier, and it would be forgotten until it is due.
-      this.parts.scheduler.putBack(destination, [{ key: keyOf(inHand), messages: length, dueAt: until }]);
+      this.parts.scheduler.putBack(destination, [putBackJob(keyOf(inHand), batch, until)]);
     }
     throw new DelayedError();
   }

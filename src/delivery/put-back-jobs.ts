@@ -1,5 +1,6 @@
-import type { LeftBatch } from '../queue/batch-job.js';
+import { type LeftBatch, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { jobKeyOf } from '../queue/partitions.js';
+import { urlsThatRefusedAll } from './refused-urls.js';
 
 /** A job that went back to the queue until it is due. */
 export interface PutBackJob {
@@ -8,9 +9,18 @@ export interface PutBackJob {
   readonly messages: number;
   /** In milliseconds since the epoch. */
   readonly dueAt: number;
+  /** Hashes of the URLs that have refused all of its messages for good. It does not wait for them. */
+  readonly refusedBy: readonly string[];
+}
+
+/** Jobs that wait for the same URLs, in order. */
+interface Line {
+  readonly refusedBy: readonly string[];
+  readonly jobs: Set<RememberedJob>;
 }
 
 interface RememberedJob extends PutBackJob {
+  readonly line: Line;
   isPromoted: boolean;
   /** When the queue had promoted it, in milliseconds since the epoch; `undefined` until then. */
   promotedAt?: number;
@@ -36,6 +46,8 @@ const MAX_JOBS = 10_000;
  */
 export class PutBackJobs {
   private readonly jobs = new Map<string, RememberedJob>();
+  /** Apart, so that those whose URLs are down are not gone through for each of the others. */
+  private readonly lines = new Map<string, Line>();
   private total = 0;
   /** In milliseconds since the epoch. */
   private forgotAt = 0;
@@ -54,7 +66,10 @@ export class PutBackJobs {
   add(job: PutBackJob): void {
     this.delete(job.key);
     if (this.jobs.size >= MAX_JOBS) return;
-    this.jobs.set(job.key, { ...job, isPromoted: false });
+    const line = this.lineOf(job.refusedBy);
+    const remembered = { ...job, line, isPromoted: false };
+    this.jobs.set(job.key, remembered);
+    line.jobs.add(remembered);
     this.total += job.messages;
   }
 
@@ -71,6 +86,9 @@ export class PutBackJobs {
     if (job === undefined) return;
     this.jobs.delete(key);
     this.total -= job.messages;
+    const { jobs, refusedBy } = job.line;
+    jobs.delete(job);
+    if (jobs.size === 0) this.lines.delete(nameOf(refusedBy));
   }
 
   /**
@@ -78,12 +96,19 @@ export class PutBackJobs {
    *
    * @param most jobs that may be on their way
    * @param now milliseconds since the epoch
+   * @param isHeldBack whether a job cannot be sent now to any but these URLs, which have refused it
    */
-  promote(messages: number, most: number, now: number): string[] {
+  promote(
+    messages: number,
+    most: number,
+    now: number,
+    isHeldBack: (refusedBy: readonly string[]) => boolean,
+  ): string[] {
     const promoted: string[] = [];
     let coming = 0;
     let jobs = 0;
-    for (const job of this.jobs.values()) {
+    const lines = [...this.lines.values()].filter(({ refusedBy }) => !isHeldBack(refusedBy));
+    for (const job of inTurn(lines.map((line) => line.jobs))) {
       if (coming >= messages || jobs >= most) break;
       if (this.isLate(job, now)) {
         this.delete(job.key);
@@ -105,8 +130,8 @@ export class PutBackJobs {
   }
 
   /**
-   * Forgets the jobs that are late, which would count as work that waits here. `promote` does so too, but is
-   * not called for a destination that is down.
+   * Forgets the jobs that are late, which would count as work that waits here. `promote` does so too, but not
+   * with those whose URLs are down.
    *
    * @param now milliseconds since the epoch
    */
@@ -116,11 +141,24 @@ export class PutBackJobs {
     for (const job of this.jobs.values()) if (this.isLate(job, now)) this.delete(job.key);
   }
 
+  private lineOf(refusedBy: readonly string[]): Line {
+    const name = nameOf(refusedBy);
+    let line = this.lines.get(name);
+    if (line === undefined) this.lines.set(name, (line = { refusedBy, jobs: new Set() }));
+    return line;
+  }
+
   /** Whether another process has a job by now, or it is on its way here. */
   private isLate({ dueAt, promotedAt = Infinity }: RememberedJob, now: number): boolean {
     const patience = Math.min(Math.max(MIN_PATIENCE, PATIENCE_FACTOR * this.usualReturn), MAX_PATIENCE);
     return dueAt < now || promotedAt < now - patience;
   }
+}
+
+/** A batch that goes back to the queue in a job of its own, until it is due. */
+export function putBackJob(key: string, batch: QueuedBatch, dueAt: number): PutBackJob {
+  const refusedBy = urlsThatRefusedAll(openMessages(batch));
+  return { key, messages: batch.messages.length, dueAt, refusedBy };
 }
 
 /**
@@ -133,6 +171,25 @@ export function promotable(partition: number, left: readonly LeftBatch[]): PutBa
   return left.flatMap(({ jobId, batch, dueAt }) =>
     dueAt === undefined || batch.notBefore !== undefined
       ? []
-      : [{ key: jobKeyOf(partition, jobId), messages: batch.messages.length, dueAt }],
+      : [putBackJob(jobKeyOf(partition, jobId), batch, dueAt)],
   );
+}
+
+function nameOf(refusedBy: readonly string[]): string {
+  return refusedBy.join();
+}
+
+/** The first of each, then the second of each, and so on. */
+function* inTurn<T>(all: readonly Iterable<T>[]): Generator<T> {
+  let rest = all.map((one) => one[Symbol.iterator]());
+  while (rest.length > 0) {
+    const left: Iterator<T>[] = [];
+    for (const iterator of rest) {
+      const next = iterator.next();
+      if (next.done === true) continue;
+      left.push(iterator);
+      yield next.value;
+    }
+    rest = left;
+  }
 }

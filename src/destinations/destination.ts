@@ -62,8 +62,9 @@ export interface Destination {
    * Milliseconds until a message is worth sending; 0 if it can be sent now.
    *
    * @param now milliseconds since the epoch
+   * @param refusedBy hashes of the URLs that it is not sent to again, since they have refused it for good
    */
-  heldBack(now: number): number;
+  heldBack(now: number, refusedBy: readonly string[]): number;
   /**
    * The result of a message whose window is over, if requests of other messages have shown that its URLs are
    * down: they count as its last attempt. `undefined` if the message has to be sent once more.

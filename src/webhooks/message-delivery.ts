@@ -10,6 +10,8 @@ export class MessageDelivery {
   private heldBack: Endpoint[] | undefined;
   private unanswered = 0;
   private isRetried = false;
+  /** A URL has refused it for good in this attempt. */
+  private isRefused = false;
   private isBrokenOff = false;
   private retryAfter = 0;
 
@@ -79,6 +81,7 @@ export class MessageDelivery {
     const { outcome, retryAfter = 0 } = answer;
     this.outcomes[index] = outcome;
     if (outcome.class === 'delivered') this.isDelivered = true;
+    if (outcome.class === 'permanent') this.isRefused = true;
     if (outcome.class !== 'retry') return;
     this.isRetried = true;
     this.retryAfter = Math.max(this.retryAfter, retryAfter);
@@ -98,6 +101,8 @@ export class MessageDelivery {
       return retryAfter > 0 ? { class: 'retry', outcomes, retryAfter } : { class: 'retry', outcomes };
     }
     if (this.heldBack === undefined) return { class: 'permanent', outcomes };
+    // It was an attempt, which has to be recorded: otherwise the same URL would get the message again.
+    if (this.isRefused) return { class: 'retry', outcomes };
     const now = Date.now();
     const wait = Math.min(...this.heldBack.map(({ breaker }) => breaker.wait(now)));
     return { class: 'deferred', outcomes, wait };

@@ -97,9 +97,10 @@ export class WebhooksDestination implements Destination {
     return this.endpoints.find(({ hash, isEnded }) => hash === urlHash && !isEnded)?.url.origin;
   }
 
-  heldBack(now: number): number {
+  heldBack(now: number, refusedBy: readonly string[]): number {
     let least = Infinity;
-    for (const { breaker } of this.endpoints) {
+    for (const { hash, breaker } of this.endpoints) {
+      if (refusedBy.includes(hash)) continue;
       const wait = breaker.wait(now);
       if (wait === 0) return 0;
       if (wait < least) least = wait;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
+import type { PutBackJob } from '../../src/delivery/put-back-jobs.js';
 import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { DeliveryResult, Destination, SettleMessages } from '../../src/destinations/destination.js';
 import type { OutcomeClass, QueuedMessage } from '../../src/queue/batch-job.js';
@@ -22,6 +23,8 @@ class TestDestination implements Destination {
   /** On their way. */
   readonly requests: Request[] = [];
   wait = 0;
+  /** The same for a message that one of its URLs has refused. */
+  waitOfRefused: number | undefined;
 
   constructor(
     readonly id: string,
@@ -41,8 +44,8 @@ class TestDestination implements Destination {
     return this.origins[0] ?? '';
   }
 
-  heldBack(): number {
-    return this.wait;
+  heldBack(_now: number, refusedBy: readonly string[]): number {
+    return refusedBy.length > 0 ? (this.waitOfRefused ?? this.wait) : this.wait;
   }
 
   lastResult(): undefined {
@@ -64,6 +67,11 @@ class TestDestination implements Destination {
 
 function messagesOf(count: number): QueuedMessage[] {
   return Array.from({ length: count }, (_, n) => ({ id: `m-${n}`, body: '{}', outcomes: [] }));
+}
+
+/** A job that was put back for a minute. */
+function jobOf(key: string, messages: number, refusedBy: string[] = []): PutBackJob {
+  return { key, messages, dueAt: Date.now() + 60_000, refusedBy };
 }
 
 describe('the delivery scheduler', () => {
@@ -346,7 +354,7 @@ describe('the delivery scheduler', () => {
         const jobs = ['a', 'b', 'c'].map((name) => `${waiting.id}-${name}`);
         scheduler.putBack(
           waiting,
-          jobs.map((key) => ({ key, messages: 8, dueAt: Date.now() + 60_000 })),
+          jobs.map((key) => jobOf(key, 8)),
         );
       }
       scheduler.start();
@@ -363,7 +371,7 @@ describe('the delivery scheduler', () => {
       const slow = new TestDestination('slow');
       void send(scheduler, slow, 4);
       for (const key of ['a', 'b', 'c']) {
-        scheduler.putBack(slow, [{ key, messages: 6, dueAt: Date.now() + 60_000 }]);
+        scheduler.putBack(slow, [jobOf(key, 6)]);
       }
       expect(promoted).toEqual([]);
       slow.answer();
@@ -375,7 +383,7 @@ describe('the delivery scheduler', () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
       for (const key of ['a', 'b', 'c']) {
-        scheduler.putBack(slow, [{ key, messages: 8, dueAt: Date.now() + 60_000 }]);
+        scheduler.putBack(slow, [jobOf(key, 8)]);
       }
       scheduler.start();
       await until(() => Promise.resolve(promoted.length === 3 ? true : undefined));
@@ -387,11 +395,10 @@ describe('the delivery scheduler', () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       const slow = new TestDestination('slow');
-      const dueAt = Date.now() + 60_000;
       const keys = Array.from({ length: 8 }, (_, index) => `job-${index}`);
       scheduler.putBack(
         slow,
-        keys.map((key) => ({ key, messages: 8, dueAt })),
+        keys.map((key) => jobOf(key, 8)),
       );
       scheduler.start();
       for (const key of keys.slice(0, 6)) {
@@ -410,10 +417,34 @@ describe('the delivery scheduler', () => {
       const scheduler = schedule();
       const down = new TestDestination('down');
       void send(scheduler, down, 4);
-      scheduler.putBack(down, [{ key: 'a', messages: 1, dueAt: Date.now() + 60_000 }]);
+      scheduler.putBack(down, [jobOf('a', 1)]);
       down.wait = 1_000;
       down.answer(4, 'retry');
       expect(promoted).toEqual([]);
+    });
+
+    it('are not promoted while the URLs are down that have not refused them, unlike others', () => {
+      const scheduler = schedule();
+      const half = new TestDestination('half');
+      half.waitOfRefused = 1_000;
+      void send(scheduler, half, 4);
+      scheduler.putBack(half, [
+        jobOf('refused', 2, ['up']),
+        jobOf('new', 2),
+        jobOf('refused too', 2, ['up']),
+      ]);
+      half.answer();
+      expect(promoted).toEqual(['new']);
+    });
+
+    it('are promoted in turn with the others when these URLs are up', () => {
+      const scheduler = schedule();
+      const up = new TestDestination('up');
+      void send(scheduler, up, 4);
+      const ofNew = ['a', 'b', 'c'].map((key) => jobOf(key, 3));
+      scheduler.putBack(up, [...ofNew, jobOf('refused', 3, ['up'])]);
+      up.answer();
+      expect(promoted).toEqual(['a', 'refused', 'b']);
     });
 
     it('are forgotten when they are due, also while their destination is held back', () => {
@@ -423,7 +454,7 @@ describe('the delivery scheduler', () => {
       down.wait = 60_000;
       scheduler.start();
       for (const [key, due] of Object.entries({ a: 50, b: 50, c: 60_000 })) {
-        scheduler.putBack(down, [{ key, messages: 1, dueAt: Date.now() + due }]);
+        scheduler.putBack(down, [{ ...jobOf(key, 1), dueAt: Date.now() + due }]);
       }
       // Another batch looks again after those that wait before it.
       const ofThree = scheduler.lookAgainAfter(down, 0);
@@ -462,7 +493,7 @@ describe('the delivery scheduler', () => {
       void send(scheduler, before, 1);
       expect(before.requests).toHaveLength(0);
       const now = new TestDestination('crm', { origins: ['https://new.example.com'] });
-      scheduler.putBack(now, [{ key: 'a', messages: 1, dueAt: Date.now() + 60_000 }]);
+      scheduler.putBack(now, [jobOf('a', 1)]);
       expect(now.requests).toHaveLength(1);
       now.answer();
       now.answer();

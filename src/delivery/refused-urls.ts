@@ -1,0 +1,23 @@
+import type { UrlOutcome } from '../queue/batch-job.js';
+
+/** The part of a message that says what its URLs answered so far. */
+interface Answered {
+  readonly outcomes: readonly UrlOutcome[];
+}
+
+/** The URLs that have refused a message for good, by their hashes. It is not sent to them again. */
+export function refusedUrls({ outcomes }: Answered): string[] {
+  return outcomes.filter((outcome) => outcome.class === 'permanent').map(({ url }) => url);
+}
+
+/** The URLs that have refused each of these messages for good, in the order of their hashes. */
+export function urlsThatRefusedAll([first, ...others]: readonly Answered[]): string[] {
+  if (first === undefined) return [];
+  const refused = refusedUrls(first).sort();
+  // Nearly all messages have not been sent yet.
+  if (refused.length === 0) return refused;
+  return others.reduce((left, message) => {
+    const own = refusedUrls(message);
+    return left.filter((url) => own.includes(url));
+  }, refused);
+}
