@@ -28,21 +28,25 @@ export class InvalidExecutorError extends AnalyticsError {
   }
 }
 
+const CREATE_ADVICE =
+  'Run the SQL that `npx nestjs-analytics outbox-sql` prints, as a user who may create it, or set ' +
+  '`outbox.migrate` to true.';
+
 /** The table of the outbox is missing, of another version, or not open to this user. */
 export class OutboxTableError extends AnalyticsError {
   readonly code = 'OUTBOX_TABLE';
 
+  /**
+   * @param fault what is wrong with it, as the end of a sentence
+   * @param advice what to do, as sentences
+   */
   constructor(
     /** The table with its schema. */
     readonly table: string,
     fault: string,
-    options?: ErrorOptions,
+    { advice = CREATE_ADVICE, ...options }: ErrorOptions & { advice?: string } = {},
   ) {
-    super(
-      `The table ${table} of the outbox ${fault}. Run the SQL that \`npx nestjs-analytics outbox-sql\` prints, ` +
-        'as a user who may create it, or set `outbox.migrate` to true.',
-      options,
-    );
+    super(`The table ${table} of the outbox ${fault}. ${advice}`, options);
   }
 }
 

@@ -1,3 +1,6 @@
+/** PostgreSQL's code for a user who may not do what it is asked for. */
+export const INSUFFICIENT_PRIVILEGE = '42501';
+
 /** How deep libraries wrap the error of their driver. */
 const MAX_DEPTH = 5;
 

@@ -36,7 +36,9 @@ export async function openOutbox(
   { client, queue, health, backlogs, logger }: OutboxParts,
 ): Promise<Outbox> {
   const { database, end } = await databaseOf(outbox.connection);
-  const store = new OutboxStore(database, outboxTable(outbox.schema, outbox.table), outbox.migrate);
+  const { sources, unknownJobTimeout: unknownTimeout, worker } = options;
+  const { schema, table, migrate } = outbox;
+  const store = new OutboxStore(database, outboxTable(schema, table), { migrate, isMoved: worker });
   const log = new OutboxLog(logger);
   const checked = store.check().catch((error: unknown) => {
     if (isFinal(error)) throw error;
@@ -50,7 +52,6 @@ export async function openOutbox(
     await end();
     throw error;
   }
-  const { sources, unknownJobTimeout: unknownTimeout, worker } = options;
   const reader = new RowReader({ client, backlogs, sources: sourceNames(sources), unknownTimeout });
   const relay = worker ? new OutboxRelay({ store, reader, queue, health, client, backlogs, log }) : undefined;
   return new Outbox(store, relay, end);

@@ -1,11 +1,14 @@
 import { LimitedLog, type QueueLog } from '../queue/limited-log.js';
-import { failureOf } from '../queue/queue-failure.js';
+import { failureOf, isConnectionFailure } from '../queue/queue-failure.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
-import { codesOf } from './database-error.js';
+import { codesOf, INSUFFICIENT_PRIVILEGE } from './database-error.js';
+import { RemovalError } from './removal-error.js';
 
-/** Writes one line when the outbox cannot be read, one when it can again, and one for rows set aside. */
+const MISSING_PRIVILEGE = 'its user needs SELECT, UPDATE and DELETE on its table, and USAGE on the schema';
+
+/** Writes one line when the outbox cannot be used, one when it can again, and one for rows set aside. */
 export class OutboxLog {
-  private downSince: number | undefined;
+  private outage: { since: number; isOfRemoval: boolean } | undefined;
   private readonly lines: LimitedLog;
 
   constructor(
@@ -16,20 +19,43 @@ export class OutboxLog {
   }
 
   down(error: unknown): void {
-    if (this.downSince !== undefined) return;
-    this.downSince = this.now();
+    // A database that cannot be reached says nothing about deleting.
+    const isOfRemoval = error instanceof RemovalError && !isConnectionFailure(error.cause);
+    if (this.outage?.isOfRemoval === isOfRemoval) return;
+    this.outage = { since: this.now(), isOfRemoval };
     if (!this.lines.hasRoomFor(2)) return;
+    const reason = reasonOf(error instanceof RemovalError ? error.cause : error);
     this.lines.warn(
-      `The outbox cannot be read: ${reasonOf(error)}. Its messages stay in the table, and are moved to the ` +
-        'queue when it can be read again. Check `outbox.connection` and the server.',
+      isOfRemoval
+        ? `Rows of the outbox that are in the queue cannot be deleted: ${reason}. No others are moved until they ` +
+            'are, since all would be sent again and again. Let the user of `outbox.connection` delete them.'
+        : `The outbox cannot be read: ${reason}. Its messages stay in the table, and are moved to the ` +
+            'queue when it can be read again. Check `outbox.connection` and the server.',
     );
   }
 
   up(): void {
-    if (this.downSince === undefined) return;
-    const seconds = Math.round((this.now() - this.downSince) / 1000);
-    this.downSince = undefined;
-    if (this.lines.hasRoomFor(1)) this.lines.log(`The outbox can be read again after ${seconds} s.`);
+    if (this.outage === undefined) return;
+    const { since, isOfRemoval } = this.outage;
+    const seconds = Math.round((this.now() - since) / 1000);
+    this.outage = undefined;
+    if (!this.lines.hasRoomFor(1)) return;
+    this.lines.log(
+      isOfRemoval
+        ? `Rows of the outbox can be deleted again after ${seconds} s.`
+        : `The outbox can be read again after ${seconds} s.`,
+    );
+  }
+
+  /** Rows were moved, and are still there though the database has deleted them without an error. */
+  kept(table: string, count: number): void {
+    // What comes and goes is told all the same.
+    if (!this.lines.hasRoomFor(3)) return;
+    this.lines.warn(
+      `${count} rows of ${table} are in the queue, but a trigger or row security keeps them from being deleted. ` +
+        'They are set aside, so that they are not sent again. Let the user of `outbox.connection` delete rows, ' +
+        'then delete these.',
+    );
   }
 
   setAside(table: string, row: number, problem: string): void {
@@ -44,5 +70,7 @@ export class OutboxLog {
 /** Messages of drivers name hosts and users, so that only their codes are logged. */
 function reasonOf(error: unknown): string {
   if (error instanceof AnalyticsError) return error.message.replace(/\.$/, '');
-  return failureOf(error)?.reason ?? codesOf(error)[0] ?? 'the database answers with an error';
+  const [code] = codesOf(error);
+  if (code === INSUFFICIENT_PRIVILEGE) return `${MISSING_PRIVILEGE}, ${code}`;
+  return failureOf(error)?.reason ?? code ?? 'the database answers with an error';
 }

@@ -5,22 +5,20 @@ import type { BacklogCounter } from '../queue/backlog-counter.js';
 import type { NewJob } from '../queue/batch-job.js';
 import type { QueueHealth } from '../queue/queue-health.js';
 import { within } from '../shared/within.js';
+import { Alarm } from './alarm.js';
+import { CLAIM, RENEWAL } from './claim.js';
 import { jobsOf } from './outbox-jobs.js';
 import type { OutboxLog } from './outbox-log.js';
 import type { OutboxRow, OutboxStore } from './outbox-store.js';
-import { NEVER_CLAIMED } from './outbox-table.js';
-import { Alarm } from './alarm.js';
-import { putOff } from './put-off.js';
+import { RemovalError } from './removal-error.js';
 import type { RowDecision, RowReader } from './row-reader.js';
+import { RowSettlement } from './row-settlement.js';
+import { RowsInQueue } from './rows-in-queue.js';
 
 const debug = debugFactory('analytics');
 
 /** Rows that are moved together. */
 const MAX_ROWS = 500;
-/** How long rows are claimed, in milliseconds. Those of a process that was killed are moved after it. */
-const CLAIM = 15_000;
-/** How often a claim is renewed while the queue takes nothing, in milliseconds. */
-const RENEWAL = 5_000;
 /** How often the table is looked at although no notification came, in milliseconds. */
 const POLL = 2_000;
 /** Pause between the starts of two looks, in milliseconds: rows committed in between are moved together. */
@@ -49,7 +47,7 @@ export interface OutboxRelayParts {
  */
 export class OutboxRelay {
   private readonly alarm = new Alarm();
-  /** Ends a pause between two adds. */
+  /** Ends a pause between two tries. */
   private readonly closing = new Alarm();
   /** Stops waiting for an add that is under way. */
   private abandon: () => void = () => undefined;
@@ -57,8 +55,13 @@ export class OutboxRelay {
   private unlisten: (() => Promise<void>) | undefined;
   private isStopped = false;
   private isGivenUp = false;
+  private readonly settlement: RowSettlement;
+  private readonly rowsInQueue: RowsInQueue;
 
-  constructor(private readonly parts: OutboxRelayParts) {}
+  constructor(private readonly parts: OutboxRelayParts) {
+    this.settlement = new RowSettlement(parts);
+    this.rowsInQueue = new RowsInQueue(parts.store, parts.log);
+  }
 
   start(): void {
     this.work ??= this.run();
@@ -90,6 +93,7 @@ export class OutboxRelay {
     while (!this.isStopped) {
       const startedAt = performance.now();
       let pause = POLL;
+      let { alarm } = this;
       try {
         this.unlisten ??= await this.open();
         if (await this.look()) pause = 0;
@@ -97,10 +101,12 @@ export class OutboxRelay {
         delay = FIRST_RETRY_DELAY;
       } catch (error) {
         this.failed(error);
+        // A notification tells of new rows, which does not help to delete others.
+        if (error instanceof RemovalError) alarm = this.closing;
         pause = delay;
         delay = Math.min(2 * delay, MAX_RETRY_DELAY);
       }
-      await this.alarm.wait(pause, INTERVAL - (performance.now() - startedAt));
+      await alarm.wait(pause, INTERVAL - (performance.now() - startedAt));
     }
   }
 
@@ -118,6 +124,8 @@ export class OutboxRelay {
   /** Resolves to whether more rows are probably waiting. */
   private async look(): Promise<boolean> {
     const { health, store } = this.parts;
+    // Before they are deleted no others are moved: those would become more and more, and all be moved again.
+    await this.rowsInQueue.remove();
     // A queue that only refuses has to be tried, to see when that is over.
     if (!health.isUp && !health.isRefusing) return false;
     const rows = await store.claim(CLAIM, MAX_ROWS);
@@ -175,42 +183,12 @@ export class OutboxRelay {
   }
 
   private async settle(decisions: readonly RowDecision[]): Promise<void> {
-    const { store, log, client } = this.parts;
-    const done: number[] = [];
-    for (const decision of decisions) {
-      const { row, kind } = decision;
-      this.begin(decision);
-      if (kind === 'move' || kind === 'move in part' || kind === 'drop') {
-        const { message, tenant } = decision;
-        client.routed({ source: row.source, message, tenant }, kind !== 'drop');
-      }
-      if (kind === 'drop' || kind === 'move') done.push(row.id);
-    }
-    await store.remove(done);
+    const done = this.settlement.tell(decisions);
+    this.rowsInQueue.add(done);
+    // Rows that stay are put off also while none can be deleted.
+    await this.settlement.store(decisions);
+    await this.rowsInQueue.remove();
     debug('moved %d rows of the outbox', done.length);
-    for (const { ids, delay, destinations } of putOff(decisions)) {
-      if (destinations === undefined) await store.postpone(ids, delay);
-      else await store.leave(ids, destinations, delay);
-    }
-    for (const decision of decisions) {
-      const { row, kind } = decision;
-      if (kind !== 'set aside') continue;
-      await store.setAside(row.id, decision.problem);
-      log.setAside(store.table.name, row.id, decision.problem);
-    }
-  }
-
-  /**
-   * A deletion has more to do than to reach destinations, and waits for none of them. It is begun when the row
-   * is looked at for the first time, and when its destinations are known, since a process may die in between;
-   * afterwards the row names those that are left.
-   */
-  private begin(decision: RowDecision): void {
-    if (decision.kind === 'set aside' || decision.kind === 'leave alone') return;
-    const { row, message, writtenAt, kind } = decision;
-    const isKnown = kind !== 'wait' || decision.full.length > 0;
-    if (row.destinations !== null || (!isKnown && row.due !== NEVER_CLAIMED)) return;
-    this.parts.client.deletions.onTaken(row.source, message, writtenAt);
   }
 
   /** Keeps rows claimed. Resolves the returned function when no renewal is under way. */

@@ -1,7 +1,6 @@
-import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
 import type { OutboxDatabase } from '../options/outbox-options.interface.js';
-import { codesOf } from './database-error.js';
-import { OUTBOX_CHANNEL, OUTBOX_VERSION, type OutboxTable } from './outbox-table.js';
+import { OutboxCheck, type OutboxCheckOptions } from './outbox-check.js';
+import { OUTBOX_CHANNEL, type OutboxTable } from './outbox-table.js';
 
 /** A row as it was claimed. */
 export interface OutboxRow {
@@ -27,39 +26,22 @@ export interface OutboxStatus {
   setAside: number;
 }
 
-/** Answers of a database that cannot carry an outbox, whatever is tried later. */
-const UNUSABLE: Readonly<Record<string, string>> = {
-  '3D000': 'there is no such database',
-  '28P01': 'the password is wrong',
-  '28000': 'the server does not let this user in',
-};
-
 /** What the relay does with the table. */
 export class OutboxStore {
   constructor(
     private readonly database: OutboxDatabase,
     readonly table: OutboxTable,
-    private readonly migrate: boolean,
+    private readonly checkOptions: OutboxCheckOptions,
   ) {}
 
   /**
-   * Checks that the table is there and of this version. With `migrate`, it is created first.
+   * Checks that the table is there, of this version, and that the user may do with it what is needed. With
+   * `migrate`, it is created first.
    *
    * @throws OutboxTableError, UnsupportedOutboxDatabaseError, or the error of an unreachable database
    */
   async check(): Promise<void> {
-    let version = await this.version();
-    if (version === undefined && this.migrate) {
-      await this.database.query(this.table.migrate, []);
-      version = await this.version();
-    }
-    if (version === OUTBOX_VERSION) return;
-    throw new OutboxTableError(
-      this.table.name,
-      version === undefined
-        ? 'does not exist, or its comment does not say that it is an outbox'
-        : `has version ${version}, and this version of nestjs-analytics needs ${OUTBOX_VERSION}`,
-    );
+    await new OutboxCheck(this.database, this.table, this.checkOptions).run();
   }
 
   /** Takes rows for some milliseconds, in the order in which they were written. */
@@ -73,8 +55,14 @@ export class OutboxStore {
     if (ids.length > 0) await this.database.query(this.table.postpone, [ids, delay]);
   }
 
-  async remove(ids: readonly number[]): Promise<void> {
-    if (ids.length > 0) await this.database.query(this.table.remove, [ids]);
+  /** Resolves to the ids of rows that are still there, though the database has reported no error. */
+  async remove(ids: readonly number[]): Promise<number[]> {
+    if (ids.length === 0) return [];
+    const [removed] = await this.rows<{ count: number }>(this.table.remove, [ids]);
+    if (removed?.count === ids.length) return [];
+    // Another relay may have removed them, if their claim had run out.
+    const left = await this.rows<{ id: number }>(this.table.find, [ids]);
+    return left.map(({ id }) => id);
   }
 
   /** Leaves rows to be moved to some destinations after some milliseconds. */
@@ -82,8 +70,8 @@ export class OutboxStore {
     await this.database.query(this.table.leave, [ids, destinations, delay]);
   }
 
-  async setAside(id: number, problem: string): Promise<void> {
-    await this.database.query(this.table.setAside, [id, problem]);
+  async setAside(ids: readonly number[], problem: string): Promise<void> {
+    await this.database.query(this.table.setAside, [ids, problem]);
   }
 
   async status(): Promise<OutboxStatus> {
@@ -101,37 +89,9 @@ export class OutboxStore {
     return unlisten ?? (() => Promise.resolve());
   }
 
-  /** The version of the table; NaN if its comment says none, `undefined` if there is no table. */
-  private async version(): Promise<number | undefined> {
-    let result: unknown;
-    try {
-      result = await this.database.query(this.table.look, []);
-    } catch (cause) {
-      throw unusable(cause) ?? cause;
-    }
-    const rows = typeof result === 'object' && result !== null && 'rows' in result ? result.rows : undefined;
-    if (!Array.isArray(rows)) throw new UnsupportedOutboxDatabaseError('its `query` resolves to no `rows`');
-    const [row] = rows as { comment: string | null }[];
-    const version = this.table.versionOf(row?.comment ?? null);
-    return Number.isNaN(version) ? undefined : version;
-  }
-
   /** As with `pg`, only the caller knows the type of the rows. */
   private async rows<R>(text: string, values: unknown[]): Promise<R[]> {
     const { rows } = await this.database.query(text, values);
     return rows as R[];
   }
-}
-
-/** What an error of the first statement says about a database that can never carry an outbox. */
-function unusable(cause: unknown): UnsupportedOutboxDatabaseError | undefined {
-  for (const code of codesOf(cause)) {
-    const fault = UNUSABLE[code];
-    if (fault !== undefined) return new UnsupportedOutboxDatabaseError(fault, { cause });
-    // PostgreSQL knows the statement, so that only another database refuses its syntax or a function in it.
-    if (/^(42601|42883|SQLITE_|ERR_SQLITE_|ER_)/.test(code)) {
-      return new UnsupportedOutboxDatabaseError('it is not PostgreSQL', { cause });
-    }
-  }
-  return undefined;
 }

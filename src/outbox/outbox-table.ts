@@ -7,6 +7,10 @@ export const OUTBOX_CHANNEL = 'nestjs_analytics_outbox';
 /** When rows are due that no relay has looked at, as text. */
 export const NEVER_CLAIMED = '-infinity';
 
+/** Columns of a row that a relay reads, and that it writes. */
+const READ_COLUMNS = ['id', 'version', 'source', 'message', 'created_at', 'due_at', 'destinations'];
+const WRITTEN_COLUMNS = ['due_at', 'destinations', 'problem'];
+
 const COMMENT = 'nestjs-analytics outbox, version';
 /** A lock number that nothing else uses: `CREATE … IF NOT EXISTS` fails if two run at once. */
 const MIGRATION_LOCK = 4_712_366_097;
@@ -15,13 +19,16 @@ const MIGRATION_LOCK = 4_712_366_097;
 export interface OutboxTable {
   /** The table with its schema, as errors name it. */
   readonly name: string;
+  /** The same, and its schema, as statements name them. */
+  readonly quotedName: string;
+  readonly quotedSchema: string;
   /** The version that the comment on a table says; NaN if it says none. */
   versionOf(comment: string | null): number;
   /** Creates what is missing: SQL to read, to change and to run. */
   readonly create: string;
   /** The same in one statement, which any driver can run and any number of processes at once. */
   readonly migrate: string;
-  /** The comment on the table, if there is one. */
+  /** The comment on the table, if there is one, and which privileges this user has on it. */
   readonly look: string;
   /** $1 source, $2 message. */
   readonly insert: string;
@@ -29,11 +36,13 @@ export interface OutboxTable {
   readonly claim: string;
   /** $1 ids, $2 milliseconds. Changes when rows may be claimed again. */
   readonly postpone: string;
-  /** $1 ids. */
+  /** $1 ids. How many rows it deleted. */
   readonly remove: string;
+  /** $1 ids. Those that are still there. */
+  readonly find: string;
   /** $1 ids, $2 destinations, $3 milliseconds. What is left of rows goes to some destinations later. */
   readonly leave: string;
-  /** $1 id, $2 problem. Keeps a row that cannot be moved. */
+  /** $1 ids, $2 problem. Keeps rows that are not moved. */
   readonly setAside: string;
   /** Counts the rows. */
   readonly status: string;
@@ -58,6 +67,8 @@ COMMENT ON TABLE ${name} IS '${COMMENT} ${OUTBOX_VERSION}';`;
     `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
   return {
     name: `${schema}.${table}`,
+    quotedName: name,
+    quotedSchema: `"${schema}"`,
     versionOf: (comment) =>
       comment?.startsWith(COMMENT) === true ? Number(comment.slice(COMMENT.length)) : NaN,
     create: `CREATE SCHEMA IF NOT EXISTS "${schema}";\n${ddl}\n`,
@@ -66,7 +77,13 @@ PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
 IF to_regnamespace('"${schema}"') IS NULL THEN CREATE SCHEMA "${schema}"; END IF;
 ${ddl}
 END $outbox$`,
-    look: `SELECT obj_description(to_regclass('${name}'), 'pg_class') AS comment`,
+    // Privileges may be granted on columns.
+    look: `
+      SELECT obj_description(outbox, 'pg_class') AS comment,
+        ${isGrantedOn(READ_COLUMNS, 'SELECT')} AS "SELECT",
+        ${isGrantedOn(WRITTEN_COLUMNS, 'UPDATE')} AS "UPDATE",
+        has_table_privilege(outbox, 'DELETE') AS "DELETE"
+      FROM to_regclass('${name}') AS outbox`,
     // One statement, so that a call costs one round trip.
     insert:
       `INSERT INTO ${name} (version, source, message) ` +
@@ -82,11 +99,14 @@ END $outbox$`,
     postpone: `
       WITH until AS MATERIALIZED (SELECT ${until('$2')} AS at)
       UPDATE ${name} SET due_at = until.at FROM until WHERE id = ANY($1::bigint[])`,
-    remove: `DELETE FROM ${name} WHERE id = ANY($1::bigint[])`,
+    remove: `
+      WITH removed AS (DELETE FROM ${name} WHERE id = ANY($1::bigint[]) RETURNING id)
+      SELECT count(*)::float8 AS count FROM removed`,
+    find: `SELECT id::float8 AS id FROM ${name} WHERE id = ANY($1::bigint[])`,
     leave: `
       WITH until AS MATERIALIZED (SELECT ${until('$3')} AS at)
       UPDATE ${name} SET destinations = $2::text[], due_at = until.at FROM until WHERE id = ANY($1::bigint[])`,
-    setAside: `UPDATE ${name} SET problem = $2::text, due_at = 'infinity' WHERE id = $1::bigint`,
+    setAside: `UPDATE ${name} SET problem = $2::text, due_at = 'infinity' WHERE id = ANY($1::bigint[])`,
     status: `
       SELECT count(*) FILTER (WHERE due_at < 'infinity')::float8 AS waiting,
         count(*) FILTER (WHERE due_at = 'infinity')::float8 AS "setAside",
@@ -94,4 +114,9 @@ END $outbox$`,
           * 1000 AS "oldestAge"
       FROM ${name}`,
   };
+}
+
+function isGrantedOn(columns: readonly string[], privilege: string): string {
+  return `(SELECT bool_and(has_column_privilege(attrelid, attnum, '${privilege}')) FROM pg_attribute
+          WHERE attrelid = outbox AND attname IN (${columns.map((column) => `'${column}'`).join(', ')}))`;
 }

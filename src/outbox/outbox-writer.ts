@@ -1,6 +1,7 @@
 import type { MessageStore, OutboxExecutor, StoredMessage } from '../client/message-store.js';
 import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
-import { codesOf } from './database-error.js';
+import { codesOf, INSUFFICIENT_PRIVILEGE } from './database-error.js';
+import { missingPrivileges } from './outbox-privileges.js';
 import type { OutboxTable } from './outbox-table.js';
 
 /** PostgreSQL's codes for a table that cannot be written to, with the words for them. */
@@ -8,7 +9,6 @@ const TABLE_FAULTS: Readonly<Record<string, string>> = {
   '42P01': 'does not exist in the database of this transaction',
   '3F000': 'does not exist in the database of this transaction',
   '42703': 'is of another version',
-  '42501': 'may not be written by this user',
 };
 
 /** Codes of other databases, for a statement that they do not understand. */
@@ -33,6 +33,8 @@ export class OutboxWriter implements MessageStore {
 
   private explain(cause: unknown): unknown {
     for (const code of codesOf(cause)) {
+      if (code === INSUFFICIENT_PRIVILEGE)
+        return missingPrivileges(this.table, ['INSERT', 'USAGE'], { cause });
       const fault = TABLE_FAULTS[code];
       if (fault !== undefined) return new OutboxTableError(this.table.name, fault, { cause });
       const other = OTHER_DATABASES.find(([start]) => code.startsWith(start));

@@ -1,0 +1,60 @@
+import type { AnalyticsClient } from '../client/analytics-client.js';
+import type { OutboxLog } from './outbox-log.js';
+import type { OutboxStore } from './outbox-store.js';
+import { NEVER_CLAIMED } from './outbox-table.js';
+import { putOff } from './put-off.js';
+import type { RowDecision } from './row-reader.js';
+
+export interface RowSettlementParts {
+  store: OutboxStore;
+  client: Pick<AnalyticsClient, 'routed' | 'deletions'>;
+  log: OutboxLog;
+}
+
+/** Does what was decided for rows, once what can be moved of them is in the queue. */
+export class RowSettlement {
+  constructor(private readonly parts: RowSettlementParts) {}
+
+  /** Tells who asks for them that rows are in the queue. Returns the ids of those that can be deleted. */
+  tell(decisions: readonly RowDecision[]): number[] {
+    const done: number[] = [];
+    for (const decision of decisions) {
+      const { row, kind } = decision;
+      this.begin(decision);
+      if (kind === 'move' || kind === 'move in part' || kind === 'drop') {
+        const { message, tenant } = decision;
+        this.parts.client.routed({ source: row.source, message, tenant }, kind !== 'drop');
+      }
+      if (kind === 'drop' || kind === 'move') done.push(row.id);
+    }
+    return done;
+  }
+
+  /** Stores what becomes of the rows that stay. */
+  async store(decisions: readonly RowDecision[]): Promise<void> {
+    const { store, log } = this.parts;
+    for (const { ids, delay, destinations } of putOff(decisions)) {
+      if (destinations === undefined) await store.postpone(ids, delay);
+      else await store.leave(ids, destinations, delay);
+    }
+    for (const decision of decisions) {
+      const { row, kind } = decision;
+      if (kind !== 'set aside') continue;
+      await store.setAside([row.id], decision.problem);
+      log.setAside(store.table.name, row.id, decision.problem);
+    }
+  }
+
+  /**
+   * A deletion has more to do than to reach destinations, and waits for none of them. It is begun when the row
+   * is looked at for the first time, and when its destinations are known, since a process may die in between;
+   * afterwards the row names those that are left.
+   */
+  private begin(decision: RowDecision): void {
+    if (decision.kind === 'set aside' || decision.kind === 'leave alone') return;
+    const { row, message, writtenAt, kind } = decision;
+    const isKnown = kind !== 'wait' || decision.full.length > 0;
+    if (row.destinations !== null || (!isKnown && row.due !== NEVER_CLAIMED)) return;
+    this.parts.client.deletions.onTaken(row.source, message, writtenAt);
+  }
+}

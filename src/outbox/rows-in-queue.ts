@@ -1,0 +1,50 @@
+import { CLAIM, RENEWAL } from './claim.js';
+import type { OutboxLog } from './outbox-log.js';
+import type { OutboxStore } from './outbox-store.js';
+import { RemovalError } from './removal-error.js';
+
+const PROBLEM = 'It is in the queue, but a trigger or row security keeps it from being deleted.';
+
+/**
+ * Rows that are in the queue, until they are deleted. A relay that claims no others meanwhile moves none of them
+ * again, and has no more of them than it claims at once.
+ */
+export class RowsInQueue {
+  private ids: number[] = [];
+  /** By the monotonic clock. */
+  private renewedAt = -Infinity;
+
+  constructor(
+    private readonly store: OutboxStore,
+    private readonly log: OutboxLog,
+  ) {}
+
+  add(ids: readonly number[]): void {
+    this.ids.push(...ids);
+  }
+
+  /** @throws RemovalError; another call tries again */
+  async remove(): Promise<void> {
+    if (this.ids.length === 0) return;
+    try {
+      this.ids = await this.store.remove(this.ids);
+    } catch (cause) {
+      await this.renew();
+      throw new RemovalError(cause);
+    }
+    if (this.ids.length === 0) return;
+    // Their claim would end, and they would be moved again for ever.
+    await this.store.setAside(this.ids, PROBLEM);
+    this.log.kept(this.store.table.name, this.ids.length);
+    this.ids = [];
+  }
+
+  /** Keeps the rows from other relays. */
+  private async renew(): Promise<void> {
+    const now = performance.now();
+    if (now - this.renewedAt < RENEWAL) return;
+    this.renewedAt = now;
+    // If it fails, another process may move the rows as well, as the same jobs.
+    await this.store.postpone(this.ids, CLAIM).catch(() => undefined);
+  }
+}
