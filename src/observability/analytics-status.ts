@@ -7,7 +7,8 @@ import type { QueueHealth } from '../queue/queue-health.js';
 /** The state of analytics in this process, from memory: reading it costs nothing and never waits. */
 export interface AnalyticsStatus {
   /**
-   * `down`: the queue's server cannot be reached or does not answer, or the embedded database has crashed.
+   * `down`: the queue's server cannot be reached, does not answer or was not ready since the start, or the embedded
+   * database has crashed.
    * `refusing`: it answers but stores nothing, for instance because its memory or disk is full. Calls are kept
    * in memory meanwhile.
    */

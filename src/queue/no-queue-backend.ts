@@ -82,6 +82,8 @@ class EmptyQueueBackend extends PostgresQueueBackend {
  */
 export function createNoQueueBackend(nameOf: QueueNaming, health: QueueHealth): QueueBackend {
   const pool = new EmptyPool();
+  // There is nothing to be reached.
+  health.up();
   const storage: QueueStorage = { kind: 'postgres', pool };
   const createBackend: BackendFactory<PostgresQueueBackend, PgPool> = (name, options) =>
     new EmptyQueueBackend(new ReadyConnection(pool), name, options);

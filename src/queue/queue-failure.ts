@@ -38,12 +38,16 @@ const NETWORK_CODES: readonly string[] = [
 
 const CERTIFICATE_CODE = /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
+const MISSING_RIGHT =
+  'the user may not use or create the schema `bullmq` or that of this module, or is not the owner of a table that has ' +
+  'to change: grant USAGE on both and ALL on their tables and sequences, or start once as their owner';
+
 /** Codes of PostgreSQL, longest first. Two characters stand for their whole class. */
 const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [
   ['28P01', 'unreachable', 'the password is wrong'],
   ['28000', 'unreachable', 'the server does not let this user in: check its `pg_hba.conf`'],
   ['3D000', 'unreachable', 'there is no such database'],
-  ['42501', 'refusing', 'the user may not write to the schema `bullmq`, or create it'],
+  ['42501', 'refusing', MISSING_RIGHT],
   ['25006', 'refusing', 'it is read-only, as a standby is: connect to the primary'],
   ['53100', 'refusing', 'its disk is full'],
   ['53200', 'refusing', 'it is out of memory'],
@@ -72,7 +76,7 @@ const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words
 ];
 
 /** How Redis says that its user may not do something, also from within a script, and before version 7.2. */
-const MISSING_RIGHT = /^NOPERM\b|^ERR (The user executing the script can't|ACL failure in script)/;
+const REFUSED_RIGHT = /^NOPERM\b|^ERR (The user executing the script can't|ACL failure in script)/;
 
 /** Messages of `pg` and `ioredis` for errors without a code. */
 const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string])[] = [
@@ -107,7 +111,7 @@ export function failureOf(error: unknown): QueueFailure | undefined {
 
 /** What the user of a Redis may not do, in words; `undefined` if an error is about something else. */
 export function missingRight(error: unknown): string | undefined {
-  if (!types.isNativeError(error) || !MISSING_RIGHT.test(error.message)) return undefined;
+  if (!types.isNativeError(error) || !REFUSED_RIGHT.test(error.message)) return undefined;
   const [, commands] = /run the ('.*') command/.exec(error.message) ?? [];
   if (commands !== undefined) return `the user may not run ${commands.replaceAll("'", '`')}`;
   return error.message.includes('key')

@@ -31,12 +31,14 @@ interface Outage extends QueueFailure {
 }
 
 /**
- * Knows whether the queue can be used. Writes one line when an outage begins and one when it ends: a queue
- * that is down makes every command fail, and one line says as much as thousands. If a server goes away many
- * times a minute, a line gives the count instead.
+ * Knows whether the queue can be used, which it cannot before it was reached. Writes one line when an outage begins
+ * and one when it ends: a queue that is down makes every command fail, and one line says as much as thousands. If a
+ * server goes away many times a minute, a line gives the count instead.
  */
 export class QueueHealth {
   private outage: Outage | undefined;
+  /** Whether the queue was ever reached. A server may keep a start waiting without a failure, as by a lock. */
+  private wasReached = false;
   /** The statement that a server refused to store something for. Reads still work meanwhile. */
   private refused: string | undefined;
   private backSince = -Infinity;
@@ -58,7 +60,7 @@ export class QueueHealth {
   }
 
   get isUp(): boolean {
-    return this.outage === undefined;
+    return this.wasReached && this.outage === undefined;
   }
 
   /** Whether the server can be reached but stores nothing. */
@@ -119,6 +121,7 @@ export class QueueHealth {
    *   when the queue went down does not mean that it is back.
    */
   up(askedAt = Infinity): void {
+    this.wasReached = true;
     if (this.outage !== undefined && askedAt > this.outage.since && !this.isRefusing) this.end(this.outage);
   }
 
@@ -130,6 +133,7 @@ export class QueueHealth {
 
   /** The server stored something. */
   stored(): void {
+    this.wasReached = true;
     this.refused = undefined;
     if (this.outage !== undefined) this.end(this.outage);
   }

@@ -12,8 +12,9 @@ const TABLES = `
   CREATE UNLOGGED TABLE IF NOT EXISTS ${TABLE} (
     destination text PRIMARY KEY,
     reserved_until float8 NOT NULL
-  ) WITH (fillfactor = 50);
-  DELETE FROM ${TABLE} WHERE reserved_until < ${NOW} - ${LIFETIME}`;
+  ) WITH (fillfactor = 50)`;
+
+const DELETE_UNUSED = `DELETE FROM ${TABLE} WHERE reserved_until < ${NOW} - ${LIFETIME}`;
 
 /** $1 destination, $2 milliseconds, $3 credit. By the server's clock. */
 const RESERVE = `
@@ -28,7 +29,7 @@ export class PostgresRateLimitStore implements RateLimitStore {
   private readonly tables: OwnTables;
 
   constructor(pool: Pick<PgPool, 'query'>) {
-    this.tables = new OwnTables(pool, TABLES);
+    this.tables = new OwnTables(pool, TABLES, DELETE_UNUSED);
   }
 
   async reserve(destination: string, milliseconds: number): Promise<number> {

@@ -22,8 +22,7 @@ const TABLES = `
     at timestamptz NOT NULL DEFAULT ${NOW},
     event text NOT NULL,
     PRIMARY KEY (scope, number)
-  );
-  ${DELETE_OLD}`;
+  )`;
 
 const WATCHED = `SELECT scope FROM ${SCOPES} WHERE watched_until > ${NOW}`;
 
@@ -60,7 +59,7 @@ export class PostgresLiveFeed implements LiveFeed {
   private removal: NodeJS.Timeout | undefined;
 
   constructor(pool: Pick<PgPool, 'query'>) {
-    this.tables = new OwnTables(pool, TABLES);
+    this.tables = new OwnTables(pool, TABLES, DELETE_OLD);
   }
 
   async watched(): Promise<string[]> {

@@ -25,57 +25,75 @@ export function missingColumn(table: string, name: string, type: string): string
   );
 }
 
+/** What the statements above create, and `CREATE TABLE IF NOT EXISTS`. */
+const CREATED = /CREATE (?:UNLOGGED )?TABLE IF NOT EXISTS (\S+)|CREATE INDEX (\S+) ON/g;
+
+/** The tables and indexes that statements create, with the schema. */
+function namesIn(statements: string): string[] {
+  return Array.from(statements.matchAll(CREATED), ([, table, index]) => table ?? `${SCHEMA}.${index}`);
+}
+
 function unless(condition: string, statement: string): string {
   return `DO $$ BEGIN IF NOT (${condition}) THEN ${statement}; END IF; END $$;`;
 }
 
-/** This module's own tables on the queue's PostgreSQL, server or embedded. Created on first use. */
+/**
+ * This module's own tables on the queue's PostgreSQL, server or embedded. Created on first use, where they are not
+ * there: with `IF NOT EXISTS` alone, a role would need the right to create them for ever.
+ */
 export class OwnTables {
-  private migrated: Promise<unknown> | undefined;
+  private prepared: Promise<unknown> | undefined;
   private isThere = false;
+  private readonly complete: string;
   private readonly migration: string;
 
   /**
-   * @param tables statements that create what is missing
-   * @param changes one that changes tables of an older version. It has to be safe to run in several processes at
-   *   once: while it waits for a table, those that use other tables must not wait for it.
+   * @param tables statements that create what is missing: `CREATE TABLE IF NOT EXISTS` and `missingIndex`
+   * @param first statement that the first use runs before its own: it changes tables of an older version, or removes
+   *   old rows. It has to be safe to run in several processes at once: while it waits for a table, those that use
+   *   other tables must not wait for it.
    */
   constructor(
     private readonly pool: Pick<PgPool, 'query'>,
     tables: string,
-    private readonly changes?: string,
+    private readonly first?: string,
   ) {
+    const found = namesIn(tables).map((name) => `to_regclass('${name}') IS NOT NULL`);
+    this.complete = `SELECT ${found.join(' AND ')} AS found`;
     this.migration = `
       SELECT pg_advisory_xact_lock(${MIGRATION_LOCK});
-      CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
+      ${unless(`to_regnamespace('${SCHEMA}') IS NOT NULL`, `CREATE SCHEMA ${SCHEMA}`)}
       ${tables}`;
   }
 
   /** As `query`, but if a table does not exist yet, the result is empty and the table is not created. */
   async look<R>(table: string, text: string, params: readonly unknown[]): Promise<R[]> {
     if (!this.isThere) {
-      const exists = `SELECT to_regclass('${table}') IS NOT NULL AS exists`;
-      const { rows } = await this.pool.query<{ exists: boolean }>(exists);
-      this.isThere = rows[0]?.exists === true;
+      this.isThere = await this.isFound(`SELECT to_regclass('${table}') IS NOT NULL AS found`);
       if (!this.isThere) return [];
     }
     return this.query(text, params);
   }
 
   async query<R>(text: string, params: readonly unknown[]): Promise<R[]> {
-    this.migrated ??= this.migrate();
+    this.prepared ??= this.prepare();
     try {
-      await this.migrated;
+      await this.prepared;
     } catch (error) {
       // If the server was away, the next call tries again.
-      this.migrated = undefined;
+      this.prepared = undefined;
       throw error;
     }
     return (await this.pool.query<R>(text, params)).rows;
   }
 
-  private async migrate(): Promise<void> {
-    await this.pool.query(this.migration);
-    if (this.changes !== undefined) await this.pool.query(this.changes);
+  private async prepare(): Promise<void> {
+    if (!(await this.isFound(this.complete))) await this.pool.query(this.migration);
+    if (this.first !== undefined) await this.pool.query(this.first);
+  }
+
+  private async isFound(question: string): Promise<boolean> {
+    const { rows } = await this.pool.query<{ found: boolean }>(question);
+    return rows[0]?.found === true;
   }
 }

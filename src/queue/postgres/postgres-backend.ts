@@ -3,7 +3,6 @@ import {
   type PgPool,
   PostgresConnection,
   PostgresQueueBackend,
-  runMigrations,
   withBackend,
 } from 'bullmq';
 import { within } from '../../shared/within.js';
@@ -20,6 +19,7 @@ import {
 import type { QueueHealth } from '../queue-health.js';
 import { probeWrites } from '../write-probe.js';
 import { addAndTakeBack } from './add-and-take-back.js';
+import { prepareJobTables } from './job-tables.js';
 import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
 import { ReconnectingPool } from './reconnecting-pool.js';
 
@@ -102,7 +102,9 @@ export function createPoolQueueBackend(
   nameOf: QueueNaming,
   health: QueueHealth,
 ): QueueBackend {
-  const queue = new ReconnectingPool(database, health, runMigrations);
+  // It was reached when it was opened.
+  health.up();
+  const queue = new ReconnectingPool(database, health, prepareJobTables);
   let forWorker: ReconnectingPool | undefined;
   const worker = (): ReconnectingPool =>
     (forWorker ??= new ReconnectingPool(database.asynchronous, health, () => queue.ready));
@@ -123,7 +125,7 @@ export async function createPostgresQueueBackend(
   const forQueue = pools.open();
   const queue = new ReconnectingPool(forQueue.pool, health, async (client) => {
     await forQueue.checkSession(client);
-    await runMigrations(client);
+    await prepareJobTables(client);
   });
   const openWorkerPool = (): ReconnectingPool => {
     const forWorker = pools.open({ synchronous_commit: 'off' }, WORKER_CONNECTIONS);

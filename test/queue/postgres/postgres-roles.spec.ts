@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { AudiencesService, DeliveriesService, DestinationsService } from '../../../src/index.js';
+import type { AnalyticsApp, AppOptions } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
+
+const DESTINATIONS = { encryptionKey: false } as const;
+const NOWHERE = { urls: ['https://hooks.example.com/events'] };
 
 describeWith('postgres', PostgresServer.installed, 'the role that the queue has on PostgreSQL', () => {
   const stage = new Stage();
@@ -22,6 +27,70 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
   afterAll(async () => {
     await admin.end();
     await server.dispose();
+  });
+
+  function asRole(role: string): string {
+    return url.replace('postgres@', `${role}@`);
+  }
+
+  /** Lets a role use what is in schemas, and create nothing. */
+  async function grant(role: string, schemas: string): Promise<void> {
+    await admin.query(`GRANT USAGE ON SCHEMA ${schemas} TO ${role};
+      GRANT ALL ON ALL TABLES IN SCHEMA ${schemas} TO ${role};
+      GRANT ALL ON ALL SEQUENCES IN SCHEMA ${schemas} TO ${role}`);
+  }
+
+  /** Starts an application that uses all that is stored, and has it deliver a message. */
+  async function used(options: Omit<AppOptions, 'webhooks'>): Promise<AnalyticsApp> {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      ...options,
+      destinations: DESTINATIONS,
+      webhooks: webhooksTo(receiver, { rateLimit: 100 }),
+    });
+    app.analytics.track({ userId: 'u1', event: 'Tracked' });
+    await receiver.received(1);
+    await app.settled();
+    const { id } = await app.context.get(DestinationsService).create({ tenant: 'acme', ...NOWHERE });
+    await app.context.get(DestinationsService).delete(id);
+    await app.context.get(AudiencesService).list();
+    await app.context.get(DeliveriesService).totals();
+    app.analytics.delete({ userId: 'u1' });
+    await receiver.received(2);
+    // It stores the history, too.
+    await app.close();
+    return app;
+  }
+
+  it('needs to own and to create nothing where everything is there', async () => {
+    await used({ connection: url });
+    await admin.query('CREATE ROLE application LOGIN');
+    await grant('application', 'bullmq, nestjs_analytics');
+    const app = await used({ connection: asRole('application') });
+    expect(app.log.analytics).toEqual([]);
+  });
+
+  it('may be another one for each application with a prefix, which owns the schema of that', async () => {
+    await used({ connection: url, prefix: 'shop' });
+    await admin.query(
+      'CREATE ROLE billing LOGIN; CREATE SCHEMA nestjs_analytics_billing AUTHORIZATION billing',
+    );
+    await grant('billing', 'bullmq');
+    const app = await used({ connection: asRole('billing'), prefix: 'billing' });
+    expect(app.log.analytics).toEqual([]);
+  });
+
+  it('is told what to grant where it lacks a right, and goes on once it has it', async () => {
+    await used({ connection: url });
+    await admin.query('CREATE ROLE newcomer LOGIN');
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: asRole('newcomer'), webhooks: webhooksTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Kept' });
+    expect(await app.log.line(/takes no more jobs/)).toMatch(/not the owner of.*grant USAGE.*42501/);
+    expect(app.analytics.status().queue).toBe('refusing');
+    await grant('newcomer', 'bullmq, nestjs_analytics');
+    await receiver.received(1);
+    expect(app.analytics.status().queue).toBe('up');
   });
 
   it('may have a password that a function of the Pool makes for each connection, as tokens are', async () => {

@@ -1,0 +1,25 @@
+import {
+  assertSchemaCompatibility,
+  LATEST_SCHEMA_VERSION,
+  type PgPoolClient,
+  runMigrations,
+  SchemaMigrationRequiredError,
+} from 'bullmq';
+
+/**
+ * Brings BullMQ's tables to the version of the installed BullMQ where they are older or missing. Its migrations need
+ * the rights of the owner, and lock a table, even where nothing is to be done: they would wait for a `pg_dump`, and all
+ * other processes that start would wait for them.
+ */
+export async function prepareJobTables(client: PgPoolClient): Promise<void> {
+  if (!(await areCurrent(client))) await runMigrations(client);
+}
+
+async function areCurrent(client: PgPoolClient): Promise<boolean> {
+  try {
+    return (await assertSchemaCompatibility(client)) >= LATEST_SCHEMA_VERSION;
+  } catch (error) {
+    if (error instanceof SchemaMigrationRequiredError) return false;
+    throw error;
+  }
+}
