@@ -14,6 +14,7 @@ import { RemovalError } from './removal-error.js';
 import type { RowDecision, RowReader } from './row-reader.js';
 import { RowSettlement } from './row-settlement.js';
 import { RowsInQueue } from './rows-in-queue.js';
+import { WaitingRows } from './waiting-rows.js';
 
 const debug = debugFactory('analytics');
 
@@ -36,7 +37,7 @@ export interface OutboxRelayParts {
   queue: JobSink;
   health: Pick<QueueHealth, 'isUp' | 'isRefusing' | 'report'>;
   client: Pick<AnalyticsClient, 'routed' | 'deletions'>;
-  backlogs: Pick<BacklogCounter, 'admitted'>;
+  backlogs: Pick<BacklogCounter, 'admitted' | 'start' | 'roomFor'>;
   log: OutboxLog;
 }
 
@@ -57,10 +58,12 @@ export class OutboxRelay {
   private isGivenUp = false;
   private readonly settlement: RowSettlement;
   private readonly rowsInQueue: RowsInQueue;
+  private readonly waitingRows: WaitingRows;
 
   constructor(private readonly parts: OutboxRelayParts) {
     this.settlement = new RowSettlement(parts);
     this.rowsInQueue = new RowsInQueue(parts.store, parts.log);
+    this.waitingRows = new WaitingRows(parts.store, parts.backlogs);
   }
 
   start(): void {
@@ -92,11 +95,11 @@ export class OutboxRelay {
     let delay = FIRST_RETRY_DELAY;
     while (!this.isStopped) {
       const startedAt = performance.now();
-      let pause = POLL;
+      let pause: number;
       let { alarm } = this;
       try {
         this.unlisten ??= await this.open();
-        if (await this.look()) pause = 0;
+        pause = await this.look();
         this.parts.log.up();
         delay = FIRST_RETRY_DELAY;
       } catch (error) {
@@ -121,24 +124,28 @@ export class OutboxRelay {
     return this.parts.store.listen(this.alarm.ring);
   }
 
-  /** Resolves to whether more rows are probably waiting. */
-  private async look(): Promise<boolean> {
+  /** Resolves to the milliseconds until the next look: 0 if more rows can probably be moved. */
+  private async look(): Promise<number> {
     const { health, store } = this.parts;
     // Before they are deleted no others are moved: those would become more and more, and all be moved again.
     await this.rowsInQueue.remove();
     // A queue that only refuses has to be tried, to see when that is over.
-    if (!health.isUp && !health.isRefusing) return false;
+    if (!health.isUp && !health.isRefusing) return POLL;
     const rows = await store.claim(CLAIM, MAX_ROWS);
-    if (rows.length === 0) return false;
     await this.move(rows);
-    return rows.length === MAX_ROWS;
+    if (this.isStopped) return 0;
+    const waiting = await this.waitingRows.claim(MAX_ROWS);
+    this.waitingRows.settled(await this.move(waiting), MAX_ROWS);
+    return rows.length === MAX_ROWS ? 0 : Math.min(this.waitingRows.pause, POLL);
   }
 
-  private async move(rows: readonly OutboxRow[]): Promise<void> {
+  private async move(rows: readonly OutboxRow[]): Promise<RowDecision[]> {
+    if (rows.length === 0) return [];
     const ids = rows.map(({ id }) => id);
     const decisions = await this.add(rows).finally(this.renew(ids));
     if (decisions === undefined) await this.parts.store.postpone(ids, 0);
     else await this.settle(decisions);
+    return decisions ?? [];
   }
 
   /** Resolves when everything that can be moved is in the queue; to `undefined` if the application closes. */

@@ -16,6 +16,12 @@ export interface OutboxRow {
   age: number;
 }
 
+/** Rows that wait for room at the same destinations. */
+export interface WaitingGroup {
+  ids: number[];
+  destinations: string[] | null;
+}
+
 /** The rows of the outbox. */
 export interface OutboxStatus {
   /** Messages that are committed and not in the queue yet. */
@@ -65,9 +71,24 @@ export class OutboxStore {
     return left.map(({ id }) => id);
   }
 
-  /** Leaves rows to be moved to some destinations after some milliseconds. */
-  async leave(ids: readonly number[], destinations: readonly string[], delay: number): Promise<void> {
-    await this.database.query(this.table.leave, [ids, destinations, delay]);
+  /**
+   * Leaves rows alone until there is room at one of their destinations.
+   *
+   * @param destinations those that are left, or `null` if they are the same as before
+   */
+  async wait(ids: readonly number[], destinations: readonly string[] | null): Promise<void> {
+    await this.database.query(this.table.wait, [ids, destinations]);
+  }
+
+  /** The first rows that wait for room after an id, in the order in which they were written. */
+  waiting(after: number, limit: number): Promise<WaitingGroup[]> {
+    return this.rows<WaitingGroup>(this.table.waiting, [after, limit]);
+  }
+
+  /** Takes rows that wait for room for some milliseconds. Other relays may have taken some of them. */
+  async claimWaiting(duration: number, ids: readonly number[]): Promise<OutboxRow[]> {
+    const rows = await this.rows<OutboxRow>(this.table.claimWaiting, [duration, ids]);
+    return rows.sort((a, b) => a.id - b.id);
   }
 
   async setAside(ids: readonly number[], problem: string): Promise<void> {

@@ -7,6 +7,9 @@ export const OUTBOX_CHANNEL = 'nestjs_analytics_outbox';
 /** When rows are due that no relay has looked at, as text. */
 export const NEVER_CLAIMED = '-infinity';
 
+/** When rows are due that wait for room at a destination: no relay takes them unless there is some. */
+const WAITING = '9999-01-01T00:00:00Z';
+
 /** Columns of a row that a relay reads, and that it writes. */
 const READ_COLUMNS = ['id', 'version', 'source', 'message', 'created_at', 'due_at', 'destinations'];
 const WRITTEN_COLUMNS = ['due_at', 'destinations', 'problem'];
@@ -40,8 +43,12 @@ export interface OutboxTable {
   readonly remove: string;
   /** $1 ids. Those that are still there. */
   readonly find: string;
-  /** $1 ids, $2 destinations, $3 milliseconds. What is left of rows goes to some destinations later. */
-  readonly leave: string;
+  /** $1 ids, $2 the destinations that are left, or null for the same. Rows wait until there is room at one of them. */
+  readonly wait: string;
+  /** $1 id, $2 how many rows to read after it. Rows that wait, by their destinations. */
+  readonly waiting: string;
+  /** $1 how long they are claimed in milliseconds, $2 ids. Takes those of them that wait. */
+  readonly claimWaiting: string;
   /** $1 ids, $2 problem. Keeps rows that are not moved. */
   readonly setAside: string;
   /** Counts the rows. */
@@ -65,6 +72,13 @@ CREATE INDEX IF NOT EXISTS "${table}_due" ON ${name} (due_at, id);
 COMMENT ON TABLE ${name} IS '${COMMENT} ${OUTBOX_VERSION}';`;
   const until = (parameter: string): string =>
     `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
+  const claim = (which: string): string => `
+      WITH due AS (
+        SELECT id, due_at FROM ${name} WHERE ${which} FOR UPDATE SKIP LOCKED
+      ), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
+      UPDATE ${name} AS o SET due_at = until.at FROM due, until WHERE o.id = due.id
+      RETURNING o.id::float8 AS id, due.due_at::text AS due, o.version, o.source, o.message, o.destinations,
+        extract(epoch FROM clock_timestamp() - o.created_at)::float8 * 1000 AS age`;
   return {
     name: `${schema}.${table}`,
     quotedName: name,
@@ -88,14 +102,8 @@ END $outbox$`,
     insert:
       `INSERT INTO ${name} (version, source, message) ` +
       `SELECT ${OUTBOX_VERSION}, $1::text, $2::text FROM pg_notify('${OUTBOX_CHANNEL}', '')`,
-    claim: `
-      WITH due AS (
-        SELECT id, due_at FROM ${name} WHERE due_at <= clock_timestamp()
-        ORDER BY due_at, id LIMIT $2::int FOR UPDATE SKIP LOCKED
-      ), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
-      UPDATE ${name} AS o SET due_at = until.at FROM due, until WHERE o.id = due.id
-      RETURNING o.id::float8 AS id, due.due_at::text AS due, o.version, o.source, o.message, o.destinations,
-        extract(epoch FROM clock_timestamp() - o.created_at)::float8 * 1000 AS age`,
+    // The time of the statement, since PostgreSQL looks for no other in an index: it would read all that wait.
+    claim: claim('due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $2::int'),
     postpone: `
       WITH until AS MATERIALIZED (SELECT ${until('$2')} AS at)
       UPDATE ${name} SET due_at = until.at FROM until WHERE id = ANY($1::bigint[])`,
@@ -103,9 +111,18 @@ END $outbox$`,
       WITH removed AS (DELETE FROM ${name} WHERE id = ANY($1::bigint[]) RETURNING id)
       SELECT count(*)::float8 AS count FROM removed`,
     find: `SELECT id::float8 AS id FROM ${name} WHERE id = ANY($1::bigint[])`,
-    leave: `
-      WITH until AS MATERIALIZED (SELECT ${until('$3')} AS at)
-      UPDATE ${name} SET destinations = $2::text[], due_at = until.at FROM until WHERE id = ANY($1::bigint[])`,
+    wait: `
+      UPDATE ${name} SET destinations = coalesce($2::text[], destinations), due_at = '${WAITING}'
+      WHERE id = ANY($1::bigint[])`,
+    // The rows are compared so that the index on these columns has them in their order.
+    waiting: `
+      SELECT destinations, array_agg(id::float8) AS ids
+      FROM (
+        SELECT id, destinations FROM ${name}
+        WHERE (due_at, id) > ('${WAITING}', $1::bigint) AND due_at < 'infinity'
+        ORDER BY due_at, id LIMIT $2::int
+      ) AS page GROUP BY destinations`,
+    claimWaiting: claim(`id = ANY($2::bigint[]) AND due_at = '${WAITING}'`),
     setAside: `UPDATE ${name} SET problem = $2::text, due_at = 'infinity' WHERE id = ANY($1::bigint[])`,
     status: `
       SELECT count(*) FILTER (WHERE due_at < 'infinity')::float8 AS waiting,

@@ -13,9 +13,6 @@ import { OUTBOX_VERSION } from './outbox-table.js';
 
 /** When a row is looked at again whose destinations could not be looked up, in milliseconds. */
 const PUT_OFF = 5_000;
-/** The same for one whose destination is full; it doubles up to the longest while that stays so. */
-const FIRST_PUT_OFF = 2_000;
-const LONGEST_PUT_OFF = 30_000;
 /** How long rows wait for their destinations to be looked up, in milliseconds: all others wait with them. */
 const LOOKUP_PATIENCE = 1_000;
 
@@ -28,13 +25,15 @@ interface ReadRow {
   writtenAt: number;
 }
 
-/** What is to happen to a row. `full`: ids of the destinations that take it after the delay. */
+/** What is to happen to a row. `full`: ids of the destinations that take it when they have room. */
 export type RowDecision =
   | ({ kind: 'move'; move: Move } & ReadRow)
   /** The others are full. */
-  | ({ kind: 'move in part'; move: Move; delay: number; full: string[] } & ReadRow)
-  /** Its destinations could not be looked up, or all of them are full. */
-  | ({ kind: 'wait'; delay: number; full: string[] } & ReadRow)
+  | ({ kind: 'move in part'; move: Move; full: string[] } & ReadRow)
+  /** All of its destinations are full. */
+  | ({ kind: 'wait for room'; full: string[] } & ReadRow)
+  /** Its destinations could not be looked up. */
+  | ({ kind: 'wait'; delay: number } & ReadRow)
   /** This process does not know it. */
   | { kind: 'leave alone'; row: OutboxRow; delay: number }
   /** No destination takes it. */
@@ -43,7 +42,7 @@ export type RowDecision =
 
 export interface RowReaderParts {
   client: Pick<AnalyticsClient, 'outgoing' | 'ownerOf' | 'abandon'>;
-  backlogs: Pick<BacklogCounter, 'isFull'>;
+  backlogs: Pick<BacklogCounter, 'roomFor'>;
   /** Names of the sources of this application. */
   sources: readonly string[];
   /** Milliseconds that a row which this process does not know is left to other versions of the application. */
@@ -83,24 +82,23 @@ export class RowReader {
     const { client } = this.parts;
     const { row, message, tenant } = read;
     const owner = client.ownerOf(message, tenant);
-    if (this.unanswered.has(owner)) return { kind: 'wait', ...read, delay: PUT_OFF, full: [] };
+    if (this.unanswered.has(owner)) return { kind: 'wait', ...read, delay: PUT_OFF };
     const { json, bytes, route } = client.outgoing(row.source, message, tenant);
     const found = 'connections' in route ? route : await this.answer(owner, route);
-    if (found === undefined) return { kind: 'wait', ...read, delay: PUT_OFF, full: [] };
+    if (found === undefined) return { kind: 'wait', ...read, delay: PUT_OFF };
     const { destinations } = row;
     const meant = found.connections.filter(
       ({ destination }) => destinations?.includes(destination) !== false,
     );
     if (meant.length === 0) return { kind: 'drop', ...read };
-    const connections = meant.filter((connection) => !this.parts.backlogs.isFull(connection));
+    const connections = meant.filter((connection) => this.parts.backlogs.roomFor(connection) > 0);
     const full = meant
       .filter((connection) => !connections.includes(connection))
       .map(({ destination }) => destination);
-    const delay = delayOf(row);
-    if (connections.length === 0) return { kind: 'wait', ...read, delay, full };
+    if (connections.length === 0) return { kind: 'wait for room', ...read, full };
     const move = { row: row.id, due: row.due, messageId: message.messageId, json, bytes, connections };
     if (full.length === 0) return { kind: 'move', ...read, move };
-    return { kind: 'move in part', ...read, move, delay, full };
+    return { kind: 'move in part', ...read, move, full };
   }
 
   /** The route once it is looked up; `undefined` if that fails or takes too long, since it may never end. */
@@ -121,13 +119,6 @@ export class RowReader {
     this.unanswered.add(owner);
     setTimeout(() => this.unanswered.delete(owner), PUT_OFF).unref();
   }
-}
-
-/** There are few different delays, so that rows stay together. */
-function delayOf({ age }: OutboxRow): number {
-  let delay = FIRST_PUT_OFF;
-  while (2 * delay <= age && delay < LONGEST_PUT_OFF) delay *= 2;
-  return Math.min(delay, LONGEST_PUT_OFF);
 }
 
 /** Whose event it is, where the call or its source has said so. */

@@ -34,8 +34,8 @@ export class RowSettlement {
   async store(decisions: readonly RowDecision[]): Promise<void> {
     const { store, log } = this.parts;
     for (const { ids, delay, destinations } of putOff(decisions)) {
-      if (destinations === undefined) await store.postpone(ids, delay);
-      else await store.leave(ids, destinations, delay);
+      if (delay === undefined) await store.wait(ids, destinations);
+      else await store.postpone(ids, delay);
     }
     for (const decision of decisions) {
       const { row, kind } = decision;
@@ -53,8 +53,7 @@ export class RowSettlement {
   private begin(decision: RowDecision): void {
     if (decision.kind === 'set aside' || decision.kind === 'leave alone') return;
     const { row, message, writtenAt, kind } = decision;
-    const isKnown = kind !== 'wait' || decision.full.length > 0;
-    if (row.destinations !== null || (!isKnown && row.due !== NEVER_CLAIMED)) return;
+    if (row.destinations !== null || (kind === 'wait' && row.due !== NEVER_CLAIMED)) return;
     this.parts.client.deletions.onTaken(row.source, message, writtenAt);
   }
 }

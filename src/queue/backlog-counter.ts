@@ -60,6 +60,7 @@ export class BacklogCounter {
   private observer: BacklogObserver | undefined;
   private timer: NodeJS.Timeout | undefined;
   private work: Promise<void> | undefined;
+  private started: Promise<boolean> | undefined;
   /** Whether the store could not be reached the last time. */
   private isFailing = false;
   private isClosed = false;
@@ -74,14 +75,17 @@ export class BacklogCounter {
     this.observer = observer;
   }
 
-  /** Reads the totals from before this process started. Until they are known, nothing is refused. */
-  async start(): Promise<void> {
-    try {
-      for (const [destination, total] of await this.store.all()) this.backlogOf(destination).total = total;
-      this.watch();
-    } catch {
+  /**
+   * Reads the totals from before this process started. Until they are known, nothing is refused. Resolves to whether
+   * they are; if not, another call tries again.
+   */
+  start(): Promise<boolean> {
+    this.started ??= this.readTotals().catch(() => {
       // An outage of the queue is logged elsewhere. The totals are then read with the first change.
-    }
+      this.started = undefined;
+      return false;
+    });
+    return this.started;
   }
 
   /** Why a destination takes no message now, which is then refused; `undefined` if it does. */
@@ -92,12 +96,12 @@ export class BacklogCounter {
     return `${backlog.limit} messages wait for the destination "${destination}" (its \`backlogLimit\`)`;
   }
 
-  /** Whether a destination takes no message now. It is for messages that wait for room, so none is refused. */
-  isFull({ destination }: { readonly destination: string }): boolean {
+  /** How many messages a destination takes now. It is for messages that wait for room, so none is refused. */
+  roomFor({ destination }: { readonly destination: string }): number {
     const backlog = this.backlogOf(destination);
-    if (waitingIn(backlog) < backlog.limit) return false;
-    this.foundFull(backlog, 0);
-    return true;
+    const room = Math.max(backlog.limit - waitingIn(backlog), 0);
+    if (room === 0) this.foundFull(backlog, 0);
+    return room;
   }
 
   /** A message is on its way to the queue. A call of `taken` follows. */
@@ -123,6 +127,12 @@ export class BacklogCounter {
     clearTimeout(this.timer);
     await this.work;
     await this.sync().catch(() => undefined);
+  }
+
+  private async readTotals(): Promise<true> {
+    for (const [destination, total] of await this.store.all()) this.backlogOf(destination).total = total;
+    this.watch();
+    return true;
   }
 
   private backlogOf(destination: string): DestinationBacklog {

@@ -12,6 +12,8 @@ import { Shop } from './outbox-stage.js';
 
 /** Rows that are written together. */
 const MANY = 50;
+/** More than a relay reads at once of those that wait. */
+const MANY_MORE = 6_000;
 const ROWS = 'SELECT destinations FROM nestjs_analytics.outbox';
 
 describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a full destination', () => {
@@ -91,37 +93,168 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
     expect(statements.length).toBeLessThan(5);
   });
 
-  it('looks at them less and less often', async () => {
-    const { database, statements } = watched(shop);
+  it('leaves them alone while it stays full, however many there are', async () => {
+    const { database, claims, looks } = watched(shop);
     const app = await start({ connection: database });
     await shop.pay(app);
     await slow.received(1);
+    await trackMany(app, { quick: false });
+    await waiting(MANY_MORE, 'slow');
+    const alreadyLooked = looks();
+    await until(() => (looks() >= alreadyLooked + 6 ? true : undefined));
+    const times = await timesOf(claims, 'slow');
+    expect(times).toHaveLength(MANY_MORE);
+    expect(new Set(times)).toEqual(new Set([1]));
+  });
+
+  it('reads none of them to see that no other row is due', async () => {
+    const { database, statementOfLook } = watched(shop);
+    const app = await start({ connection: database });
     await shop.pay(app);
-    await until(() => (statements.length > 0 ? true : undefined));
-    for (const [age, wanted] of [
-      ['10 s', 8_000],
-      ['1 h', 30_000],
-    ]) {
-      await shop.pool.query(
-        `UPDATE nestjs_analytics.outbox SET due_at = now(), created_at = now() - interval '${age}'`,
-      );
-      await until(() => (statements.some(({ delay }) => delay === wanted) ? true : undefined));
-    }
-  }, 30_000);
+    await slow.received(1);
+    await trackMany(app, { quick: false });
+    await waiting(MANY_MORE, 'slow');
+    await shop.pool.query('ANALYZE nestjs_analytics.outbox');
+    const { text, values } = statementOfLook();
+    const { rows } = await shop.pool.query<Record<string, string>>(`EXPLAIN ANALYZE ${text}`, values);
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect(plan).toMatch(/actual time.* rows=0 /);
+    expect(plan).not.toMatch(/Rows Removed by Filter/);
+  });
+
+  it('takes no more of them than there is room for', async () => {
+    const { database, claims } = watched(shop);
+    const app = await stage.app({
+      connection: shop.url,
+      webhooks: webhooksTo(slow, { id: 'slow', backlogLimit: 5 }),
+      outbox: { connection: database, migrate: true },
+    });
+    const ids = await Promise.all(Array.from({ length: 5 }, () => shop.pay(app)));
+    await slow.received(5);
+    while (ids.length < 25) ids.push(await shop.pay(app));
+    await waiting(20, 'slow');
+    isOpen = true;
+    await until(() => (receivedIds(slow).length === ids.length ? true : undefined));
+    await until(async () => ((await shop.rows(ROWS)).length === 0 ? true : undefined));
+    expect(receivedIds(slow)).toEqual(ids.sort());
+    expect(Math.max(...claims.values())).toBe(2);
+  });
+
+  it('moves those of another destination that has room, also in other processes, and no others', async () => {
+    const other = await stage.receiver({ answer: () => (isOpen ? 200 : 503) });
+    const closed = await stage.receiver({ answer: [503] });
+    const options: AppOptions = {
+      connection: shop.url,
+      webhooks: [
+        webhooksTo(closed, { id: 'closed', backlogLimit: 1 }),
+        webhooksTo(other, { id: 'other', backlogLimit: 1 }),
+      ],
+    };
+    const app = await stage.app({ ...options, outbox: { connection: shop.url, migrate: true } });
+    const first = await shop.pay(app);
+    await Promise.all([closed.received(1), other.received(1)]);
+    await trackMany(app, { other: false });
+    const last = await app.analytics
+      .within(shop.pool)
+      .track({ userId: 'u1', event: 'For the other', integrations: { closed: false } });
+    await waiting(MANY_MORE, 'closed');
+    await waiting(1, 'other');
+    await app.close();
+    isOpen = true;
+    const { database, claims, looks } = watched(shop);
+    await Promise.all(
+      Array.from({ length: 2 }, () => stage.app({ ...options, outbox: { connection: database } })),
+    );
+    await until(() => (receivedIds(other).includes(last) ? true : undefined));
+    await until(() => (looks() >= 10 ? true : undefined));
+    expect(receivedIds(other)).toEqual([first, last].sort());
+    expect(claims.size).toBe(1);
+    expect(await shop.rows(ROWS)).toHaveLength(MANY_MORE);
+  });
+
+  it('does not look again and again at those that name a destination which is there no more', async () => {
+    const gone = await stage.receiver({ answer: [503] });
+    const webhooks = [webhooksTo(slow, { id: 'slow', backlogLimit: 1 })];
+    const before = await stage.app({
+      connection: shop.url,
+      webhooks: [...webhooks, webhooksTo(gone, { id: 'gone', backlogLimit: 1 })],
+      outbox: { connection: shop.url, migrate: true },
+    });
+    await shop.pay(before);
+    await Promise.all([slow.received(1), gone.received(1)]);
+    await shop.pay(before);
+    await waiting(1, 'slow,gone');
+    await before.close();
+    const { database, claims, looks } = watched(shop);
+    await stage.app({ connection: shop.url, webhooks, outbox: { connection: database } });
+    await until(() => (looks() >= 8 ? true : undefined));
+    expect([...claims.values()]).toEqual([1]);
+    expect(await shop.rows(ROWS)).toEqual([{ destinations: ['slow', 'gone'] }]);
+  });
+
+  /** Tracks thousands of events, each as one call would. */
+  async function trackMany(app: AnalyticsApp, integrations: Record<string, boolean>): Promise<void> {
+    const client = await shop.pool.connect();
+    await client.query('BEGIN');
+    await app.analytics.within(client).track({ userId: 'u1', event: 'One of many', integrations });
+    await client.query(
+      `INSERT INTO nestjs_analytics.outbox (version, source, message)
+       SELECT version, source, replace(message, message::json->>'messageId', gen_random_uuid()::text)
+       FROM nestjs_analytics.outbox, generate_series(2, $1) WHERE message LIKE '%One of many%'`,
+      [MANY_MORE],
+    );
+    await client.query('COMMIT');
+    client.release();
+  }
+
+  async function waiting(count: number, destinations: string): Promise<void> {
+    await until(async () => ((await idsOf(destinations)).length === count ? true : undefined));
+  }
+
+  async function idsOf(destinations: string): Promise<number[]> {
+    const rows = await shop.rows<{ id: number }>(
+      `SELECT id::float8 AS id FROM nestjs_analytics.outbox WHERE destinations = '{${destinations}}'`,
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  async function timesOf(claims: ReadonlyMap<number, number>, destinations: string): Promise<number[]> {
+    return (await idsOf(destinations)).map((id) => claims.get(id) ?? 0);
+  }
 });
 
-/** The database of an application, and the statements that put off rows there. */
-function watched({ pool }: Shop): {
+interface WatchedDatabase {
+  /** Nothing wakes the relays that use it. */
   database: OutboxDatabase;
-  statements: { ids: unknown; delay: unknown }[];
-} {
-  const statements: { ids: unknown; delay: unknown }[] = [];
+  /** The statements that put off rows there. */
+  statements: { ids: unknown }[];
+  /** How often rows were claimed, by their ids. */
+  claims: ReadonlyMap<number, number>;
+  /** How often relays have looked for rows that are due. */
+  looks: () => number;
+  /** The statement with which they do. */
+  statementOfLook: () => { text: string; values: unknown[] };
+}
+
+/** The database of an application, and what is done there. */
+function watched({ pool }: Shop): WatchedDatabase {
+  const statements: { ids: unknown }[] = [];
+  const claims = new Map<number, number>();
+  let looks = 0;
+  let statementOfLook = { text: '', values: [] as unknown[] };
   const database: OutboxDatabase = {
     query: async (text, values) => {
-      const result = await pool.query(text, values);
-      if (/^\s*(WITH until|UPDATE)/.test(text)) statements.push({ ids: values[0], delay: values.at(-1) });
+      const result = await pool.query<{ id: number }>(text, values);
+      if (/^\s*(WITH until|UPDATE)/.test(text)) statements.push({ ids: values[0] });
+      if (text.includes('due_at <=')) {
+        looks++;
+        statementOfLook = { text, values };
+      }
+      if (text.includes('SKIP LOCKED')) {
+        for (const { id } of result.rows) claims.set(id, (claims.get(id) ?? 0) + 1);
+      }
       return result;
     },
   };
-  return { database, statements };
+  return { database, statements, claims, looks: () => looks, statementOfLook: () => statementOfLook };
 }

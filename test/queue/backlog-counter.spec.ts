@@ -148,9 +148,9 @@ describeBackend('the counter of what waits', (backend) => {
       onFull: ({ refused }) => told.push(refused),
       onDrained: ({ refused }) => told.push(refused),
     });
-    expect(counter.isFull(CRM)).toBe(false);
+    expect(counter.roomFor(CRM)).toBe(LIMIT);
     counter.taken('crm', LIMIT);
-    for (let n = 0; n < 3; n++) expect(counter.isFull(CRM)).toBe(true);
+    for (let n = 0; n < 3; n++) expect(counter.roomFor(CRM)).toBe(0);
     counter.refusal(CRM);
     counter.ended('crm', 50);
     await until(() => (told.length > 1 ? true : undefined));

@@ -1,0 +1,116 @@
+import type { BacklogCounter } from '../queue/backlog-counter.js';
+import { CLAIM } from './claim.js';
+import type { OutboxRow, OutboxStore, WaitingGroup } from './outbox-store.js';
+import { Rooms } from './rooms.js';
+import type { RowDecision } from './row-reader.js';
+
+/** Rows that are read at once. */
+const PAGE = 5_000;
+/** Pause between two pages, in milliseconds, … */
+const INTERVAL = 1_000;
+/** … and while no row waits. */
+const IDLE_INTERVAL = 2_000;
+/** How long a destination counts as full that rows name and do not reach any more, in milliseconds. */
+const UNREACHED = 30_000;
+
+interface WaitingRow {
+  id: number;
+  destinations: string[] | null;
+}
+
+/**
+ * Rows whose destinations are all full. Nothing is written to them, however many there are, until one of their
+ * destinations has room: they are only read, page after page, and no more are claimed than there is room for.
+ * All that they wait for is in the table and in the queue, so that any process goes on with them.
+ */
+export class WaitingRows {
+  /** What is left of a page. */
+  private page: WaitingRow[] = [];
+  /** Id of the last row of that page; 0 if it was the last page. */
+  private after = 0;
+  /** When it goes on, by the monotonic clock. */
+  private nextAt = -Infinity;
+  private isRoomKnown = false;
+  private readonly unreachedUntil = new Map<string, number>();
+
+  constructor(
+    private readonly store: OutboxStore,
+    private readonly backlogs: Pick<BacklogCounter, 'start' | 'roomFor'>,
+  ) {}
+
+  /** Milliseconds until it goes on. */
+  get pause(): number {
+    return Math.max(this.nextAt - performance.now(), 0);
+  }
+
+  /** Takes rows for which there is room, if it is time. */
+  async claim(limit: number): Promise<OutboxRow[]> {
+    if (this.pause > 0) return [];
+    if (!this.isRoomKnown) {
+      this.nextAt = performance.now() + INTERVAL;
+      this.askForRoom();
+      return [];
+    }
+    let interval = INTERVAL;
+    if (this.page.length === 0) {
+      const groups = await this.store.waiting(this.after, PAGE);
+      if (groups.length === 0 && this.after === 0) interval = IDLE_INTERVAL;
+      this.turnTo(groups);
+    }
+    this.nextAt = performance.now() + interval;
+    const ids = this.takeFromPage(limit);
+    return ids.length === 0 ? [] : this.store.claimWaiting(CLAIM, ids);
+  }
+
+  /** Learns what became of the claimed rows. Where there was room for many, it goes on at once. */
+  settled(decisions: readonly RowDecision[], limit: number): void {
+    const moved = decisions.filter((decision) => 'move' in decision || decision.kind === 'drop');
+    if (moved.length >= limit / 2) this.nextAt = -Infinity;
+    for (const decision of decisions) {
+      if (decision.kind !== 'wait for room') continue;
+      for (const destination of decision.row.destinations ?? []) {
+        if (decision.full.includes(destination)) continue;
+        this.unreachedUntil.set(destination, performance.now() + UNREACHED);
+      }
+    }
+  }
+
+  /** Until it is known, there seems to be room everywhere. A queue that is away may not answer for long. */
+  private askForRoom(): void {
+    void this.backlogs.start().then((isKnown) => {
+      this.isRoomKnown = isKnown;
+    });
+  }
+
+  /** Keeps those rows of a page for which there is room. */
+  private turnTo(groups: readonly WaitingGroup[]): void {
+    const ids = groups.flatMap((group) => group.ids);
+    this.after = ids.length < PAGE ? 0 : Math.max(...ids);
+    const rooms = new Rooms(this.roomFor);
+    this.page = groups
+      .filter(({ destinations }) => rooms.isAt(destinations))
+      .flatMap((group) => group.ids.map((id) => ({ id, destinations: group.destinations })))
+      .sort((a, b) => a.id - b.id);
+  }
+
+  /** Ids of rows for which there is room, in the order in which they were written. */
+  private takeFromPage(limit: number): number[] {
+    const rooms = new Rooms(this.roomFor);
+    const found: number[] = [];
+    let count = 0;
+    for (const { id, destinations } of this.page) {
+      if (found.length === limit) break;
+      if (rooms.take(destinations)) found.push(id);
+      count++;
+    }
+    this.page = this.page.slice(count);
+    return found;
+  }
+
+  private readonly roomFor = (destination: string): number => {
+    const until = this.unreachedUntil.get(destination) ?? -Infinity;
+    if (performance.now() < until) return 0;
+    this.unreachedUntil.delete(destination);
+    return this.backlogs.roomFor({ destination });
+  };
+}
