@@ -113,6 +113,57 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     },
     TIMEOUT,
   );
+
+  /** Lets messages fail, and waits until the page shows that. @param before how many have failed already */
+  async function fail(count: number, before: number): Promise<void> {
+    for (let n = 1; n < count; n++) track('Refused');
+    if (count > 1) await visit.visitor.reads(`${before + count - 1} failed`);
+    // The others may fail in any order.
+    await list().begins(track('Refused'));
+  }
+
+  it(
+    'is no more than its reader has asked for, but for what they read',
+    async () => {
+      await open();
+      await fail(15, 0);
+      await fail(15, 15);
+      await fail(15, 30);
+      expect((await list().count()).all).toBe(20);
+      await list().read(15);
+      expect(await list().staysWhile(() => fail(15, 45))).toBe(true);
+      expect((await list().count()).all).toBeGreaterThan(30);
+      await list().leave();
+      await fail(1, 60);
+      expect((await list().count()).all).toBe(20);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'has a gap where more has failed than was read, behind which is only what its reader reads',
+    async () => {
+      const { visitor, app } = visit;
+      await open();
+      await fail(20, 0);
+      await list().read(15);
+      const comesIn = async (): Promise<void> => {
+        const held = app.proxy.hold('/failed?');
+        for (let n = 0; n < 50; n++) track('Refused');
+        await visitor.reads('70 failed');
+        held.release();
+        await visitor.reads('More have failed in between.');
+      };
+      expect(await list().staysWhile(comesIn)).toBe(true);
+      const { all } = await list().count();
+      expect(all).toBeGreaterThan(20);
+      expect(all).toBeLessThan(40);
+      await visitor.click('Refresh failed messages');
+      await until(async () => ((await list().count()).all === 20 ? true : undefined));
+      expect(await visitor.text()).not.toContain('More have failed in between.');
+    },
+    TIMEOUT,
+  );
 });
 
 describeWith('redis', RedisServer.installed, 'what a page asks for when it renews what has failed', () => {

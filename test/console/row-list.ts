@@ -40,6 +40,16 @@ export class RowList {
     })()`);
   }
 
+  /** Closes the row that is read, and goes to the top of the page. */
+  async leave(): Promise<void> {
+    await this.evaluate(`(async () => {
+      readRow.querySelector('summary').click();
+      document.activeElement.blur();
+      scrollTo(0, 0);
+      await frames();
+    })()`);
+  }
+
   /** Brings something about, and resolves to whether the row that is read has stayed as it was, to the pixel. */
   async staysWhile(bringAbout: () => Promise<void>): Promise<boolean> {
     const before = await this.readRow();

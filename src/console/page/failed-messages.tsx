@@ -5,15 +5,16 @@ import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { Api, Fields } from './api.js';
 import { FailedRow } from './failed-row.js';
 import { FailedFilters, filterOf } from './failed-filters.js';
+import { type FailedList, MOST_ROWS, renewedList } from './failed-list.js';
+import { MAX_ANSWER, readLatest, triedAgainIn } from './failed-reads.js';
 import { Action, Problem } from './parts.js';
 import { messagesText, type Progress, replayAll, replayText } from './replay-all.js';
-import { useRowHeight, withFirstPage } from './rows.js';
+import { useRowHeight } from './rows.js';
+import { rowsRead } from './rows-read.js';
 import { useLoaded } from './use-loaded.js';
 
-/** Messages that are shown at first, and how many more if asked to. */
+/** Messages that are shown at first. */
 const STEP = 20;
-/** The most that the API answers at once. */
-const MAX_ANSWER = 100;
 
 interface FailedMessagesProps {
   api: Api;
@@ -32,31 +33,33 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
   const list = useRowHeight<HTMLOListElement>();
   const filter = filterOf(texts);
   const shown = useRef<readonly FailedMessage[]>([]);
-  const wasTriedAgain = triedAgainIn(deliveries);
-  const outdated = shown.current.filter(wasTriedAgain).map(({ messageId }) => messageId);
-  const { value, error, reload } = useLoaded(
-    (signal) => load(api, id, filter, count.current, signal),
+  const isGone = triedAgainIn(deliveries);
+  const outdated = shown.current.filter(isGone).map(({ messageId }) => messageId);
+  const { value, error, reload } = useLoaded<FailedList>(
+    async (signal) => {
+      const { messages } = await readLatest(api, { id, filter, count: count.current }, signal);
+      return { rows: messages, apart: [] };
+    },
     `failed ${id} ${JSON.stringify(filter)}`,
     {
       version: [version, ...outdated].join(' '),
       renew: async (before, signal) => {
-        // Whoever has a thousand on the page waits for no thousand of them with each change.
-        const limit = Math.min(count.current, MAX_ANSWER);
+        const ended = before.rows.filter(({ waiting }) => !waiting);
+        const known = new Set(ended.map(({ messageId }) => messageId));
         // Reading what waits, too, may take seconds, of which all tenants would have a part.
-        const page = await load(api, id, { ...filter, waiting: false }, limit, signal);
-        const ended = withFirstPage(
-          before.filter(({ waiting }) => !waiting),
-          page,
-          limit,
-          ({ messageId }) => messageId,
+        const selection = { id, filter: { ...filter, waiting: false }, count: count.current };
+        // Whoever has a thousand on the page waits for no thousand of them with each change.
+        const latest = await readLatest(api, selection, signal, (page) =>
+          page.some(({ messageId }) => known.has(messageId)),
         );
-        const ids = new Set(ended.map(({ messageId }) => messageId));
-        const rest = before.filter((one) => one.waiting && !ids.has(one.messageId) && !wasTriedAgain(one));
-        return [...ended, ...rest];
+        const read = rowsRead(list.current);
+        const isRead = ({ messageId }: FailedMessage): boolean => read.has(messageId);
+        return renewedList(before, latest, { count: count.current, isRead, isGone });
       },
     },
   );
-  shown.current = value ?? [];
+  const { rows = [], apart = [] } = value ?? {};
+  shown.current = [...rows, ...apart];
   const [replayed, setReplayed] = useState<string>();
   const [progress, setProgress] = useState<Progress>();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -72,6 +75,15 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
       return new Set(isSelected ? [...others, messageId] : others);
     });
   }, []);
+  const rowOf = (message: FailedMessage): JSX.Element => (
+    <FailedRow
+      key={message.messageId}
+      id={id}
+      message={message}
+      isSelected={selected.has(message.messageId)}
+      onSelect={select}
+    />
+  );
   return (
     <section>
       <h2>Failed for good</h2>
@@ -104,52 +116,34 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
         </p>
       )}
       {replayed !== undefined && <p role="status">{replayed}</p>}
-      {value?.length === 0 && <p>Nothing that matches has failed for good.</p>}
+      {value !== undefined && shown.current.length === 0 && <p>Nothing that matches has failed for good.</p>}
       <ol ref={list} class="rows" aria-label="Messages that failed for good">
-        {value?.map((message) => (
-          <FailedRow
-            key={message.messageId}
-            id={id}
-            message={message}
-            isSelected={selected.has(message.messageId)}
-            onSelect={select}
-          />
-        ))}
+        {/* One array, so that a row that comes to stand apart is the same element, with its focus. */}
+        {[...rows.map(rowOf), ...(apart.length === 0 ? [] : [<Gap key="" />]), ...apart.map(rowOf)]}
       </ol>
-      {value !== undefined && value.length >= count.current && (
-        <Action
-          run={() => {
-            count.current = value.length + MAX_ANSWER;
+      {rows.length >= count.current && (
+        <More
+          count={count.current}
+          onMore={() => {
+            count.current = Math.min(rows.length + MAX_ANSWER, MOST_ROWS);
             return reload();
           }}
-        >
-          Show more
-        </Action>
+        />
       )}
     </section>
   );
 }
 
-/** Whether there was an attempt after a message had failed for good: somebody has replayed it. */
-function triedAgainIn(deliveries: readonly RecentDelivery[] = []): (message: FailedMessage) => boolean {
-  const others = deliveries.filter(({ state }) => state !== 'failed');
-  const times = new Map(others.map(({ messageId, at }) => [messageId, at]));
-  return ({ messageId, failedAt }) => (times.get(messageId) ?? 0) > failedAt;
+function Gap(): JSX.Element {
+  return (
+    <li class="gap">
+      More have failed in between. What follows is older, and is kept while you have it in sight, open or
+      selected.
+    </li>
+  );
 }
 
-async function load(
-  api: Api,
-  id: string,
-  filter: Fields,
-  count: number,
-  signal: AbortSignal,
-): Promise<FailedMessage[]> {
-  const found: FailedMessage[] = [];
-  while (found.length < count) {
-    const limit = Math.min(count - found.length, MAX_ANSWER);
-    const page = await api.failed(id, { ...filter, start: found.length, limit }, signal);
-    found.push(...page.messages);
-    if (page.messages.length < limit) break;
-  }
-  return found;
+function More({ count, onMore }: { count: number; onMore: () => Promise<void> }): JSX.Element {
+  if (count < MOST_ROWS) return <Action run={onMore}>Show more</Action>;
+  return <p>These are the latest {MOST_ROWS} messages. Use the filters to find others.</p>;
 }

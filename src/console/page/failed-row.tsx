@@ -17,7 +17,7 @@ export function FailedRow({ id, message, isSelected, onSelect }: FailedRowProps)
   const { messageId, type, failedAt, error, outcomes, body } = message;
   return useMemo(
     () => (
-      <li class="row selectable">
+      <li class="row selectable" data-id={messageId}>
         <input
           type="checkbox"
           aria-label={`Select ${messageId}`}

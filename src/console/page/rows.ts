@@ -57,16 +57,3 @@ function medianHeight(list: HTMLElement): number | undefined {
   const heights = rows.map((row) => row.getBoundingClientRect().height).sort((a, b) => a - b);
   return heights[Math.floor(heights.length / 2)];
 }
-
-/** A first page that was loaded again, and the rows behind it that are shown already. */
-export function withFirstPage<T>(
-  shown: readonly T[],
-  page: readonly T[],
-  limit: number,
-  idOf: (row: T) => string,
-): T[] {
-  if (page.length < limit) return [...page];
-  const ids = new Set(page.map(idOf));
-  const last = shown.findLastIndex((row) => ids.has(idOf(row)));
-  return [...page, ...shown.slice(last + 1)];
-}
