@@ -3,11 +3,7 @@ import type { DeliveryResult, Destination } from '../destinations/destination.js
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import type { AnalyticsError } from '../errors/analytics.error.js';
 import { DestinationNotFoundError, OtherApplicationError } from '../errors/delivery.errors.js';
-import {
-  DestinationDisabledError,
-  DestinationKeyError,
-  InvalidDestinationError,
-} from '../errors/destination.errors.js';
+import { DestinationDisabledError, InvalidDestinationError } from '../errors/destination.errors.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import { type BatchSettlement, settleBatch } from './batch-settlement.js';
@@ -47,7 +43,7 @@ export type BatchEnd =
 
 /** After a destination could not be looked up, when to try again, in milliseconds. */
 const LOOK_AGAIN_AFTER = 5_000;
-/** The longest time between two looks where the key of a destination is missing, in milliseconds. */
+/** The longest time between two of these looks, in milliseconds. */
 const LONGEST_LOOK = 300_000;
 
 /** Decides what happens to a batch now, and has its messages sent when their turn comes. */
@@ -56,7 +52,7 @@ export class BatchDelivery {
   private readonly startedAt = Date.now();
   /** Many batches are released at once when their destination goes down. */
   private readonly turns = new EventLoopTurns();
-  /** When jobs look again whose destinations cannot be decrypted. Many may wait until somebody adds the key. */
+  /** When jobs look again whose destinations cannot be looked up. Many may wait until somebody puts that right. */
   private readonly looks = new SpreadLooks(LOOK_AGAIN_AFTER, LONGEST_LOOK);
 
   constructor(
@@ -71,10 +67,7 @@ export class BatchDelivery {
     await this.turns.take();
     const destination = await this.lookUp(queued.destination);
     if (destination === 'unavailable') {
-      return { kind: 'postponed', batch: queued, until: Date.now() + LOOK_AGAIN_AFTER };
-    }
-    if (destination === 'locked') {
-      return { kind: 'postponed', batch: queued, until: this.looks.next(Date.now()) };
+      return { kind: 'postponed', batch: queued, until: this.looks.next(queued.destination, Date.now()) };
     }
     if (destination === 'deleted') return { kind: 'dropped', batch: queued };
     if (destination === undefined) {
@@ -137,14 +130,14 @@ export class BatchDelivery {
 
   private async lookUp(
     id: string,
-  ): Promise<Destination | InvalidDestinationError | 'deleted' | 'unavailable' | 'locked' | undefined> {
+  ): Promise<Destination | InvalidDestinationError | 'deleted' | 'unavailable' | undefined> {
     try {
       return await this.destinations.lookUp(id);
     } catch (error) {
       // The next look would find the same, until somebody puts it right.
       if (error instanceof InvalidDestinationError) return error;
       this.reporter.notLookedUp(id, error);
-      return error instanceof DestinationKeyError ? 'locked' : 'unavailable';
+      return 'unavailable';
     }
   }
 

@@ -33,3 +33,9 @@ export interface JobInHand {
   /** Its place among the jobs of this process. */
   place: Pick<JobPlace, 'putBack'>;
 }
+
+/** Puts a job back without counting an attempt. */
+export async function moveToDelayed({ job, token, place }: JobInHand, until: number): Promise<void> {
+  place.putBack();
+  await job.moveToDelayed(until, token);
+}

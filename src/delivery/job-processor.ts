@@ -12,21 +12,37 @@ import { storedData } from '../queue/shared-bodies.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
 import { jobsOfParts } from './divided-batch.js';
-import type { BatchJob, JobInHand, JobProcessorParts } from './job-in-hand.js';
+import { type BatchJob, type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-hand.js';
 import { FailedForGood, RetryLater } from './job-outcome.errors.js';
 import { promotable, putBackJob } from './put-back-jobs.js';
 import { SharedJob } from './shared-job.js';
+import { SpreadLooks } from './spread-looks.js';
 
 /**
  * How often a worker of another version gets a chance to take a job that this one does not know. It may be one
  * of many workers.
  */
-const UNKNOWN_JOB_LOOKS = 100;
-const LONGEST_UNKNOWN_DELAY = 30_000;
+const MOST_LOOKS = 100;
+/** The same where very many such jobs wait. */
+const FEWEST_LOOKS = 10;
+/** The longest delays that these lead to, in milliseconds. */
+const LONGEST_DELAY_OF_FEW = 30_000;
+const LONGEST_DELAY_OF_MANY = 300_000;
+/** What jobs of a newer format wait for. No destination has an empty id. */
+const FORMAT = '';
 
 /** Delivers a job, and makes the queue keep what is left of it. */
 export class JobProcessor {
-  constructor(private readonly parts: JobProcessorParts) {}
+  /** When other workers get a chance to take the jobs that this one does not know. */
+  private readonly looks: SpreadLooks;
+
+  constructor(private readonly parts: JobProcessorParts) {
+    const { unknownJobTimeout } = parts;
+    this.looks = new SpreadLooks(
+      Math.min(unknownJobTimeout / MOST_LOOKS, LONGEST_DELAY_OF_FEW),
+      Math.min(unknownJobTimeout / FEWEST_LOOKS, LONGEST_DELAY_OF_MANY),
+    );
+  }
 
   async process(inHand: JobInHand): Promise<void> {
     const read = readJob(inHand.job.data);
@@ -144,8 +160,8 @@ export class JobProcessor {
     // Not stored in the data: data in a newer format is not ours to write.
     if (since === now) await addProgress(job, { unknownSince: now });
     reporter.leftToOthers(lackOf(error), unknownJobTimeout);
-    const delay = Math.min(unknownJobTimeout / UNKNOWN_JOB_LOOKS, LONGEST_UNKNOWN_DELAY);
-    await moveToDelayed(inHand, now + Math.ceil(delay));
+    const awaited = error instanceof UnknownJobFormatError ? FORMAT : error.destination;
+    await moveToDelayed(inHand, this.looks.next(awaited, now));
     throw new DelayedError();
   }
 }
@@ -207,10 +223,4 @@ function isChanged({ queued, settlement }: Extract<BatchEnd, { kind: 'settled' }
   const { firstAttemptAt = settlement.firstAttemptAt, messages, notBefore } = queued;
   const isUntouched = settlement.deferred.length + settlement.unsettled.length === messages.length;
   return !isUntouched || firstAttemptAt !== settlement.firstAttemptAt || notBefore !== undefined;
-}
-
-/** Puts a job back without counting an attempt. */
-async function moveToDelayed({ job, token, place }: JobInHand, until: number): Promise<void> {
-  place.putBack();
-  await job.moveToDelayed(until, token);
 }

@@ -1,3 +1,4 @@
+import { DelayedError } from 'bullmq';
 import {
   type BatchJobData,
   failedRetentionOf,
@@ -9,7 +10,7 @@ import { within } from '../shared/within.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
 import { idOfLeft, jobsOfParts } from './divided-batch.js';
-import type { JobInHand, JobProcessorParts } from './job-in-hand.js';
+import { type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-hand.js';
 import { promotable } from './put-back-jobs.js';
 
 /**
@@ -19,6 +20,8 @@ import { promotable } from './put-back-jobs.js';
 const PATIENCE = 25;
 /** How long they wait at first, if the others are more than half of the job. The wait doubles each time. */
 const LONGER_PATIENCE = 1_000;
+
+type PostponedBatch = Extract<BatchEnd, { kind: 'postponed' }>;
 
 /** The end of a batch, and what of it went on in jobs of their own. */
 interface RecordedEnd {
@@ -35,6 +38,11 @@ export class SharedJob {
   private readonly open = new Set<QueuedBatch>();
   /** Could not be tried. They stay in the job. */
   private readonly untried: QueuedBatch[] = [];
+  /**
+   * Their destinations cannot be looked up now. They stay in the job, too: nothing of it was tried, and in jobs of
+   * their own each would have a copy of the bodies, and looks of its own.
+   */
+  private readonly postponed: PostponedBatch[] = [];
   private readonly ended: BatchEnd[] = [];
   private recordedSize: number;
   private patience = LONGER_PATIENCE;
@@ -62,12 +70,16 @@ export class SharedJob {
     }
     // Not before: the job is tried again soon, and would meet those of its batches that are still on their way.
     if (this.failure !== undefined) throw this.failure.error;
+    if (this.postponed.length === 0) return;
+    await moveToDelayed(this.inHand, Math.min(...this.postponed.map(({ until }) => until)));
+    throw new DelayedError();
   }
 
   private async attempt(batch: QueuedBatch): Promise<void> {
     try {
       const end = await this.parts.deliveries.deliver(batch, this.inHand.job, this.inHand.signal);
-      this.ended.push(end);
+      if (end.kind === 'postponed') this.postponed.push(end);
+      else this.ended.push(end);
     } catch (error) {
       this.failure ??= { error };
       this.untried.push(batch);
@@ -107,7 +119,7 @@ export class SharedJob {
     const { queue } = this.parts;
     const ended = [...this.ended];
     // A batch that ends from now on is not recorded yet, so it stays in the job.
-    const rest = [...this.untried, ...this.open];
+    const rest = [...this.untried, ...this.postponed.map(({ batch }) => batch), ...this.open];
     const ends = await Promise.all(ended.map(async (end) => ({ end, left: await this.leftOf(end) })));
     const jobsOfTheirOwn = ends.flatMap(({ left }) => left);
     if (jobsOfTheirOwn.length > 0) await queue.putBack(jobsOfTheirOwn);
