@@ -4,8 +4,9 @@ import type { EventChannel } from '../deliveries/event-channel.js';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import { DestinationChangedError } from '../errors/destination.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
-import { DeadDestinations } from './dead-destinations.js';
+import { type DeadFinding, DeadDestinations } from './dead-destinations.js';
 import type { DestinationRecords } from './destination-records.js';
+import { urlHashes } from './url-hashes.js';
 
 /**
  * @param endpoints gets an event when a destination is disabled, or will be
@@ -24,10 +25,12 @@ export function createDeadDestinations(
     recordFailing: (id: string, since: number) =>
       records.note(id, ({ failingSince = since }) => ({ failingSince })),
     recordRecovered: (id: string) => records.note(id, () => ({ failingSince: undefined })),
-    disable: async (id: string, reason: string, failingSince: number | undefined) => {
+    disable: async (id: string, { reason, urls, failingSince }: DeadFinding) => {
       const record = await records.find(id, undefined);
       const isAlive = failingSince !== undefined && record.failingSince !== failingSince;
-      if (record.enabled === false || isAlive) return false;
+      // Its owner may have given it another URL that this process, or the request, has not known.
+      const isElsewhere = urlHashes(record).some((url) => !urls.has(url));
+      if (record.enabled === false || isAlive || isElsewhere) return false;
       const changes = { enabled: false, disabledReason: reason, failingSince: undefined };
       // Another process may note at this moment that it has delivered to it.
       await records.change(id, { latest: record.version ?? 0 }, () => changes);

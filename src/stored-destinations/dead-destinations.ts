@@ -24,14 +24,21 @@ export interface DeadDestinationsParts {
   /** Stores that a message was delivered. */
   recordRecovered: (id: string) => Promise<unknown>;
   /**
-   * Disables a destination, unless it is disabled by now, or by now the store says something else of since when
-   * every message fails. Resolves to whether it did.
-   *
-   * @param failingSince `undefined` if it is disabled whatever the store says of that
+   * Disables a destination, unless it is disabled by now, or the store does not bear the finding out any more.
+   * Resolves to whether it did.
    */
-  disable: (id: string, reason: string, failingSince: number | undefined) => Promise<boolean>;
+  disable: (id: string, finding: DeadFinding) => Promise<boolean>;
   tell: (event: DeadDestinationEvent) => void;
   onFailed: (id: string, error: unknown) => void;
+}
+
+/** Why a destination is to be disabled. */
+export interface DeadFinding {
+  reason: string;
+  /** Hashes of the URLs that have refused messages. It may have another by now, of which nothing is known. */
+  urls: ReadonlySet<string>;
+  /** Since when every message fails; `undefined` if it is disabled whatever the store says of that. */
+  failingSince: number | undefined;
 }
 
 /** What this process knows of a destination. */
@@ -46,6 +53,10 @@ interface FailingDestination {
 /** Whether every URL says so: while one of them works, only the time counts. */
 function saysGone({ outcomes }: AttemptSummary['failed'][number]): boolean {
   return outcomes.length > 0 && outcomes.every(({ status }) => status === GONE);
+}
+
+function urlsOf(messages: AttemptSummary['failed']): ReadonlySet<string> {
+  return new Set(messages.flatMap(({ outcomes }) => outcomes.map(({ url }) => url)));
 }
 
 /**
@@ -89,12 +100,14 @@ export class DeadDestinations {
     const { disableAfter } = this.parts;
     const time = now - known.since;
     const reason = `every message has failed since ${new Date(known.since).toISOString()}`;
-    if (messages.some(saysGone)) {
-      this.disable(id, known, 'it answered 410, which means that it is gone', undefined);
+    const gone = messages.filter(saysGone);
+    if (gone.length > 0) {
+      const answered = 'it answered 410, which means that it is gone';
+      this.disable(id, known, { reason: answered, urls: urlsOf(gone), failingSince: undefined });
     } else if (!known.isRecorded) {
       if (time >= disableAfter * RECORD_SHARE) this.record(id, known, now);
     } else if (time >= disableAfter) {
-      this.disable(id, known, reason, known.since);
+      this.disable(id, known, { reason, urls: urlsOf(messages), failingSince: known.since });
     } else if (
       !known.isWarned &&
       time >= disableAfter - Math.min(WARNING_TIME, disableAfter * WARNING_SHARE)
@@ -110,14 +123,10 @@ export class DeadDestinations {
     this.run(id, this.parts.recordFailing(id, now));
   }
 
-  private disable(
-    id: string,
-    known: FailingDestination,
-    reason: string,
-    failingSince: number | undefined,
-  ): void {
+  private disable(id: string, known: FailingDestination, finding: DeadFinding): void {
+    const { reason } = finding;
     known.isDisabled = true;
-    const disabled = this.parts.disable(id, reason, failingSince).then((isDone) => {
+    const disabled = this.parts.disable(id, finding).then((isDone) => {
       this.failing.delete(id);
       if (isDone) this.parts.tell({ type: 'disabled', destination: id, reason, since: known.since });
     });

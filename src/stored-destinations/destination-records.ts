@@ -15,6 +15,7 @@ import type {
 import { detailsOf } from './destination-details.js';
 import type { DestinationDetails } from './destinations.types.js';
 import type { SecretBox } from './secret-box.js';
+import { urlHashes } from './url-hashes.js';
 import type { WritableDestinations } from './writable-destinations.js';
 
 /** A change without a version is made to whatever the latest version is, after this many others at most. */
@@ -92,7 +93,14 @@ export class DestinationRecords {
     return this.write(id, tenant, (record, current) => {
       const isStale = version !== undefined && (version < changedVersionOf(record) || version > current);
       if (isStale || (latest !== undefined && latest !== current)) return undefined;
-      return { ...edit(record), updatedAt: Date.now(), noted: undefined };
+      const changes = edit(record);
+      return {
+        ...changes,
+        // Nothing has failed yet where it goes from now on.
+        ...(isElsewhere(changes, record) && { failingSince: undefined }),
+        updatedAt: Date.now(),
+        noted: undefined,
+      };
     });
   }
 
@@ -146,6 +154,13 @@ export class DestinationRecords {
     if (!(await writable.remove(record))) throw new DestinationNotFoundError(id);
     return record;
   }
+}
+
+/** Whether a change gives a destination a URL that it had not. */
+function isElsewhere({ urls }: Partial<DestinationRecord>, record: DestinationRecord): boolean {
+  if (urls === undefined) return false;
+  const before = urlHashes(record);
+  return urlHashes({ urls }).some((url) => !before.includes(url));
 }
 
 /** The version that somebody has made. Whoever writes to the store without this module knows nothing of `noted`. */

@@ -5,6 +5,7 @@ import { createDeadDestinations } from '../../src/stored-destinations/create-dea
 import type { DeadDestinations } from '../../src/stored-destinations/dead-destinations.js';
 import { DeliveriesService, DestinationsService, type EndpointEvent } from '../../src/index.js';
 import type { DestinationRecord } from '../../src/options/destination-store.js';
+import { hashUrl } from '../../src/options/webhook-url.js';
 import type { QueuedMessage } from '../../src/queue/batch-job.js';
 import { DestinationRecords } from '../../src/stored-destinations/destination-records.js';
 import { SecretBox } from '../../src/stored-destinations/secret-box.js';
@@ -20,10 +21,13 @@ import { MemoryDestinationStore } from './memory-destination-store.js';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
+/** The URLs of a destination, of which it has the first few. */
+const URLS = [0, 1, 2].map((n) => `https://hooks.example.com/${n}`);
+
 /** @param statuses what each URL answered */
 function failing(...statuses: number[]): { delivered: []; failed: QueuedMessage[] } {
   const outcomes = statuses.map((status, url) => ({
-    url: `hash${url}`,
+    url: hashUrl(new URL(URLS[url] ?? '')),
     class: status < 300 ? ('delivered' as const) : ('permanent' as const),
     status,
     attempt: 1,
@@ -32,6 +36,7 @@ function failing(...statuses: number[]): { delivered: []; failed: QueuedMessage[
   }));
   return { delivered: [], failed: [{ id: 'm', body: '{}', outcomes }] };
 }
+const TIMES = { createdAt: 0, updatedAt: 0 };
 const DELIVERED = { delivered: ['m'], failed: [] };
 
 /** The part of a process that watches for dead destinations, and the record as it is known there. */
@@ -57,7 +62,7 @@ describe('a destination that takes nothing', () => {
     const notices = { tell: () => Promise.resolve() };
     const writable = new WritableDestinations({ store, isOwn: false, notices });
     records = new DestinationRecords({ store, writable, box: new SecretBox([]) });
-    await records.add({ id: 'a', urls: [], createdAt: now, updatedAt: now, version: 1 }, 1);
+    await records.add({ id: 'a', urls: URLS.slice(0, 1), createdAt: now, updatedAt: now, version: 1 }, 1);
     const emit = ({ type }: EndpointEvent): unknown => told.push(type);
     const open = async (): Promise<Watching> => ({
       dead: createDeadDestinations(records, 5 * DAY, { emit }, () => now),
@@ -183,6 +188,45 @@ describe('a destination that takes nothing', () => {
     await expectEnabled();
   });
 
+  it('is not disabled by the 410 of a URL that it has no more, in a process that has not heard of it', async () => {
+    await records.change('a', {}, () => ({ urls: URLS.slice(1, 2) }));
+    await after(0, failing(410), one, { hasHeard: false });
+    await after(HOUR, failing(410));
+    await expectEnabled();
+    await records.change('a', {}, () => ({ urls: URLS.slice(0, 2) }));
+    await after(HOUR, failing(410));
+    await expectEnabled();
+    await after(HOUR, failing(410, 410));
+    expect(told).toEqual(['disabled']);
+  });
+
+  it('is disabled by the 410 of the URLs that it has left', async () => {
+    await after(0, failing(410, 410));
+    expect(told).toEqual(['disabled']);
+  });
+
+  it('begins anew when its owner gives it another URL, and not when they change something else', async () => {
+    await after(0, failing(404));
+    await after(2 * HOUR, failing(404));
+    await records.change('a', {}, () => ({ name: 'Warehouse', urls: URLS.slice(0, 1) }));
+    expect(await stored()).toMatchObject({ failingSince: START + 2 * HOUR });
+    await records.change('a', {}, () => ({ urls: URLS.slice(0, 2) }));
+    await after(5 * DAY, failing(404, 404));
+    await after(HOUR, failing(404, 404));
+    await expectEnabled();
+    await after(5 * DAY, failing(404, 404));
+    expect(told).toEqual(['disabled']);
+  });
+
+  it('is not disabled after five days of another URL than it has in the store', async () => {
+    await records.change('a', {}, () => ({ failingSince: now - 6 * DAY }));
+    one.known = await stored();
+    // Not by this module, which would have begun anew.
+    await store.replace({ ...one.known, ...TIMES, urls: URLS.slice(1, 2), version: 3 });
+    await after(0, failing(404), one, { hasHeard: false });
+    await expectEnabled();
+  });
+
   it.each([
     ['before the store knew that it fails', 0],
     ['after the store knew', 2 * HOUR],
@@ -249,6 +293,32 @@ describe('a destination that failed before it was disabled and enabled', () => {
     await destinations.enable(id);
     await failOne();
     await failOne();
+    expect(await destinations.get(id)).toMatchObject({ enabled: true });
+  });
+});
+
+describe('a destination that gets another URL while the one before answers that it is gone', () => {
+  const stage = new Stage();
+
+  it('stays enabled, and gets what is tracked from then on', async () => {
+    let answer: (status: number) => void = () => undefined;
+    const before = await stage.receiver({ answer: () => new Promise((resolve) => (answer = resolve)) });
+    const now = await stage.receiver();
+    const app = await stage.app({
+      connection: MEMORY,
+      destinations: { allowPrivateNetwork: true },
+      flushAt: 1,
+    });
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [before.url()] });
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'one' });
+    await before.received(1);
+    await destinations.update(id, { urls: [now.url()] });
+    answer(410);
+    await app.failedJobs();
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'two' });
+    await now.received(1);
+    await app.settled();
     expect(await destinations.get(id)).toMatchObject({ enabled: true });
   });
 });
@@ -351,7 +421,7 @@ describeBackend('a dead destination', (backend) => {
   it('is warned of a day before, and disabled, by what the store remembers across restarts', async () => {
     receiver = await Receiver.start({ answer: [404] });
     const store = new MemoryDestinationStore();
-    const times = { createdAt: 0, updatedAt: 0, version: 1 };
+    const times = { ...TIMES, version: 1 };
     const hook = { id: 'hook', tenant: 'acme', urls: [receiver.url()], ...times };
     const open = async (): Promise<EndpointEvent[]> => {
       app = await AnalyticsApp.start({
