@@ -1,8 +1,7 @@
 import { LimitedLog, type QueueLog } from '../queue/limited-log.js';
 import { failureOf, isConnectionFailure } from '../queue/queue-failure.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
-import { codesOf, INSUFFICIENT_PRIVILEGE } from './database-error.js';
-import { RemovalError } from './removal-error.js';
+import { codesOf, INSUFFICIENT_PRIVILEGE, RemovalError } from './database-error.js';
 
 const MISSING_PRIVILEGE = 'its user needs SELECT, UPDATE and DELETE on its table, and USAGE on the schema';
 

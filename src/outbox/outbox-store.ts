@@ -2,6 +2,11 @@ import type { OutboxDatabase } from '../options/outbox-options.interface.js';
 import { OutboxCheck, type OutboxCheckOptions } from './outbox-check.js';
 import { OUTBOX_CHANNEL, type OutboxTable } from './outbox-table.js';
 
+/** How long rows are claimed, in milliseconds. Those of a process that was killed are moved after it. */
+export const CLAIM = 15_000;
+/** How often a claim is renewed while rows cannot be moved or deleted, in milliseconds. */
+export const RENEWAL = 5_000;
+
 /** A row as it was claimed. */
 export interface OutboxRow {
   id: number;

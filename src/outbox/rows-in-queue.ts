@@ -1,7 +1,6 @@
-import { CLAIM, RENEWAL } from './claim.js';
+import { RemovalError } from './database-error.js';
 import type { OutboxLog } from './outbox-log.js';
-import type { OutboxStore } from './outbox-store.js';
-import { RemovalError } from './removal-error.js';
+import { CLAIM, type OutboxStore, RENEWAL } from './outbox-store.js';
 
 const PROBLEM = 'It is in the queue, but a trigger or row security keeps it from being deleted.';
 

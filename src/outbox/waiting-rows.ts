@@ -1,6 +1,5 @@
 import type { BacklogCounter } from '../queue/backlog-counter.js';
-import { CLAIM } from './claim.js';
-import type { OutboxRow, OutboxStore, WaitingGroup } from './outbox-store.js';
+import { CLAIM, type OutboxRow, type OutboxStore, type WaitingGroup } from './outbox-store.js';
 import { Rooms } from './rooms.js';
 import type { RowDecision } from './row-reader.js';
 

@@ -5,8 +5,7 @@ import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import { DestinationChangedError } from '../errors/destination.errors.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import { type DeadFinding, DeadDestinations } from './dead-destinations.js';
-import type { DestinationRecords } from './destination-records.js';
-import { urlHashes } from './url-hashes.js';
+import { type DestinationRecords, urlHashes } from './destination-records.js';
 
 /**
  * @param endpoints gets an event when a destination is disabled, or will be

@@ -12,10 +12,10 @@ import type {
   DestinationStore,
   StoredDestination,
 } from '../options/destination-store.js';
+import { hashUrl } from '../options/webhook-url.js';
 import { detailsOf } from './destination-details.js';
 import type { DestinationDetails } from './destinations.types.js';
 import type { SecretBox } from './secret-box.js';
-import { urlHashes } from './url-hashes.js';
 import type { WritableDestinations } from './writable-destinations.js';
 
 /** A change without a version is made to whatever the latest version is, after this many others at most. */
@@ -154,6 +154,11 @@ export class DestinationRecords {
     if (!(await writable.remove(record))) throw new DestinationNotFoundError(id);
     return record;
   }
+}
+
+/** The hashes of a destination's URLs, as outcomes name them. Those in a store of the application's own may be wrong. */
+export function urlHashes({ urls }: Pick<DestinationRecord, 'urls'>): string[] {
+  return urls.filter((url) => URL.canParse(url)).map((url) => hashUrl(new URL(url)));
 }
 
 /** Whether a change gives a destination a URL that it had not. */
