@@ -14,6 +14,9 @@ const LINK_HEADER = 'x-analytics-link';
 
 const STREAM_TYPE = 'text/event-stream';
 
+/** How long what is read may take, in milliseconds: longer than the API takes for anything. */
+const PATIENCE = 90_000;
+
 /** Destinations that are loaded at first, and at once if more are wanted: the search looks through those. */
 const FIRST_PAGE = '100';
 const NEXT_PAGE = '1000';
@@ -143,8 +146,11 @@ export class Api {
   }
 
   /** @param signal aborts when nobody waits for it any more */
-  private read<T>(path: string, signal: AbortSignal | undefined): Promise<T> {
-    return this.ask('GET', this.path + path, undefined, signal);
+  private read<T>(path: string, signal?: AbortSignal): Promise<T> {
+    // What is never answered would hold up all renewals.
+    const patience = AbortSignal.timeout(PATIENCE);
+    const ended = signal === undefined ? patience : AbortSignal.any([signal, patience]);
+    return this.ask('GET', this.path + path, undefined, ended);
   }
 
   private send<T>(method: string, path: string, body?: Fields): Promise<T> {
