@@ -5,6 +5,7 @@ import { thrownAt } from '../errors/thrown-at.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import type { BatchSettlement } from './batch-settlement.js';
+import { DestinationLines, type DestinationLogger } from './destination-lines.js';
 import type { MessageOutcome } from '../deliveries/delivery-events.js';
 import type { EndpointLog } from '../deliveries/endpoint-log.js';
 import type { EventChannel } from '../deliveries/event-channel.js';
@@ -13,9 +14,6 @@ import type { RecentDelivery } from '../deliveries/history/history.types.js';
 import { typeOf } from '../deliveries/message-body.js';
 
 const debug = debugFactory('analytics');
-
-/** Log lines that are remembered, so that each is written once. */
-const MAX_TOLD = 1_000;
 
 /** The history's words for the classes of the events. Nothing is kept of a destination that is gone. */
 const STATES: Record<Exclude<MessageOutcome['class'], 'dropped'>, RecentDelivery['state']> = {
@@ -26,17 +24,19 @@ const STATES: Record<Exclude<MessageOutcome['class'], 'dropped'>, RecentDelivery
 
 /** Reports to the log, to the application and to the history what became of batches. */
 export class DeliveryReporter {
-  private readonly told = new Set<string>();
+  private readonly lines: DestinationLines;
 
   constructor(
     private readonly endpoints: EndpointLog,
     private readonly outcomes: EventChannel<MessageOutcome>,
-    private readonly logger: { error(message: string): void; warn(message: string): void },
+    logger: DestinationLogger,
     private readonly onEnded: (destination: string, messages: number) => void,
     /** `undefined` in an application that keeps none. */
     private readonly history: Pick<HistoryRecorder, 'record' | 'discard'> | undefined,
     private readonly telemetry?: Telemetry,
-  ) {}
+  ) {
+    this.lines = new DestinationLines(logger);
+  }
 
   /** The result of an attempt. */
   attempted(destination: Destination, settlement: BatchSettlement): void {
@@ -83,7 +83,7 @@ export class DeliveryReporter {
    */
   refused(error: AnalyticsError, batches: readonly QueuedBatch[] = []): void {
     // Once per destination, however many batches there are.
-    if (this.isNew(error.message)) this.logger.error(error.message);
+    this.lines.write('error', error.code, error.message);
     for (const batch of batches) {
       this.onEnded(batch.destination, openMessages(batch).length);
       this.emit(batch, 'failed', batch.messages, error.code);
@@ -93,7 +93,9 @@ export class DeliveryReporter {
   /** Reports messages that nobody wants any more, since their destination was deleted. */
   dropped(batch: QueuedBatch): void {
     const { destination, messages } = batch;
-    this.tellOnce(
+    this.lines.write(
+      'warn',
+      'dropped',
       `Messages that waited for the destination ${JSON.stringify(destination)} are dropped: it was deleted.`,
     );
     this.onEnded(destination, openMessages(batch).length);
@@ -104,29 +106,21 @@ export class DeliveryReporter {
   /** Reports that a destination could not be looked up. Its messages wait. */
   notLookedUp(destination: string, error: unknown): void {
     const reason = error instanceof AnalyticsError ? error.message : thrownAt(error);
-    this.tellOnce(
+    this.lines.write(
+      'warn',
+      'not looked up',
       `The destination ${JSON.stringify(destination)} cannot be delivered to now, so its messages wait: ${reason}`,
     );
   }
 
   /** Reports a job that this worker does not know. It is put back for others. */
   leftToOthers(what: string, timeout: number): void {
-    this.tellOnce(
+    this.lines.write(
+      'warn',
+      'left to others',
       `This process has ${what}. Such jobs are put back for other workers, for ${timeout} ms ` +
         '(`unknownJobTimeout`); if none takes them, they are kept as failed.',
     );
-  }
-
-  private tellOnce(line: string): void {
-    if (this.isNew(line)) this.logger.warn(line);
-  }
-
-  private isNew(line: string): boolean {
-    if (this.told.has(line)) return false;
-    // There may be many destinations. A line that is repeated after a while does less harm than a long list.
-    if (this.told.size >= MAX_TOLD) this.told.clear();
-    this.told.add(line);
-    return true;
   }
 
   private emit(

@@ -83,6 +83,31 @@ describeRedis('a thousand jobs of a destination', () => {
   });
 });
 
+describeRedis('more destinations that cannot be looked up than there are lines to remember', () => {
+  const stage = new Stage();
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    server = await RedisServer.create();
+  });
+  afterAll(() => server.dispose());
+
+  it('are told of in five lines', async () => {
+    const app = await stage.app({
+      connection: server.url(),
+      webhooks: webhooksTo(await stage.receiver()),
+      destinations: { store: brokenTable() },
+    });
+    const ids = Array.from({ length: 1_500 }, (_, n) => `hook-${n}`);
+    await app.queue.addBulk(
+      ids.map((id) => ({ name: 'batch', data: { v: BATCH_JOB_VERSION, batches: [batchFor(id)] } })),
+    );
+    await until(async () => (await app.queue.getDelayedCount()) === ids.length || undefined);
+    const told = app.log.analytics.filter((line) => /^warn: The destination "hook-/.test(line));
+    expect(told).toHaveLength(5);
+  });
+});
+
 describeBackend('a job of several destinations that cannot be looked up', (backend) => {
   const stage = new Stage();
 
