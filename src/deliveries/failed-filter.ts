@@ -83,7 +83,8 @@ export function failedMessage(job: StoredJob, batch: QueuedBatch, message: Batch
     destination,
     source,
     failedAt: message.failedAt ?? job.failedAt ?? 0,
-    error: codeOf(job) ?? 'DELIVERY_FAILED',
+    // One that was refused before the rest of its batch could not be tried does not share the reason of its job.
+    error: message.failedAt === undefined ? (codeOf(job) ?? 'DELIVERY_FAILED') : 'DELIVERY_FAILED',
     waiting: false,
     outcomes,
     body,

@@ -85,22 +85,25 @@ export class DeliveryReporter {
     // Once per destination, however many batches there are.
     this.lines.write('error', error.code, error.message);
     for (const batch of batches) {
-      this.onEnded(batch.destination, openMessages(batch).length);
-      this.emit(batch, 'failed', batch.messages, error.code);
+      // The others failed before, and were reported then.
+      const open = openMessages(batch);
+      this.onEnded(batch.destination, open.length);
+      this.emit(batch, 'failed', open, error.code);
     }
   }
 
   /** Reports messages that nobody wants any more, since their destination was deleted. */
   dropped(batch: QueuedBatch): void {
-    const { destination, messages } = batch;
+    const { destination } = batch;
+    const open = openMessages(batch);
     this.lines.write(
       'warn',
       'dropped',
       `Messages that waited for the destination ${JSON.stringify(destination)} are dropped: it was deleted.`,
     );
-    this.onEnded(destination, openMessages(batch).length);
+    this.onEnded(destination, open.length);
     this.history?.discard(destination);
-    this.emit(batch, 'dropped', messages);
+    this.emit(batch, 'dropped', open);
   }
 
   /** Reports that a destination could not be looked up. Its messages wait. */

@@ -250,6 +250,70 @@ describeBackend('destinations of tenants', (backend) => {
     expect(await app.log.line(/was deleted/)).toContain(id);
   });
 
+  /**
+   * A destination of which something is done in the middle of an attempt: its receiver refuses the message `refused` for good,
+   * and takes `retried` at its next attempt. Returns what is told of both until neither waits any more.
+   */
+  async function changed(
+    app: AnalyticsApp,
+    change: (id: string) => Promise<unknown>,
+  ): Promise<{ receiver: Receiver; id: string; told: string[] }> {
+    let answer: (status: number) => void = () => undefined;
+    const { receiver, id } = await register(
+      app,
+      { tenant: 'acme', retryWindow: 60_000 },
+      {
+        answer: ({ headers }, index) => {
+          if (headers['webhook-id'] === 'refused') return 404;
+          return index > 1 ? 200 : new Promise((resolve) => (answer = resolve));
+        },
+      },
+    );
+    const outcomes: MessageOutcome[] = [];
+    app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
+    for (const messageId of ['refused', 'retried']) {
+      app.analytics.tenant('acme').track({ userId: 'u1', event: 'E', messageId });
+    }
+    await receiver.received(2);
+    await change(id);
+    answer(503);
+    await until(() => (outcomes.length >= 3 ? true : undefined));
+    await app.settled();
+    const told = outcomes.map((outcome) =>
+      [outcome.messageId, outcome.class, outcome.error ?? ''].join(' ').trim(),
+    );
+    return { receiver, id, told };
+  }
+
+  it('end a message once, whatever becomes of the others of its batch when they are disabled', async () => {
+    const app = await start({ flushAt: 2 });
+    const deliveries = app.context.get(DeliveriesService);
+    const { receiver, id, told } = await changed(app, (one) => service(app).disable(one));
+    expect(told.sort()).toEqual(['refused failed', 'retried failed DESTINATION_DISABLED', 'retried retry']);
+    const failed = await deliveries.failed({ destination: id });
+    expect(failed.map(({ messageId, error }) => `${messageId} ${error}`).sort()).toEqual([
+      'refused DELIVERY_FAILED',
+      'retried DESTINATION_DISABLED',
+    ]);
+    const ended = await until(async () => {
+      const hours = await deliveries.stats({ destination: id });
+      const count = hours.reduce((sum, hour) => sum + hour.failed, 0);
+      return count >= 2 ? count : undefined;
+    });
+    expect(ended).toBe(2);
+    await service(app).enable(id);
+    await receiver.received(3);
+    await delivered(app);
+    expect(receiver.requests.map(({ headers }) => headers['webhook-id']).slice(2)).toEqual(['retried']);
+    expect(await deliveries.failed({ destination: id })).toMatchObject([{ messageId: 'refused' }]);
+  });
+
+  it('end a message once, whatever becomes of the others of its batch when they are deleted', async () => {
+    const app = await start({ flushAt: 2 });
+    const { told } = await changed(app, (id) => service(app).delete(id));
+    expect(told.sort()).toEqual(['refused failed', 'retried dropped', 'retried retry']);
+  });
+
   it('share a job with others, and each has its own end', async () => {
     const app = await start({ flushAt: 3 });
     const kept = await register(app, { tenant: 'acme' });
