@@ -1,77 +1,92 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { types } from 'node:util';
-import { failedRetentionOf } from './batch-job.js';
-import type { BatchJobQueue } from './queue-backend.js';
+import type { ApplicationMarks } from './application-marks.js';
+import { type FailedJob, FailedJobs } from './failed-jobs.js';
+import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
+import { RetentionWalk } from './retention-walk.js';
 
-/** The longest time between two rounds, in milliseconds. A shorter retention shortens it. */
+/** The time between two rounds, in milliseconds: a quarter of the retention within these limits. */
+const MIN_INTERVAL = 5_000;
 const MAX_INTERVAL = 600_000;
-const MIN_INTERVAL = 1_000;
-/** Jobs read at once, and in one round at most. */
-const PAGE = 20;
-const MAX_JOBS = 2_000;
 
 export interface FailedRetentionParts {
   /** The partitions. */
   queues: readonly BatchJobQueue[];
+  storage: QueueStorage;
   health: QueueHealth;
-  /**
-   * The shortest retention of any destination, in milliseconds. Jobs that failed later than that are not
-   * read.
-   */
-  shortest: number;
+  /** Tells whose jobs are whose. */
+  marks: Pick<ApplicationMarks, 'isOwn'>;
+  /** Milliseconds that failed jobs of destinations are kept, by their ids. Other jobs say it themselves. */
+  retentions: ReadonlyMap<string, number>;
+  /** The retentions of the others, as far as they are known. More are found in the jobs. */
+  otherRetentions: readonly number[];
 }
 
 /**
- * Removes failed jobs when their retention is over. BullMQ does so only when another job fails, so the last
- * ones would stay forever.
+ * Removes failed jobs when their retention is over. BullMQ does so only when another job fails, so the last ones would
+ * stay forever, and by the retention of that job, so all are stored with the longest one.
  */
 export class FailedRetention implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private timer: NodeJS.Timeout | undefined;
+  /** One for each retention that some job has. */
+  private readonly timers = new Map<number, NodeJS.Timeout>();
   private isClosed = false;
 
   constructor(private readonly parts: FailedRetentionParts) {}
 
   onApplicationBootstrap(): void {
-    if (Number.isFinite(this.parts.shortest)) this.schedule();
+    const { retentions, otherRetentions } = this.parts;
+    for (const retention of [...retentions.values(), ...otherRetentions]) this.begin(retention);
   }
 
   beforeApplicationShutdown(): void {
     this.isClosed = true;
-    clearTimeout(this.timer);
+    for (const timer of this.timers.values()) clearTimeout(timer);
   }
 
-  private schedule(): void {
+  private readonly begin = (retention: number): void => {
+    if (!this.timers.has(retention)) this.schedule(retention, new Map());
+  };
+
+  private schedule(retention: number, walks: Map<BatchJobQueue, RetentionWalk>): void {
     if (this.isClosed) return;
-    const interval = Math.min(Math.max(this.parts.shortest / 4, MIN_INTERVAL), MAX_INTERVAL);
-    this.timer = setTimeout(() => {
-      this.removeExpired()
+    const interval = Math.min(Math.max(retention / 4, MIN_INTERVAL), MAX_INTERVAL);
+    const timer = setTimeout(() => {
+      this.goOn(retention, walks)
         .catch((error: unknown) => {
           if (types.isNativeError(error)) this.parts.health.report(error);
         })
         .finally(() => {
-          this.schedule();
+          this.schedule(retention, walks);
         });
     }, interval).unref();
+    this.timers.set(retention, timer);
   }
 
-  private async removeExpired(): Promise<void> {
-    for (const queue of this.parts.queues) await this.removeExpiredIn(queue);
-  }
-
-  /** The oldest come first. A kept job does not shift the next page, a removed one does. */
-  private async removeExpiredIn(queue: BatchJobQueue): Promise<void> {
-    const { health, shortest } = this.parts;
-    let kept = 0;
-    for (let read = 0; read < MAX_JOBS && !this.isClosed && health.isUp; read += PAGE) {
-      const jobs = await queue.getJobs('failed', kept, kept + PAGE - 1, true);
-      for (const { id, finishedOn = Infinity, opts } of jobs) {
-        const age = Date.now() - finishedOn;
-        if (age < shortest) return;
-        if (age > failedRetentionOf(opts) && id !== undefined) await queue.remove(id);
-        else kept++;
-      }
-      if (jobs.length < PAGE) return;
+  private async goOn(retention: number, walks: Map<BatchJobQueue, RetentionWalk>): Promise<void> {
+    for (const queue of this.parts.queues) {
+      let walk = walks.get(queue);
+      if (walk === undefined) walks.set(queue, (walk = this.walkThrough(queue, retention)));
+      await walk.goOn();
     }
   }
+
+  private walkThrough(queue: BatchJobQueue, retention: number): RetentionWalk {
+    return new RetentionWalk({
+      queue,
+      jobs: new FailedJobs(queue, this.parts.storage),
+      retention,
+      retentionOf: this.retentionOf,
+      onKept: this.begin,
+      isGoingOn: () => !this.isClosed && this.parts.health.isUp,
+    });
+  }
+
+  /** That of the destination that keeps it longest, as it is configured now. */
+  private readonly retentionOf = ({ destinations, marks, retention }: FailedJob): number => {
+    // Another application's destination may have the same id.
+    const isOwn = marks.length === 0 || this.parts.marks.isOwn({ marks: [...marks] });
+    if (destinations.length === 0 || !isOwn) return retention;
+    return Math.max(...destinations.map((id) => this.parts.retentions.get(id) ?? retention));
+  };
 }

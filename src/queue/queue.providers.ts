@@ -59,13 +59,21 @@ function hasOthers(options: ResolvedOptions): boolean {
 function createFailedRetention(
   options: ResolvedOptions,
   { queues }: QueuePartitions,
-  { health }: QueueBackend,
+  { health, jobStorage }: QueueBackend,
 ): FailedRetention {
-  const { worker, webhooks, forwarding } = options;
-  const known = forwarding === undefined ? webhooks : [forwarding];
-  const ofOthers = hasOthers(options) ? DEFAULT_FAILED_RETENTION : Infinity;
-  const shortest = Math.min(ofOthers, ...known.map(({ failedRetention }) => failedRetention));
-  return new FailedRetention({ queues, health, shortest: worker ? shortest : Infinity });
+  const webhooks = options.worker ? options.webhooks : [];
+  const others = [
+    ...(hasOthers(options) ? [DEFAULT_FAILED_RETENTION] : []),
+    ...(options.forwarding === undefined ? [] : [options.forwarding.failedRetention]),
+  ];
+  return new FailedRetention({
+    queues,
+    storage: jobStorage,
+    health,
+    marks: new ApplicationMarks(options),
+    retentions: new Map(webhooks.map(({ id, failedRetention }) => [id, failedRetention])),
+    otherRetentions: options.worker ? others : [],
+  });
 }
 
 /** The queue and the database under it. */

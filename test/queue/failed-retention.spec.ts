@@ -1,0 +1,137 @@
+import { expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { DeliveriesService, type WebhooksOptions } from '../../src/index.js';
+import { BatchQueue } from '../../src/queue/batch-queue.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { describeBackend, describeRedis, describeServers } from '../support/describe-backend.js';
+import { messageIds } from '../support/message-ids.js';
+import type { Receiver } from '../support/receiver.js';
+import { RedisServer } from '../support/redis-server.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const SHORT = 'besteffort';
+const LONG = 'crm';
+
+/** One destination that keeps nothing beside one that keeps failed messages for a week. */
+function bothTo(receiver: Receiver): WebhooksOptions[] {
+  return [webhooksTo(receiver, { id: SHORT, failedRetention: 0 }), webhooksTo(receiver, { id: LONG })];
+}
+
+/** Which destinations have failed messages. */
+async function failedIn(app: AnalyticsApp): Promise<Record<string, number>> {
+  const failed = await app.context.get(DeliveriesService).failed({ end: 9_999 });
+  const counts: Record<string, number> = {};
+  for (const { destination = '' } of failed) counts[destination] = (counts[destination] ?? 0) + 1;
+  return counts;
+}
+
+/** Resolves to what is left when nothing of a destination is. */
+function gone(app: AnalyticsApp, destination: string): Promise<Record<string, number>> {
+  return until(async () => {
+    const failed = await failedIn(app);
+    return failed[destination] === undefined ? failed : undefined;
+  });
+}
+
+/** Has messages of a destination fail, each in a job of its own. */
+async function failEach(
+  app: AnalyticsApp,
+  ids: readonly string[],
+  { destination, body = '{}' }: { destination: string; body?: string },
+): Promise<void> {
+  const jobs = ids.map((id) => ({
+    jobId: `${destination}-${id}`,
+    failedRetention: 604_800_000,
+    batches: [{ destination, source: 'default', messages: [{ id, body }] }],
+  }));
+  for (let start = 0; start < jobs.length; start += 100)
+    await app.context.get(BatchQueue).add(jobs.slice(start, start + 100));
+  await app.settled();
+}
+
+describeBackend('messages that failed for good', (backend) => {
+  const stage = new Stage();
+
+  it('are kept as long as their own destination says, also where they shared a job', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Failed' });
+    await app.analytics.flush();
+    await receiver.received(2);
+    await app.settled();
+    expect(await gone(app, SHORT)).toEqual({ [LONG]: 1 });
+  });
+
+  it('are kept as their worker is configured, whatever was so when they were tracked', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const options = { connection: backend.connection, flushAt: 1 };
+    const before = await stage.app({ ...options, webhooks: webhooksTo(receiver, { id: SHORT }) });
+    before.analytics.track({ userId: 'u1', event: 'Failed' });
+    await before.failedJobs();
+    await before.close();
+    const after = await stage.app({ ...options, webhooks: bothTo(receiver) });
+    after.analytics.track({ userId: 'u1', event: 'Failed', integrations: { [SHORT]: false } });
+    await receiver.received(2);
+    await after.settled();
+    expect(await gone(after, SHORT)).toEqual({ [LONG]: 1 });
+  });
+});
+
+describeServers('messages that failed for good', (backend) => {
+  const stage = new Stage();
+
+  it('are removed when their time is over, however many stay', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });
+    await failEach(app, messageIds('kept', 2_100), { destination: LONG });
+    await failEach(app, messageIds('short', 3), { destination: SHORT });
+    await until(async () => (await app.queue.getFailedCount()) === 2_100 || undefined);
+  });
+
+  it('stay where another application has queued them for a destination of the same id', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const start = (writeKey: string, webhooks: AppOptions['webhooks']): Promise<AnalyticsApp> =>
+      stage.app({ connection: backend.connection, writeKey, flushAt: 1, webhooks });
+    const other = await start('wk_other', webhooksTo(await stage.receiver({ answer: [400] }), { id: SHORT }));
+    other.analytics.track({ userId: 'u1', event: 'Of the other one' });
+    await other.failedJobs();
+    await other.close();
+    const app = await start('wk_test', bothTo(receiver));
+    await failEach(app, ['own'], { destination: SHORT });
+    await until(async () => (await app.queue.getFailedCount()) === 1 || undefined);
+    const failed = await app.context.get(DeliveriesService).failed();
+    expect(failed).toMatchObject([{ body: expect.stringContaining('Of the other one') }]);
+  });
+});
+
+describeRedis('an idle application', () => {
+  const stage = new Stage();
+
+  it('does not read kept messages again and again for a destination that keeps none', async () => {
+    const server = await RedisServer.create();
+    const admin = new Redis(server.url());
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({ connection: server.url(), webhooks: bothTo(receiver), partitions: 3 });
+    const body = JSON.stringify('x'.repeat(50_000));
+    await failEach(app, messageIds('kept', 100), { destination: LONG, body });
+    const failed = async (): Promise<number> => {
+      const counts = await Promise.all(app.queues.map((queue) => queue.getFailedCount()));
+      return counts.reduce((sum, count) => sum + count, 0);
+    };
+    const sentBefore = await sentBy(admin);
+    for (const id of messageIds('short', 2)) {
+      await failEach(app, [id], { destination: SHORT });
+      await until(async () => (await failed()) === 100 || undefined);
+    }
+    expect((await sentBy(admin)) - sentBefore).toBeLessThan(100 * body.length);
+    admin.disconnect();
+    await app.close();
+    await server.dispose();
+  });
+});
+
+async function sentBy(admin: Redis): Promise<number> {
+  const stats = await admin.info('stats');
+  return Number(/total_net_output_bytes:(\d+)/.exec(stats)?.[1]);
+}
