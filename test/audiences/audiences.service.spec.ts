@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { AudienceSyncResult } from '../../src/audiences/audiences.types.js';
 import { describeBackend } from '../support/describe-backend.js';
-import { gate } from '../support/gate.js';
+import { deferred } from '../support/deferred.js';
 import { AudiencesOn, type Life, membersOf, type QueuedCall } from './audiences-on.js';
 import { bound } from './bound-store.js';
 
@@ -175,22 +175,22 @@ describeBackend('the audiences service', (backend) => {
   });
 
   it('waits for another sync of the same audience, and is refused after `wait`', async () => {
-    const reached = gate();
-    const finish = gate();
+    const reached = deferred();
+    const finish = deferred();
     async function* slow(): AsyncGenerator<string> {
-      reached.open();
-      await finish.opened;
+      reached.resolve();
+      await finish.promise;
       yield 'ann';
     }
     const first = life.audiences.sync('All', slow());
-    await reached.opened;
+    await reached.promise;
     const other = on.live().audiences;
     const busy = { code: 'AUDIENCE_BUSY', message: expect.stringContaining('"All"') };
     await expect(other.sync('All', ['bob'], { wait: 0 })).rejects.toMatchObject(busy);
     await expect(other.delete('All', { wait: 0 })).rejects.toMatchObject(busy);
     expect(await other.sync('Another', ['bob'], { wait: 0 })).toMatchObject({ added: 1 });
     const second = other.sync('All', ['bob']);
-    finish.open();
+    finish.resolve();
     expect(await first).toMatchObject({ added: 1, removed: 0 });
     expect(await second).toMatchObject({ added: 1, removed: 1 });
     expect(await membersOf(life, 'All')).toEqual(['bob']);
@@ -198,19 +198,19 @@ describeBackend('the audiences service', (backend) => {
 
   it('lets single users in and out during a sync, and keeps them so', async () => {
     await life.audiences.sync('All', ['early', 'leaver']);
-    const reached = gate();
-    const finish = gate();
+    const reached = deferred();
+    const finish = deferred();
     async function* slow(): AsyncGenerator<string> {
       yield* [...ids(STEP - 1), 'leaver'];
-      reached.open();
-      await finish.opened;
+      reached.resolve();
+      await finish.promise;
     }
     const sync = life.audiences.sync('All', slow());
-    await reached.opened;
+    await reached.promise;
     const other = on.live().audiences;
     expect(await other.add('All', 'late')).toBe(true);
     expect(await other.add('All', 'early')).toBe(false);
-    finish.open();
+    finish.resolve();
     await sync;
     expect(await other.remove('All', 'leaver')).toBe(true);
     expect(await membersOf(life, 'All')).toEqual([...ids(STEP - 1), 'early', 'late'].sort());

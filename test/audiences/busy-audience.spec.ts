@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { AudiencesService } from '../../src/index.js';
 import { GuardedChild } from '../support/child-process.js';
 import { describeBackend } from '../support/describe-backend.js';
-import { gate } from '../support/gate.js';
+import { deferred } from '../support/deferred.js';
 import { AudiencesOn, type LifeOptions, membersOf } from './audiences-on.js';
 
 /** A change that waits for the queue, which takes nothing until it is let. */
@@ -26,21 +26,21 @@ describeBackend('an audience with a change that waits for the queue', (backend) 
   async function slowChange(options: LifeOptions = {}): Promise<SlowChange> {
     await on.live().audiences.add('VIP', 'ann');
     await on.calls();
-    const begun = gate();
-    const queue = gate();
+    const begun = deferred();
+    const queue = deferred();
     const { audiences } = on.live({
       ...options,
       wrapSink: (sink) => ({
         add: async (jobs) => {
-          begun.open();
-          await queue.opened;
+          begun.resolve();
+          await queue.promise;
           await sink.add(jobs);
         },
       }),
     });
     const added = audiences.add('VIP', 'cid');
-    await begun.opened;
-    return { audiences, added, letQueue: queue.open };
+    await begun.promise;
+    return { audiences, added, letQueue: queue.resolve };
   }
 
   it('refuses other changes after `wait`, in the same process as in another one, and never makes them', async () => {

@@ -4,7 +4,7 @@ import { describeBackend } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
-import { gate } from '../support/gate.js';
+import { deferred } from '../support/deferred.js';
 import { AudiencesOn, membersOf } from './audiences-on.js';
 import { bound } from './bound-store.js';
 import { quickConnections } from '../support/quick-connections.js';
@@ -51,8 +51,8 @@ describeBackend('a deleted user', (backend) => {
 
   it('is removed from all other audiences while one is busy, and from that one once it is free', async () => {
     const { store } = await stage.add(AudiencesOn.open(backend.connection));
-    const begun = gate();
-    const finish = gate();
+    const begun = deferred();
+    const finish = deferred();
     const app = await stage.app({
       connection: await newConnection(),
       webhooks: webhooksTo(await stage.receiver()),
@@ -63,8 +63,8 @@ describeBackend('a deleted user', (backend) => {
           list: async () => (await store.list()).sort((a, b) => (a.trait < b.trait ? -1 : 1)),
           settle: async (hold, userIds) => {
             if (userIds.includes('cid')) {
-              begun.open();
-              await finish.opened;
+              begun.resolve();
+              await finish.promise;
             }
             await store.settle(hold, userIds);
           },
@@ -74,14 +74,14 @@ describeBackend('a deleted user', (backend) => {
     const audiences = app.context.get(AudiencesService);
     for (const name of ['Busy', 'Idle', 'Other']) await audiences.sync(name, ['ann', 'bob']);
     const change = audiences.add('Busy', 'cid');
-    await begun.opened;
+    await begun.promise;
 
     app.analytics.delete({ userId: 'ann' });
     for (const name of ['Idle', 'Other']) {
       await until(async () => ((await membersOf({ audiences }, name)).length === 1 ? true : undefined));
     }
     expect(await membersOf({ audiences }, 'Busy')).toContain('ann');
-    finish.open();
+    finish.resolve();
     expect(await change).toBe(true);
     await until(async () => ((await membersOf({ audiences }, 'Busy')).includes('ann') ? undefined : true));
     expect(await membersOf({ audiences }, 'Busy')).toEqual(['bob', 'cid']);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { describeBackend } from '../support/describe-backend.js';
-import { gate } from '../support/gate.js';
+import { deferred } from '../support/deferred.js';
 import { AudiencesOn, type LifeOptions, membersOf } from './audiences-on.js';
 import { bound } from './bound-store.js';
 
@@ -9,29 +9,29 @@ const LATE = 'server';
 
 /** Two changes make their calls in the same turn, right after the store has answered both. */
 function inOneTurn(): Pick<LifeOptions, 'wrapStore'> {
-  const both = gate();
+  const both = deferred();
   let offers = 0;
   return {
     wrapStore: (store) => ({
       ...bound(store),
       offer: async (...args) => {
         const result = await store.offer(...args);
-        if (++offers === 2) both.open();
-        await both.opened;
+        if (++offers === 2) both.resolve();
+        await both.promise;
         return result;
       },
     }),
   };
 }
 
-/** The queue takes the calls of one source only once the gate is open. */
-function lateUntil(opened: Promise<void>, onTaken: () => void): Pick<LifeOptions, 'wrapSink'> {
+/** The queue takes the calls of one source only once a promise resolves. */
+function lateUntil(promise: Promise<void>, onTaken: () => void): Pick<LifeOptions, 'wrapSink'> {
   return {
     wrapSink: (sink) => ({
       partitionOf: (destination) => (destination === LATE ? 1 : 0),
       add: async (jobs) => {
         const isLate = jobs.some(({ batches }) => batches.some(({ source }) => source === LATE));
-        if (isLate) await opened;
+        if (isLate) await promise;
         await sink.add(jobs);
         if (isLate) onTaken();
       },
@@ -48,32 +48,32 @@ describeBackend('changes of two audiences whose calls are made in the same turn'
   afterEach(() => on.close());
 
   it('end without waiting for calls of the other one', async () => {
-    const late = gate();
+    const late = deferred();
     const { audiences } = on.live({
       destinationOf: (source) => source,
       ...inOneTurn(),
-      ...lateUntil(late.opened, () => undefined),
+      ...lateUntil(late.promise, () => undefined),
     });
     const first = audiences.add('First', 'ann');
     const second = audiences.add('Second', 'ann', { source: LATE });
     expect(await first).toBe(true);
-    late.open();
+    late.resolve();
     expect(await second).toBe(true);
   });
 
   it('record nobody before the queue has the own call', async () => {
-    const late = gate();
+    const late = deferred();
     const order: string[] = [];
     const { audiences } = on.live({
       destinationOf: (source) => source,
       ...inOneTurn(),
-      ...lateUntil(late.opened, () => order.push('queued')),
+      ...lateUntil(late.promise, () => order.push('queued')),
     });
     const first = audiences.add('First', 'ann', { source: LATE }).finally(() => order.push('recorded'));
     const second = audiences.add('Second', 'ann');
     expect(await second).toBe(true);
     expect(await membersOf({ audiences }, 'First')).toEqual([]);
-    late.open();
+    late.resolve();
     expect(await first).toBe(true);
     expect(order).toEqual(['queued', 'recorded']);
   });
