@@ -7,9 +7,9 @@ const REPORT_INTERVAL = 60_000;
 
 /**
  * BullMQ's messages for a job whose lock expired, or that was finished twice because the first answer was
- * lost.
+ * lost, and the watch's for a statement that was on its way all the time.
  */
-const LOCK_REPORT = /\block\b.* job |not in the active state/i;
+const HELD_UP = /\block\b.* job |not in the active state|^a statement has run for /i;
 /** How long after an outage such reports are attributed to it, in milliseconds. */
 const AFTERMATH = 60_000;
 
@@ -106,7 +106,7 @@ export class QueueHealth {
       return;
     }
     const isAftermath = this.outage !== undefined || this.now() - this.backSince < AFTERMATH;
-    if (isAftermath && LOCK_REPORT.test(error.message)) return;
+    if (isAftermath && HELD_UP.test(error.message)) return;
     const kind = error.message.replace(/\bjob \S+/g, 'job');
     const reportedAt = this.reportedAt.get(kind) ?? -Infinity;
     if (this.isClosed || this.now() - reportedAt < REPORT_INTERVAL || !this.lines.hasRoomFor(1)) return;

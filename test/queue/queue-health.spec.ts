@@ -47,6 +47,7 @@ describe('what the queue reports of itself', () => {
     expect(lines).toEqual([]);
     outage(2);
     health.report(new Error('Missing lock for job 1f0c-a. moveToFinished'));
+    health.report(new Error('a statement has run for 9 s; `pg_stat_activity` tells what it waits for'));
     expect(lines).toHaveLength(2);
   });
 });
