@@ -28,7 +28,7 @@ export class InvalidExecutorError extends AnalyticsError {
   }
 }
 
-const CREATE_ADVICE =
+const WHAT_TO_CREATE =
   'Run the SQL that `npx nestjs-analytics outbox-sql` prints, as a user who may create it, or set ' +
   '`outbox.migrate` to true.';
 
@@ -38,15 +38,15 @@ export class OutboxTableError extends AnalyticsError {
 
   /**
    * @param fault what is wrong with it, as the end of a sentence
-   * @param advice what to do, as sentences
+   * @param whatToDo in sentences
    */
   constructor(
     /** The table with its schema. */
     readonly table: string,
     fault: string,
-    { advice = CREATE_ADVICE, ...options }: ErrorOptions & { advice?: string } = {},
+    { whatToDo = WHAT_TO_CREATE, ...options }: ErrorOptions & { whatToDo?: string } = {},
   ) {
-    super(`The table ${table} of the outbox ${fault}. ${advice}`, options);
+    super(`The table ${table} of the outbox ${fault}. ${whatToDo}`, options);
   }
 }
 

@@ -16,6 +16,6 @@ export function missingPrivileges(
   if (onTable.length < privileges.length) grants.push(`\`GRANT USAGE ON SCHEMA ${quotedSchema} TO …\``);
   return new OutboxTableError(name, `may not be used by this user, who needs ${privileges.join(' and ')}`, {
     ...options,
-    advice: `Run ${grants.join(' and ')} with the name of the user.`,
+    whatToDo: `Run ${grants.join(' and ')} with the name of the user.`,
   });
 }

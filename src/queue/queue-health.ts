@@ -20,7 +20,7 @@ const HEADLINES: Record<QueueFailure['kind'], string> = {
   broken: 'has crashed',
 };
 
-const BROKEN_ADVICE =
+const WHEN_BROKEN =
   'nothing is delivered until the process is restarted. Most often its disk is full, or the process is out of ' +
   'memory: make room first. Everything that was acknowledged is still there.';
 
@@ -190,7 +190,7 @@ export class QueueHealth {
     const state =
       `The queue on ${this.place} ${HEADLINES[kind]} (${reason}). Calls are kept in memory, ` +
       `${this.countPending()} so far, up to \`maxBufferedBytes\`, and `;
-    if (kind === 'broken') return state + BROKEN_ADVICE;
+    if (kind === 'broken') return state + WHEN_BROKEN;
     const place = kind === 'unreachable' ? '`connection` and the server' : 'the server';
     return `${state}delivery resumes by itself when it is back. Check ${place}.`;
   }
