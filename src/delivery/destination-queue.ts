@@ -145,7 +145,7 @@ export class DestinationQueue {
 
   /** Sends one request on this destination's turn, and waits for the next turn if there is more to send. */
   readonly resume = (share: CapacityShare): boolean => {
-    const isSent = this.sendNext();
+    const isSent = this.sendNext(share);
     if (isSent && this.wantsMore) share.capacity.wait(share);
     return isSent;
   };
@@ -159,12 +159,17 @@ export class DestinationQueue {
     return undefined;
   }
 
-  /** Sends the next request, or waits for a turn if there is no room for it. Returns whether it was sent. */
-  private sendNext(): boolean {
+  /**
+   * Sends the next request, or waits for a turn if there is no room for it. Returns whether it was sent.
+   *
+   * @param turn where its turn has come
+   */
+  private sendNext(turn?: CapacityShare): boolean {
     const batch = this.batches[0];
     if (batch === undefined || !this.wantsMore) return false;
     for (const share of this.shares) {
       if (share.capacity.hasRoom(share)) continue;
+      if (turn !== share) turn?.capacity.keepTurn(turn);
       share.capacity.wait(share);
       return false;
     }

@@ -7,6 +7,8 @@ const NOBODY: ReadonlySet<CapacityShare> = new Set();
 export class CapacityShare {
   /** Places that it holds now. */
   held = 0;
+  /** Its turn came while there was no room in another capacity that the request needs too. */
+  hasTurn = false;
 
   /**
    * @param places how many of them each of its requests takes
@@ -73,17 +75,27 @@ export class SharedCapacity {
   /**
    * Whether there is room for one more request. The first one of a share takes its places as soon as one is free, and
    * exceeds the limit by the others: places come free one at a time, so that others would take each of them before it
-   * had enough.
+   * had enough. So does one that has kept its turn.
    */
   hasRoom(share: CapacityShare): boolean {
     const { free } = this;
+    if (share.hasTurn) return true;
     if (share.held === 0) return free + this.extra > 0;
     if (free < share.places) return false;
     return this.isPreferred(share) || free - share.places >= this.reserve;
   }
 
+  /**
+   * Lets a share whose turn it is take its places later, also if there is no room any more. Its request needs another
+   * capacity too, and what is busy rarely has room in two at one time.
+   */
+  keepTurn(share: CapacityShare): void {
+    share.hasTurn = this.hasRoom(share);
+  }
+
   /** Takes the places of one request. */
   take(share: CapacityShare): void {
+    share.hasTurn = false;
     this.taken += share.places;
     share.held += share.places;
   }

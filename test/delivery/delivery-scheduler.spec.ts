@@ -74,6 +74,11 @@ function jobOf(key: string, messages: number, refusedBy: string[] = []): PutBack
   return { key, messages, dueAt: Date.now() + 60_000, refusedBy };
 }
 
+const inUseAt = (origin: string, destinations: readonly TestDestination[]): number =>
+  destinations.reduce((sum, { requests, origins }) => {
+    return sum + requests.length * origins.filter((other) => other === origin).length;
+  }, 0);
+
 describe('the delivery scheduler', () => {
   let promoted: string[];
 
@@ -272,17 +277,37 @@ describe('the delivery scheduler', () => {
         for (const [index, one] of all.entries()) {
           if (one.requests.length > 0) answered[index] = (answered[index] ?? 0) + 1;
           one.answer(1);
-          const sockets = all.map(({ requests, origins: urls }) => requests.length * urls.length);
-          most = Math.max(
-            most,
-            sockets.reduce((sum, count) => sum + count, 0),
-          );
+          most = Math.max(most, inUseAt('https://shared.example.com', all));
         }
       }
       // A turn is a request, and everybody has as many.
       expect(Math.min(...answered)).toBeGreaterThan(0.8 * Math.max(...answered));
       // One socket is free, and the request needs five.
       expect(most).toBe(8 + 4);
+    });
+
+    it('go to a destination with URLs at two origins, although their sockets never come free at one time', () => {
+      const scheduler = schedule({ connections: 8 });
+      const both = ['https://a.example.com', 'https://b.example.com'];
+      const busy = both.flatMap((origin, at) =>
+        Array.from({ length: 12 }, (_, n) => new TestDestination(`${at}/${n}`, { origins: [origin] })),
+      );
+      for (const one of busy) void send(scheduler, one, 1_000);
+      const two = new TestDestination('two', { origins: both });
+      void send(scheduler, two, 1_000);
+      const all = [two, ...busy];
+      const answered = all.map(() => 0);
+      let most = 0;
+      for (let round = 0; round < 500; round++) {
+        for (const [index, one] of all.entries()) {
+          if (one.requests.length > 0) answered[index] = (answered[index] ?? 0) + 1;
+          one.answer(1);
+          most = Math.max(most, ...both.map((origin) => inUseAt(origin, all)));
+        }
+      }
+      expect(answered[0]).toBeGreaterThan(0.8 * Math.max(...answered));
+      // It has had its turn at the one, and goes out on its turn at the other.
+      expect(most).toBe(8 + 1);
     });
 
     it('do not stop a request that needs more of them than there are', () => {
