@@ -11,6 +11,23 @@ const TABLES = `
   );
   ${missingIndex('deletion_time', `${TABLE} (deleted_at)`)}`;
 
+/** $1 keys of users, $2 times, $3 tasks. Rows are locked in one order, so that no two processes wait for each other. */
+const ADD = `
+  INSERT INTO ${TABLE} AS d (user_key, deleted_at, task)
+  SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[]) AS given (user_key) ORDER BY user_key COLLATE "C"
+  ON CONFLICT (user_key) DO UPDATE
+  SET deleted_at = greatest(d.deleted_at, excluded.deleted_at), task = excluded.task`;
+
+/** The same parameters, and the same order. */
+const DONE = `
+  WITH done AS (
+    SELECT d.user_key FROM ${TABLE} AS d
+    JOIN unnest($1::text[], $2::bigint[], $3::text[]) AS given (user_key, deleted_at, task)
+      ON d.user_key = given.user_key AND d.deleted_at = given.deleted_at AND d.task = given.task
+    ORDER BY d.user_key FOR UPDATE OF d
+  )
+  UPDATE ${TABLE} AS d SET task = NULL FROM done WHERE d.user_key = done.user_key`;
+
 interface DeletionRow {
   user_key: string;
   deleted_at: string;
@@ -29,13 +46,7 @@ export class PostgresDeletionStore implements DeletionStore {
     await this.tables.query(`DELETE FROM ${TABLE} WHERE deleted_at < $1 AND task IS NULL`, [
       Date.now() - DELETION_MEMORY,
     ]);
-    await this.tables.query(
-      `INSERT INTO ${TABLE} AS d (user_key, deleted_at, task)
-       SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
-       ON CONFLICT (user_key) DO UPDATE
-       SET deleted_at = greatest(d.deleted_at, excluded.deleted_at), task = excluded.task`,
-      columnsOf(deletions),
-    );
+    await this.tables.query(ADD, columnsOf(deletions));
   }
 
   async find(keys: readonly string[]): Promise<Map<string, number>> {
@@ -58,12 +69,7 @@ export class PostgresDeletionStore implements DeletionStore {
   }
 
   async done(deletions: readonly Deletion[]): Promise<void> {
-    await this.tables.query(
-      `UPDATE ${TABLE} AS d SET task = NULL
-       FROM unnest($1::text[], $2::bigint[], $3::text[]) AS done (user_key, deleted_at, task)
-       WHERE d.user_key = done.user_key AND d.deleted_at = done.deleted_at AND d.task = done.task`,
-      columnsOf(deletions),
-    );
+    await this.tables.query(DONE, columnsOf(deletions));
   }
 }
 

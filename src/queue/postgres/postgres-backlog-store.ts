@@ -26,11 +26,15 @@ const ALL = `SELECT destination, messages::float8 AS messages FROM ${SCHEMA}.bac
 const WAITING = `
   SELECT coalesce(sum(messages), 0)::float8 AS messages FROM ${SCHEMA}.backlog WHERE messages > 0`;
 
-/** $1 destinations, $2 messages */
+/** $1 destinations, $2 messages. Rows are locked in the same order. */
 const CLEAR = `
-  UPDATE ${SCHEMA}.backlog AS b SET messages = 0
-  FROM unnest($1::text[], $2::bigint[]) AS known (destination, messages)
-  WHERE b.destination = known.destination AND b.messages = known.messages`;
+  WITH unchanged AS (
+    SELECT b.destination FROM ${SCHEMA}.backlog AS b
+    JOIN unnest($1::text[], $2::bigint[]) AS known (destination, messages)
+      ON b.destination = known.destination AND b.messages = known.messages
+    ORDER BY b.destination FOR UPDATE OF b
+  )
+  UPDATE ${SCHEMA}.backlog AS b SET messages = 0 FROM unchanged WHERE b.destination = unchanged.destination`;
 
 /** $1 name, $2 milliseconds */
 const CLAIM = `

@@ -128,7 +128,7 @@ export const TOTALS = `
 export const WAITING = `
   SELECT number::text, messages::text FROM ${WAITING_MESSAGES} WHERE length = $1 AND number BETWEEN $2 AND $3`;
 
-/** $1 destination */
+/** $1 destination. The hours first, as `WRITE` locks them: what stands in `WITH` runs after the rest. */
 export const FORGET = `
-  WITH hours AS (DELETE FROM ${HOURS} WHERE destination = $1)
-  DELETE FROM ${ENTRIES} WHERE destination = $1`;
+  WITH entries AS (DELETE FROM ${ENTRIES} WHERE destination = $1)
+  DELETE FROM ${HOURS} WHERE destination = $1`;

@@ -1,0 +1,49 @@
+import pg from 'pg';
+import { until } from './until.js';
+
+const WAITING = `
+  SELECT count(*)::int AS count FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+
+/** A session of somebody else, who may keep the statements of others waiting. */
+export class PostgresSession {
+  private constructor(private readonly client: pg.Client) {}
+
+  static async open(connection: string): Promise<PostgresSession> {
+    const client = new pg.Client({ connectionString: connection });
+    // It may end with its server.
+    client.on('error', () => undefined);
+    await client.connect();
+    return new PostgresSession(client);
+  }
+
+  async query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
+    return (await this.client.query<Row>(text)).rows;
+  }
+
+  /**
+   * Does something while this session holds the locks that statements take.
+   *
+   * @param text statements, of which the first may say what kind of transaction they are in
+   */
+  async holding<T>(text: string, work: () => Promise<T>): Promise<T> {
+    await this.client.query(`BEGIN; ${text}`);
+    try {
+      return await work();
+    } finally {
+      await this.client.query('COMMIT');
+    }
+  }
+
+  /** Resolves when as many statements of others wait for a lock. */
+  async waiting(count: number): Promise<void> {
+    await until(async () => {
+      const [row] = await this.query<{ count: number }>(WAITING);
+      return row?.count === count ? true : undefined;
+    });
+  }
+
+  close(): Promise<void> {
+    return this.client.end();
+  }
+}
