@@ -35,11 +35,11 @@ export class PostgresSession {
     }
   }
 
-  /** Resolves when as many statements of others wait for a lock. */
+  /** Resolves when at least as many statements of others wait for a lock. */
   async waiting(count: number): Promise<void> {
     await until(async () => {
       const [row] = await this.query<{ count: number }>(WAITING);
-      return row?.count === count ? true : undefined;
+      return row !== undefined && row.count >= count ? true : undefined;
     });
   }
 

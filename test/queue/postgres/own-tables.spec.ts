@@ -1,32 +1,26 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { AudiencesService, DeliveriesService, DestinationsService } from '../../../src/index.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
+import { PostgresSession } from '../../support/postgres-session.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
-import { until } from '../../support/until.js';
 
 const TABLE_NAMES = `
   SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'nestjs_analytics'`;
-const WAITING = `SELECT 1 FROM pg_locks WHERE NOT granted`;
 
 describeWith('postgres', PostgresServer.installed, 'tables beside those of the queue', () => {
   const stage = new Stage();
   let server: PostgresServer;
   let connection: string;
-  /** A session of somebody else. */
-  let other: pg.Client;
+  let other: PostgresSession;
 
   beforeAll(async () => {
     server = await PostgresServer.create();
   });
   beforeEach(async () => {
     connection = await server.createDatabase();
-    other = new pg.Client({ connectionString: connection });
-    // It ends with the server.
-    other.on('error', () => undefined);
-    await other.connect();
+    other = await stage.add(PostgresSession.open(connection));
   });
   afterAll(() => server.dispose());
 
@@ -50,31 +44,25 @@ describeWith('postgres', PostgresServer.installed, 'tables beside those of the q
     first.analytics.delete({ userId: 'u1' });
     // It stores the history, too.
     await first.close();
-    const { rows } = await other.query<{ name: string }>(TABLE_NAMES);
-    const names = rows.map(({ name }) => name.replace('nestjs_analytics.', ''));
+    const tables = await other.query<{ name: string }>(TABLE_NAMES);
+    const names = tables.map(({ name }) => name.replace('nestjs_analytics.', ''));
     expect(names).toEqual(expect.arrayContaining(['audience', 'deletion', 'delivery_hour', 'destination']));
     // As whoever has written to them and not committed yet: that keeps nobody from reading and writing.
-    await other.query(`BEGIN; LOCK TABLE ${rows.map(({ name }) => name).join(', ')} IN ROW EXCLUSIVE MODE`);
-    try {
-      await use(await start());
-    } finally {
-      await other.query('COMMIT');
-    }
+    const all = tables.map(({ name }) => name).join(', ');
+    await other.holding(`LOCK TABLE ${all} IN ROW EXCLUSIVE MODE`, async () => use(await start()));
   });
 
   it('keep nobody waiting who uses the others while one is changed', async () => {
     await use(await start());
     // As an older version has made it.
     await other.query('ALTER TABLE nestjs_analytics.audience DROP COLUMN source');
-    await other.query('BEGIN; SELECT 1 FROM nestjs_analytics.audience');
     const apps = [await start(), await start()] as const;
-    const listed = apps[0].context.get(AudiencesService).list();
-    try {
-      await until(async () => ((await other.query(WAITING)).rows.length > 0 ? true : undefined));
+    const { listed } = await other.holding('SELECT 1 FROM nestjs_analytics.audience', async () => {
+      const waits = apps[0].context.get(AudiencesService).list();
+      await other.waiting(1);
       expect(await apps[1].context.get(DestinationsService).list()).toEqual({ destinations: [] });
-    } finally {
-      await other.query('COMMIT');
-    }
+      return { listed: waits };
+    });
     expect(await listed).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { AnalyticsHealthIndicator, DestinationsService } from '../../../src/index.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
+import { PostgresSession } from '../../support/postgres-session.js';
 import type { Receiver } from '../../support/receiver.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
@@ -18,18 +18,14 @@ describeWith('postgres', PostgresServer.installed, 'a start on a PostgreSQL in u
   let server: PostgresServer;
   let connection: string;
   let receiver: Receiver;
-  /** A session of somebody else. */
-  let other: pg.Client;
+  let other: PostgresSession;
 
   beforeAll(async () => {
     server = await PostgresServer.create();
   });
   beforeEach(async () => {
     connection = await server.createDatabase();
-    other = new pg.Client({ connectionString: connection });
-    // It ends with the server.
-    other.on('error', () => undefined);
-    await other.connect();
+    other = await stage.add(PostgresSession.open(connection));
     receiver = await stage.receiver();
   });
   afterAll(() => server.dispose());
@@ -52,34 +48,28 @@ describeWith('postgres', PostgresServer.installed, 'a start on a PostgreSQL in u
 
   it('queues and delivers while a dump reads all of its tables', async () => {
     await track(await start());
-    const { rows } = await other.query<{ names: string }>(ALL_TABLES);
-    await other.query(
-      `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; LOCK TABLE ${rows[0]?.names} IN ACCESS SHARE MODE`,
-    );
-    try {
+    const [all] = await other.query<{ names: string }>(ALL_TABLES);
+    const reading = `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`;
+    await other.holding(`${reading}; LOCK TABLE ${all?.names} IN ACCESS SHARE MODE`, async () => {
       const app = await start();
       await track(app);
       expect(app.analytics.status().queue).toBe('up');
       expect(app.log.analytics).toEqual([]);
-    } finally {
-      await other.query('COMMIT');
-    }
+    });
   });
 
   it('does not say that its queue is up while another process changes the tables, but when it was reached', async () => {
     await track(await start());
-    await other.query('BEGIN; LOCK TABLE bullmq.migration IN ACCESS EXCLUSIVE MODE');
-    const app = await start();
-    try {
-      const { analytics } = await app.context.get(AnalyticsHealthIndicator).isHealthy('analytics');
+    const app = await other.holding('LOCK TABLE bullmq.migration IN ACCESS EXCLUSIVE MODE', async () => {
+      const waits = await start();
+      const { analytics } = await waits.context.get(AnalyticsHealthIndicator).isHealthy('analytics');
       expect(analytics).toMatchObject({
         status: 'down',
         queue: 'down',
         reasons: ['The queue cannot be reached or does not answer.'],
       });
-    } finally {
-      await other.query('COMMIT');
-    }
+      return waits;
+    });
     await until(() => (app.analytics.status().queue === 'up' ? true : undefined));
     await track(app);
     expect(app.log.analytics).toEqual([]);
