@@ -8,13 +8,13 @@ import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batc
 import type { BatchQueue } from '../queue/batch-queue.js';
 import { type BatchSettlement, settleBatch } from './batch-settlement.js';
 import { EventLoopTurns } from '../shared/event-loop-turns.js';
+import { SpreadLooks } from '../shared/spread-looks.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
 import { limitOf, messagesAtOnce } from './destination-pace.js';
 import { divided, type Part } from './divided-batch.js';
 import { refusedUrls } from './refused-urls.js';
 import { lastAttemptAt, resumedWindow } from './retry-policy.js';
-import { SpreadLooks } from './spread-looks.js';
 
 /** What became of a batch that a worker took from the queue. */
 export type BatchEnd =
@@ -53,7 +53,7 @@ export class BatchDelivery {
   /** Many batches are released at once when their destination goes down. */
   private readonly turns = new EventLoopTurns();
   /** When jobs look again whose destinations cannot be looked up. Many may wait until somebody puts that right. */
-  private readonly looks = new SpreadLooks(LOOK_AGAIN_AFTER, LONGEST_LOOK);
+  private readonly looks = new SpreadLooks({ shortest: LOOK_AGAIN_AFTER, longest: LONGEST_LOOK });
 
   constructor(
     private readonly destinations: DestinationRegistry,

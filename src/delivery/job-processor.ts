@@ -9,6 +9,7 @@ import { type BatchJobData, failedRetentionOf, type QueuedBatch } from '../queue
 import { jobKeyOf } from '../queue/partitions.js';
 import { readJob } from '../queue/read-job.js';
 import { storedData } from '../queue/shared-bodies.js';
+import { SpreadLooks } from '../shared/spread-looks.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
 import { jobsOfParts } from './divided-batch.js';
@@ -16,7 +17,6 @@ import { type BatchJob, type JobInHand, type JobProcessorParts, moveToDelayed } 
 import { FailedForGood, RetryLater } from './job-outcome.errors.js';
 import { promotable, putBackJob } from './put-back-jobs.js';
 import { SharedJob } from './shared-job.js';
-import { SpreadLooks } from './spread-looks.js';
 
 /**
  * How often a worker of another version gets a chance to take a job that this one does not know. It may be one
@@ -38,10 +38,10 @@ export class JobProcessor {
 
   constructor(private readonly parts: JobProcessorParts) {
     const { unknownJobTimeout } = parts;
-    this.looks = new SpreadLooks(
-      Math.min(unknownJobTimeout / MOST_LOOKS, LONGEST_DELAY_OF_FEW),
-      Math.min(unknownJobTimeout / FEWEST_LOOKS, LONGEST_DELAY_OF_MANY),
-    );
+    this.looks = new SpreadLooks({
+      shortest: Math.min(unknownJobTimeout / MOST_LOOKS, LONGEST_DELAY_OF_FEW),
+      longest: Math.min(unknownJobTimeout / FEWEST_LOOKS, LONGEST_DELAY_OF_MANY),
+    });
   }
 
   async process(inHand: JobInHand): Promise<void> {

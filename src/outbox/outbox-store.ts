@@ -62,8 +62,14 @@ export class OutboxStore {
   }
 
   /** Makes rows claimable again after some milliseconds. */
-  async postpone(ids: readonly number[], delay: number): Promise<void> {
-    if (ids.length > 0) await this.database.query(this.table.postpone, [ids, delay]);
+  postpone(ids: readonly number[], delay: number): Promise<void> {
+    return this.postponeEach(new Map(ids.map((id) => [id, delay])));
+  }
+
+  /** @param delays milliseconds by the ids of rows */
+  async postponeEach(delays: ReadonlyMap<number, number>): Promise<void> {
+    if (delays.size === 0) return;
+    await this.database.query(this.table.postpone, [[...delays.keys()], [...delays.values()]]);
   }
 
   /** Resolves to the ids of rows that are still there, though the database has reported no error. */

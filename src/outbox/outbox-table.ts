@@ -105,8 +105,9 @@ END $outbox$`,
     // The time of the statement, since PostgreSQL looks for no other in an index: it would read all that wait.
     claim: claim('due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $2::int'),
     postpone: `
-      WITH until AS MATERIALIZED (SELECT ${until('$2')} AS at)
-      UPDATE ${name} SET due_at = until.at FROM until WHERE id = ANY($1::bigint[])`,
+      WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at)
+      UPDATE ${name} AS o SET due_at = now.at + later.delay * interval '1 millisecond'
+      FROM unnest($1::bigint[], $2::float8[]) AS later (id, delay), now WHERE o.id = later.id`,
     remove: `
       WITH removed AS (DELETE FROM ${name} WHERE id = ANY($1::bigint[]) RETURNING id)
       SELECT count(*)::float8 AS count FROM removed`,

@@ -6,13 +6,20 @@ import { checkMessage } from '../messages/check-message.js';
 import { isJsonObject } from '../messages/value-kind.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
+import { SpreadLooks } from '../shared/spread-looks.js';
 import { within } from '../shared/within.js';
 import type { Move } from './outbox-jobs.js';
 import type { OutboxRow } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
 
-/** When a row is looked at again whose destinations could not be looked up, in milliseconds. */
-const PUT_OFF = 5_000;
+/** When a row is read again that this process does not know, or whose destinations could not be looked up, in milliseconds, … */
+const READ_AGAIN_AFTER = 5_000;
+/** … at the latest, … */
+const LONGEST_REST = 300_000;
+/** … and the time between two of them. Each is written twice when it is read. */
+const REST_INTERVAL = 1;
+/** How long rows of a tenant whose look-up took too long do not wait for another one, in milliseconds. */
+const LEFT_ALONE = 5_000;
 /** How long rows wait for their destinations to be looked up, in milliseconds: all others wait with them. */
 const LOOKUP_PATIENCE = 1_000;
 
@@ -32,7 +39,7 @@ export type RowDecision =
   | ({ kind: 'move in part'; move: Move; full: string[] } & ReadRow)
   /** All of its destinations are full. */
   | ({ kind: 'wait for room'; full: string[] } & ReadRow)
-  /** Its destinations could not be looked up. */
+  /** Its destinations could not be looked up. `delay`: milliseconds until it is read again. */
   | ({ kind: 'wait'; delay: number } & ReadRow)
   /** This process does not know it. */
   | { kind: 'leave alone'; row: OutboxRow; delay: number }
@@ -53,13 +60,18 @@ export interface RowReaderParts {
 export class RowReader {
   /** Tenants whose destinations could not be looked up in time. Their rows do not wait again at once. */
   private readonly unanswered = new Set<string>();
+  private readonly looks = new SpreadLooks({
+    shortest: READ_AGAIN_AFTER,
+    longest: LONGEST_REST,
+    interval: REST_INTERVAL,
+  });
 
   constructor(private readonly parts: RowReaderParts) {}
 
   async read(row: OutboxRow): Promise<RowDecision> {
     const unknown = this.unknownIn(row);
     if (unknown !== undefined) {
-      if (row.age < this.parts.unknownTimeout) return { kind: 'leave alone', row, delay: PUT_OFF };
+      if (row.age < this.parts.unknownTimeout) return { kind: 'leave alone', row, delay: this.rest(unknown) };
       return { kind: 'set aside', row, problem: unknown };
     }
     // The clock of the database may be another one.
@@ -82,10 +94,10 @@ export class RowReader {
     const { client } = this.parts;
     const { row, message, tenant } = read;
     const owner = client.ownerOf(message, tenant);
-    if (this.unanswered.has(owner)) return { kind: 'wait', ...read, delay: PUT_OFF };
+    if (this.unanswered.has(owner)) return { kind: 'wait', ...read, delay: this.rest(owner) };
     const { json, bytes, route } = client.outgoing(row.source, message, tenant);
     const found = 'connections' in route ? route : await this.answer(owner, route);
-    if (found === undefined) return { kind: 'wait', ...read, delay: PUT_OFF };
+    if (found === undefined) return { kind: 'wait', ...read, delay: this.rest(owner) };
     const { destinations } = row;
     const meant = found.connections.filter(
       ({ destination }) => destinations?.includes(destination) !== false,
@@ -115,9 +127,15 @@ export class RowReader {
     }
   }
 
+  /** Milliseconds until a row is read again: the longer, the more rows wait for the same. */
+  private rest(awaited: string): number {
+    const now = Date.now();
+    return this.looks.next(awaited, now) - now;
+  }
+
   private leaveAlone(owner: string): void {
     this.unanswered.add(owner);
-    setTimeout(() => this.unanswered.delete(owner), PUT_OFF).unref();
+    setTimeout(() => this.unanswered.delete(owner), LEFT_ALONE).unref();
   }
 }
 

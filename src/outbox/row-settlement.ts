@@ -2,8 +2,8 @@ import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { OutboxLog } from './outbox-log.js';
 import type { OutboxStore } from './outbox-store.js';
 import { NEVER_CLAIMED } from './outbox-table.js';
-import { putOff } from './put-off.js';
 import type { RowDecision } from './row-reader.js';
+import { waitingGroups } from './waiting-groups.js';
 
 export interface RowSettlementParts {
   store: OutboxStore;
@@ -33,10 +33,12 @@ export class RowSettlement {
   /** Stores what becomes of the rows that stay. */
   async store(decisions: readonly RowDecision[]): Promise<void> {
     const { store, log } = this.parts;
-    for (const { ids, delay, destinations } of putOff(decisions)) {
-      if (delay === undefined) await store.wait(ids, destinations);
-      else await store.postpone(ids, delay);
-    }
+    await store.postponeEach(
+      new Map(
+        decisions.flatMap((decision) => ('delay' in decision ? [[decision.row.id, decision.delay]] : [])),
+      ),
+    );
+    for (const { ids, destinations } of waitingGroups(decisions)) await store.wait(ids, destinations);
     for (const decision of decisions) {
       const { row, kind } = decision;
       if (kind !== 'set aside') continue;

@@ -7,6 +7,7 @@ import { PostgresServer } from '../support/postgres-server.js';
 import { messageIn } from '../support/received-message.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
 const ROWS = 'SELECT source, message, problem FROM nestjs_analytics.outbox ORDER BY id';
@@ -172,5 +173,22 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
       `INSERT INTO nestjs_analytics.outbox (version, source, message) VALUES (1, 'other', '{}')`,
     );
     await app.log.line(/is set aside: its source is unknown/);
+  });
+
+  it('is read again the later, the more such rows there are', async () => {
+    await start();
+    await shop.pool.query(
+      `INSERT INTO nestjs_analytics.outbox (version, source, message)
+       SELECT 1, 'other', '{}' FROM generate_series(1, 10000)`,
+    );
+    const perSecond = `
+      SELECT count(*)::int AS rows FROM nestjs_analytics.outbox
+      WHERE due_at > '-infinity' GROUP BY date_trunc('second', due_at)`;
+    const most = await until(async () => {
+      const counts = (await shop.rows<{ rows: number }>(perSecond)).map(({ rows }) => rows);
+      return counts.reduce((sum, rows) => sum + rows, 0) === 10_000 ? Math.max(...counts) : undefined;
+    });
+    // A thousand, and what the time of a statement moves.
+    expect(most).toBeLessThanOrEqual(1_500);
   });
 });
