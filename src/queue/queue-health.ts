@@ -109,7 +109,9 @@ export class QueueHealth {
     if (isAftermath && HELD_UP.test(error.message)) return;
     const kind = error.message.replace(/\bjob \S+/g, 'job');
     const reportedAt = this.reportedAt.get(kind) ?? -Infinity;
-    if (this.isClosed || this.now() - reportedAt < REPORT_INTERVAL || !this.lines.hasRoomFor(1)) return;
+    // The line that will end an outage has its place already.
+    const isFull = !this.lines.hasRoomFor(this.outage?.isTold === true ? 2 : 1);
+    if (this.isClosed || isFull || this.now() - reportedAt < REPORT_INTERVAL) return;
     this.reportedAt.set(kind, this.now());
     this.lines.warn(`The queue on ${this.place} reports: ${error.message}`);
   }

@@ -78,6 +78,17 @@ describe('an outage of the queue', () => {
     expect(told.reduce((sum, count) => sum + count, begun)).toBe(900);
   });
 
+  it('has its last line within the five, whatever is reported meanwhile', () => {
+    outage(1);
+    health.report(new Error('something else'));
+    health.down(new Error('Connection is closed.'));
+    health.report(new Error('another thing'));
+    expect(lines).toHaveLength(4);
+    health.up();
+    expect(lines).toHaveLength(5);
+    expect(lines.at(-1)).toMatch(/is back after/);
+  });
+
   it('is told when it lasts, though the short ones before it have used up the lines', () => {
     for (let times = 0; times < 10; times++) outage(0.1);
     health.down(new Error('Connection is closed.'));
