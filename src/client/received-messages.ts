@@ -18,7 +18,7 @@ export interface ReceivedMessage {
 }
 
 /** The messages of one request. */
-export interface ReceivedRequest {
+export interface RequestMessages {
   /** Number of the message before them. */
   readonly after: number;
   /** Number of the last one of each tenant; `''` for nobody's. */
@@ -65,7 +65,7 @@ export class ReceivedMessages {
   }
 
   /** Begins a request. Its messages have to be taken before anything else is. */
-  begin(): ReceivedRequest {
+  begin(): RequestMessages {
     for (const tenant of this.overdue.keys()) if (this.isOpenTo(tenant)) this.overdue.delete(tenant);
     return { after: this.core.last, lastOf: new Map(), isForAll: this.overdue.size === 0 };
   }
@@ -87,7 +87,7 @@ export class ReceivedMessages {
    * @returns `false` if there is no room; that is not counted, since its sender still has it, as all of its request
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
-  take(request: ReceivedRequest, message: ReceivedMessage): boolean {
+  take(request: RequestMessages, message: ReceivedMessage): boolean {
     this.core.assertOpen();
     const isTaken = !this.core.isHalfFull() && this.takeOne(request, message);
     if (!isTaken) this.core.withdraw(request.after, this.core.last);
@@ -98,7 +98,7 @@ export class ReceivedMessages {
    * Flushes at once. Resolves to whether all messages of a request got into the queue before the timeout. If they
    * did not, their tenants send them again, and nothing else of these tenants should be taken until they have.
    */
-  async handOver({ after, lastOf }: ReceivedRequest, timeout: number): Promise<boolean> {
+  async handOver({ after, lastOf }: RequestMessages, timeout: number): Promise<boolean> {
     if (await this.core.handOver(after, Math.max(after, ...lastOf.values()), timeout)) return true;
     const rest = { after };
     for (const [tenant, last] of lastOf) {
@@ -109,7 +109,7 @@ export class ReceivedMessages {
   }
 
   private takeOne(
-    request: ReceivedRequest,
+    request: RequestMessages,
     { source, fields, uncountedBytes = 0, onRefused }: ReceivedMessage,
   ): boolean {
     try {

@@ -6,7 +6,7 @@ import { DestinationNotFoundError, OtherApplicationError } from '../errors/deliv
 import { DestinationDisabledError, InvalidDestinationError } from '../errors/destination.errors.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
-import { type BatchSettlement, settleBatch } from './batch-settlement.js';
+import { type BatchSettlement, settleBatch, type TriedBatch } from './batch-settlement.js';
 import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
@@ -65,47 +65,22 @@ export class BatchDelivery {
 
   async deliver(queued: QueuedBatch, job: QueuedJob, signal: AbortSignal): Promise<BatchEnd> {
     await this.turns.take();
-    const destination = await this.lookUp(queued.destination);
-    if (destination === 'unavailable') {
-      return { kind: 'postponed', batch: queued, until: this.looks.next(queued.destination, Date.now()) };
-    }
-    if (destination === 'deleted') return { kind: 'dropped', batch: queued };
-    if (destination === undefined) {
-      return { kind: 'notKnown', batch: queued, error: DestinationNotFoundError.inJob(queued.destination) };
-    }
-    if (!this.queue.isOwn(queued)) {
-      return { kind: 'notKnown', batch: queued, error: new OtherApplicationError(queued.destination) };
-    }
-    if (destination instanceof InvalidDestinationError) {
-      return { kind: 'refused', batch: queued, error: destination };
-    }
-    if (destination.isDisabled === true) {
-      return { kind: 'refused', batch: queued, error: new DestinationDisabledError(destination.id) };
-    }
+    const destination = await this.destinationOrEnd(queued);
+    if ('kind' in destination) return destination;
     const now = Date.now();
     // Otherwise a crash between writing the last attempt and putting the job back would retry at once.
     if (queued.notBefore !== undefined && queued.notBefore > now) {
       return { kind: 'putBack', batch: queued, destination, until: queued.notBefore };
     }
-    const firstAttemptAt =
-      queued.firstAttemptAt === undefined
-        ? now
-        : resumedWindow(
-            { ...queued, firstAttemptAt: queued.firstAttemptAt },
-            destination,
-            this.startedAt,
-            now,
-          );
-    const { retryWindow } = destination;
-    const isLast = now >= lastAttemptAt({ firstAttemptAt, retryWindow });
+    const firstAttemptAt = resumedWindow(queued, destination, this.startedAt, now);
+    const tried = { firstAttemptAt, retryWindow: destination.retryWindow, startedAt: now };
+    const isLast = now >= lastAttemptAt(tried);
     const open = openMessages(queued);
     const known = isLast
       ? lastResultsOf(open, destination, firstAttemptAt, now)
       : this.deferredBy(open, destination, now);
     if (known !== undefined) {
-      const tried = { firstAttemptAt, retryWindow, startedAt: now, messages: open, results: known };
-      const settlement = settleBatch(tried, now);
-      this.reporter.attempted(destination, settlement);
+      const settlement = this.settle(destination, { ...tried, messages: open, results: known }, now);
       return { kind: 'settled', queued, batch: queued, destination, settlement };
     }
     const limit = limitOf(destination);
@@ -117,15 +92,42 @@ export class BatchDelivery {
     const delay = this.scheduler.delayOf(destination, open.length);
     if (delay > 0) return { kind: 'putBack', batch: queued, destination, until: now + delay };
     const batch = await this.deleted.beforeAttempt(queued, job);
-    const messages = openMessages(batch);
-    const attempt = { isLast, firstAttemptAt, signal };
     // All of its messages may have been about deleted users.
-    const results = await this.scheduler.deliver(destination, messages, attempt, job);
+    const messages = openMessages(batch);
+    const results = await this.scheduler.deliver(
+      destination,
+      messages,
+      { isLast, firstAttemptAt, signal },
+      job,
+    );
     await this.turns.take();
-    const tried = { firstAttemptAt, retryWindow, startedAt: now, messages, results };
-    const settlement = settleBatch(tried, Date.now());
-    this.reporter.attempted(destination, settlement);
+    const settlement = this.settle(destination, { ...tried, messages, results }, Date.now());
     return { kind: 'settled', queued, batch, destination, settlement };
+  }
+
+  private settle(destination: Destination, tried: TriedBatch, now: number): BatchSettlement {
+    const settlement = settleBatch(tried, now);
+    this.reporter.attempted(destination, settlement);
+    return settlement;
+  }
+
+  /** The destination of a batch, or what becomes of the batch if it is not to be tried. */
+  private async destinationOrEnd(batch: QueuedBatch): Promise<Destination | BatchEnd> {
+    const id = batch.destination;
+    const found = await this.lookUp(id);
+    if (found === 'unavailable') {
+      return { kind: 'postponed', batch, until: this.looks.next(id, Date.now()) };
+    }
+    if (found === 'deleted') return { kind: 'dropped', batch };
+    if (found === undefined) {
+      return { kind: 'notKnown', batch, error: DestinationNotFoundError.inJob(id) };
+    }
+    if (!this.queue.isOwn(batch)) return { kind: 'notKnown', batch, error: new OtherApplicationError(id) };
+    if (found instanceof InvalidDestinationError) return { kind: 'refused', batch, error: found };
+    if (found.isDisabled === true) {
+      return { kind: 'refused', batch, error: new DestinationDisabledError(found.id) };
+    }
+    return found;
   }
 
   private async lookUp(

@@ -28,7 +28,11 @@ export interface DestinationQueueObserver {
   onBatchEnded(queue: DestinationQueue): void;
 }
 
-/** The batches of one destination that this process has in hand, and the requests on their way to it. */
+/**
+ * The batches of one destination that this process has in hand, and the requests on their way to it. While there is
+ * more to send, at least one of these makes it go on: the ring of a capacity in which it waits for its turn, its
+ * `rateLimit`, or the end of a request on its way.
+ */
 export class DestinationQueue {
   readonly putBack = new PutBackJobs();
   readonly window: DestinationWindow;

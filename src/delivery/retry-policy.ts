@@ -50,9 +50,10 @@ export function nextAttemptAt(state: RetryState, random: () => number = Math.ran
   return Math.max(Math.min(now + Math.max(jittered, retryAfter), last), now + 1);
 }
 
-/** What is known of a batch that was tried or put off before. */
+/** What is known of a batch in the queue. */
 export interface WaitingBatch {
-  firstAttemptAt: number;
+  /** `undefined` if it was neither tried nor put off before. */
+  firstAttemptAt?: number;
   /** When it was due, if its last attempt recorded that. */
   notBefore?: number;
   messages: readonly { outcomes: readonly { at: number }[] }[];
@@ -71,7 +72,7 @@ export function resumedWindow(
   startedAt: number,
   now: number,
 ): number {
-  const { firstAttemptAt, notBefore = firstAttemptAt, messages } = batch;
+  const { firstAttemptAt = now, notBefore = firstAttemptAt, messages } = batch;
   const share = retryWindow * LONGEST_DELAY_SHARE;
   if (startedAt - lastAttemptAt({ firstAttemptAt, retryWindow }) <= share) return firstAttemptAt;
   const attempts = messages.flatMap(({ outcomes }) => outcomes.map(({ at }) => at));

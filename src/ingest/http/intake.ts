@@ -1,6 +1,6 @@
 import type { Refusal } from '../../client/admission.js';
 import type { AnalyticsClient } from '../../client/analytics-client.js';
-import type { ReceivedMessage, ReceivedMessages, ReceivedRequest } from '../../client/received-messages.js';
+import type { ReceivedMessage, ReceivedMessages, RequestMessages } from '../../client/received-messages.js';
 import { AnalyticsClosedError } from '../../errors/message.errors.js';
 import { AnalyticsError } from '../../errors/analytics.error.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
@@ -46,7 +46,7 @@ export class Intake {
 
 /** The messages of one request. */
 export class IncomingRequest {
-  private readonly request: ReceivedRequest;
+  private readonly request: RequestMessages;
 
   constructor(private readonly received: ReceivedMessages) {
     this.request = received.begin();
