@@ -9,6 +9,8 @@ import { HISTORY_PROVIDERS } from './history/history.providers.js';
 import { UserEraser } from './user-eraser.js';
 import { UserMessages } from './user-messages.js';
 import { DestinationRegistry } from '../destinations/destination-registry.js';
+import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import type { ResolvedOptions } from '../options/resolved-options.js';
 import { BacklogCounter, type FullBacklog } from '../queue/backlog-counter.js';
 import { BatchQueue } from '../queue/batch-queue.js';
 import { BatchStore } from '../queue/batch-store.js';
@@ -39,9 +41,12 @@ export const DELIVERIES_PROVIDERS: Provider[] = [
   { provide: DeliveryEvents, inject: [BacklogCounter], useFactory: createDeliveryEvents },
   {
     provide: EndpointLog,
-    inject: [DeliveryEvents, TELEMETRY],
-    useFactory: ({ endpoints }: DeliveryEvents, telemetry: Telemetry | undefined) =>
-      new EndpointLog(logger(), endpoints, telemetry),
+    inject: [RESOLVED_OPTIONS, DeliveryEvents, TELEMETRY],
+    useFactory: (
+      { webhooks }: ResolvedOptions,
+      { endpoints }: DeliveryEvents,
+      telemetry: Telemetry | undefined,
+    ) => new EndpointLog(logger(), new Set(webhooks.map(({ id }) => id)), endpoints, telemetry),
   },
   {
     provide: FailedMessages,

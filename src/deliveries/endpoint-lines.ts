@@ -20,6 +20,10 @@ export interface EndpointLine {
 const LINES = 4;
 /** Lines that all URLs of a destination may write in a minute, besides those summaries: more than five URLs can. */
 const LINES_OF_DESTINATION = 25;
+/** Lines in a minute about all destinations that were added at run time, with those summaries. There may be thousands. */
+const LINES_OF_OTHERS = 100;
+/** What these are counted by. No destination has an empty id. */
+const OTHERS = '';
 const MINUTE = 60_000;
 
 /** What a URL has written lately, and what it has to report besides. */
@@ -33,22 +37,26 @@ interface Recent {
   failures: number;
 }
 
-/** Lines of a destination in the minute that began with the first of them. */
+/** Lines in the minute that began with the first of them. */
 interface Minute {
+  readonly most: number;
   written: number;
   leftOut: number;
 }
 
 /**
  * Logs the state of URLs, in at most five lines within any minute. A URL that keeps changing is summed up, and so is a
- * destination whose URLs keep being replaced.
+ * destination whose URLs keep being replaced. Where the destinations of many customers fail together, most are counted
+ * only, so that they leave the log to others; the destinations of the options always get their lines.
  */
 export class EndpointLines {
   private readonly recent = new Map<string, Recent>();
   private readonly minutes = new Map<string, Minute>();
 
+  /** @param configured ids of the destinations of the options */
   constructor(
     private readonly logger: EndpointLogger,
+    private readonly configured: ReadonlySet<string>,
     private readonly clock: Clock = SYSTEM_CLOCK,
   ) {}
 
@@ -60,12 +68,8 @@ export class EndpointLines {
       recent.failures += failures;
       return;
     }
-    const minute = this.minuteOf(endpoint.destination);
-    if (minute.written >= LINES_OF_DESTINATION) {
-      minute.leftOut++;
+    if (!this.takeLine([this.minuteOfDestination(endpoint.destination), ...this.minuteOfOthers(endpoint)]))
       return;
-    }
-    minute.written++;
     if (recent === undefined) {
       recent = { written: [this.clock.now()], isSummedUp: false, changes: 0, failures: 0 };
       this.recent.set(key, recent);
@@ -74,21 +78,45 @@ export class EndpointLines {
     this.logger[level](`${nameOf(endpoint)} ${text}`);
   }
 
-  private minuteOf(destination: string): Minute {
-    let minute = this.minutes.get(destination);
+  private minuteOfDestination(destination: string): Minute {
+    return this.minuteOf(destination, LINES_OF_DESTINATION, (leftOut) => {
+      const lines = `The destination "${destination}" had ${leftOut} more lines about its URLs in the last minute`;
+      return `${lines}, which were left out: its URLs are replaced again and again.`;
+    });
+  }
+
+  /** That of all destinations that were added at run time, if it is one. Those of code have no URL. */
+  private minuteOfOthers({ destination, url }: EndpointName): Minute[] {
+    if (url === destination || this.configured.has(destination)) return [];
+    const minute = this.minuteOf(OTHERS, LINES_OF_OTHERS, (leftOut) => {
+      const lines = `${leftOut} more lines about URLs of destinations at run time were left out in the last minute`;
+      return `${lines}. \`endpoints$\`, the metrics and the console tell of each.`;
+    });
+    return [minute];
+  }
+
+  private minuteOf(key: string, most: number, summary: (leftOut: number) => string): Minute {
+    let minute = this.minutes.get(key);
     if (minute === undefined) {
-      const begun = (minute = { written: 0, leftOut: 0 });
-      this.minutes.set(destination, begun);
+      const begun = (minute = { most, written: 0, leftOut: 0 });
+      this.minutes.set(key, begun);
       this.clock.afterUnlessIdle(MINUTE, () => {
-        this.minutes.delete(destination);
-        if (begun.leftOut === 0) return;
-        this.logger.warn(
-          `The destination "${destination}" had ${begun.leftOut} more lines about its URLs in the last minute, ` +
-            'which were left out: its URLs are replaced again and again.',
-        );
+        this.minutes.delete(key);
+        if (begun.leftOut > 0) this.logger.warn(summary(begun.leftOut));
       });
     }
     return minute;
+  }
+
+  /** Whether all of these minutes have room for a line. */
+  private takeLine(minutes: readonly Minute[]): boolean {
+    const full = minutes.find(({ written, most }) => written >= most);
+    if (full !== undefined) {
+      full.leftOut++;
+      return false;
+    }
+    for (const minute of minutes) minute.written++;
+    return true;
   }
 
   /** Looks again a minute after the oldest of the lines. */
@@ -109,11 +137,13 @@ export class EndpointLines {
   }
 
   private sumUp(endpoint: EndpointName, recent: Recent): void {
-    this.logger.warn(
-      `${nameOf(endpoint)} takes some messages and not others: it changed ${recent.changes} times in the ` +
-        `last minute, with ${recent.failures} failed requests. They are retried; its owner should check the ` +
-        'receiver.',
-    );
+    if (this.takeLine(this.minuteOfOthers(endpoint))) {
+      this.logger.warn(
+        `${nameOf(endpoint)} takes some messages and not others: it changed ${recent.changes} times in the ` +
+          `last minute, with ${recent.failures} failed requests. They are retried; its owner should check the ` +
+          'receiver.',
+      );
+    }
     recent.written = [this.clock.now()];
     recent.isSummedUp = true;
     recent.changes = 0;

@@ -32,12 +32,14 @@ export class EndpointLog implements EndpointObserver {
   private readonly troubles = new Map<string, Trouble>();
   private readonly lines: EndpointLines;
 
+  /** @param configured ids of the destinations of the options */
   constructor(
     logger: EndpointLogger,
+    configured: ReadonlySet<string>,
     private readonly events: EventChannel<EndpointEvent>,
     private readonly telemetry?: Telemetry,
   ) {
-    this.lines = new EndpointLines(logger);
+    this.lines = new EndpointLines(logger, configured);
   }
 
   get tracing(): RequestTracing | undefined {

@@ -11,6 +11,7 @@ class TimedLines {
   readonly written: { at: number; text: string }[] = [];
   private readonly lines = new EndpointLines(
     { error: this.record, warn: this.record, log: this.record },
+    new Set(['crm', 'other']),
     this.clock,
   );
 
@@ -72,6 +73,24 @@ describe('the lines about a URL', () => {
     ]);
     lines.change({ ...ENDPOINT, url: 'next' });
     expect(lines.written.at(-1)?.text).toMatch(/does not take events$/);
+  });
+
+  it('are few where very many destinations at run time fail together, and none of them is of the options', async () => {
+    const lines = new TimedLines();
+    for (let n = 0; n < 1_000; n++) lines.change({ ...ENDPOINT, destination: `dst_${n}` });
+    expect(lines.written).toHaveLength(100);
+    lines.change();
+    expect(lines.written).toHaveLength(101);
+    await lines.clock.pass(MINUTE);
+    expect(lines.written.slice(101).map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^900 more lines about URLs of destinations at run time were left out/),
+    ]);
+    for (let times = 0; times < 10; times++) {
+      for (let n = 0; n < 1_000; n++) lines.change({ ...ENDPOINT, destination: `dst_${n}` });
+      await lines.clock.pass(MINUTE / 5);
+    }
+    // One more for what was left out, in each of these minutes.
+    expect(lines.written.length).toBeLessThanOrEqual(102 + 3 * 101);
   });
 
   it('leave nothing behind when a URL has been quiet for a minute', async () => {
