@@ -128,7 +128,8 @@ export class DestinationQueue {
    */
   advance(): void {
     while (this.wantsMore) {
-      const contended = this.underway === 0 ? undefined : this.contendedShare();
+      const contended =
+        this.underway === 0 ? undefined : this.shares.find(({ capacity }) => capacity.hasWaiting);
       if (contended !== undefined) {
         contended.capacity.wait(contended);
         return;
@@ -158,16 +159,7 @@ export class DestinationQueue {
     return this.batches.length > 0 && this.underway < this.window.requests;
   }
 
-  private contendedShare(): CapacityShare | undefined {
-    for (const share of this.shares) if (share.capacity.hasWaiting) return share;
-    return undefined;
-  }
-
-  /**
-   * Sends the next request, or waits for a turn if there is no room for it. Returns whether it was sent.
-   *
-   * @param turn where its turn has come
-   */
+  /** Sends the next request, on its turn at a capacity if there is one, or waits. Returns whether it was sent. */
   private sendNext(turn?: CapacityShare): boolean {
     const batch = this.batches[0];
     if (batch === undefined || !this.wantsMore) return false;
