@@ -5,7 +5,7 @@ import { thrownAt } from '../errors/thrown-at.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import type { BatchSettlement } from './batch-settlement.js';
-import { DestinationLines, type DestinationLogger } from './destination-lines.js';
+import { DestinationLines, type DestinationLogger } from '../deliveries/destination-lines.js';
 import type { MessageOutcome } from '../deliveries/delivery-events.js';
 import type { EndpointLog } from '../deliveries/endpoint-log.js';
 import type { EventChannel } from '../deliveries/event-channel.js';

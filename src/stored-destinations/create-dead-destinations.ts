@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { DeadDestinationEvent, EndpointEvent } from '../deliveries/delivery-events.js';
+import { DestinationLines } from '../deliveries/destination-lines.js';
 import type { EventChannel } from '../deliveries/event-channel.js';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import { DestinationChangedError } from '../errors/destination.errors.js';
@@ -17,7 +18,7 @@ export function createDeadDestinations(
   endpoints: Pick<EventChannel<EndpointEvent>, 'emit'>,
   now?: () => number,
 ): DeadDestinations {
-  const logger = new Logger('Analytics');
+  const lines = new DestinationLines(new Logger('Analytics'));
   const parts = {
     disableAfter,
     // The first process to notice says since when.
@@ -38,13 +39,15 @@ export function createDeadDestinations(
     tell: (event: DeadDestinationEvent) => {
       const { type, destination, reason } = event;
       const what = type === 'disabled' ? 'was disabled' : 'will be disabled in a day';
-      logger.warn(`The destination "${destination}" ${what}: ${reason}. Its messages are kept when it is.`);
+      const line = `The destination "${destination}" ${what}: ${reason}. Its messages are kept when it is.`;
+      lines.writeEach('warn', type, line);
       endpoints.emit(event);
     },
     onFailed: (id: string, error: unknown) => {
       // It was deleted meanwhile, or changed, and the next failure is judged by what it is now.
       if (error instanceof DestinationNotFoundError || error instanceof DestinationChangedError) return;
-      logger.warn(`The state of the destination "${id}" could not be stored: ${thrownAt(error)}.`);
+      const line = `The state of the destination "${id}" could not be stored: ${thrownAt(error)}.`;
+      lines.writeEach('warn', 'not stored', line);
     },
   };
   return new DeadDestinations(parts, now);

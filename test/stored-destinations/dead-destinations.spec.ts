@@ -141,6 +141,20 @@ describe('a destination that takes nothing', () => {
     expect(await stored()).toMatchObject({ disabledReason: expect.stringContaining('410') });
   });
 
+  it('has few lines in the log where many others are gone too', async () => {
+    const lines: string[] = [];
+    const silent = { error: () => undefined, log: () => undefined };
+    Logger.overrideLogger({ ...silent, warn: (line: string) => lines.push(line) });
+    for (let n = 0; n < 20; n++) {
+      const record = { id: `gone-${n}`, urls: URLS.slice(0, 1), createdAt: now, updatedAt: now, version: 1 };
+      await records.add(record, 100);
+      one.dead.attempted(record, failing(410));
+    }
+    await until(() => (told.length === 20 ? true : undefined));
+    expect(lines).toHaveLength(5);
+    expect(lines[0]).toMatch(/"gone-0" was disabled: it answered 410/);
+  });
+
   it('is not disabled at once when only one of its URLs is gone', async () => {
     await after(0, failing(410, 200));
     await after(HOUR, failing(200, 410));

@@ -28,7 +28,7 @@ interface Kind {
 }
 
 /**
- * Logs why destinations get no messages, each line once. There may be thousands of them with the same fault: of each
+ * Logs why destinations get no messages. There may be thousands of them with the same fault: of each
  * kind of line some are written, and then one a minute that counts the others.
  */
 export class DestinationLines {
@@ -39,13 +39,23 @@ export class DestinationLines {
     private readonly clock: Clock = SYSTEM_CLOCK,
   ) {}
 
-  /** @param kind the same for lines that differ only in the destination and the reason */
+  /**
+   * Writes a line that was not written before.
+   *
+   * @param kind the same for lines that differ only in the destination and the reason
+   */
   write(level: keyof DestinationLogger, kind: string, line: string): void {
-    const lines = this.ofKind(kind);
-    if (lines.told.has(line)) return;
+    const { told } = this.ofKind(kind);
+    if (told.has(line)) return;
     // A line that is repeated after a while does less harm than a list without end.
-    if (lines.told.size >= MAX_TOLD) lines.told.clear();
-    lines.told.add(line);
+    if (told.size >= MAX_TOLD) told.clear();
+    told.add(line);
+    this.writeEach(level, kind, line);
+  }
+
+  /** The same for something that happens, of which each time is told. */
+  writeEach(level: keyof DestinationLogger, kind: string, line: string): void {
+    const lines = this.ofKind(kind);
     lines.timer ??= this.minute(level, lines);
     if (lines.isSummedUp || lines.written >= LINES) {
       if (lines.leftOut.size < MAX_LEFT_OUT) lines.leftOut.add(line);

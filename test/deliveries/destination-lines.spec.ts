@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DestinationLines } from '../../src/delivery/destination-lines.js';
+import { DestinationLines } from '../../src/deliveries/destination-lines.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 const MINUTE = 60_000;
@@ -54,6 +54,18 @@ describe('the lines about destinations that get nothing', () => {
     }
     expect(written).toHaveLength(5 + 10);
     expect(written.at(-1)).toMatch(/^warn: 2999 more lines like this/);
+  });
+
+  it('are written again where that is wanted, and limited all the same', async () => {
+    for (let times = 0; times < 3; times++)
+      lines.writeEach('warn', 'disabled', 'The destination was disabled');
+    expect(written).toHaveLength(3);
+    for (let n = 0; n < 100; n++) lines.writeEach('warn', 'disabled', `The destination ${n} was disabled`);
+    expect(written).toHaveLength(5);
+    await clock.pass(MINUTE);
+    expect(written.slice(5)).toEqual([
+      'warn: 97 more lines like this were left out in the last minute: The destination 99 was disabled',
+    ]);
   });
 
   it('hold back none of another kind', () => {
