@@ -83,7 +83,9 @@ describe('the lines about a URL', () => {
     expect(lines.written).toHaveLength(101);
     await lines.clock.pass(MINUTE);
     expect(lines.written.slice(101).map(({ text }) => text)).toEqual([
-      expect.stringMatching(/^900 more lines about URLs of destinations at run time were left out/),
+      expect.stringMatching(
+        /^900 more lines about URLs of destinations that were added at run time were left out/,
+      ),
     ]);
     for (let times = 0; times < 10; times++) {
       for (let n = 0; n < 1_000; n++) lines.change({ ...ENDPOINT, destination: `dst_${n}` });

@@ -71,10 +71,10 @@ describeWith('postgres', PostgresServer.installed, 'two processes never wait for
     await counts?.add(new Map([['a', 1]]));
     await race(
       "nestjs_analytics.backlog WHERE destination = 'a'",
-      async () => counts?.add(new Map([['a', 2], ['z', 2]])), // prettier-ignore
-      async () => corrects?.clear(new Map([['z', 1], ['a', 1]])), // prettier-ignore
+      async () => counts?.add(new Map(Object.entries({ a: 2, z: 2 }))),
+      async () => corrects?.clear(new Map(Object.entries({ z: 1, a: 1 }))),
     );
-    expect(await counts?.all()).toEqual(new Map([['a', 3], ['z', 3]])); // prettier-ignore
+    expect(await counts?.all()).toEqual(new Map(Object.entries({ a: 3, z: 3 })));
   });
 
   it('while both store deletions of the same users', async () => {
