@@ -45,8 +45,7 @@ export class DestinationQueue {
   /** Made when it has a `rateLimit` for the first time. */
   private budget: RateBudget | undefined;
   private held = 0;
-  /** Whether its latest request failed. */
-  private isFailing = false;
+  private hasFailed = false;
   /** When it last had something to do, by `performance.now()`. */
   private activeAt = performance.now();
 
@@ -96,9 +95,14 @@ export class DestinationQueue {
     return this.unsent;
   }
 
-  /** Whether a request would go out at once, and the latest one did not fail. */
+  /** Whether its latest request failed. */
+  get isFailing(): boolean {
+    return this.hasFailed;
+  }
+
+  /** Whether a request would go out at once. */
   get canSend(): boolean {
-    return !this.isFailing && this.shares.every((share) => share.capacity.hasRoom(share));
+    return this.shares.every((share) => share.capacity.hasRoom(share));
   }
 
   /** Milliseconds since it last had something to do. */
@@ -123,9 +127,7 @@ export class DestinationQueue {
     });
   }
 
-  /**
-   * Sends as much as the window and the capacities allow. If others wait for a capacity, it takes its turn.
-   */
+  /** Sends as much as the window and the capacities allow. If others wait for a capacity, it takes its turn. */
   advance(): void {
     while (this.wantsMore) {
       const contended =
@@ -239,7 +241,7 @@ export class DestinationQueue {
     const now = performance.now();
     // Messages of one request share its result, except those that their receiver refused one by one.
     const result = results[0];
-    if (result !== undefined && result.class !== 'deferred') this.isFailing = result.class === 'retry';
+    if (result !== undefined && result.class !== 'deferred') this.hasFailed = result.class === 'retry';
     if (this.underway === 0 && this.batches.length === 0) this.window.restart();
     else if (result?.class === 'retry') this.window.fail(request, results.length, now);
     else if (result?.class === 'deferred') this.window.restart();

@@ -52,7 +52,7 @@ export class JobShares {
    */
   roomFor(queue: DestinationQueue): number {
     if (this.freeFor(queue) <= 0) return 0;
-    if (this.isFull) return (queue.canSend ? 1 : 0) - queue.batchesInHand;
+    if (this.isFull) return (queue.canSend && !queue.isFailing ? 1 : 0) - queue.batchesInHand;
     const fairShare = (this.jobs * HELD_SHARE) / Math.max(this.active, 1);
     return Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand;
   }

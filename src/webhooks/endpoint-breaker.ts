@@ -73,7 +73,8 @@ export class EndpointBreaker {
     if (this.openUntil === undefined && this.heldUntil === -Infinity) return true;
     if (this.wait(now) > 0 && !force) return false;
     this.heldUntil = -Infinity;
-    if (this.openUntil !== undefined && this.openUntil <= now && !this.isProbing) {
+    // So a last attempt that comes before the pause is over is a probe as well: others need not make one.
+    if (this.openUntil !== undefined && !this.isProbing) {
       this.isProbing = true;
       this.newsSince = now;
     }
@@ -135,7 +136,7 @@ export class EndpointBreaker {
     const wasOpen = this.isOpen;
     this.isProbing = false;
     this.newsSince = Infinity;
-    this.openUntil = Math.max(now + this.pause, this.floor(now, retryAfter));
+    this.openUntil = Math.max(this.openUntil ?? now, now + this.pause, this.floor(now, retryAfter));
     this.pause = Math.min(this.pause * 2, this.retryWindow * LONGEST_PAUSE_SHARE);
     if (!wasOpen) this.observer?.onDown(this.failures);
   }

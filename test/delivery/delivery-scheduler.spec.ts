@@ -361,6 +361,21 @@ describe('the delivery scheduler', () => {
       expect(offer(scheduler, destinations('idle', 8))).toBe(8);
     });
 
+    it('are put back for seconds where requests fail, however few of them end', () => {
+      jest.useFakeTimers({ now: Date.now() });
+      const scheduler = schedule();
+      const hanging = new TestDestination('hanging');
+      void send(scheduler, hanging, 200);
+      void send(scheduler, hanging, 200);
+      // Each takes a second until it times out.
+      for (let second = 0; second < 5; second++) {
+        jest.advanceTimersByTime(1_000);
+        hanging.answer(1, 'retry');
+      }
+      expect(scheduler.delayOf(hanging, 200)).toBeGreaterThan(0);
+      expect(scheduler.delayOf(hanging, 200)).toBeLessThanOrEqual(1_500);
+    });
+
     it('are left to newcomers by destinations whose latest request failed', async () => {
       const scheduler = schedule({ jobs: 32 });
       const failing = destinations('failing', 32);

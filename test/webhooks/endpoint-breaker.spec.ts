@@ -181,14 +181,30 @@ describe('the breaker of an endpoint', () => {
     expect(begin(100)).toBe(100);
   });
 
-  it('makes forced attempts even while it is open, and does not wait for them', () => {
+  it('makes forced attempts even while it is open', () => {
     goDown();
     expect(admit(true)).toBe(true);
-    fail();
-    expect(breaker.wait(now)).toBe(5 * SECOND);
-    now += 5 * SECOND;
-    expect(begin(5)).toBe(1);
     expect(admit(true)).toBe(true);
+    now += 5 * SECOND;
+    expect(admit(true)).toBe(true);
+  });
+
+  it('takes a forced attempt for the probe, although none was due', () => {
+    goDown();
+    now += 4 * SECOND;
+    const startedAt = now;
+    expect(admit(true)).toBe(true);
+    now += 2 * SECOND;
+    expect(begin(5)).toBe(0);
+    fail(1, 0, startedAt);
+    expect(breaker.wait(now)).toBe(10 * SECOND);
+  });
+
+  it('waits as long as a receiver asked for, although a forced attempt failed meanwhile', () => {
+    goDown(MINUTE);
+    expect(admit(true)).toBe(true);
+    fail();
+    expect(breaker.wait(now)).toBe(MINUTE);
   });
 
   it('learns from a forced attempt that succeeds, and goes on learning', () => {
