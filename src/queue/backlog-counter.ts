@@ -15,6 +15,8 @@ const MANY_WATCHED_CHANGES_SHARE = 1 / 200;
 const WATCHED_SHARE = 0.5;
 /** Below this share of its limit, a destination that was full counts as drained. */
 const DRAINED_SHARE = 0.95;
+/** From this many messages on, new ones for a destination may let those for others go first. */
+const MANY_WAITING = 500;
 
 /** A destination that has reached its limit. */
 export interface FullBacklog {
@@ -102,6 +104,12 @@ export class BacklogCounter {
     const room = Math.max(backlog.limit - waitingIn(backlog), 0);
     if (room === 0) this.foundFull(backlog, 0);
     return room;
+  }
+
+  /** Whether so many messages wait for a destination that those for others may be taken before its new ones. */
+  hasManyWaiting(destination: string): boolean {
+    const backlog = this.backlogs.get(destination);
+    return backlog !== undefined && waitingIn(backlog) >= MANY_WAITING;
   }
 
   /** A message is on its way to the queue. A call of `taken` follows. */

@@ -1,5 +1,6 @@
 import type { BacklogStore } from './backlog-store.js';
 import { openMessages } from './batch-job.js';
+import { WAITING_TYPES } from './partition-store.js';
 import type { BatchJobQueue } from './queue-backend.js';
 import { readJob } from './read-job.js';
 
@@ -17,7 +18,7 @@ const TOLERANCE = 0.05;
 const SAMPLE = 1_000;
 const PAGE = 10;
 
-const WAITING_STATES = ['waiting', 'active', 'delayed'] as const;
+const UNENDED_TYPES = [...WAITING_TYPES, 'active', 'delayed'] as const;
 
 export interface BacklogUpkeepOptions {
   interval?: number;
@@ -98,7 +99,7 @@ export class BacklogUpkeep {
   }
 
   private async isEmpty(): Promise<boolean> {
-    const counts = await Promise.all(this.queues.map((queue) => queue.getJobCounts(...WAITING_STATES)));
+    const counts = await Promise.all(this.queues.map((queue) => queue.getJobCounts(...UNENDED_TYPES)));
     return counts.flatMap((ofPartition) => Object.values(ofPartition)).every((count) => count === 0);
   }
 
@@ -106,7 +107,7 @@ export class BacklogUpkeep {
   private async count(): Promise<Map<string, number> | undefined> {
     const found = await Promise.all(
       this.queues.map(async (queue) => {
-        const ids = new Set(await queue.getRanges([...WAITING_STATES], 0, -1));
+        const ids = new Set(await queue.getRanges([...UNENDED_TYPES], 0, -1));
         return Array.from(ids, (id) => ({ queue, id }));
       }),
     );

@@ -16,10 +16,14 @@ import { storedData } from './shared-bodies.js';
 /** More attempts than fit into any retry window. PostgreSQL cannot store a larger number. */
 const ATTEMPTS = 2 ** 31 - 1;
 const DEFAULT_MEMORY: AddMemory = { completed: { age: 300, count: 100 } };
+/** BullMQ hands out jobs with a priority after those without one, in the order in which they were added. */
+const AFTER_OTHERS: JobsOptions = { priority: 1 };
 
 export interface BatchQueueOptions {
   /** Called with the messages for a destination that were not in the queue before. */
   onAdded?: (destination: string, messages: number) => void;
+  /** Whether many messages wait for a destination. @default none has many */
+  hasManyWaiting?: (destination: string) => boolean;
   memory?: AddMemory;
   /** How many of the partitions are added to. @default all */
   written?: number;
@@ -62,7 +66,10 @@ export class BatchQueue {
         partition,
         job: jobOf(
           batches.map((batch) => this.marked(batch)),
-          this.optionsOf(job, ids === undefined ? {} : { deduplication: { id: job.jobId, ttl: ids } }),
+          this.optionsOf(job, {
+            ...(ids === undefined ? {} : { deduplication: { id: job.jobId, ttl: ids } }),
+            ...this.priorityOf(batches),
+          }),
         ),
       })),
     );
@@ -83,7 +90,10 @@ export class BatchQueue {
         const delay = Math.max(dueAt - now, 0);
         return {
           partition: this.partitionOf(batch.destination),
-          job: jobOf([batch], this.optionsOf(terms, delay > 0 ? { delay } : { lifo: true })),
+          job: jobOf(
+            [batch],
+            this.optionsOf(terms, delay > 0 ? { delay, ...this.priorityOf([batch]) } : { lifo: true }),
+          ),
         };
       }),
     );
@@ -93,6 +103,16 @@ export class BatchQueue {
     return this.partitions === 1
       ? new Map([[0, batches]])
       : groupedBy(batches, ({ destination }) => this.partitionOf(destination));
+  }
+
+  /**
+   * Where many messages wait for all destinations of a job, it lets jobs for others go first. Otherwise a process that
+   * starts on a long backlog would sort through all of it before it sends anything to them.
+   */
+  private priorityOf(batches: readonly Pick<NewBatch, 'destination'>[]): JobsOptions {
+    const { hasManyWaiting } = this.options;
+    if (hasManyWaiting === undefined) return {};
+    return batches.every(({ destination }) => hasManyWaiting(destination)) ? AFTER_OTHERS : {};
   }
 
   private marked(batch: NewBatch): QueuedBatch {

@@ -3,6 +3,7 @@ import { type BatchState, PartitionStore, type StoredJob } from './partition-sto
 import { jobKeyOf, jobOfKey } from './partitions.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
+export { WAITING_TYPES } from './partition-store.js';
 export type { BatchState, StoredJob } from './partition-store.js';
 
 type JobInState = [job: StoredJob, state: BatchState];

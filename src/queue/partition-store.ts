@@ -1,3 +1,4 @@
+import type { JobType } from 'bullmq';
 import { InvalidJobError } from '../errors/delivery.errors.js';
 import { TimeSlice } from '../shared/time-slice.js';
 import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
@@ -12,6 +13,9 @@ import { storedData } from './shared-bodies.js';
  * The state of a job in the queue: not yet taken, being delivered, put back for later, or failed for good.
  */
 export type BatchState = 'waiting' | 'active' | 'delayed' | 'failed';
+
+/** The two kinds of jobs that BullMQ has for the state `waiting`: without and with a priority. */
+export const WAITING_TYPES = ['waiting', 'prioritized'] as const satisfies JobType[];
 
 /**
  * The order in which jobs move between states, so that a job that moves meanwhile is still found in at least
@@ -74,7 +78,7 @@ export class PartitionStore {
 
   /** The ids of the jobs that are in a state now. All are read at once, since offsets shift while jobs move. */
   ids(state: BatchState): Promise<string[]> {
-    return this.queue.getRanges([state], 0, -1);
+    return this.queue.getRanges(state === 'waiting' ? [...WAITING_TYPES] : [state], 0, -1);
   }
 
   /**
@@ -83,7 +87,13 @@ export class PartitionStore {
    */
   async oldestWaiting(): Promise<number | undefined> {
     if (this.storage.kind === 'postgres') return oldestWaitingIn(this.storage.pool, this.queue.name);
-    for (const id of await this.queue.getRanges(['waiting'], 0, HEAD - 1, true)) {
+    const times = await Promise.all(WAITING_TYPES.map((type) => this.oldestOf(type)));
+    const oldest = Math.min(...times.map((time) => time ?? Infinity));
+    return Number.isFinite(oldest) ? oldest : undefined;
+  }
+
+  private async oldestOf(type: JobType): Promise<number | undefined> {
+    for (const id of await this.queue.getRanges([type], 0, HEAD - 1, true)) {
       const job = await this.queue.getJob(id);
       if (job?.attemptsStarted === 0) return job.timestamp;
     }

@@ -127,6 +127,7 @@ export const QUEUE_PROVIDERS: Provider[] = [
           counter.taken(destination, messages);
           telemetry?.queued(destination, messages);
         },
+        hasManyWaiting: (destination) => counter.hasManyWaiting(destination),
         memory,
         written,
         marks: new ApplicationMarks(options),

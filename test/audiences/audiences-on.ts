@@ -105,7 +105,7 @@ export class AudiencesOn {
 
   /** The calls that got into the queue since the last look, in the order in which they did. */
   async calls(): Promise<QueuedCall[]> {
-    const jobs = await this.queue.getJobs(['waiting'], 0, -1, true);
+    const jobs = await this.queue.getJobs(['waiting', 'prioritized'], 0, -1, true);
     const fresh = jobs.filter(({ id }) => id !== undefined && !this.read.has(id));
     for (const { id } of fresh) if (id !== undefined) this.read.add(id);
     return fresh

@@ -14,6 +14,9 @@ describeBackend('a hundred crashes', (backend) => {
     process.stdout.write(`CHAOS_SEED=${SEED}\n`);
     const report = await runKillRounds(backend, stage, { rounds: ROUNDS, seed: SEED });
     expect(report.acknowledged).toBeGreaterThan(0);
-    expect(report).toMatchObject({ lost: [], left: { wait: 0, active: 0, delayed: 0, failed: 0 } });
+    expect(report).toMatchObject({
+      lost: [],
+      left: { wait: 0, prioritized: 0, active: 0, delayed: 0, failed: 0 },
+    });
   }, 1_800_000);
 });

@@ -28,7 +28,7 @@ describeBackend('the deletion of a user', (backend) => {
 
   /** Who the messages are about that the queue holds, but for deletions. */
   async function usersIn(app: AnalyticsApp): Promise<string[]> {
-    const jobs = await app.queue.getJobs(['delayed', 'failed', 'waiting', 'active']);
+    const jobs = await app.queue.getJobs(['delayed', 'failed', 'waiting', 'prioritized', 'active']);
     return queuedMessages(...jobs)
       .map(({ body }) => /"type":"track","userId":"(\w+)"/.exec(body)?.[1] ?? '')
       .filter((user) => user !== '')

@@ -90,8 +90,8 @@ describeRedis('the writes of a job', () => {
     }
     await app.analytics.flush();
     await until(async () => {
-      const { waiting, active } = await app.queue.getJobCounts('waiting', 'active');
-      return waiting === 0 && active === 0 ? true : undefined;
+      const counts = await app.queue.getJobCounts('waiting', 'prioritized', 'active');
+      return Object.values(counts).every((count) => count === 0) ? true : undefined;
     });
 
     expect((await bytesWritten()) - before).toBeLessThan(1.5 * JOB_BYTES);

@@ -12,6 +12,9 @@ describeBackend('a crash', (backend) => {
   it('loses nothing that was in the queue, however often it happens', async () => {
     const report = await runKillRounds(backend, stage, { rounds: ROUNDS, seed: SEED });
     expect(report.acknowledged).toBeGreaterThan(0);
-    expect(report).toMatchObject({ lost: [], left: { wait: 0, active: 0, delayed: 0, failed: 0 } });
+    expect(report).toMatchObject({
+      lost: [],
+      left: { wait: 0, prioritized: 0, active: 0, delayed: 0, failed: 0 },
+    });
   }, 240_000);
 });

@@ -78,7 +78,7 @@ describeRedis('a queue of several partitions', () => {
     await trackAll(producer, 'Second');
     const destinationsIn = await Promise.all(
       producer.queues.map(async (queue) => {
-        const jobs = await queue.getJobs(['waiting']);
+        const jobs = await queue.getJobs(['waiting', 'prioritized']);
         return [
           ...new Set(jobs.flatMap(({ data }) => data.batches.map((batch) => batch.destination))),
         ].sort();

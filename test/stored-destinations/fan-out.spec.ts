@@ -41,7 +41,7 @@ describeBackend('a message to a hundred destinations of one tenant', (backend) =
     }
     /** How often each job holds the body. */
     const stored = async (): Promise<number[]> => {
-      const jobs = await app.queue.getJobs(['wait', 'active', 'delayed']);
+      const jobs = await app.queue.getJobs(['wait', 'prioritized', 'active', 'delayed']);
       return jobs.map(({ data }) => JSON.stringify(data).split(MARK).length - 1).filter((times) => times > 0);
     };
     const tracks = (messages: number, text: string): Promise<unknown> => {

@@ -76,7 +76,7 @@ export class AnalyticsApp {
   async settled(): Promise<void> {
     await until(async () => {
       const counts = await Promise.all(
-        this.queues.map((queue) => queue.getJobCounts('wait', 'active', 'delayed')),
+        this.queues.map((queue) => queue.getJobCounts('wait', 'prioritized', 'active', 'delayed')),
       );
       return counts.flatMap((one) => Object.values(one)).every((count) => count === 0) ? true : undefined;
     });

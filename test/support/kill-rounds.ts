@@ -75,6 +75,6 @@ export async function runKillRounds(
   return {
     acknowledged: acknowledged.length,
     lost: acknowledged.filter((id) => !received.has(id) || !taken.has(id)),
-    left: await survivor.queue.getJobCounts('wait', 'active', 'delayed', 'failed'),
+    left: await survivor.queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed'),
   };
 }

@@ -9,7 +9,7 @@ export function messageIds(prefix: string, count: number): string[] {
 
 /** The ids of the messages in all jobs of a queue that are not settled, sorted. */
 export async function queuedIds(queue: BatchJobQueue): Promise<string[]> {
-  const jobs = await queue.getJobs(['wait', 'active', 'delayed']);
+  const jobs = await queue.getJobs(['wait', 'prioritized', 'active', 'delayed']);
   return queuedMessages(...jobs)
     .map(({ id }) => id)
     .sort();

@@ -2,9 +2,12 @@ import type { PgPool } from 'bullmq';
 
 /** BullMQ reads the jobs that wait newest first on PostgreSQL, in whatever order it is asked for. */
 const OLDEST_WAITING = `SELECT min(added_at_ms) AS added FROM (
-  SELECT added_at_ms, attempts_started FROM job
-   WHERE queue = $1 AND state = 'waiting' ORDER BY priority, seq LIMIT 100
-) AS head WHERE attempts_started = 0`;
+  (SELECT added_at_ms, attempts_started FROM job
+    WHERE queue = $1 AND state = 'waiting' AND priority = 0 ORDER BY seq LIMIT 100)
+  UNION ALL
+  (SELECT added_at_ms, attempts_started FROM job
+    WHERE queue = $1 AND state = 'waiting' AND priority > 0 ORDER BY priority, seq LIMIT 100)
+) AS heads WHERE attempts_started = 0`;
 
 interface Head {
   /** Drivers read a bigint as one of these; `null` if there is none. */

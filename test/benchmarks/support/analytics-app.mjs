@@ -28,7 +28,7 @@ export async function startAnalytics(options) {
 /** Resolves when a queue has nothing left to do. */
 export async function settled(queue) {
   for (;;) {
-    const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'paused');
+    const counts = await queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'paused');
     if (Object.values(counts).every((count) => count === 0)) return;
     await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN));
   }

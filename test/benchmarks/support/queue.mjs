@@ -21,7 +21,7 @@ export function openQueue() {
     take: async () => {
       const arrivals = new Arrivals();
       for (let start = 0; ; start += PAGE) {
-        const jobs = await queue.getJobs(['waiting'], start, start + PAGE - 1);
+        const jobs = await queue.getJobs(['waiting', 'prioritized'], start, start + PAGE - 1);
         if (jobs.length === 0) break;
         const batches = jobs.flatMap(({ data }) => data.batches);
         for (const { messages } of batches) for (const { id } of messages) arrivals.add(id);

@@ -1,0 +1,63 @@
+import { expect, it } from '@jest/globals';
+import { AnalyticsHealthIndicator, DeliveriesService } from '../../src/index.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { describeBackend } from '../support/describe-backend.js';
+import type { Receiver } from '../support/receiver.js';
+import { destinationsBySource, Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+/** In jobs of 200. */
+const WAITING = 40_000;
+const JOBS = WAITING / 200;
+
+describeBackend('a long line of messages for one destination', (backend) => {
+  const stage = new Stage();
+
+  function optionsFor(busy: Receiver, idle: Receiver): AppOptions {
+    return {
+      connection: backend.connection,
+      shutdownTimeout: 1_000,
+      // 32 jobs in hand.
+      concurrency: 1,
+      ...destinationsBySource({ busy: busy.url(), idle: idle.url() }, { timeout: 60_000 }),
+    };
+  }
+
+  /** An application whose queue holds the line and delivers nothing. */
+  async function standing(busy: Receiver, idle: Receiver): Promise<AnalyticsApp> {
+    const app = await stage.app(optionsFor(busy, idle));
+    await app.queue.pause();
+    const { analytics } = app;
+    for (let n = 0; n < WAITING; n++) analytics.source('busy').track({ userId: 'u1', event: 'Waited' });
+    await analytics.flush();
+    return app;
+  }
+
+  const untaken = async ({ queue }: AnalyticsApp): Promise<number> => {
+    const { waiting = 0, prioritized = 0 } = await queue.getJobCounts('waiting', 'prioritized');
+    return waiting + prioritized;
+  };
+
+  it('is not sorted through before a process that starts sends those for others', async () => {
+    const busy = await stage.receiver({ answer: () => () => undefined });
+    const idle = await stage.receiver();
+    const before = await standing(busy, idle);
+    before.analytics.source('idle').track({ userId: 'u1', event: 'Fresh' });
+    await before.analytics.flush();
+    await before.close();
+    const app = await stage.app(optionsFor(busy, idle));
+    await app.queue.resume();
+    await idle.received(1);
+    expect(await untaken(app)).toBeGreaterThan(JOBS / 2);
+  });
+
+  it('is counted as waiting, and has an age', async () => {
+    const app = await standing(await stage.receiver(), await stage.receiver());
+    expect((await app.context.get(DeliveriesService).counts()).waiting).toBe(WAITING);
+    await until(async () => {
+      const indicator = app.context.get(AnalyticsHealthIndicator);
+      const { analytics } = await indicator.isHealthy('analytics', { timeout: 30_000 });
+      return (analytics.oldest ?? 0) > 0 ? true : undefined;
+    });
+  });
+});
