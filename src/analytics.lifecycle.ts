@@ -42,6 +42,8 @@ export interface AnalyticsParts {
   /** `undefined` if the application has none. */
   outbox: Outbox | undefined;
   events: DeliveryEvents;
+  /** The logs that sum up what happened in a minute. */
+  logs: readonly { close(): void }[];
   webhookClients: WebhookClients;
   backlogs: BacklogCounter;
   backlogUpkeep: BacklogUpkeep;
@@ -106,7 +108,7 @@ export class AnalyticsLifecycle
   }
 
   private async close(): Promise<void> {
-    const { client, worker, eraser, outbox, events, destinations } = this.parts;
+    const { client, worker, eraser, outbox, events, logs, destinations } = this.parts;
     const { webhookClients, backlogs, backlogUpkeep, history, waitingSampler } = this.parts;
     const { partitions, partitionWatch, backend } = this.parts;
     const patience = this.timeLeft(CLOSING);
@@ -125,6 +127,7 @@ export class AnalyticsLifecycle
     partitionWatch.close();
     await within(this.timeLeft(DISCONNECTING), Promise.all([backlogs.close(), history?.close()]));
     events.complete();
+    for (const log of logs) log.close();
     await within(this.timeLeft(), partitions.close());
     await webhookClients.close();
     await backend.close();

@@ -10,6 +10,8 @@ import { ConsoleService } from './console/console.service.js';
 import { DELIVERIES_PROVIDERS } from './deliveries/deliveries.providers.js';
 import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { DeliveryEvents } from './deliveries/delivery-events.js';
+import { DestinationLines } from './deliveries/destination-lines.js';
+import { EndpointLog } from './deliveries/endpoint-log.js';
 import { HistoryRecorder } from './deliveries/history/history-recorder.js';
 import { WaitingSampler } from './deliveries/history/waiting-sampler.js';
 import { UserEraser } from './deliveries/user-eraser.js';
@@ -56,6 +58,8 @@ const ROOT_PROVIDERS: Provider[] = [
       UserEraser,
       DeliveryWorker,
       DeliveryEvents,
+      EndpointLog,
+      DestinationLines,
       WEBHOOK_CLIENTS,
       BacklogCounter,
       BacklogUpkeep,
@@ -73,6 +77,8 @@ const ROOT_PROVIDERS: Provider[] = [
       eraser: UserEraser,
       worker: DeliveryWorker | undefined,
       events: DeliveryEvents,
+      endpointLog: EndpointLog,
+      destinationLines: DestinationLines,
       webhookClients: WebhookClients,
       backlogs: BacklogCounter,
       backlogUpkeep: BacklogUpkeep,
@@ -90,6 +96,7 @@ const ROOT_PROVIDERS: Provider[] = [
           eraser,
           worker,
           events,
+          logs: [endpointLog, destinationLines],
           webhookClients,
           backlogs,
           backlogUpkeep,

@@ -2,6 +2,7 @@ import { Logger, type Provider } from '@nestjs/common';
 import { DeliveriesService } from './deliveries.service.js';
 import { createDeletionStore, DeletedUsers } from './deleted-users.js';
 import { type BacklogEvent, DeliveryEvents } from './delivery-events.js';
+import { DestinationLines } from './destination-lines.js';
 import { EndpointLog } from './endpoint-log.js';
 import { FailedMessages } from './failed-messages.js';
 import { DeliveryHistory } from './history/delivery-history.js';
@@ -39,6 +40,7 @@ function createDeliveryEvents(counter: BacklogCounter): DeliveryEvents {
 export const DELIVERIES_PROVIDERS: Provider[] = [
   ...HISTORY_PROVIDERS,
   { provide: DeliveryEvents, inject: [BacklogCounter], useFactory: createDeliveryEvents },
+  { provide: DestinationLines, useFactory: () => new DestinationLines(logger()) },
   {
     provide: EndpointLog,
     inject: [RESOLVED_OPTIONS, DeliveryEvents, TELEMETRY],

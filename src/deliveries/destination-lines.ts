@@ -1,4 +1,5 @@
-import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
+import { LaterLines } from './later-lines.js';
 
 /** Writes the lines about destinations. */
 export interface DestinationLogger {
@@ -23,8 +24,8 @@ interface Kind {
   readonly leftOut: Set<string>;
   /** Set from a summary until a minute is over that leaves out nothing. */
   isSummedUp: boolean;
-  /** Ends the minute, which began with the first line. */
-  timer: Timer | undefined;
+  /** Whether a minute has begun, with its first line. */
+  hasBegun: boolean;
 }
 
 /**
@@ -33,11 +34,14 @@ interface Kind {
  */
 export class DestinationLines {
   private readonly kinds = new Map<string, Kind>();
+  private readonly summaries: LaterLines;
 
   constructor(
     private readonly logger: DestinationLogger,
-    private readonly clock: Clock = SYSTEM_CLOCK,
-  ) {}
+    clock: Clock = SYSTEM_CLOCK,
+  ) {
+    this.summaries = new LaterLines(clock);
+  }
 
   /**
    * Writes a line that was not written before.
@@ -56,7 +60,7 @@ export class DestinationLines {
   /** The same for something that happens, of which each time is told. */
   writeEach(level: keyof DestinationLogger, kind: string, line: string): void {
     const lines = this.ofKind(kind);
-    lines.timer ??= this.minute(level, lines);
+    if (!lines.hasBegun) this.begin(level, lines);
     if (lines.isSummedUp || lines.written >= LINES) {
       if (lines.leftOut.size < MAX_LEFT_OUT) lines.leftOut.add(line);
       return;
@@ -65,21 +69,30 @@ export class DestinationLines {
     this.logger[level](line);
   }
 
+  /** Sums up what is left, since nothing follows. */
+  close(): void {
+    this.summaries.close();
+  }
+
   private ofKind(name: string): Kind {
     let kind = this.kinds.get(name);
     if (kind === undefined) {
-      kind = { told: new Set(), written: 0, leftOut: new Set(), isSummedUp: false, timer: undefined };
+      kind = { told: new Set(), written: 0, leftOut: new Set(), isSummedUp: false, hasBegun: false };
       this.kinds.set(name, kind);
     }
     return kind;
   }
 
-  private minute(level: keyof DestinationLogger, kind: Kind): Timer {
-    return this.clock.afterUnlessIdle(MINUTE, () => {
+  private begin(level: keyof DestinationLogger, kind: Kind): void {
+    kind.hasBegun = true;
+    this.summaries.after(MINUTE, () => {
+      kind.hasBegun = false;
       kind.written = 0;
       kind.isSummedUp = kind.leftOut.size > 0;
-      kind.timer = kind.isSummedUp ? this.minute(level, kind) : undefined;
-      if (kind.isSummedUp) this.logger[level](summaryOf([...kind.leftOut]));
+      if (kind.isSummedUp) {
+        this.begin(level, kind);
+        this.logger[level](summaryOf([...kind.leftOut]));
+      }
       kind.leftOut.clear();
     });
   }

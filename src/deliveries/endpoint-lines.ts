@@ -1,5 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import type { EndpointName } from '../webhooks/endpoint-state.js';
+import { LaterLines } from './later-lines.js';
 
 /** Writes the lines about endpoints. */
 export interface EndpointLogger {
@@ -52,13 +53,16 @@ interface Minute {
 export class EndpointLines {
   private readonly recent = new Map<string, Recent>();
   private readonly minutes = new Map<string, Minute>();
+  private readonly summaries: LaterLines;
 
   /** @param configured ids of the destinations of the options */
   constructor(
     private readonly logger: EndpointLogger,
     private readonly configured: ReadonlySet<string>,
     private readonly clock: Clock = SYSTEM_CLOCK,
-  ) {}
+  ) {
+    this.summaries = new LaterLines(clock);
+  }
 
   write(endpoint: EndpointName, { level, text, failures }: EndpointLine): void {
     const key = `${endpoint.destination} ${endpoint.url}`;
@@ -76,6 +80,11 @@ export class EndpointLines {
       this.watch(endpoint, key, recent);
     } else recent.written.push(this.clock.now());
     this.logger[level](`${nameOf(endpoint)} ${text}`);
+  }
+
+  /** Sums up what is left, since nothing follows. */
+  close(): void {
+    this.summaries.close();
   }
 
   private minuteOfDestination(destination: string): Minute {
@@ -100,7 +109,7 @@ export class EndpointLines {
     if (minute === undefined) {
       const begun = (minute = { most, written: 0, leftOut: 0 });
       this.minutes.set(key, begun);
-      this.clock.afterUnlessIdle(MINUTE, () => {
+      this.summaries.after(MINUTE, () => {
         this.minutes.delete(key);
         if (begun.leftOut > 0) this.logger.warn(summary(begun.leftOut));
       });
@@ -126,7 +135,7 @@ export class EndpointLines {
       this.recent.delete(key);
       return;
     }
-    this.clock.afterUnlessIdle(oldest + MINUTE - this.clock.now(), () => {
+    this.summaries.after(oldest + MINUTE - this.clock.now(), () => {
       if (recent.changes > 0) this.sumUp(endpoint, recent);
       else {
         recent.isSummedUp = false;

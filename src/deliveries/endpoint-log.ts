@@ -93,6 +93,11 @@ export class EndpointLog implements EndpointObserver {
     if (++trouble.failedMessages === 1) this.emit('exhausted', endpoint, trouble);
   }
 
+  /** Nothing is logged any more. */
+  close(): void {
+    this.lines.close();
+  }
+
   private troubleOf(endpoint: EndpointName, outcome: UrlOutcome): Trouble {
     const key = keyOf(endpoint);
     const known = this.troubles.get(key);

@@ -1,7 +1,7 @@
-import { Logger } from '@nestjs/common';
 import { types } from 'node:util';
 import type { DeletedUsers } from '../deliveries/deleted-users.js';
 import type { DeliveryEvents } from '../deliveries/delivery-events.js';
+import type { DestinationLines } from '../deliveries/destination-lines.js';
 import type { EndpointLog } from '../deliveries/endpoint-log.js';
 import type { HistoryRecorder } from '../deliveries/history/history-recorder.js';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
@@ -33,6 +33,7 @@ export interface DeliveryWorkerParts {
   counter: BacklogCounter;
   deleted: DeletedUsers;
   endpoints: EndpointLog;
+  lines: DestinationLines;
   events: DeliveryEvents;
   history: HistoryRecorder | undefined;
   telemetry: Telemetry | undefined;
@@ -82,6 +83,7 @@ async function createScheduler(
 
 function createReporter({
   endpoints,
+  lines,
   events: { outcomes },
   counter,
   history,
@@ -90,7 +92,7 @@ function createReporter({
   const onEnded = (destination: string, messages: number): void => {
     counter.ended(destination, messages);
   };
-  return new DeliveryReporter(endpoints, outcomes, new Logger('Analytics'), onEnded, history, telemetry);
+  return new DeliveryReporter(endpoints, outcomes, lines, onEnded, history, telemetry);
 }
 
 function longestTimeout({ webhooks, forwarding }: ResolvedOptions): number {

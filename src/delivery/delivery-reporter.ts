@@ -5,7 +5,7 @@ import { thrownAt } from '../errors/thrown-at.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import type { BatchSettlement } from './batch-settlement.js';
-import { DestinationLines, type DestinationLogger } from '../deliveries/destination-lines.js';
+import type { DestinationLines } from '../deliveries/destination-lines.js';
 import type { MessageOutcome } from '../deliveries/delivery-events.js';
 import type { EndpointLog } from '../deliveries/endpoint-log.js';
 import type { EventChannel } from '../deliveries/event-channel.js';
@@ -24,19 +24,15 @@ const STATES: Record<Exclude<MessageOutcome['class'], 'dropped'>, RecentDelivery
 
 /** Reports to the log, to the application and to the history what became of batches. */
 export class DeliveryReporter {
-  private readonly lines: DestinationLines;
-
   constructor(
     private readonly endpoints: EndpointLog,
     private readonly outcomes: EventChannel<MessageOutcome>,
-    logger: DestinationLogger,
+    private readonly lines: DestinationLines,
     private readonly onEnded: (destination: string, messages: number) => void,
     /** `undefined` in an application that keeps none. */
     private readonly history: Pick<HistoryRecorder, 'record' | 'discard'> | undefined,
     private readonly telemetry?: Telemetry,
-  ) {
-    this.lines = new DestinationLines(logger);
-  }
+  ) {}
 
   /** The result of an attempt. */
   attempted(destination: Destination, settlement: BatchSettlement): void {

@@ -1,6 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import { DeletedUsers } from '../deliveries/deleted-users.js';
 import { DeliveryEvents } from '../deliveries/delivery-events.js';
+import { DestinationLines } from '../deliveries/destination-lines.js';
 import { EndpointLog } from '../deliveries/endpoint-log.js';
 import { HistoryRecorder } from '../deliveries/history/history-recorder.js';
 import { CustomDestinations } from '../custom-destinations/custom-destinations.js';
@@ -53,6 +54,7 @@ async function createWorker(
   counter: BacklogCounter,
   deleted: DeletedUsers,
   endpoints: EndpointLog,
+  lines: DestinationLines,
   events: DeliveryEvents,
   history: HistoryRecorder | undefined,
   telemetry: Telemetry | undefined,
@@ -67,6 +69,7 @@ async function createWorker(
     counter,
     deleted,
     endpoints,
+    lines,
     events,
     history,
     telemetry,
@@ -96,6 +99,7 @@ export const DELIVERY_PROVIDERS: Provider[] = [
       BacklogCounter,
       DeletedUsers,
       EndpointLog,
+      DestinationLines,
       DeliveryEvents,
       HistoryRecorder,
       TELEMETRY,

@@ -1,6 +1,5 @@
-import { Logger } from '@nestjs/common';
 import type { DeadDestinationEvent, EndpointEvent } from '../deliveries/delivery-events.js';
-import { DestinationLines } from '../deliveries/destination-lines.js';
+import type { DestinationLines } from '../deliveries/destination-lines.js';
 import type { EventChannel } from '../deliveries/event-channel.js';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import { DestinationChangedError } from '../errors/destination.errors.js';
@@ -10,15 +9,16 @@ import { type DestinationRecords, urlHashes } from './destination-records.js';
 
 /**
  * @param endpoints gets an event when a destination is disabled, or will be
+ * @param lines gets a line then, too
  * @param now the time, in milliseconds since the epoch
  */
 export function createDeadDestinations(
   records: DestinationRecords,
   disableAfter: number,
   endpoints: Pick<EventChannel<EndpointEvent>, 'emit'>,
+  lines: DestinationLines,
   now?: () => number,
 ): DeadDestinations {
-  const lines = new DestinationLines(new Logger('Analytics'));
   const parts = {
     disableAfter,
     // The first process to notice says since when.

@@ -1,4 +1,5 @@
 import type { EndpointEvent } from '../deliveries/delivery-events.js';
+import type { DestinationLines } from '../deliveries/destination-lines.js';
 import type { EventChannel } from '../deliveries/event-channel.js';
 import type { ResolvedDestinations } from '../options/resolve-destinations.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
@@ -7,15 +8,19 @@ import { createDeadDestinations } from './create-dead-destinations.js';
 import { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
 
-/** @param endpoints gets an event when a destination is disabled, or will be */
+/**
+ * @param endpoints gets an event when a destination is disabled, or will be
+ * @param lines gets a line then, too
+ */
 export function createLiveDestinations(
   { allowPrivateNetwork, disableAfter }: ResolvedDestinations,
   parts: DestinationParts,
   clients: WebhookClients,
   observer: EndpointObserver,
   endpoints: EventChannel<EndpointEvent>,
+  lines: DestinationLines,
 ): LiveDestinations {
-  const dead = createDeadDestinations(parts.records, disableAfter, endpoints);
+  const dead = createDeadDestinations(parts.records, disableAfter, endpoints, lines);
   return new LiveDestinations({
     ...parts,
     client: clients.for({ allowPrivateNetwork }),

@@ -1,6 +1,7 @@
 import { Logger, type Provider } from '@nestjs/common';
 import debugFactory from 'debug';
 import { DeliveryEvents, tellOnce } from '../deliveries/delivery-events.js';
+import { DestinationLines } from '../deliveries/destination-lines.js';
 import { EndpointLog } from '../deliveries/endpoint-log.js';
 import { EventChannel } from '../deliveries/event-channel.js';
 import { FailedMessages } from '../deliveries/failed-messages.js';
@@ -46,10 +47,11 @@ async function createLive(
   clients: WebhookClients,
   observer: EndpointLog,
   { endpoints }: DeliveryEvents,
+  lines: DestinationLines,
 ): Promise<LiveDestinations | undefined> {
   if (destinations === undefined || parts === undefined) return undefined;
   const { createLiveDestinations } = await import('./create-live-destinations.js');
-  return createLiveDestinations(destinations, parts, clients, observer, endpoints);
+  return createLiveDestinations(destinations, parts, clients, observer, endpoints, lines);
 }
 
 function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
@@ -134,7 +136,14 @@ export const STORED_DESTINATIONS_PROVIDERS: Provider[] = [
   },
   {
     provide: LIVE_DESTINATIONS,
-    inject: [RESOLVED_OPTIONS, DESTINATION_PARTS, WEBHOOK_CLIENTS, EndpointLog, DeliveryEvents],
+    inject: [
+      RESOLVED_OPTIONS,
+      DESTINATION_PARTS,
+      WEBHOOK_CLIENTS,
+      EndpointLog,
+      DeliveryEvents,
+      DestinationLines,
+    ],
     useFactory: createLive,
   },
   { provide: KeptMessages, inject: [FailedMessages, DESTINATION_PARTS], useFactory: createKept },

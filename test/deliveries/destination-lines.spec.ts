@@ -45,6 +45,14 @@ describe('the lines about destinations that get nothing', () => {
     expect(written).toHaveLength(6);
   });
 
+  it('are summed up when the application closes, and not later', async () => {
+    tell(100);
+    lines.close();
+    expect(written.slice(5)).toEqual([expect.stringMatching(/^warn: 94 more lines like this/)]);
+    await clock.pass(2 * MINUTE);
+    expect(written).toHaveLength(6);
+  });
+
   it('are one a minute while more destinations have the fault than can be remembered', async () => {
     for (let minute = 0; minute < 10; minute++) {
       for (let second = 0; second < 60; second++) {

@@ -19,6 +19,10 @@ class TimedLines {
     this.lines.write(endpoint, { level: 'warn', text: 'does not take events', failures: 2 });
   }
 
+  close(): void {
+    this.lines.close();
+  }
+
   /** The largest number of lines within a minute, wherever it begins. */
   get mostInAMinute(): number {
     const times = this.written.map(({ at }) => at);
@@ -49,6 +53,17 @@ describe('the lines about a URL', () => {
     await lines.clock.pass(2 * MINUTE);
     expect(lines.mostInAMinute).toBeGreaterThanOrEqual(4);
     expect(lines.mostInAMinute).toBeLessThanOrEqual(5);
+  });
+
+  it('are summed up when the application closes, and not later', async () => {
+    const lines = new TimedLines();
+    for (let n = 0; n < 10; n++) lines.change();
+    lines.close();
+    expect(lines.written.slice(4)).toEqual([
+      { at: lines.clock.now(), text: expect.stringContaining('it changed 6 times in the last minute') },
+    ]);
+    await lines.clock.pass(2 * MINUTE);
+    expect(lines.written).toHaveLength(5);
   });
 
   it('tell in a summary of the changes and failures that had no line, and hold back no other URL', async () => {

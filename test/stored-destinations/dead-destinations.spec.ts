@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { firstValueFrom } from 'rxjs';
+import { DestinationLines } from '../../src/deliveries/destination-lines.js';
 import { createDeadDestinations } from '../../src/stored-destinations/create-dead-destinations.js';
 import type { DeadDestinations } from '../../src/stored-destinations/dead-destinations.js';
 import { DeliveriesService, DestinationsService, type EndpointEvent } from '../../src/index.js';
@@ -64,8 +65,9 @@ describe('a destination that takes nothing', () => {
     records = new DestinationRecords({ store, writable, box: new SecretBox([]) });
     await records.add({ id: 'a', urls: URLS.slice(0, 1), createdAt: now, updatedAt: now, version: 1 }, 1);
     const emit = ({ type }: EndpointEvent): unknown => told.push(type);
+    const lines = new DestinationLines(new Logger('Analytics'));
     const open = async (): Promise<Watching> => ({
-      dead: createDeadDestinations(records, 5 * DAY, { emit }, () => now),
+      dead: createDeadDestinations(records, 5 * DAY, { emit }, lines, () => now),
       known: await stored(),
     });
     one = await open();
@@ -334,6 +336,34 @@ describe('a destination that gets another URL while the one before answers that 
     await now.received(1);
     await app.settled();
     expect(await destinations.get(id)).toMatchObject({ enabled: true });
+  });
+});
+
+describe('more dead destinations than there are lines for', () => {
+  const stage = new Stage();
+
+  it('are counted when the application closes', async () => {
+    const receiver = await stage.receiver({ answer: [410] });
+    const app = await stage.app({
+      connection: MEMORY,
+      destinations: { allowPrivateNetwork: true },
+      flushAt: 1,
+    });
+    const disabled = new Set<string>();
+    app.context.get(DeliveriesService).endpoints$.subscribe(({ type, destination }) => {
+      if (type === 'disabled') disabled.add(destination);
+    });
+    const destinations = app.context.get(DestinationsService);
+    for (let n = 0; n < 20; n++) await destinations.create({ tenant: 'acme', urls: [receiver.url()] });
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+    await until(() => (disabled.size === 20 ? true : undefined));
+    await app.close();
+    expect(app.log.analytics.filter((line) => line.includes('was disabled: it answered 410'))).toHaveLength(
+      6,
+    );
+    expect(app.log.analytics).toContainEqual(
+      expect.stringContaining('14 more lines like this were left out'),
+    );
   });
 });
 
