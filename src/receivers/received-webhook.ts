@@ -50,8 +50,11 @@ export function equalTexts(given: string, expected: string): boolean {
   return givenBytes.length === expectedBytes.length && timingSafeEqual(givenBytes, expectedBytes);
 }
 
+/** Of this media type alone are bytes kept: not of `application/json-patch+json`, which begins like it. */
+const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
+
 function isJson({ headers }: IncomingWebhook): boolean {
-  return headers['content-type']?.toLowerCase().startsWith('application/json') ?? false;
+  return JSON_TYPE.test(headers['content-type'] ?? '');
 }
 
 function hasBody({ headers, body }: IncomingWebhook): boolean {

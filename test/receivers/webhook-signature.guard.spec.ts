@@ -186,7 +186,15 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
       expect(log.errors).toEqual([]);
     });
 
-    it.each(['text/plain', 'application/octet-stream', 'application/vnd.evil+json', undefined])(
+    it.each([
+      'text/plain',
+      'application/octet-stream',
+      'application/vnd.evil+json',
+      'application/json-patch+json',
+      'application/jsonp',
+      'application/json, text/plain',
+      undefined,
+    ])(
       'refuses a body that was not kept (%s), though an empty text has the signature that it brings',
       async (type) => {
         const signed = destination('both', { sharedSecret: 'teehee', standardWebhooks: { keys: [KEY] } });
