@@ -5,19 +5,18 @@ import type { CallOutcome } from './decorator-definition.js';
 /** Called with the outcome of a call. Must not throw. */
 export type OutcomeListener = (outcome: CallOutcome) => void;
 
+/** Watches an Observable, and calls the listener when a subscription ends. */
+type Observe = (observable: Observable<unknown>, onEnd: OutcomeListener) => void;
+
 /**
  * Runs a method and reports its outcome, without changing it: the object that it returns is returned, the
  * error that it throws is thrown, and nothing becomes asynchronous. Of all thenables, only promises are
  * awaited. Others, such as query builders, start their work when `then` is called, so they count as results
  * themselves. So do generators, which have not run yet.
  *
- * @param observe watches the Observable that the method returned
+ * @param observe watches the Observable that the method returned, or that its promise resolved to
  */
-export function watchCall(
-  run: () => unknown,
-  onOutcome: OutcomeListener,
-  observe: (observable: Observable<unknown>) => void,
-): unknown {
+export function watchCall(run: () => unknown, onOutcome: OutcomeListener, observe: Observe): unknown {
   let returned: unknown;
   try {
     returned = run();
@@ -25,8 +24,8 @@ export function watchCall(
     onOutcome({ failed: true, result: undefined, error });
     throw error;
   }
-  if (isObservable(returned)) observe(returned);
-  else if (isPromise(returned)) watchPromise(returned, onOutcome);
+  if (isObservable(returned)) observe(returned, onOutcome);
+  else if (isPromise(returned)) watchPromise(returned, onOutcome, observe);
   else onOutcome({ failed: false, result: returned, error: undefined });
   return returned;
 }
@@ -45,11 +44,19 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The promise itself goes to the caller without an extra tick. This is a branch beside it. */
-function watchPromise(promise: Promise<unknown>, onOutcome: OutcomeListener): void {
+/**
+ * The promise itself goes to the caller without an extra tick. This is a branch beside it, and the first one: an
+ * Observable that it resolves to is watched before anybody can subscribe to it. That is the result, as the types
+ * say, and the call ends when it does.
+ */
+function watchPromise(promise: Promise<unknown>, onOutcome: OutcomeListener, observe: Observe): void {
   promise.then(
     (result) => {
-      onOutcome({ failed: false, result, error: undefined });
+      if (!isObservable(result)) onOutcome({ failed: false, result, error: undefined });
+      else
+        observe(result, (end) => {
+          onOutcome(end.failed ? end : { ...end, result });
+        });
     },
     (error: unknown) => {
       onOutcome({ failed: true, result: undefined, error });

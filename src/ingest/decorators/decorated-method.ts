@@ -52,8 +52,8 @@ function wrap<M extends AnyMethod>(method: M, name: string, definitions: Decorat
           for (const definition of definitions) recorder.record(definition, call);
         });
       };
-      return watchCall(run, onOutcome, (observable) => {
-        observed.add(observable, { request, currentRequest: () => runtime.request, onOutcome });
+      return watchCall(run, onOutcome, (observable, onEnd) => {
+        observed.add(observable, { request, currentRequest: () => runtime.request, onOutcome: onEnd });
       });
     },
   });

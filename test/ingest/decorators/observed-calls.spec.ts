@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { Controller, Get, Injectable, Param } from '@nestjs/common';
+import { Controller, Get, Injectable, Param, Post } from '@nestjs/common';
 import {
   BehaviorSubject,
   concat,
   firstValueFrom,
+  isObservable,
   lastValueFrom,
   map,
   NEVER,
@@ -41,6 +42,20 @@ class Streams {
   @Track('Stream failed', { userId: 'u1', on: 'failure' })
   failsToStream(): Observable<number> {
     return this.broken;
+  }
+
+  @Track('Streamed later', { userId: 'u1', properties: ({ result }) => ({ isStream: isObservable(result) }) })
+  async streamsLater(): Promise<Observable<number>> {
+    return Promise.resolve(this.numbers);
+  }
+
+  @Track('Failed later', {
+    userId: 'u1',
+    on: 'settled',
+    properties: ({ error }) => ({ failed: error !== undefined }),
+  })
+  async failsLater(): Promise<Observable<number>> {
+    return Promise.resolve(this.broken);
   }
 
   @Track('Watched', { userId: 'u1', properties: resultOf })
@@ -84,6 +99,12 @@ class StreamsController {
   @Track('Opened', { userId: ({ args: [user] }) => user })
   open(@Param('user') user: string): Observable<number> {
     return this.streams.sends(user).pipe(map((value) => value + 1));
+  }
+
+  @Post()
+  @Track('Received', { userId: 'u1' })
+  async receive(): Promise<Observable<number>> {
+    return Promise.resolve(this.streams.broken);
   }
 }
 
@@ -130,6 +151,26 @@ describe('a decorated method that returns an Observable', () => {
     const { streams, events } = await start();
     await expect(lastValueFrom(streams.failsToStream())).rejects.toBe(streams.failing);
     expect(events()).toEqual([['Stream failed']]);
+  });
+
+  it('is recorded when the Observable ends, where a promise resolves to it', async () => {
+    const { streams, events } = await start();
+    const stream = await streams.streamsLater();
+    expect(stream).toBe(streams.numbers);
+    expect(events()).toEqual([]);
+    await expect(lastValueFrom(stream)).resolves.toBe(3);
+    const failing = await streams.failsLater();
+    await expect(lastValueFrom(failing)).rejects.toBe(streams.failing);
+    expect(events()).toEqual([
+      ['Streamed later', true],
+      ['Failed later', true],
+    ]);
+  });
+
+  it('is not recorded of a request that fails after the promise of its Observable has resolved', async () => {
+    const { app, events } = await start();
+    expect(await app.request('/streams', { method: 'POST' })).toMatchObject({ status: 500 });
+    expect(events()).toEqual([]);
   });
 
   it('is not recorded when it is unsubscribed from early', async () => {
