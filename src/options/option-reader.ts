@@ -19,9 +19,12 @@ export function describe(value: unknown): string {
   return describeType(value);
 }
 
-/** Describes only the type of a value, for options that may hold a secret. */
+/**
+ * Describes only the type of a value, for options that may hold a secret, and for those that are no text: a text
+ * in the place of an object or an array is often a URL with a password.
+ */
 export function describeType(value: unknown): string {
-  if (value === null) return 'null';
+  if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (value === '') return 'an empty string';
   return typeof value === 'object' ? 'an object' : `a value of type ${typeof value}`;
@@ -111,7 +114,7 @@ export class OptionReader {
     const value = this.values[name];
     if (value === undefined) return undefined;
     if (isArray(value)) return value;
-    this.report(name, expected, describe(value));
+    this.report(name, expected, describeType(value));
     return undefined;
   }
 

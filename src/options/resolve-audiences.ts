@@ -1,7 +1,7 @@
 import { AUDIENCE_STORE_METHODS, type AudienceStore } from './audience-store.js';
 import type { Integrations } from '../messages/message.types.js';
 import type { AudiencesOptions } from './analytics-options.interface.js';
-import { describe, isRecord, OptionReader } from './option-reader.js';
+import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { ResolvedAudiences } from './resolved-options.js';
 
 const KNOWN: readonly string[] = ['source', 'integrations', 'store'] satisfies (keyof AudiencesOptions)[];
@@ -10,7 +10,7 @@ const KNOWN: readonly string[] = ['source', 'integrations', 'store'] satisfies (
 export function resolveAudiences(options: OptionReader, sources: readonly string[]): ResolvedAudiences {
   const given = options.get('audiences');
   if (given !== undefined && !isRecord(given)) {
-    options.report('audiences', '`{ source, integrations, store }`', describe(given));
+    options.report('audiences', '`{ source, integrations, store }`', describeType(given));
   }
   const audiences = new OptionReader(isRecord(given) ? given : {}, 'audiences', options.problems);
   audiences.onlyKnows(KNOWN);
@@ -47,7 +47,11 @@ function isIntegrations(value: unknown): value is Integrations {
 function resolveStore(options: OptionReader): AudienceStore | undefined {
   const store = options.get('store');
   if (store === undefined || isAudienceStore(store)) return store;
-  options.report('store', `an object with the methods ${AUDIENCE_STORE_METHODS.join(', ')}`, describe(store));
+  options.report(
+    'store',
+    `an object with the methods ${AUDIENCE_STORE_METHODS.join(', ')}`,
+    describeType(store),
+  );
   return undefined;
 }
 

@@ -78,7 +78,7 @@ function resolveCluster(
 ): ResolvedConnection {
   if (Array.isArray(nodes) && nodes.length > 0 && nodes.every(isNode))
     return { kind: 'cluster', nodes, options: others };
-  options.report('connection.cluster', 'a list of nodes, `[{ host, port }]`', describe(nodes));
+  options.report('connection.cluster', 'a list of nodes, `[{ host, port }]`', describeType(nodes));
   return defaultConnection();
 }
 
@@ -120,7 +120,7 @@ function isEmbedded(connection: unknown): connection is { embedded: unknown } {
 
 function resolveEmbedded({ embedded }: { embedded: unknown }, options: OptionReader): ResolvedConnection {
   if (!isRecord(embedded))
-    options.report('connection.embedded', '`{ dataDir, durability }`', describe(embedded));
+    options.report('connection.embedded', '`{ dataDir, durability }`', describeType(embedded));
   const reader = new OptionReader(
     isRecord(embedded) ? embedded : {},
     'connection.embedded',

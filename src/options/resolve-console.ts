@@ -1,5 +1,5 @@
 import type { ConsoleOptions } from './console-options.interface.js';
-import { describe, isRecord, OptionReader } from './option-reader.js';
+import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { ResolvedDestinations } from './resolve-destinations.js';
 import { resolveAuthorize } from './resolve-destinations-api.js';
 import { isWithin, resolvePath } from './resolve-path.js';
@@ -17,7 +17,7 @@ export function resolveConsole(options: OptionReader): ResolvedConsole | undefin
   const given = options.get('console');
   if (given === undefined) return undefined;
   if (!isRecord(given)) {
-    options.report('console', '`{ authorize, path }`', describe(given));
+    options.report('console', '`{ authorize, path }`', describeType(given));
     return undefined;
   }
   if (options.get('destinations') === undefined) {

@@ -2,7 +2,7 @@ import { InvalidOptionsError, type OptionProblem } from '../errors/setup.errors.
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { closestName } from '../shared/closest-name.js';
 import type { CustomDestination, CustomDestinationClass } from './custom-destination.interface.js';
-import { describe, isRecord, OptionReader } from './option-reader.js';
+import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -98,7 +98,7 @@ function resolveAll(
     const destination = isRecord(one) ? one : {};
     const reader = new OptionReader(destination, path, problems);
     if (!isRecord(one)) {
-      problems.push({ path, expected: EXPECTED, given: describe(one) });
+      problems.push({ path, expected: EXPECTED, given: describeType(one) });
       return resolveOne(new OptionReader({}, path, []), destination, sources);
     }
     reportTypos(one, reader);

@@ -1,5 +1,5 @@
 import type { DestinationsApiOptions } from './destinations-options.interface.js';
-import { describe, isRecord, OptionReader } from './option-reader.js';
+import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import { isWithin, resolvePath } from './resolve-path.js';
 
 const KNOWN: readonly string[] = ['path', 'authorize'] satisfies (keyof DestinationsApiOptions)[];
@@ -17,7 +17,7 @@ export function resolveDestinationsApi(destinations: OptionReader): ResolvedDest
   const given = destinations.get('api');
   if (given === undefined) return undefined;
   if (!isRecord(given)) {
-    destinations.report('api', '`{ authorize, path }`', describe(given));
+    destinations.report('api', '`{ authorize, path }`', describeType(given));
     return undefined;
   }
   const options = new OptionReader(given, destinations.path('api'), destinations.problems);

@@ -44,7 +44,7 @@ export function resolveDestinations(options: OptionReader): ResolvedDestinations
   const given = options.get('destinations');
   if (given === undefined) return undefined;
   if (!isRecord(given)) {
-    options.report('destinations', '`{ encryptionKey, … }`', describe(given));
+    options.report('destinations', '`{ encryptionKey, … }`', describeType(given));
     return undefined;
   }
   if (options.get('endpoint') !== undefined) {
@@ -126,7 +126,7 @@ function resolveStore(options: OptionReader): DestinationStore | undefined {
   const store = options.get('store');
   if (store === undefined || isStore(store)) return store;
   const methods = DESTINATION_STORE_METHODS.join(' and ');
-  options.report('store', `an object with at least the methods ${methods}`, describe(store));
+  options.report('store', `an object with at least the methods ${methods}`, describeType(store));
   return undefined;
 }
 

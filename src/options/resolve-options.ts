@@ -3,7 +3,7 @@ import { InvalidOptionsError, type OptionProblem } from '../errors/setup.errors.
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';
-import { describe, isRecord, OptionReader } from './option-reader.js';
+import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import { resolveAudiences } from './resolve-audiences.js';
 import { isDefaultConnection, resolveConnection, resolvePartitions } from './resolve-connection.js';
 import { checkConsolePath, resolveConsole, withConsoleApi } from './resolve-console.js';
@@ -85,7 +85,7 @@ export function resolveOptions(
   const problems: OptionProblem[] = [];
   const options = new OptionReader(isRecord(given) ? given : {}, '', problems);
   const extras = new OptionReader({ ...givenExtras }, '', problems);
-  if (!isRecord(given)) options.report('options', 'an object', describe(given));
+  if (!isRecord(given)) options.report('options', 'an object', describeType(given));
   options.onlyKnows(KNOWN, EXTRAS);
   const sources = resolveSources(options);
   const names = sources.map(({ name }) => name);

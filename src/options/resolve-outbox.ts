@@ -23,7 +23,7 @@ export function resolveOutbox(options: OptionReader): ResolvedOutbox | undefined
   const given = options.get('outbox');
   if (given === undefined) return undefined;
   if (!isRecord(given)) {
-    options.report('outbox', '`{ connection, schema, table, migrate }`', describe(given));
+    options.report('outbox', '`{ connection, schema, table, migrate }`', describeType(given));
     return undefined;
   }
   const outbox = new OptionReader(given, 'outbox', options.problems);

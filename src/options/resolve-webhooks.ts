@@ -61,7 +61,7 @@ export function resolveWebhooks(options: OptionReader, sources: readonly string[
     return [resolveOne(new OptionReader(value, 'webhooks', options.problems), sources, DEFAULT_ID)];
   }
   if (!Array.isArray(value)) {
-    options.report('webhooks', '`{ urls, … }` or an array of them', describe(value));
+    options.report('webhooks', '`{ urls, … }` or an array of them', describeType(value));
     return [];
   }
   const webhooks = value.map((one: unknown, index) => {
@@ -126,7 +126,7 @@ function resolveHeaders(options: OptionReader): Record<string, string> {
   const headers = options.get('headers');
   if (headers === undefined) return {};
   if (!isRecord(headers)) {
-    options.report('headers', 'an object of names and values', describe(headers));
+    options.report('headers', 'an object of names and values', describeType(headers));
     return {};
   }
   for (const { path, expected, given } of headerProblems(headers)) options.report(path, expected, given);

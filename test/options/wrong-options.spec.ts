@@ -200,7 +200,7 @@ describe('wrong options', () => {
     ['worker', 0, /^a boolean$/, '0 (number)'],
     ['isGlobal', 'false', /^a boolean$/, '"false" (string)'],
     ['trackingApi', 'yes', /^a boolean or /, '"yes" (string)'],
-    ['sourceNames', 'default', /^an array of names of sources \(default\)$/, '"default" (string)'],
+    ['sourceNames', 'default', /^an array of names of sources \(default\)$/, 'a value of type string'],
     ['sourceNames', ['web'], /^an array of names of sources \(default\)$/, '"web" (string)'],
     ['sourceNames', [7], /^an array of names of sources \(default\)$/, '7 (number)'],
   ])('refuse the extra %s where it is %j', (name, value, expected, got) => {
@@ -226,6 +226,34 @@ describe('wrong options', () => {
     expect(() => resolveOptions(given, { worker: true })).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('token-') }),
     );
+  });
+
+  it.each<[string, object]>([
+    ['outbox', { outbox: 'postgres://shop:token@db/shop' }],
+    ['connection.cluster', { connection: { cluster: 'redis://:token@node:6379' } }],
+    ['connection.embedded', { connection: { embedded: 'postgres://shop:token@db/shop' } }],
+    ['webhooks', { webhooks: 'https://hooks.example.com/token' }],
+    ['webhooks.urls', withWebhooks({ urls: 'https://hooks.example.com/token' })],
+    ['webhooks.headers', withWebhooks({ headers: 'Authorization: Bearer token' })],
+    ['destinations', { destinations: 'token' }],
+    ['destinations.store', { destinations: { store: 'postgres://shop:token@db/shop' } }],
+    ['destinations.api', { destinations: { api: 'token' } }],
+    ['console', { console: 'token' }],
+    ['audiences', { audiences: 'postgres://shop:token@db/shop' }],
+    ['audiences.store', { audiences: { store: 'redis://:token@localhost' } }],
+    ['customDestinations[0]', { customDestinations: ['https://hooks.example.com/token'] }],
+  ])('do not tell the text that somebody gave in the place of the object or list `%s`', (path, given) => {
+    const problems = problemsOf({ writeKey: 'wk', ...given });
+    expect(problems).toContainEqual({ path, expected: expect.any(String), given: 'a value of type string' });
+    expect(JSON.stringify(problems)).not.toContain('token');
+  });
+
+  it('do not tell the options themselves if they are a text', () => {
+    expect(problemsOf('redis://:token@localhost')).toContainEqual({
+      path: 'options',
+      expected: 'an object',
+      given: 'a value of type string',
+    });
   });
 
   it('cannot have the embedded queue in a process that only produces: nobody would deliver', () => {
