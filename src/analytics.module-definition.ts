@@ -1,8 +1,7 @@
 import { ConfigurableModuleBuilder, type FactoryProvider, type Provider } from '@nestjs/common';
 import { AnalyticsService } from './analytics.service.js';
-import { AudiencesService } from './audiences/audiences.service.js';
+import { SERVICES } from './analytics.services.js';
 import { AnalyticsClient } from './client/analytics-client.js';
-import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { getAnalyticsToken } from './inject-analytics.decorator.js';
 import { OptionsFactoryError } from './errors/setup.errors.js';
 import { aliasesOfCopies, registerCopy } from './loaded-copies.js';
@@ -40,8 +39,6 @@ const DEFAULT_EXTRAS: AnalyticsModuleExtras = {
   sourceNames: [],
 };
 
-/** What an application injects by its class. */
-const SERVICES = { AnalyticsService, AudiencesService, DeliveriesService };
 registerCopy(SERVICES);
 
 /** The clients of the sources, under the tokens of `@InjectAnalytics(name)`. */

@@ -1,14 +1,12 @@
 import { Logger, type Provider } from '@nestjs/common';
 import { AnalyticsLifecycle } from './analytics.lifecycle.js';
 import { AnalyticsService } from './analytics.service.js';
+import { SERVICES } from './analytics.services.js';
 import { AUDIENCES_PROVIDERS } from './audiences/audiences.providers.js';
-import { AudiencesService } from './audiences/audiences.service.js';
 import { AnalyticsClient } from './client/analytics-client.js';
 import { CLIENT_PROVIDERS } from './client/client.providers.js';
 import { CONSOLE_PROVIDERS } from './console/console.providers.js';
-import { ConsoleService } from './console/console.service.js';
 import { DELIVERIES_PROVIDERS } from './deliveries/deliveries.providers.js';
-import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { DeliveryEvents } from './deliveries/delivery-events.js';
 import { DestinationLines } from './deliveries/destination-lines.js';
 import { EndpointLog } from './deliveries/endpoint-log.js';
@@ -21,16 +19,13 @@ import { DESTINATIONS_API_PROVIDERS } from './destinations-api/destinations-api.
 import { DestinationsEnd } from './stored-destinations/destinations-end.js';
 import { CUSTOM_DESTINATIONS_PROVIDERS } from './custom-destinations/custom-destinations.providers.js';
 import { STORED_DESTINATIONS_PROVIDERS } from './stored-destinations/stored-destinations.providers.js';
-import { DestinationsService } from './stored-destinations/destinations.service.js';
 import { DECORATOR_RUNTIME } from './ingest/decorators/decorator-runtime.js';
 import { INGEST_PROVIDERS } from './ingest/ingest.providers.js';
-import { AnalyticsHealthIndicator } from './observability/analytics-health.indicator.js';
 import type { AnalyticsStatus } from './observability/analytics-status.js';
 import { OBSERVABILITY_PROVIDERS, READ_STATUS } from './observability/observability.providers.js';
 import { LIVE_PROVIDERS } from './live/live.providers.js';
 import { OUTBOX, OUTBOX_PROVIDERS } from './outbox/outbox.providers.js';
 import type { Outbox } from './outbox/outbox.js';
-import { OutboxService } from './outbox/outbox.service.js';
 import { OPTIONS_PROVIDERS } from './options/options.providers.js';
 import { RESOLVED_OPTIONS } from './options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from './options/resolved-options.js';
@@ -134,15 +129,4 @@ export const ANALYTICS_PROVIDERS: Provider[] = [
 ];
 
 /** What an application injects. */
-export const ANALYTICS_EXPORTS = [
-  AnalyticsService,
-  DeliveriesService,
-  AudiencesService,
-  DestinationsService,
-  ConsoleService,
-  OutboxService,
-  AnalyticsHealthIndicator,
-  QUEUE,
-  ANALYTICS_QUEUES,
-  DECORATOR_RUNTIME,
-];
+export const ANALYTICS_EXPORTS = [...Object.values(SERVICES), QUEUE, ANALYTICS_QUEUES, DECORATOR_RUNTIME];

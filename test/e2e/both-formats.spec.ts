@@ -10,9 +10,13 @@ describe('An application that loads ES modules and CommonJS of the package', () 
   it('has one of each service, and decorators of either format reach it', async () => {
     const { stdout, stderr } = await run(process.execPath, [CHILD, 'before'], { timeout: 25_000 });
     expect(stdout.trim().split('\n')).toEqual([
+      'AnalyticsHealthIndicator true',
       'AnalyticsService true',
-      'DeliveriesService true',
       'AudiencesService true',
+      'ConsoleService true',
+      'DeliveriesService true',
+      'DestinationsService true',
+      'OutboxService true',
       '{"queued":1,"refused":0,"pending":0}',
     ]);
     expect(stderr).toBe('');

@@ -30,8 +30,8 @@ const app = await NestFactory.createApplicationContext(Application, { logger: ['
 if (cjs === undefined) {
   require('nestjs-analytics');
 } else {
-  for (const name of ['AnalyticsService', 'DeliveriesService', 'AudiencesService'])
-    console.log(name, app.get(cjs[name]) === app.get(esm[name]));
+  const services = Object.keys(esm).filter((name) => /(?:Service|HealthIndicator)$/.test(name));
+  for (const name of services) console.log(name, app.get(cjs[name]) === app.get(esm[name]));
   app.get(Orders).complete();
   console.log(JSON.stringify(await app.get(esm.AnalyticsService).flush()));
 }
