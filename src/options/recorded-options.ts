@@ -7,10 +7,10 @@ export interface RecordedState {
   audienceStore: AudienceStore;
 }
 
-/** It stands in where the options name no destination that is enabled. Nothing is sent to it. */
-function standIn(sources: string[]): ResolvedWebhooks {
+/** It stands in for destinations that are not there. Nothing is sent to it. */
+function standIn(id: string, sources: string[]): ResolvedWebhooks {
   return {
-    id: 'webhooks',
+    id,
     urls: [new URL('https://recorded.invalid/')],
     headers: {},
     sharedSecret: undefined,
@@ -27,15 +27,36 @@ function standIn(sources: string[]): ResolvedWebhooks {
   };
 }
 
+/** Destinations that are switched off take messages as well: tests often set that. */
+function switchedOn<T extends { enabled: boolean }>(destinations: readonly T[]): T[] {
+  return destinations.map((destination) => ({ ...destination, enabled: true }));
+}
+
+/**
+ * The stand-ins that take what no configured destination would: of an application that has none, or whose tenants
+ * and classes, which are not made here, may take messages of any source.
+ */
+function standInsOf({
+  sources,
+  webhooks,
+  forwarding,
+  destinations,
+  customDestinations,
+}: ResolvedOptions): ResolvedWebhooks[] {
+  const { objects, classes } = customDestinations;
+  const names = sources.map(({ name }) => name);
+  if (forwarding === undefined && webhooks.length === 0 && objects.length === 0)
+    return [standIn('webhooks', names)];
+  return destinations !== undefined || classes.size > 0 ? [standIn('recorded/others', names)] : [];
+}
+
 /**
  * The options of an application whose messages are recorded. Everything that decides what becomes of a
  * message stays as it is. Nothing is opened, and `enabled: false` does not apply: tests often set it. Tenants
  * have no destinations of their own, and no instances of custom destinations are made.
  */
 export function recordedOptions(options: ResolvedOptions, { audienceStore }: RecordedState): ResolvedOptions {
-  const { sources, webhooks, forwarding, audiences, customDestinations } = options;
-  const { objects } = customDestinations;
-  const isDelivered = forwarding !== undefined || [...webhooks, ...objects].some(({ enabled }) => enabled);
+  const { webhooks, audiences, customDestinations } = options;
   return {
     ...options,
     enabled: true,
@@ -44,9 +65,9 @@ export function recordedOptions(options: ResolvedOptions, { audienceStore }: Rec
     partitions: 1,
     connectionIsDefault: false,
     destinations: undefined,
-    customDestinations: { objects, classes: new Map() },
+    customDestinations: { objects: switchedOn(customDestinations.objects), classes: new Map() },
     console: undefined,
-    webhooks: isDelivered ? webhooks : [standIn(sources.map(({ name }) => name))],
+    webhooks: [...switchedOn(webhooks), ...standInsOf(options)],
     audiences: { ...audiences, store: audiences.store ?? audienceStore },
   };
 }

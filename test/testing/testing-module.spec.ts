@@ -5,6 +5,7 @@ import { z } from 'zod';
 import {
   AnalyticsService,
   AudiencesService,
+  type CustomDestination,
   DeliveriesService,
   defineEvents,
   Identify,
@@ -47,6 +48,14 @@ class Orders {
   @Identify({ userId: ({ args: [userId] }) => userId, traits: { hasCancelled: true } })
   cancel(userId: string): string {
     return userId;
+  }
+}
+
+class Warehouse implements CustomDestination {
+  readonly id = 'warehouse';
+
+  deliver(): void {
+    throw new Error('Nothing is delivered.');
   }
 }
 
@@ -137,6 +146,34 @@ describe('the testing module', () => {
     const { analytics, recorded } = await start({ enabled: false, webhooks: { urls, enabled: false } });
     analytics.track({ userId: 'u1', event: 'Order Completed' });
     expect(recorded.tracked('Order Completed')).toHaveLength(1);
+  });
+
+  const sources = ['web', 'mobile'].map((name) => ({ name, writeKey: `wk_${name}` }));
+  const ofTheWeb = { urls: ['https://hooks.example.com/events'], sources: ['web'] };
+
+  it.each<[string, Pick<AnalyticsTestingOptions, 'webhooks' | 'destinations' | 'customDestinations'>]>([
+    ['a destination of a tenant', { webhooks: ofTheWeb, destinations: {} }],
+    ['a custom destination of a class', { webhooks: ofTheWeb, customDestinations: [Warehouse] }],
+    [
+      'a destination that is switched off beside others',
+      {
+        webhooks: [
+          { ...ofTheWeb, id: 'web' },
+          { ...ofTheWeb, id: 'all', sources: ['mobile'], enabled: false },
+        ],
+      },
+    ],
+  ])('records what only %s would get', async (_, options) => {
+    const { analytics, recorded } = await start({ ...options, sources });
+    analytics.source('mobile').tenant('acme').track({ userId: 'u1', event: 'Order Completed' });
+    analytics.source('web').track({ userId: 'u1', event: 'Order Completed' });
+    expect(recorded.messages.map(({ source }) => source)).toEqual(['mobile', 'web']);
+  });
+
+  it('records nothing of a source that no destination is connected to', async () => {
+    const { analytics, recorded } = await start({ sources, webhooks: ofTheWeb });
+    analytics.source('mobile').track({ userId: 'u1', event: 'Order Completed' });
+    expect(recorded.messages).toEqual([]);
   });
 
   it('answers flush at once, with what was recorded since the last one', async () => {
