@@ -1,11 +1,14 @@
 import { AnalyticsError } from './analytics.error.js';
 
-/** The application has no console. */
+/** The application has no console, or a test records it. */
 export class ConsoleDisabledError extends AnalyticsError {
   readonly code = 'CONSOLE_DISABLED';
 
   constructor() {
-    super('There is no console: give the option `console`.');
+    super(
+      'There is no console: give the option `console`. With AnalyticsTestingModule there is none: replace ' +
+        'ConsoleService in a test that needs it.',
+    );
   }
 }
 

@@ -75,12 +75,15 @@ export class DestinationConfiguredError extends AnalyticsError {
   }
 }
 
-/** `DestinationsService` or `analytics.tenant()` is used in an application without the option. */
+/** `DestinationsService` is used in an application without the option, or in one that a test records. */
 export class DestinationsDisabledError extends AnalyticsError {
   readonly code = 'DESTINATIONS_DISABLED';
 
   constructor() {
-    super('This application has no destinations at run time. Give the option `destinations` to have them.');
+    super(
+      'This application has no destinations at run time. Give the option `destinations` to have them. With ' +
+        'AnalyticsTestingModule there are none: replace DestinationsService in a test that needs it.',
+    );
   }
 }
 

@@ -12,7 +12,14 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { existsSync } from 'node:fs';
-import { AnalyticsModule, type AnalyticsModuleOptions, AnalyticsService, Track } from '../../src/index.js';
+import {
+  AnalyticsModule,
+  type AnalyticsModuleOptions,
+  AnalyticsService,
+  ConsoleService,
+  DestinationsService,
+  Track,
+} from '../../src/index.js';
 import { AnalyticsTestingModule, RecordedAnalytics } from '../../src/testing/index.js';
 import { LogLines } from '../support/log-lines.js';
 
@@ -146,6 +153,20 @@ describe('an application whose AnalyticsModule a test overrides', () => {
     module.get(Mails, { strict: false }).analytics.track({ userId: 'u1', event: 'Mail Sent' });
     expect(module.get(RecordedAnalytics).tracked('Mail Sent')).toHaveLength(1);
     await module.close();
+  });
+
+  it('has no destinations at run time and no console, and says what to do instead', async () => {
+    const app = await start(
+      AnalyticsModule.forRoot({ ...OPTIONS, destinations: {}, console: { authorize: () => undefined } }),
+    );
+    const creating = app.get(DestinationsService).create({ urls: ['https://hooks.example.com/acme'] });
+    await expect(creating).rejects.toMatchObject({
+      code: 'DESTINATIONS_DISABLED',
+      message: expect.stringContaining('With AnalyticsTestingModule there are none'),
+    });
+    expect(() => app.get(ConsoleService).linkFor({ tenant: 'acme' })).toThrow(
+      /With AnalyticsTestingModule there is none/,
+    );
   });
 
   it('still refuses wrong options', async () => {
