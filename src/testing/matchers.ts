@@ -1,4 +1,5 @@
 import { describeKind } from '../messages/value-kind.js';
+import { absenceTester, asRecorded, type Equals } from './expected-fields.js';
 import type { RecordedAnalytics } from './recorded-analytics.js';
 
 /** What Jest and vitest both give a matcher as its `this`. */
@@ -59,11 +60,13 @@ interface Comparison {
 
 function compare(context: MatcherContext, { matcher, recorded, name, fields }: Comparison): MatcherResult {
   const { utils, customTesters = [], isNot = false } = context;
-  const testers = [...customTesters, utils.iterableEquality, utils.subsetEquality];
-  const expected = asSent(fields);
+  const equals: Equals = (a, b, testers) => context.equals(a, b, testers);
+  const others = [...customTesters, utils.iterableEquality, utils.subsetEquality];
+  const testers = [absenceTester(equals, others), ...others];
+  const expected = fields && asRecorded(fields);
   const pass = recorded.some(
-    ([otherName, others]) =>
-      otherName === name && (expected === undefined || context.equals(others, expected, testers)),
+    ([otherName, given]) =>
+      otherName === name && (expected === undefined || equals(given, expected, testers)),
   );
   const message = (): string => {
     const lines = recorded.map(
@@ -81,13 +84,4 @@ function compare(context: MatcherContext, { matcher, recorded, name, fields }: C
 
 function printed(print: (value: unknown) => string, name: unknown, fields: object | undefined): string {
   return fields === undefined ? print(name) : `${print(name)} ${print(fields)}`;
-}
-
-/** An expectation in the form in which it is recorded: `Date` and the like as text. Matchers stay as they are. */
-function asSent(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || 'asymmetricMatch' in value) return value;
-  if ('toJSON' in value && typeof value.toJSON === 'function') return (value.toJSON as () => unknown)();
-  if (value instanceof Set || Array.isArray(value)) return Array.from(value, asSent);
-  const entries: Iterable<[unknown, unknown]> = value instanceof Map ? value : Object.entries(value);
-  return Object.fromEntries(Array.from(entries, ([key, one]) => [String(key), asSent(one)]));
 }

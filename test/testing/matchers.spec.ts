@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../src/index.js';
+import { stringify } from '../../src/messages/serialize.js';
 import { RecordedAnalytics } from '../../src/testing/index.js';
 import { RecordedMessages } from '../../src/testing/recorded-analytics.js';
 import type { RecordedMessage } from '../../src/testing/recorded-message.types.js';
@@ -56,6 +58,40 @@ describe('toHaveTracked', () => {
   it('takes properties as the call was given them', () => {
     expect(recorded).toHaveTracked('Order Completed', { at: new Date(0), tags: new Set(['new']) });
     expect(recorded).not.toHaveTracked('Order Completed', { at: new Date(1) });
+  });
+
+  it('takes a field that is `undefined` for one that is not sent', () => {
+    expect(recorded).toHaveTracked('Order Completed', { total: 9, coupon: undefined });
+    expect(recorded).toHaveTracked('Order Completed', { items: [{ sku: 'a', note: undefined }] });
+    expect(recorded).toHaveTracked('Order Completed', { coupon: undefined });
+    expect(recorded).not.toHaveTracked('Order Completed', { total: undefined });
+    expect(recorded).not.toHaveTracked('Order Completed', { items: [{ sku: undefined }] });
+    expect(recorded).not.toHaveTracked('Order Completed', { total: 8, coupon: undefined });
+  });
+
+  it.each<[string, unknown, unknown]>([
+    [
+      'a `toJSON` that returns a Date',
+      { toJSON: () => ({ at: new Date(0) }) },
+      { toJSON: () => ({ at: new Date(1) }) },
+    ],
+    ['an Error', new Error('no paper'), new Error('no ink')],
+    ['a Map with a Set', new Map([['a', new Set([1])]]), new Map([['a', new Set([2])]])],
+    ['a number that JSON has not', [NaN, -0, undefined], [1, -0, undefined]],
+    ['half of a surrogate pair', 'a\ud800', 'b\ud800'],
+    ['bytes', Buffer.from('a'), Buffer.from('b')],
+  ])('takes %s as it is sent', (_, given, other) => {
+    const properties = JSON.parse(stringify({ given })) as JsonObject;
+    messages.add({ ...STAMPS, type: 'track', userId: 'u1', event: 'Given', properties, source: 'default' });
+    expect(recorded).toHaveTracked('Given', { given });
+    expect(recorded).not.toHaveTracked('Given', { given: other });
+  });
+
+  it('leaves matchers as they are, however deep', () => {
+    const items = [expect.objectContaining({ sku: expect.stringMatching(/^a$/) })];
+    expect(recorded).toHaveTracked('Order Completed', { items, at: expect.any(String), coupon: undefined });
+    expect(recorded).toHaveTracked('Order Completed', { items: expect.arrayContaining(items) });
+    expect(recorded).not.toHaveTracked('Order Completed', { coupon: expect.anything() });
   });
 
   it('shows what was tracked instead', () => {
