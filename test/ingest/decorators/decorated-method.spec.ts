@@ -4,6 +4,7 @@ import { ModuleRef } from '@nestjs/core';
 import { AnalyticsModule, AnalyticsService, Track } from '../../../src/index.js';
 import { LazyPromise, LazyQuery } from './support/lazy-values.js';
 import { DecoratedApps } from './support/decorated-app.js';
+import type { Logs } from './support/logs.js';
 
 const apps = DecoratedApps.forThisFile();
 
@@ -68,13 +69,13 @@ class Jobs {
   }
 }
 
-async function startJobs(): Promise<{ jobs: Jobs; events: () => unknown[] }> {
+async function startJobs(): Promise<{ jobs: Jobs; logs: Logs; events: () => unknown[] }> {
   const app = await apps.start({ providers: [Jobs] });
   const events = (): unknown[] =>
     app.messages.map((message) =>
       message.type === 'track' ? [message.event, ...Object.values(message.properties)] : message.type,
     );
-  return { jobs: app.get(Jobs), events };
+  return { jobs: app.get(Jobs), logs: app.logs, events };
 }
 
 describe('a decorated method', () => {
@@ -129,6 +130,19 @@ describe('a decorated method', () => {
     expect(jobs.requests()).toBe(jobs.lazyPromise);
     expect(jobs.lazyPromise.runs).toBe(0);
     expect(events()).toEqual([['Requested']]);
+  });
+
+  it('is named once in the log where it returns what is not waited for', async () => {
+    const { jobs, logs } = await startJobs();
+    jobs.asks();
+    jobs.asks();
+    void jobs.requests();
+    jobs.returns('print');
+    await jobs.resolves();
+    expect(logs.about('does not wait for')).toEqual([
+      expect.stringMatching(/^@Track\("Asked"\) on Jobs\.asks .* make the method `async`/),
+      expect.stringContaining('@Track("Requested") on Jobs.requests'),
+    ]);
   });
 
   it('may be a generator, which is the result itself and is recorded before it runs', async () => {
