@@ -5,6 +5,7 @@ import type { Recording } from '../client/analytics-client.types.js';
 import { stringify } from '../messages/serialize.js';
 import type { AnalyticsModuleOptions } from '../options/analytics-options.interface.js';
 import { RECORDING } from '../options/options.tokens.js';
+import type { OutboxOptions } from '../options/outbox-options.interface.js';
 import type { RecordedState } from '../options/recorded-options.js';
 import { MemoryAudienceStore } from './memory-audience-store.js';
 import { RecordedAnalytics, RecordedMessages } from './recorded-analytics.js';
@@ -19,6 +20,8 @@ export type AnalyticsTestingOptions = Partial<AnalyticsModuleOptions> &
   Pick<AnalyticsModuleExtras, 'trackingApi'>;
 
 const TEST_WRITE_KEY = 'wk_test';
+/** So that `within()` works. It is not opened. */
+const TEST_OUTBOX: OutboxOptions = { connection: 'postgres://recorded.invalid/' };
 
 function createRecording(recorded: RecordedMessages): RecordedState & Recording {
   const record = (json: string, source: string): void => {
@@ -68,7 +71,8 @@ function createRecording(recorded: RecordedMessages): RecordedState & Recording 
 export class AnalyticsTestingModule {
   /** The module for tests that do not import the application's own `AnalyticsModule`. */
   static forRoot(options: AnalyticsTestingOptions = {}): DynamicModule {
-    const named = options.sources === undefined ? { writeKey: TEST_WRITE_KEY, ...options } : options;
+    const given = { outbox: TEST_OUTBOX, ...options };
+    const named = options.sources === undefined ? { writeKey: TEST_WRITE_KEY, ...given } : given;
     return {
       module: AnalyticsTestingModule,
       imports: [AnalyticsModule.forRoot(named as AnalyticsModuleOptions)],

@@ -169,6 +169,19 @@ describe('an application whose AnalyticsModule a test overrides', () => {
     );
   });
 
+  it('records calls in a transaction if it has an outbox, and refuses them like the real module if not', async () => {
+    const executor = { query: () => Promise.reject(new Error('Nothing is stored.')) };
+    const event = { userId: 'u1', event: 'Order Completed' };
+    const outbox = { connection: 'postgres://127.0.0.1:1/shop' };
+    const app = await start(AnalyticsModule.forRoot({ ...OPTIONS, outbox }));
+    await app.get(AnalyticsService).within(executor).track(event);
+    expect(app.get(RecordedAnalytics).tracked('Order Completed')).toHaveLength(1);
+    const without = await start(AnalyticsModule.forRoot(OPTIONS));
+    expect(() => without.get(AnalyticsService).within(executor)).toThrow(
+      expect.objectContaining({ code: 'OUTBOX_NOT_CONFIGURED' }),
+    );
+  });
+
   it('still refuses wrong options', async () => {
     const wrong = AnalyticsModule.forRoot({ ...OPTIONS, flushAt: 0 });
     await expect(start(wrong)).rejects.toMatchObject({ code: 'INVALID_OPTIONS' });

@@ -176,6 +176,19 @@ describe('the testing module', () => {
     expect(recorded.messages).toEqual([]);
   });
 
+  it('records calls in a transaction, and stores nothing', async () => {
+    const { analytics, recorded } = await start();
+    const statements: string[] = [];
+    const executor = { query: (text: string) => Promise.resolve(statements.push(text)) };
+    await analytics.within(executor).track({ userId: 'u1', event: 'Order Completed' });
+    expect(recorded.tracked('Order Completed')).toHaveLength(1);
+    expect(statements).toEqual([]);
+    const transaction: unknown = { execute: () => Promise.resolve() };
+    expect(() => analytics.within(transaction as typeof executor)).toThrow(
+      expect.objectContaining({ code: 'INVALID_EXECUTOR' }),
+    );
+  });
+
   it('answers flush at once, with what was recorded since the last one', async () => {
     const { analytics } = await start();
     analytics.track({ userId: 'u1', event: 'A' });
