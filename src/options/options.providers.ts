@@ -1,7 +1,12 @@
 import { Logger, type Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import type { QueueOptions } from 'bullmq';
-import { DuplicateModuleError, InvalidImportError } from '../errors/setup.errors.js';
+import {
+  DuplicateModuleError,
+  InvalidImportError,
+  InvalidOptionsError,
+  type OptionProblem,
+} from '../errors/setup.errors.js';
 import { MODULE_EXTRAS, MODULE_OPTIONS, RECORDING, RESOLVED_OPTIONS } from './options.tokens.js';
 import { type RecordedState, recordedOptions } from './recorded-options.js';
 import type { ModuleExtras } from './resolve-options.js';
@@ -12,6 +17,12 @@ import type { ResolvedOptions } from './resolved-options.js';
  * spelled out, since an application without queues of its own does not need that package.
  */
 const HOST_CONFIG = { token: 'BULLMQ_CONFIG(default)', optional: true };
+
+const REQUEST_SCOPED: OptionProblem = {
+  path: 'inject',
+  expected: 'providers that are made once for the application',
+  given: 'one that is made for each request (`Scope.REQUEST`, or one that injects `REQUEST`)',
+};
 
 // The checks are loaded here: a program that only verifies webhooks has no options.
 async function resolve(
@@ -24,6 +35,13 @@ async function resolve(
   const instances = [...modules.values()].filter((module) => module.providers.has(RESOLVED_OPTIONS));
   if (instances.length > 1) {
     throw recording === undefined ? new DuplicateModuleError() : InvalidImportError.testing();
+  }
+  // A client, a queue and its connections would be made for each request, and nothing would end them or deliver.
+  // A newer Nest has refused it before.
+  if (
+    instances.some((module) => module.providers.get(RESOLVED_OPTIONS)?.isDependencyTreeStatic() === false)
+  ) {
+    throw new InvalidOptionsError([REQUEST_SCOPED]);
   }
   const [{ resolveOptions }, { warnAtStart }] = await Promise.all([
     import('./resolve-options.js'),

@@ -9,7 +9,7 @@ import {
   type NestApplicationOptions,
   Post,
 } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { LazyModuleLoader, NestFactory, REQUEST } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
@@ -230,6 +230,22 @@ describe('AnalyticsModule', () => {
       code: 'INVALID_OPTIONS',
       problems: [{ path: 'writeKey' }],
     });
+  });
+
+  it('is refused with options of a request, since each request would have a client of its own', async () => {
+    // Nest itself refuses it in a module that is imported, but for its older versions.
+    const app = await NestFactory.createApplicationContext(OrdersModule, { logger: new LogLines() });
+    const analytics = AnalyticsModule.forRootAsync({
+      isGlobal: false,
+      inject: [REQUEST],
+      useFactory: () => OPTIONS,
+    });
+    const module = await app.get(LazyModuleLoader).load(() => analytics);
+    await expect(module.resolve(AnalyticsService)).rejects.toMatchObject({
+      code: 'INVALID_OPTIONS',
+      problems: [{ path: 'inject', given: expect.stringContaining('for each request') }],
+    });
+    await app.close();
   });
 
   it('uses the connection of the BullMQ module of the application where it has none of its own', async () => {
