@@ -12,8 +12,12 @@ import type {
 
 /** A value as receivers get it: a date is a text, a set is an array, a map is an object. */
 export type AsSent<T> = T extends { toJSON(...parts: never[]): infer Json }
-  ? Json
-  : T extends ReadonlySet<infer Item>
+  ? ContentsOf<Json>
+  : ContentsOf<T>;
+
+/** What `toJSON` returns is not asked for another one, but what is in it is. */
+type ContentsOf<T> =
+  T extends ReadonlySet<infer Item>
     ? AsSent<Item>[]
     : T extends ReadonlyMap<string, infer Value>
       ? Record<string, AsSent<Value>>

@@ -7,6 +7,7 @@ const DECLARED = `
   declare module 'nestjs-analytics' {
     interface AnalyticsEvents {
       'Order Completed': { total: number; at: Date; tags: Set<string>; coupon?: string };
+      'Order Shipped': { parcel: { toJSON(): { sentAt: Date } } };
       'Shop Opened': object;
     }
   }
@@ -21,6 +22,8 @@ describe('what is recorded', () => {
         export const totals: number[] = recorded.tracked('Order Completed').map(({ properties }) => properties.total);
         export const dates: string[] = recorded.tracked('Order Completed').map(({ properties }) => properties.at);
         export const tags: string[][] = recorded.tracked('Order Completed').map(({ properties }) => properties.tags);
+        const shipped = recorded.tracked('Order Shipped').map(({ properties }) => properties.parcel.sentAt);
+        export const shippedAt: string[] = shipped;
         export const later: Promise<number> = recorded.waitFor('Order Completed').then((one) => one.properties.total);
         for (const message of recorded.messages) {
           if (message.type === 'identify') message.traits;
