@@ -2,10 +2,19 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './analytics.module-definition.js';
 import { ANALYTICS_EXPORTS, ANALYTICS_PROVIDERS } from './analytics.providers.js';
-import { InvalidImportError } from './errors/setup.errors.js';
+import { InvalidImportError, InvalidOptionsError, type OptionProblem } from './errors/setup.errors.js';
+import { isAbsent } from './messages/message-checks.js';
 import { isRecord } from './options/option-reader.js';
 import { MODULE_EXTRAS } from './options/options.tokens.js';
 import { DEFAULT_SOURCE } from './options/resolve-sources.js';
+
+/** What makes the options of `forRootAsync`. */
+const MAKERS = ['useFactory', 'useClass', 'useExisting'] as const;
+const NO_MAKER: OptionProblem = {
+  path: 'useFactory',
+  expected: 'a function that returns the options, or `useClass` or `useExisting`',
+  given: 'none of them',
+};
 
 const IMPORT_CHECK = Symbol.for('nestjs-analytics:import-check');
 
@@ -26,8 +35,14 @@ export class AnalyticsModule extends ConfigurableModuleClass {
     return complete(super.forRoot({ sourceNames: sourceNamesOf(options), ...options }));
   }
 
-  /** The module with options that a factory or a class makes, and with its extras beside them. */
+  /**
+   * The module with options that a factory or a class makes, and with its extras beside them.
+   *
+   * @throws InvalidOptionsError without any of `useFactory`, `useClass` and `useExisting`
+   */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    if (!isRecord(options) || MAKERS.every((maker) => isAbsent(options[maker])))
+      throw new InvalidOptionsError([NO_MAKER]);
     return complete(super.forRootAsync(options));
   }
 

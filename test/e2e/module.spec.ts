@@ -187,6 +187,21 @@ describe('AnalyticsModule', () => {
   });
 
   it.each([
+    ['without an argument', undefined],
+    ['with what is injected alone', { inject: [Settings] }],
+    ['with an import that is not there', { useClass: undefined }],
+  ])('says what makes the options where forRootAsync is called %s', (_, options) => {
+    expect(() => javascript.forRootAsync(options)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_OPTIONS',
+        problems: [
+          { path: 'useFactory', expected: expect.stringContaining('`useClass`'), given: 'none of them' },
+        ],
+      }),
+    );
+  });
+
+  it.each([
     ['worker', 'no'],
     ['isGlobal', 'no'],
     ['trackingApi', 7],
