@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
@@ -110,6 +111,7 @@ for (const language of LANGUAGES) {
 function describeReceiver(title: string, { name, file, source, args }: Language, binary: string): void {
   describe(title, () => {
     const body = '{"name":"Zoë 🚀"}';
+    const ofNoSecret = createHmac('sha1', '').update(body).digest('hex');
     const digest = '0073f327441fe1b05a26cad3f59eab4b7d51c2ea';
     let folder: string;
     let child: ChildProcess;
@@ -121,11 +123,11 @@ function describeReceiver(title: string, { name, file, source, args }: Language,
       await rm(folder, { recursive: true });
     });
 
-    async function start(): Promise<string> {
+    async function start(secret = 'teehee'): Promise<string> {
       folder = await mkdtemp(join(tmpdir(), 'receiver-'));
       const path = join(folder, file);
       await writeFile(path, source(readmeSnippet(page, `verify ${name.toLowerCase()}`)));
-      const env = { ...process.env, WEBHOOK_SECRET: 'teehee' };
+      const env = { ...process.env, WEBHOOK_SECRET: secret };
       const receiver = spawn(binary, [...args, path], {
         env,
         detached: true,
@@ -136,17 +138,33 @@ function describeReceiver(title: string, { name, file, source, args }: Language,
       return `http://127.0.0.1:${port.toString().trim()}`;
     }
 
+    const post = async (url: string, headers: Record<string, string>, sent = body): Promise<number> =>
+      (await fetch(url, { method: 'POST', headers, body: sent })).status;
+
     it('takes what is signed, and answers 401 to everything else', async () => {
       const url = await start();
-      const post = async (headers: Record<string, string>, sent = body): Promise<number> =>
-        (await fetch(url, { method: 'POST', headers, body: sent })).status;
-      expect(await post({ 'x-signature': digest })).toBe(204);
-      expect(await post({})).toBe(401);
-      expect(await post({ 'x-signature': '' })).toBe(401);
-      expect(await post({ 'x-signature': 'ö'.repeat(40) })).toBe(401);
-      expect(await post({ 'x-signature': digest.slice(2) })).toBe(401);
-      expect(await post({ 'x-signature': digest }, `${body} `)).toBe(401);
-      expect(await post({ 'x-signature': createHmac('sha1', '').update(body).digest('hex') })).toBe(401);
+      expect(await post(url, { 'x-signature': digest })).toBe(204);
+      expect(await post(url, {})).toBe(401);
+      expect(await post(url, { 'x-signature': '' })).toBe(401);
+      expect(await post(url, { 'x-signature': 'ö'.repeat(40) })).toBe(401);
+      expect(await post(url, { 'x-signature': digest.slice(2) })).toBe(401);
+      expect(await post(url, { 'x-signature': digest }, `${body} `)).toBe(401);
+      expect(await post(url, { 'x-signature': ofNoSecret })).toBe(401);
+    });
+
+    it('lets nobody in where the secret is empty, with which anybody could sign', async () => {
+      const url = await start('');
+      expect(await post(url, { 'x-signature': ofNoSecret })).toBe(401);
+    });
+
+    it('goes on after a request that breaks off', async () => {
+      const url = await start();
+      const { hostname, port } = new URL(url);
+      const socket = connect(Number(port), hostname);
+      socket.end('POST / HTTP/1.1\r\nHost: receiver\r\nContent-Length: 100\r\n\r\n{');
+      socket.resume();
+      await once(socket, 'close');
+      expect(await post(url, { 'x-signature': digest })).toBe(204);
     });
   });
 }
