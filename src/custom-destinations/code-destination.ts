@@ -71,6 +71,8 @@ export class CodeDestination implements Destination {
       Math.max(0, ...messages.flatMap(({ outcomes }) => outcomes.map((one) => one.attempt))) + 1;
     const read = messages.map(deliveredMessage);
     const readable = read.filter((message) => message !== undefined);
+    // Read before the call: the application may sort or empty the list, and change what is in it.
+    const ids = readable.map(({ messageId }) => messageId);
     const end: CallEnd =
       readable.length === 0
         ? { kind: 'returned', value: undefined }
@@ -80,10 +82,7 @@ export class CodeDestination implements Destination {
       return messages.map(() => undefined);
     }
     const duration = Math.max(Date.now() - startedAt, 0);
-    const told = answersOf(
-      end,
-      readable.map(({ messageId }) => messageId),
-    );
+    const told = answersOf(end, ids);
     const answers = read.map((message) =>
       message === undefined ? UNREADABLE : (told.shift() ?? UNREADABLE),
     );

@@ -159,6 +159,29 @@ describeBackend('a custom destination', (backend) => {
     expect(await deliveries.failed()).toHaveLength(1);
   });
 
+  it.each<[what: string, change: (messages: DeliveredMessage[]) => unknown]>([
+    ['sorts', (messages) => messages.sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1))],
+    ['empties', (messages) => messages.splice(0)],
+    ['renames', (messages) => messages.map((message) => Object.assign(message, { messageId: 'mine' }))],
+  ])(
+    'may do what it likes with its messages: one that %s them has the right ones settled',
+    async (_, change) => {
+      const warehouse = new Warehouse((_call, { messages }) => {
+        change(messages as DeliveredMessage[]);
+        return [{ messageId: 'late', error: new PermanentDeliveryError('refused') }];
+      });
+      const app = await start([warehouse]);
+      app.analytics.track({ userId: 'u1', event: 'E', messageId: 'late', timestamp: '2026-11-02' });
+      app.analytics.track({ userId: 'u1', event: 'E', messageId: 'early', timestamp: '2026-11-01' });
+      await app.analytics.flush();
+      await app.settled();
+      const failed = await app.context.get(DeliveriesService).failed();
+      expect(failed.map(({ messageId, outcomes: [outcome] }) => [messageId, outcome?.error])).toEqual([
+        ['late', 'PERMANENT_DELIVERY'],
+      ]);
+    },
+  );
+
   it.each<[how: string, answer: (error: Error) => unknown, retried: string[]]>([
     ['answers with', (error) => [{ messageId: 'id-bad', error }], ['bad']],
     ['throws', (error) => Promise.reject(error), ['good', 'bad']],
