@@ -95,7 +95,7 @@ export class AnalyticsClient {
     try {
       const refusal = this.core.take(source, message, { tenant });
       if (refusal !== undefined) this.refuse(refusal, { source, tenant, message });
-      this.deletions.onTaken(source, message);
+      if (this.deletions.hasMoreToDo(message)) void this.deletions.onTaken(source, message);
       return messageId;
     } catch (error) {
       return this.live.failed({ source, type, fields: params, tenant }, error);

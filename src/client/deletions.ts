@@ -6,8 +6,13 @@ import type { Router } from './router.js';
 /** Sources, of which there is at least one. */
 type Sources = readonly [string, ...string[]];
 
-/** @param at when the user was deleted, in milliseconds since the epoch. @default now */
-export type OnDeletion = (userId: string, source: string, at?: number) => void;
+/**
+ * Never rejects.
+ *
+ * @param at when the user was deleted, in milliseconds since the epoch. @default now
+ * @returns whether the deletion is stored; `false` if the application closes before
+ */
+export type OnDeletion = (userId: string, source: string, at?: number) => Promise<boolean>;
 
 /** Deletions of users: one message for each source that has a destination. */
 export class Deletions {
@@ -51,11 +56,13 @@ export class Deletions {
   }
 
   /**
-   * A message was taken: one that deletes a user has more to do.
+   * A message was taken: one that deletes a user has more to do. Never rejects.
    *
    * @param at when that was, in milliseconds since the epoch. @default now
+   * @returns whether that is stored; `false` if the application closes before
    */
-  onTaken(source: string, message: AnalyticsMessage, at?: number): void {
-    if (message.type === 'delete') this.onDeletion?.(message.userId, source, at);
+  async onTaken(source: string, message: AnalyticsMessage, at?: number): Promise<boolean> {
+    if (message.type !== 'delete' || this.onDeletion === undefined) return true;
+    return this.onDeletion(message.userId, source, at);
   }
 }

@@ -77,16 +77,20 @@ export class UserEraser implements OnApplicationBootstrap {
   }
 
   /**
+   * Never rejects.
+   *
    * @param source name of a source that the user is deleted from
    * @param at when the user was deleted, in milliseconds since the epoch. @default now
+   * @returns whether the deletion is stored; `false` if the application closes before
    */
-  add(userId: string, source: string, at = Date.now()): void {
-    if (this.stop.signal.aborted) return;
+  async add(userId: string, source: string, at = Date.now()): Promise<boolean> {
+    if (this.stop.signal.aborted) return false;
     const known = this.waiting.get(userId) ?? this.stored.get(userKey(userId));
     const latest = Math.max(at, known?.at ?? 0);
     this.waiting.set(userId, { at: latest, sources: new Set(known?.sources).add(source) });
     this.startStoring();
     this.start();
+    return this.isStored(userId);
   }
 
   /**
@@ -98,6 +102,12 @@ export class UserEraser implements OnApplicationBootstrap {
     this.stop.abort();
     clearTimeout(this.keepAlive);
     return this.waiting.size;
+  }
+
+  /** Resolves to whether all deletions of a user are stored, when they are or when the application closes. */
+  private async isStored(userId: string): Promise<boolean> {
+    while (this.waiting.has(userId) && !this.stop.signal.aborted) await this.storing;
+    return !this.waiting.has(userId);
   }
 
   private startStoring(): void {

@@ -20,9 +20,7 @@ function createHooks(options: ResolvedOptions, runtime: DecoratorRuntime, eraser
   return {
     callContext: () => runtime.contextFields,
     refusal: checker.refusal,
-    onDeletion: (userId, source, at) => {
-      eraser.add(userId, source, at);
-    },
+    onDeletion: (userId, source, at) => eraser.add(userId, source, at),
   };
 }
 

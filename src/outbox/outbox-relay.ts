@@ -150,7 +150,7 @@ export class OutboxRelay {
   /** Resolves when everything that can be moved is in the queue; to `undefined` if the application closes. */
   private async add(rows: readonly OutboxRow[]): Promise<RowDecision[] | undefined> {
     const { backlogs, reader } = this.parts;
-    const decisions = await Promise.all(rows.map((row) => reader.read(row)));
+    const decisions = await this.settlement.begin(await Promise.all(rows.map((row) => reader.read(row))));
     const moves = decisions.flatMap((decision) => ('move' in decision ? [decision.move] : []));
     for (const { connections } of moves) {
       for (const connection of connections) backlogs.admitted(connection);

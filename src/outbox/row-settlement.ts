@@ -1,9 +1,15 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
+import { within } from '../shared/within.js';
 import type { OutboxLog } from './outbox-log.js';
 import type { OutboxStore } from './outbox-store.js';
 import { NEVER_CLAIMED } from './outbox-table.js';
 import type { RowDecision } from './row-reader.js';
 import { waitingGroups } from './waiting-groups.js';
+
+/** How long a deletion may take to be stored, in milliseconds: all rows wait with it. */
+const STORING_PATIENCE = 1_000;
+/** When the row of one that took longer is read again, in milliseconds. */
+const BEGIN_AGAIN_AFTER = 5_000;
 
 export interface RowSettlementParts {
   store: OutboxStore;
@@ -11,16 +17,23 @@ export interface RowSettlementParts {
   log: OutboxLog;
 }
 
-/** Does what was decided for rows, once what can be moved of them is in the queue. */
+/** Does what was decided for rows: deletions first, the rest once what can be moved of them is in the queue. */
 export class RowSettlement {
   constructor(private readonly parts: RowSettlementParts) {}
+
+  /**
+   * Begins deletions, before their rows can go: a process may die or close at any moment. Returns the decisions; a
+   * row whose deletion is not stored is left alone.
+   */
+  begin(decisions: readonly RowDecision[]): Promise<RowDecision[]> {
+    return Promise.all(decisions.map((decision) => this.begun(decision)));
+  }
 
   /** Tells who asks for them that rows are in the queue. Returns the ids of those that can be deleted. */
   tell(decisions: readonly RowDecision[]): number[] {
     const done: number[] = [];
     for (const decision of decisions) {
       const { row, kind } = decision;
-      this.begin(decision);
       if (kind === 'move' || kind === 'move in part' || kind === 'drop') {
         const { message, tenant } = decision;
         this.parts.client.routed({ source: row.source, message, tenant }, kind !== 'drop');
@@ -52,10 +65,15 @@ export class RowSettlement {
    * is looked at for the first time, and when its destinations are known, since a process may die in between;
    * afterwards the row names those that are left.
    */
-  private begin(decision: RowDecision): void {
-    if (decision.kind === 'set aside' || decision.kind === 'leave alone') return;
+  private async begun(decision: RowDecision): Promise<RowDecision> {
+    if (decision.kind === 'set aside' || decision.kind === 'leave alone') return decision;
+    const { deletions } = this.parts.client;
     const { row, message, writtenAt, kind } = decision;
-    if (row.destinations !== null || (kind === 'wait' && row.due !== NEVER_CLAIMED)) return;
-    this.parts.client.deletions.onTaken(row.source, message, writtenAt);
+    if (row.destinations !== null || (kind === 'wait' && row.due !== NEVER_CLAIMED)) return decision;
+    if (!deletions.hasMoreToDo(message)) return decision;
+    const isStored = await within(STORING_PATIENCE, deletions.onTaken(row.source, message, writtenAt));
+    if (isStored === true) return decision;
+    // Where this process closes, another one may take the row at once.
+    return { kind: 'leave alone', row, delay: isStored === undefined ? BEGIN_AGAIN_AFTER : 0 };
   }
 }

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { AnalyticsService } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { deferred } from '../support/deferred.js';
 import { describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { queuedMessages } from '../support/queued-messages.js';
@@ -80,6 +82,36 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     expect(await shop.rows(ROWS)).toHaveLength(1);
   });
 
+  it('is left to the next start where the application closes while the row is read', async () => {
+    const answer = deferred();
+    const options = {
+      webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
+      destinations: {
+        store: {
+          findByTenant: async (tenant: string | undefined) => {
+            if (tenant === 'slow') await answer.promise;
+            return [];
+          },
+          findById: () => Promise.resolve(undefined),
+        },
+        allowPrivateNetwork: true,
+      },
+    };
+    const app = await start(options);
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
+    await users(app, 'gone,stays');
+    const { analytics } = app;
+    await analytics.tenant('slow').within(shop.pool).delete({ userId: 'gone' });
+    const claimed = `${ROWS} WHERE due_at > '-infinity'`;
+    await until(async () => (await shop.rows(claimed)).length === 1 || undefined);
+    const closed = app.close();
+    // From the same moment on nothing more is stored.
+    await until(() => isClosed(analytics) || undefined);
+    answer.resolve();
+    await closed;
+    await users(await start(options), 'stays');
+  });
+
   it('leaves alone what comes later of the user, also when a full destination gets it in the end', async () => {
     let isOpen = false;
     const slow = await stage.receiver({ answer: () => (isOpen ? 200 : 503) });
@@ -108,3 +140,12 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     expect(await usersIn(app)).toEqual(['again']);
   });
 });
+
+function isClosed(analytics: AnalyticsService): boolean {
+  try {
+    analytics.usage();
+    return false;
+  } catch {
+    return true;
+  }
+}
