@@ -120,21 +120,24 @@ function batchBody(bodies: readonly string[]): Buffer {
  * Returns what becomes of those messages of a batch that an accepted request refused, by their index. A message
  * for a destination that is full may be taken later.
  *
- * @param excerpt the beginning of the answer. If the list is cut off, all messages from the last readable
- *   entry on count as refused: a message that is kept in vain can be replayed, a lost one cannot.
+ * @param excerpt the beginning of the answer. If the list is cut off, all messages from the last entry on that
+ *   can be read count as refused: a message that is kept in vain can be replayed, a lost one cannot. Where any is
+ *   for a full destination, most are, and they are sent again.
  */
 export function refusalsIn(
   excerpt: string | undefined,
 ): (index: number) => 'permanent' | 'retry' | undefined {
   if (excerpt?.startsWith(REFUSED_LIST) !== true) return () => undefined;
-  const codes = new Map<number, string | undefined>();
+  const read = new Map<number, 'permanent' | 'retry'>();
+  let unread: 'permanent' | 'retry' = 'permanent';
+  let unreadFrom = 0;
   for (const [, index, code] of excerpt.matchAll(/"index":(\d+),(?:"code":"([A-Z_]+)")?/g)) {
-    codes.set(Number(index), code);
+    unreadFrom = Number(index);
+    if (code === undefined) break;
+    const refusal = code === 'MESSAGE_REFUSED' ? 'retry' : 'permanent';
+    if (refusal === 'retry') unread = refusal;
+    read.set(unreadFrom++, refusal);
   }
-  const isWhole = excerpt.endsWith(']}');
-  const unknownFrom = isWhole ? Infinity : Math.max(0, ...codes.keys());
-  return (index) => {
-    if (codes.get(index) === 'MESSAGE_REFUSED') return 'retry';
-    return codes.has(index) || index >= unknownFrom ? 'permanent' : undefined;
-  };
+  if (excerpt.endsWith(']}')) unreadFrom = Infinity;
+  return (index) => read.get(index) ?? (index >= unreadFrom ? unread : undefined);
 }

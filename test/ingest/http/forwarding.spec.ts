@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { refusalsIn } from '../../../src/forwarding/endpoint-destination.js';
+import { acceptedAnswer } from '../../../src/ingest/http/tracking-answer.js';
 import { DeliveriesService } from '../../../src/index.js';
 import type { AppOptions } from '../../support/analytics-app.js';
 import { GuardedChild } from '../../support/child-process.js';
@@ -139,6 +140,25 @@ describe('forwarding to an `endpoint`', () => {
     TIMEOUT,
   );
 
+  it(
+    'sends all of a batch again that the API has no room for, though its answer cannot list them',
+    async () => {
+      const ids = Array.from({ length: 40 }, (_, n) => `m${n}`);
+      const message = 'The message was refused: a destination takes no more: too many messages wait for it.';
+      const { status, body } = acceptedAnswer(
+        ids.map((_, index) => ({ index, code: 'MESSAGE_REFUSED', message })),
+      );
+      const remote = await stage.receiver({ answer: [{ status, body }, 200] });
+      const app = await appOf(remote.url(), { flushAt: ids.length });
+      for (const messageId of ids) app.analytics.track({ userId: 'u1', event: 'x', messageId });
+      const [, second] = await remote.received(2);
+      await app.settled();
+      expect(second && batchOf(second)).toMatchObject(ids.map((messageId) => ({ messageId })));
+      expect(await app.context.get(DeliveriesService).failed()).toEqual([]);
+    },
+    TIMEOUT,
+  );
+
   it('keeps as failed what was refused for good: a batch, or single messages of one', async () => {
     const list = { success: true, refused: [{ index: 1, code: 'INVALID_MESSAGE', message: 'Expected …' }] };
     const answers: Answer[] = [{ status: 200, body: JSON.stringify(list) }, 401];
@@ -263,6 +283,7 @@ describe('the messages that an answer lists as refused', () => {
       list([1, 3]).slice(0, -10),
       [1, 3, 4, 5],
     ],
+    ['the same, where it is cut off in its code', list([1, 3]).slice(0, -30), [1, 3, 4, 5]],
   ])('are %s', (_case, excerpt, refused) => {
     expect([0, 1, 2, 3, 4, 5].filter((index) => refusalsIn(excerpt)(index) === 'permanent')).toEqual(refused);
   });
