@@ -1,6 +1,7 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { IdentifyParams } from '../messages/message-params.types.js';
 import type { Integrations } from '../messages/message.types.js';
+import { isBlank } from '../messages/value-kind.js';
 import type { AudienceLock } from './audience-lock.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
@@ -199,7 +200,9 @@ export class Membership {
   ): Promise<void> {
     if (left.length === 0) return;
     const value = kind === 'audience' ? false : null;
-    await this.say(lock, to, left, () => value);
+    // Version 0.1.0 took blank ids, which no call can be about any more.
+    const tellable = left.filter((userId) => !isBlank(userId));
+    await this.say(lock, to, tellable, () => value);
     await this.store.settle(lock, left);
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { InvalidMessageError } from '../errors/message.errors.js';
 import { stringify } from '../messages/serialize.js';
-import { describeKind, isJsonObject } from '../messages/value-kind.js';
+import { describeKind, isBlank, isJsonObject } from '../messages/value-kind.js';
 import { TimeSlice } from '../shared/time-slice.js';
 
 /** A user and the new value of that user. */
@@ -107,7 +107,8 @@ export function checkIterable(field: string, value: unknown): void {
  * @throws InvalidMessageError
  */
 export function checkUserId(userId: unknown): asserts userId is string {
-  if (typeof userId !== 'string' || userId === '') {
+  // One that no call can be made for would be in doubt for ever, and end every sync.
+  if (typeof userId !== 'string' || isBlank(userId)) {
     throw new InvalidMessageError(
       'userId',
       `Expected \`userId\` to be a non-empty string, got ${describeKind(userId)}`,

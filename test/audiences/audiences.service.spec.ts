@@ -283,7 +283,7 @@ describeBackend('the audiences service', (backend) => {
 
   it('refuses ids, values and names that cannot be sent', async () => {
     const { audiences } = life;
-    const given: readonly unknown[] = ['', null, 7, 'a\0b', '\ud800', 'x'.repeat(1_025)];
+    const given: readonly unknown[] = ['', ' ', '\n', null, 7, 'a\0b', '\ud800', 'x'.repeat(1_025)];
     for (const userId of given) {
       const members = [userId].map((value) => value as string);
       await expect(audiences.sync('All', members)).rejects.toMatchObject({
@@ -291,7 +291,9 @@ describeBackend('the audiences service', (backend) => {
         field: 'userId',
       });
     }
-    await expect(audiences.add('All', '')).rejects.toMatchObject({ field: 'userId' });
+    for (const userId of ['', '  ']) {
+      await expect(audiences.add('All', userId)).rejects.toMatchObject({ field: 'userId' });
+    }
     await expect(audiences.sync('All', 'ann')).rejects.toMatchObject({ field: 'members' });
     await expect(audiences.syncTrait('Score', [['ann', 1n]])).rejects.toMatchObject({ field: 'value' });
     for (const name of ['', '!!!', 'x'.repeat(201), 'a\0b', 'a\ud800']) {
@@ -304,6 +306,22 @@ describeBackend('the audiences service', (backend) => {
       await expect(membersOf(life, name)).rejects.toMatchObject(refused);
     }
     expect(await on.calls()).toEqual([]);
+  });
+
+  it('lets blank ids go that version 0.1.0 has recorded, without a call', async () => {
+    await life.audiences.add('All', 'ann');
+    const hold = { trait: 'all', token: 'of 0.1.0' };
+    await on.store.lock(hold.trait, 'change', hold.token, 10_000);
+    await on.store.offer(hold, [{ userId: ' ', value: 'true' }]);
+    await on.store.settle(hold, [' ']);
+    await on.store.unlock(hold.trait, 'change', hold.token);
+    expect(await membersOf(life, 'All')).toEqual([' ', 'ann']);
+    expect(await life.audiences.sync('All', ['bob'])).toMatchObject({ added: 1 });
+    expect(await membersOf(life, 'All')).toEqual(['bob']);
+    expect(inOrder(await on.calls()).slice(1)).toEqual([
+      ['ann', false],
+      ['bob', true],
+    ]);
   });
 
   it('stops a sync after its step when the application shuts down, and gives its lock free', async () => {
