@@ -60,8 +60,10 @@ export class Membership {
     { wait, onProgress, ...to }: SyncRun,
   ): Promise<MembershipCounts> {
     const counts: MembershipCounts = { changed: 0, removed: 0, unchanged: 0 };
-    if (!this.reaches(audience, to)) return counts;
+    const reaches = this.reaches(audience, to);
+    if (reaches === false) return counts;
     return this.steps.runSync(audience, wait, async (syncLock) => {
+      if (!(await reaches)) return counts;
       const slice = new TimeSlice();
       await this.register(audience);
       await this.steps.run(audience, (lock) => this.store.advance(lock));
@@ -89,11 +91,13 @@ export class Membership {
   /** Resolves to whether this was a change. */
   async add(audience: AudienceDefinition, userId: string, to: Announcement, wait: number): Promise<boolean> {
     const chunk: EntryChunk = new Map([[userId, { value: true, fingerprint: 'true' }]]);
+    const reaches = this.reaches(audience, to);
     const add = async (lock: AudienceLock): Promise<boolean> => {
+      if (!(await reaches)) return false;
       await this.register(audience);
       return (await this.offer(lock, chunk, to)).changed > 0;
     };
-    if (!this.reaches(audience, to)) return false;
+    if (reaches === false) return false;
     return this.steps.run(audience, add, wait);
   }
 
@@ -104,19 +108,23 @@ export class Membership {
     to: Announcement,
     wait: number,
   ): Promise<boolean> {
+    const reaches = this.reaches(audience, to);
     const remove = async (lock: AudienceLock): Promise<boolean> => {
+      if (!(await reaches)) return false;
       const known = await this.store.withdraw(lock, [userId]);
       await this.announce(lock, to, audience, known);
       return known.length > 0;
     };
-    if (!this.reaches(audience, to)) return false;
+    if (reaches === false) return false;
     return this.steps.run(audience, remove, wait);
   }
 
   /** Deletes an audience, and notifies each of its users first if requested. */
   async delete(audience: AudienceDefinition, to: Announcement | undefined, wait: number): Promise<void> {
-    if (to !== undefined && !this.reaches(audience, to)) return;
+    const reaches = to === undefined || this.reaches(audience, to);
+    if (reaches === false) return;
     await this.steps.runSync(audience, wait, async (syncLock) => {
+      if (!(await reaches)) return;
       const slice = new TimeSlice();
       let from: string | undefined;
       let found = 0;
@@ -155,8 +163,11 @@ export class Membership {
     await this.steps.run(audience, forget, wait);
   }
 
-  /** Whether any destination would get the calls of a change. */
-  private reaches({ trait }: AudienceDefinition, { source, integrations }: Announcement): boolean {
+  /** Whether any destination would get the calls of a change. Never rejects. */
+  private reaches(
+    { trait }: AudienceDefinition,
+    { source, integrations }: Announcement,
+  ): boolean | Promise<boolean> {
     const example: IdentifyParams = { userId: 'any', traits: { [trait]: true }, integrations };
     return this.client.reaches(source, 'identify', example);
   }

@@ -153,8 +153,12 @@ export class AnalyticsClient {
     this.live.routed(call, isWanted);
   }
 
-  /** Whether any destination takes such a call. A call that none takes is dropped. */
-  reaches<T extends MessageType>(source: string, type: T, params: MessageParams[T]): boolean {
+  /** Whether any destination takes such a call. A call that none takes is dropped. Never rejects. */
+  reaches<T extends MessageType>(
+    source: string,
+    type: T,
+    params: MessageParams[T],
+  ): boolean | Promise<boolean> {
     const { message, tenant } = this.factory.ofJob(source, type, params);
     return this.core.outgoing.reaches(source, message, tenant);
   }

@@ -47,14 +47,16 @@ export class OutgoingMessages {
     return { json, bytes, route: this.router.route(source, message, filter, tenant, isReceived) };
   }
 
-  /** Whether any destination takes a message; `true` if that has to be looked up. */
-  reaches(source: string, message: AnalyticsMessage, tenant?: string): boolean {
+  /** Whether any destination takes a message; `true` if they cannot be looked up. Never rejects. */
+  reaches(source: string, message: AnalyticsMessage, tenant?: string): boolean | Promise<boolean> {
     const filter = eventFilterOf(message, this.options.schemas?.get(source));
     const route = this.router.route(source, message, filter, tenant);
     if ('connections' in route) return route.connections.length > 0;
-    // Whoever tracks the message hears what is wrong.
-    this.abandon(route);
-    return true;
+    return route.then(
+      ({ connections }) => connections.length > 0,
+      // Whoever tracks the message hears what is wrong.
+      () => true,
+    );
   }
 
   /** Nobody waits for a route any longer, whatever becomes of it. */

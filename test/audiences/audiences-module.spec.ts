@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { AudiencesService } from '../../src/index.js';
+import { AudiencesService, DestinationsService } from '../../src/index.js';
 import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
 import { PostgresAudienceStore } from '../../src/audiences/stores/postgres-audience-store.js';
 import { describeBackend } from '../support/describe-backend.js';
@@ -44,6 +44,36 @@ describeBackend('an application with audiences', (backend) => {
       ]),
     );
     expect(requests).toHaveLength(4);
+  });
+
+  it('records nothing while its tenant has no destination, which has to be looked up first', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      sources: [{ name: 'acme', writeKey: 'wk_acme', tenant: 'acme' }],
+      destinations: { allowPrivateNetwork: true },
+    });
+    const audiences = app.context.get(AudiencesService);
+    const destinations = app.context.get(DestinationsService);
+    expect(await audiences.sync('All', ['ann'])).toEqual({ added: 0, removed: 0, unchanged: 0 });
+    expect(await audiences.list()).toEqual([]);
+
+    const { id } = await destinations.create({ tenant: 'acme', urls: [receiver.url()] });
+    expect(await audiences.sync('All', ['ann'])).toMatchObject({ added: 1 });
+    await receiver.received(1);
+    for (const change of [
+      () => audiences.add('All', 'bob'),
+      () => audiences.remove('All', 'ann'),
+      () => audiences.delete('All').then(() => false),
+    ]) {
+      // What was known of the tenant is forgotten each time.
+      await destinations.enable(id);
+      await destinations.disable(id);
+      expect(await change()).toBe(false);
+    }
+    await destinations.enable(id);
+    expect(await audiences.sync('All', ['ann', 'bob'])).toEqual({ added: 1, removed: 0, unchanged: 1 });
+    expect((await receiver.received(2)).map((request) => messageIn(request).userId)).toEqual(['ann', 'bob']);
   });
 });
 
