@@ -30,8 +30,11 @@ export interface AudienceSyncResult {
 }
 
 export interface AudienceSyncOptions extends AudienceCallOptions {
-  /** Called after each step of at most a thousand users. If it throws, the sync ends with that error. */
-  onProgress?: ((soFar: AudienceSyncResult) => void) | undefined;
+  /**
+   * Called after each step of at most a thousand users, and awaited. If it throws, or its promise rejects, the sync ends
+   * with that error.
+   */
+  onProgress?: ((soFar: AudienceSyncResult) => unknown) | undefined;
 }
 
 /** The result of a computed trait sync, or its progress so far, in users. */
@@ -44,6 +47,9 @@ export interface TraitSyncResult {
 }
 
 export interface TraitSyncOptions extends AudienceCallOptions {
-  /** Called after each step of at most a thousand users. If it throws, the sync ends with that error. */
-  onProgress?: ((soFar: TraitSyncResult) => void) | undefined;
+  /**
+   * Called after each step of at most a thousand users, and awaited. If it throws, or its promise rejects, the sync ends
+   * with that error.
+   */
+  onProgress?: ((soFar: TraitSyncResult) => unknown) | undefined;
 }

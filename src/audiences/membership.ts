@@ -34,7 +34,7 @@ export interface MembershipCounts {
 interface SyncRun extends Announcement {
   /** The longest wait for another sync, in milliseconds. */
   wait: number;
-  onProgress: (counts: MembershipCounts) => void;
+  onProgress: (counts: MembershipCounts) => unknown;
 }
 
 type IdentifyTaker = Pick<AnalyticsClient, 'awaited' | 'reaches'>;
@@ -72,7 +72,7 @@ export class Membership {
         const { changed, unchanged } = await this.steps.run(audience, (lock) => this.offer(lock, chunk, to));
         counts.changed += changed;
         counts.unchanged += unchanged;
-        onProgress({ ...counts });
+        await onProgress({ ...counts });
         await slice.check();
       }
       let from: string | undefined;
@@ -81,7 +81,7 @@ export class Membership {
         const page = await this.steps.run(audience, (lock) => this.withdrawUnseen(lock, audience, to, from));
         from = page.next;
         counts.removed += page.removed;
-        if (page.removed > 0) onProgress({ ...counts });
+        if (page.removed > 0) await onProgress({ ...counts });
         await slice.check();
       } while (from !== undefined);
       return counts;

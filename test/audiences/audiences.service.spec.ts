@@ -157,6 +157,15 @@ describeBackend('the audiences service', (backend) => {
     expect(mostAhead).toBeLessThanOrEqual(STEP);
   });
 
+  it('ends with the error of an `onProgress` that fails, also later', async () => {
+    const away = new Error('the table of the jobs is away');
+    const onProgress = (): Promise<void> => Promise.reject(away);
+    const { audiences } = life;
+    await expect(audiences.sync('All', ids(STEP + 1), { onProgress })).rejects.toBe(away);
+    await expect(audiences.syncTrait('Score', [['ann', 1]], { onProgress })).rejects.toBe(away);
+    expect(await audiences.sync('All', ids(STEP + 1))).toMatchObject({ added: 1, unchanged: STEP });
+  });
+
   it('records what was done when the members cannot be read to the end, and goes on from there', async () => {
     const { audiences } = life;
     await audiences.sync('All', ['old']);
