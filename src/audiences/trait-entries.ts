@@ -24,8 +24,8 @@ const MAX_USER_ID_BYTES = 1_024;
 /** Characters that not every store can hold: NUL and lone surrogates. */
 export const UNSTORABLE = /\0|\p{Surrogate}/u;
 
-/** The fingerprint of every member of an audience. */
-const TRUE = 'true';
+/** The value of every member of an audience. */
+const IS_MEMBER: TraitValue = { value: true, fingerprint: 'true' };
 /** Longest JSON that serves as its own fingerprint. For longer JSON, a hash of this length is stored. */
 const MAX_FINGERPRINT = 43;
 
@@ -77,10 +77,10 @@ export async function* entryChunks(entries: TraitEntries, size: number): AsyncGe
 }
 
 function addTo(chunk: EntryChunk, entry: unknown): void {
-  const [userId, value] = pairOf(entry);
+  const [userId, given] = pairOf(entry);
   checkUserId(userId);
-  const fingerprint = fingerprintOf(value);
-  if (fingerprint !== undefined && !chunk.has(userId)) chunk.set(userId, { value, fingerprint });
+  const value = traitValueOf(given);
+  if (value !== undefined && !chunk.has(userId)) chunk.set(userId, value);
 }
 
 /**
@@ -128,16 +128,21 @@ export function isStorable(userId: string): boolean {
 }
 
 /**
- * A short text that is the same for equal values, even if objects have their keys in another order.
- * `undefined` for a value that means none: `null`, and anything that JSON leaves out.
+ * The value as JSON has it now: who yields an object may change it for the next user. `undefined` for a value
+ * that means none: `null`, and anything that JSON leaves out.
  *
  * @throws InvalidMessageError for what JSON cannot hold
  */
-export function fingerprintOf(value: unknown): string | undefined {
-  if (value === true) return TRUE;
-  const plain: unknown = JSON.parse(stringify({ value }));
-  const json = JSON.stringify(isJsonObject(plain) ? plain.value : undefined, sortKeys) as string | undefined;
-  if (json === undefined || json === 'null') return undefined;
+function traitValueOf(given: unknown): TraitValue | undefined {
+  if (given === true) return IS_MEMBER;
+  const plain: unknown = JSON.parse(stringify({ value: given }));
+  const value = isJsonObject(plain) ? plain.value : undefined;
+  return value === undefined || value === null ? undefined : { value, fingerprint: fingerprintOf(value) };
+}
+
+/** A short text that is the same for equal values, even if objects have their keys in another order. */
+function fingerprintOf(value: unknown): string {
+  const json = JSON.stringify(value, sortKeys);
   return json.length <= MAX_FINGERPRINT ? json : createHash('sha256').update(json).digest('base64url');
 }
 

@@ -101,6 +101,21 @@ describeBackend('the audiences service', (backend) => {
     expect(await membersOf(life, 'Lifetime Value')).toEqual(['ann', 'bob', 'cid', 'eve']);
   });
 
+  it('sends the value that a user was given with, also where one object serves them all', async () => {
+    function* rows(): Generator<[string, unknown]> {
+      const orders = { total: 0 };
+      for (const userId of ['ann', 'bob']) {
+        orders.total++;
+        yield [userId, orders];
+      }
+    }
+    await life.audiences.syncTrait('Orders', rows());
+    expect(inOrder(await on.calls())).toEqual([
+      ['ann', { total: 1 }],
+      ['bob', { total: 2 }],
+    ]);
+  });
+
   it('deletes an audience with a last call to each member, or without one', async () => {
     const { audiences } = life;
     const members = ids(STEP + 1);
