@@ -79,6 +79,8 @@ export class AudienceLock implements AudienceHold {
 
   /** If no renewal succeeds in time, `assertHeld` reports the failure. */
   private async renew(): Promise<void> {
+    // What a shutdown has stopped may wait for ever, for members that do not come.
+    if (this.signal?.aborted === true) this.timer.unref();
     const askedAt = performance.now();
     try {
       const renewed = await this.store.renew(this.trait, this.kind, this.token, this.duration);

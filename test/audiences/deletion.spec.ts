@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { AudiencesService } from '../../src/index.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { GuardedChild } from '../support/child-process.js';
+import { describeBackend, describeServers } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -126,6 +127,13 @@ describe('the audiences service', () => {
     await expect(audiences.delete('All')).rejects.toMatchObject(closed);
     await expect(audiences.list()).rejects.toMatchObject(closed);
     await expect(membersOf({ audiences }, 'All')).rejects.toMatchObject(closed);
+  });
+
+  it('lets the process end whose sync waits for members that do not come', async () => {
+    const script = new URL('./children/endless-sync.ts', import.meta.url);
+    const child = await GuardedChild.startScript(script, [JSON.stringify(await newConnection())]);
+    await child.waitFor(/closed/);
+    await child.exited;
   });
 
   it.each([undefined, null, 7, {}, 'ann', () => ['ann']])('refuses %p as members', async (given) => {
