@@ -7,7 +7,10 @@ export interface Deletion {
   key: string;
   /** When the user was deleted, in milliseconds since the epoch. */
   at: number;
-  /** What is needed to carry the deletion out. It is dropped once that is done. */
+  /**
+   * What is needed to carry the deletion out, in one line. It is dropped once that is done. If the user was deleted
+   * several times before that, each task has a line.
+   */
   task: string;
 }
 
@@ -16,7 +19,10 @@ export interface Deletion {
  * carried out.
  */
 export interface DeletionStore {
-  /** An earlier deletion of a user than the one that is known counts as made at the same time as that. */
+  /**
+   * An earlier deletion of a user than the one that is known counts as made at the same time as that. A task that
+   * another process has stored and that is not carried out yet stays beside the new one.
+   */
   add(deletions: readonly Deletion[]): Promise<void>;
   /** When users were deleted, by their key. Users who were not deleted are left out. */
   find(keys: readonly string[]): Promise<Map<string, number>>;

@@ -16,7 +16,11 @@ const ADD = `
   INSERT INTO ${TABLE} AS d (user_key, deleted_at, task)
   SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[]) AS given (user_key) ORDER BY user_key COLLATE "C"
   ON CONFLICT (user_key) DO UPDATE
-  SET deleted_at = greatest(d.deleted_at, excluded.deleted_at), task = excluded.task`;
+  SET deleted_at = greatest(d.deleted_at, excluded.deleted_at),
+    task = CASE
+      WHEN excluded.task = ANY (string_to_array(d.task, chr(10))) THEN d.task
+      ELSE concat_ws(chr(10), d.task, excluded.task)
+    END`;
 
 /** The same parameters, and the same order. */
 const DONE = `

@@ -16,7 +16,13 @@ const ADD = new RedisScript(`
     local known = redis.call('ZSCORE', KEYS[1], ARGV[i])
     if known and tonumber(known) > tonumber(at) then at = known end
     redis.call('ZADD', KEYS[1], at, ARGV[i])
-    redis.call('HSET', KEYS[2], ARGV[i], at .. ' ' .. ARGV[i + 2])
+    local task, pending = ARGV[i + 2], redis.call('HGET', KEYS[2], ARGV[i])
+    if pending then
+      local kept = string.match(pending, ' (.*)') or ''
+      local isKept = string.find('\\n' .. kept .. '\\n', '\\n' .. task .. '\\n', 1, true)
+      task = isKept and kept or kept .. '\\n' .. task
+    end
+    redis.call('HSET', KEYS[2], ARGV[i], at .. ' ' .. task)
   end
   return 1`);
 

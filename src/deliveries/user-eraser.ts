@@ -182,8 +182,9 @@ export class UserEraser implements OnApplicationBootstrap {
       this.forgetStored();
       return true;
     }
-    const users = deletions.flatMap(({ task }) => deletedUser(task));
-    this.reportUnreadable(deletions.length - users.length);
+    const tasks = deletions.flatMap(({ task }) => task.split('\n'));
+    const users = tasks.flatMap(deletedUser);
+    this.reportUnreadable(tasks.length - users.length);
     const deletedAt = new Map(deletions.map(({ key, at }): [string, number] => [key, at]));
     const [isComplete] = await Promise.all([
       this.messages.erase(deletedAt, this.stop.signal),

@@ -110,6 +110,27 @@ describeBackend('a deleted user', (backend) => {
   });
 });
 
+describeServers('a user whom two processes delete', (backend) => {
+  const stage = new Stage();
+
+  it('at once is removed from the audiences of the sources of both', async () => {
+    const options = {
+      connection: backend.connection,
+      sources: ['web', 'jobs'].map((name) => ({ name, writeKey: name })),
+      webhooks: webhooksTo(await stage.receiver()),
+    };
+    const one = await stage.app(options);
+    const two = await stage.app(options);
+    const audiences = one.context.get(AudiencesService);
+    for (const source of ['web', 'jobs']) await audiences.sync(source, ['ann', 'bob'], { source });
+    one.analytics.source('web').delete({ userId: 'ann' });
+    two.analytics.source('jobs').delete({ userId: 'ann' });
+    for (const name of ['web', 'jobs']) {
+      await until(async () => (await membersOf({ audiences }, name)).join() === 'bob' || undefined);
+    }
+  });
+});
+
 describe('the audiences service', () => {
   const stage = new Stage();
 

@@ -19,9 +19,25 @@ describeBackend('the store of deletions', (backend) => {
     await store.add([{ key: 'gone', at: 1_999_999_999_000, task: 'first' }]);
     expect(await store.find(['gone'])).toEqual(new Map([['gone', 2_000_000_000_000]]));
     const pending = await store.pending(1);
-    expect(pending).toEqual([{ key: 'gone', at: 2_000_000_000_000, task: 'first' }]);
+    expect(pending).toEqual([{ key: 'gone', at: 2_000_000_000_000, task: 'second\nfirst' }]);
     await store.done(pending);
     expect(await store.pending(1)).toEqual([]);
+  });
+
+  it('keeps each task of a user once until all are done that were there', async () => {
+    const { storage } = await stage.add(openBackend(backend.connection));
+    const store = await createDeletionStore(storage);
+    const tasks = ['of web', 'of the web', 'of web', 'web'];
+    for (const task of tasks) await store.add([{ key: 'gone', at: 1_000, task }]);
+    const [pending] = await store.pending(1);
+    expect(pending?.task).toBe('of web\nof the web\nweb');
+    await store.add([{ key: 'gone', at: 1_000, task: 'of app' }]);
+    await store.done(pending === undefined ? [] : [pending]);
+    const [left] = await store.pending(1);
+    expect(left?.task).toBe('of web\nof the web\nweb\nof app');
+    await store.done(left === undefined ? [] : [left]);
+    await store.add([{ key: 'gone', at: 2_000, task: 'of web' }]);
+    expect(await store.pending(1)).toEqual([{ key: 'gone', at: 2_000, task: 'of web' }]);
   });
 
   it('tells of deletions as long as some are left of many', async () => {

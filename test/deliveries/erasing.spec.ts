@@ -256,7 +256,7 @@ describe('the deletion of users', () => {
           .map((deletion) => deletion.task)
           .find((one) => one.includes(source) && one.includes('second')),
       );
-      stored.push(JSON.parse(task));
+      stored.push(JSON.parse(task.split('\n').at(-1) ?? ''));
     }
     expect(stored).toEqual([
       { userId: 'second', sources: ['web'] },
