@@ -111,11 +111,12 @@ export class PartitionStore {
    * batches of the job may hold the same messages, and keep them.
    */
   async remove(jobId: string, { destination, source, messages }: QueuedBatch): Promise<void> {
-    const bodies = new Map(messages.map(({ id, body }) => [id, body]));
+    // The application chooses the ids, and may have given one to several messages.
+    const bodies = new Set(messages.map(({ id, body }) => `${id} ${body}`));
     await this.removeWhere(
       jobId,
       ({ id, body }, batch) =>
-        batch.destination === destination && batch.source === source && bodies.get(id) === body,
+        batch.destination === destination && batch.source === source && bodies.has(`${id} ${body}`),
     );
   }
 

@@ -90,6 +90,18 @@ describeBackend('replay', (backend) => {
     expect(eventsIn(receiver.requests.slice(3))).toEqual(['Lost', 'Lost']);
   });
 
+  it('takes every message of a batch, also those that share their id', async () => {
+    const receiver = await stage.receiver({ answer: [404, 404, 200] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    for (const event of ['one', 'two']) app.analytics.track({ userId: 'u1', event, messageId: 'order-1' });
+    await app.analytics.flush();
+    await app.settled();
+    const deliveries = app.context.get(DeliveriesService);
+    expect(await deliveries.replay()).toBe(2);
+    expect(await deliveries.failed()).toEqual([]);
+    await receiver.received(4);
+  });
+
   it('delivers a message that one job holds for two destinations to both', async () => {
     const { app, receivers } = await withSharedJob();
     const deliveries = app.context.get(DeliveriesService);
