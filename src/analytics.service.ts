@@ -157,7 +157,7 @@ export class AnalyticsService {
     // Untyped code may pass anything. A value that is no object is refused together with the other fields.
     const given: unknown = isJsonObject(params) ? params.sources : undefined;
     if (given === undefined) return this.boundTo === undefined ? this.sources : [this.boundTo];
-    const [first, ...rest] = isList(given) ? given : [];
+    const [first, ...rest] = new Set(isList(given) ? given : []);
     if (first === undefined) throw unexpected('sources', 'an array of at least one source name', given);
     return [this.affected(first), ...rest.map((name) => this.affected(name))];
   }

@@ -174,7 +174,7 @@ describe('a deletion', () => {
       sources: [WEB, MOBILE, { name: 'tv', writeKey: 'wk_tv' }],
       webhooks: webhooksTo(receiver),
     });
-    app.analytics.delete({ userId: 'u1', sources: ['mobile', 'tv'] });
+    app.analytics.delete({ userId: 'u1', sources: ['mobile', 'tv', 'mobile'] });
     expect(await app.analytics.flush()).toMatchObject({ queued: 2 });
     app.analytics.source('tv').delete({ userId: 'u2' });
     expect(await app.analytics.flush()).toMatchObject({ queued: 1 });
