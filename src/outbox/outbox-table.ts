@@ -85,7 +85,7 @@ COMMENT ON TABLE ${name} IS '${COMMENT} ${OUTBOX_VERSION}';`;
     quotedSchema: `"${schema}"`,
     versionOf: (comment) =>
       comment?.startsWith(COMMENT) === true ? Number(comment.slice(COMMENT.length)) : NaN,
-    create: `CREATE SCHEMA IF NOT EXISTS "${schema}";\n${ddl}\n`,
+    create: `${createSchema(schema)}${ddl}\n`,
     migrate: `DO $outbox$ BEGIN
 PERFORM pg_advisory_xact_lock(${MIGRATION_LOCK});
 IF to_regnamespace('"${schema}"') IS NULL THEN CREATE SCHEMA "${schema}"; END IF;
@@ -132,6 +132,13 @@ END $outbox$`,
           * 1000 AS "oldestAge"
       FROM ${name}`,
   };
+}
+
+/** `IF NOT EXISTS` needs the privilege to create schemas also where there is this one, as there is a `public`. */
+function createSchema(schema: string): string {
+  if (schema === 'public') return '';
+  const hint = '-- Leave the next line out where the schema exists and you may not create any.';
+  return `${hint}\nCREATE SCHEMA IF NOT EXISTS "${schema}";\n`;
 }
 
 function isGrantedOn(columns: readonly string[], privilege: string): string {

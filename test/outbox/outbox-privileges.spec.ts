@@ -73,6 +73,16 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
     });
   });
 
+  it('is created in `public` by a user who may create no schema', async () => {
+    await shop.pool.query('GRANT CREATE, USAGE ON SCHEMA public TO app');
+    const { pool } = await stage.add(Shop.connect(appUrl()));
+    await pool.query(outboxTable('public', 'outbox').create);
+    const app = await start({ outbox: { connection: appUrl(), schema: 'public' } });
+    const messageId = await app.analytics.within(pool).track({ userId: 'u1', event: 'E' });
+    await receiver.received(1);
+    expect(receivedIds(receiver)).toEqual([messageId]);
+  });
+
   it('fails to start where the user may not create it', async () => {
     const outbox = { connection: appUrl(), schema: 'other', migrate: true };
     await expect(start({ outbox })).rejects.toMatchObject({
