@@ -1,13 +1,17 @@
 import { AnalyticsError } from './analytics.error.js';
 
-/** `within()` was called, or the outbox was asked for, without the option `outbox`. */
+/** `within()` was called without the option `outbox`, or the outbox was asked for where it is not open. */
 export class OutboxNotConfiguredError extends AnalyticsError {
   readonly code = 'OUTBOX_NOT_CONFIGURED';
 
-  constructor() {
+  /** @param isConfigured whether there is one, and this process does not open it */
+  constructor(isConfigured = false) {
     super(
-      'This application has no outbox. Give AnalyticsModule the option `outbox: { connection }`, with the URL ' +
-        "of the application's PostgreSQL database.",
+      isConfigured
+        ? 'This process has not opened the outbox, since with `enabled: false` or without a destination it has no ' +
+            'queue to move its rows to. Ask a process that delivers.'
+        : 'This application has no outbox. Give AnalyticsModule the option `outbox: { connection }`, with the URL ' +
+            "of the application's PostgreSQL database.",
     );
   }
 }

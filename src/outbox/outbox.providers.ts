@@ -46,7 +46,8 @@ export const OUTBOX_PROVIDERS: Provider[] = [
   },
   {
     provide: OutboxService,
-    inject: [OUTBOX],
-    useFactory: (outbox: Outbox | undefined) => new OutboxService(outbox),
+    inject: [OUTBOX, RESOLVED_OPTIONS],
+    useFactory: (outbox: Outbox | undefined, options: ResolvedOptions) =>
+      new OutboxService(outbox, options.outbox !== undefined),
   },
 ];

@@ -4,7 +4,10 @@ import type { Outbox } from './outbox.js';
 
 /** What waits in the outbox. */
 export class OutboxService {
-  constructor(private readonly outbox: Outbox | undefined) {}
+  constructor(
+    private readonly outbox: Outbox | undefined,
+    private readonly isConfigured: boolean,
+  ) {}
 
   /**
    * Counts the rows of the outbox, over all processes. Where that takes long, it resolves to what was counted up to
@@ -13,7 +16,7 @@ export class OutboxService {
    * @throws OutboxNotConfiguredError, or the error of a database that cannot be reached
    */
   async status(): Promise<OutboxStatus> {
-    if (this.outbox === undefined) throw new OutboxNotConfiguredError();
+    if (this.outbox === undefined) throw new OutboxNotConfiguredError(this.isConfigured);
     return this.outbox.status();
   }
 }

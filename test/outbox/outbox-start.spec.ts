@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import type { OutboxOptions } from '../../src/index.js';
+import { type OutboxOptions, OutboxService } from '../../src/index.js';
 import { outboxTable } from '../../src/outbox/outbox-table.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeWith } from '../support/describe-backend.js';
@@ -77,6 +77,14 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
     await expect(start({ connection } as OutboxOptions)).rejects.toMatchObject({
       code: 'INVALID_OPTIONS',
       message: expect.stringMatching(`outbox\\.connection.*needs PostgreSQL.*${got}`),
+    });
+  });
+
+  it('is not open where nothing is delivered, which its status says', async () => {
+    const app = await stage.app({ enabled: false, outbox: { connection: shop.url } });
+    await expect(app.context.get(OutboxService).status()).rejects.toMatchObject({
+      code: 'OUTBOX_NOT_CONFIGURED',
+      message: expect.stringContaining('`enabled: false`'),
     });
   });
 
