@@ -97,8 +97,8 @@ export class DeliveriesService {
 
   /**
    * How many messages `replay` would deliver again now: ask before you replay. Messages whose destination is
-   * gone, has wrong fields or cannot be decrypted, and those that cannot be read, count here and are left alone by
-   * `replay`.
+   * gone, has wrong fields or cannot be decrypted, those that cannot be read, and those that another application has
+   * queued, count here and are left alone by `replay`.
    */
   countFailed(query: FailedCountQuery = {}): Promise<number> {
     return this.failedMessages.count(query);
