@@ -5,11 +5,16 @@ import { getQueueToken } from '@nestjs/bullmq';
 import pg from 'pg';
 import { ANALYTICS_QUEUE, AnalyticsService } from 'nestjs-analytics';
 import { openApp } from './app.mjs';
+import { pause } from './fresh-messages.mjs';
 import { startTimedReceiver } from './timed-receiver.mjs';
 import { addWaiting } from './waiting-messages.mjs';
 import { startWorker } from './workers.mjs';
 
 const SHUTDOWN_TIMEOUT = 2_000;
+/** Jobs that may wait for a worker in a line that is sorted: those that have come back. */
+const SORTED = 50;
+/** In milliseconds. */
+const LOOK_AGAIN = 100;
 
 /**
  * A receiver, destinations that lead to its paths, each named after its path and with a source of that name, and
@@ -74,6 +79,15 @@ export class DeliveryScene {
   async received() {
     const counts = Object.entries(await this.receiver.received());
     return Object.fromEntries(counts.map(([path, count]) => [nameOf(path), count]));
+  }
+
+  /** Resolves when the processes have taken every job once: most have gone back to wait for their turn. */
+  async sorted() {
+    for (;;) {
+      const { waiting, prioritized } = await queueOf(this.app).getJobCounts('waiting', 'prioritized');
+      if (waiting + prioritized < SORTED) return;
+      await pause(LOOK_AGAIN);
+    }
   }
 
   /** Leaves nothing behind, neither in the queue nor on disk. */

@@ -7,7 +7,7 @@ import { addWaiting } from './waiting-messages.mjs';
 export const ANSWER_TIME = 100;
 /** Sockets that a process has for an origin unless it is told. */
 const CONNECTIONS = 64;
-/** From the first delivery until a queue is in its steady state, in milliseconds. */
+/** From when all that waits was looked at until a queue is in its steady state, in milliseconds. */
 const WARM_UP = 5_000;
 /** How long fresh messages are sent, in milliseconds. */
 const DURATION = 10_000;
@@ -111,6 +111,7 @@ async function begin(scene, fresh, waiting) {
   await fresh.settled(START_PATIENCE);
   const start = sharedClock() - startedAt;
   fresh.take();
+  await scene.sorted();
   await pause(WARM_UP);
   return start;
 }
