@@ -1,4 +1,4 @@
-import type { FullBacklog } from '../queue/backlog-counter.js';
+import type { FullBacklog } from '../queue/destination-backlog.js';
 import type { UrlOutcome } from '../queue/batch-job.js';
 import { thrownAt } from '../errors/thrown-at.js';
 import type { MessageType } from '../messages/message.types.js';

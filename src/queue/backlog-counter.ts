@@ -1,55 +1,22 @@
 import type { BacklogStore } from './backlog-store.js';
+import {
+  type DestinationBacklog,
+  type FullBacklog,
+  fullBacklog,
+  hasManyChanges,
+  hasManyWaiting,
+  isPending,
+  waitingIn,
+} from './destination-backlog.js';
 
 /** How often changes are written, and the totals of all processes read back, in milliseconds. */
 const SYNC_INTERVAL = 1_000;
-/**
- * Changes of one destination that are written without waiting for that, as a share of its limit: other
- * processes do not know of them yet.
- */
-const MANY_CHANGES_SHARE = 1 / 20;
-/** The same while its total is watched. */
-const MANY_WATCHED_CHANGES_SHARE = 1 / 200;
-/**
- * From this share of its limit on, a total is read even without changes here: other processes may change it.
- */
-const WATCHED_SHARE = 0.5;
 /** Below this share of its limit, a destination that was full counts as drained. */
 const DRAINED_SHARE = 0.95;
-/** From this many messages on, new ones for a destination may let those for others go first. */
-const MANY_WAITING = 500;
-
-/** A destination that has reached its limit. */
-export interface FullBacklog {
-  /** The destination's id. */
-  destination: string;
-  limit: number;
-  /** Messages that wait for it, over all processes. */
-  waiting: number;
-  /** When this process found it full, in milliseconds since the epoch. */
-  since: number;
-  /** Messages that this process has refused since then. */
-  refused: number;
-}
-
 export interface BacklogObserver {
   /** The destination was found full for the first time. */
   onFull(backlog: FullBacklog): void;
   onDrained(backlog: FullBacklog): void;
-}
-
-/** One destination's backlog, in messages. */
-interface DestinationBacklog {
-  readonly destination: string;
-  readonly limit: number;
-  /** The total of all processes, from the store. */
-  total: number;
-  /** Changes on their way to the store, and newer changes. */
-  syncing: number;
-  changes: number;
-  /** Messages taken by this process and not in the queue yet. */
-  admitted: number;
-  /** Set while the backlog is full. */
-  full: { since: number; refused: number } | undefined;
 }
 
 /**
@@ -109,7 +76,7 @@ export class BacklogCounter {
   /** Whether so many messages wait for a destination that those for others may be taken before its new ones. */
   hasManyWaiting(destination: string): boolean {
     const backlog = this.backlogs.get(destination);
-    return backlog !== undefined && waitingIn(backlog) >= MANY_WAITING;
+    return backlog !== undefined && hasManyWaiting(backlog);
   }
 
   /** A message is on its way to the queue. A call of `taken` follows. */
@@ -231,25 +198,4 @@ export class BacklogCounter {
     const isIdle = total === 0 && backlog.changes === 0 && backlog.admitted === 0;
     if (isIdle && backlog.full === undefined) this.backlogs.delete(backlog.destination);
   }
-}
-
-/** Whether there is something to write, or the total has to be up to date. */
-function isPending({ changes, total, limit, full }: DestinationBacklog): boolean {
-  return changes !== 0 || full !== undefined || total >= limit * WATCHED_SHARE;
-}
-
-function hasManyChanges(backlog: DestinationBacklog): boolean {
-  const { changes, limit } = backlog;
-  const isWatched = waitingIn(backlog) >= limit * WATCHED_SHARE;
-  const share = isWatched ? MANY_WATCHED_CHANGES_SHARE : MANY_CHANGES_SHARE;
-  return Math.abs(changes) >= Math.max(limit * share, 1);
-}
-
-function waitingIn({ total, syncing, changes, admitted }: DestinationBacklog): number {
-  return Math.max(total + syncing + changes, 0) + admitted;
-}
-
-function fullBacklog(backlog: DestinationBacklog, full: { since: number; refused: number }): FullBacklog {
-  const { destination, limit } = backlog;
-  return { destination, limit, waiting: waitingIn(backlog), ...full };
 }

@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { BacklogCounter, type FullBacklog } from '../../src/queue/backlog-counter.js';
+import { BacklogCounter } from '../../src/queue/backlog-counter.js';
+import type { FullBacklog } from '../../src/queue/destination-backlog.js';
 import type { BacklogStore } from '../../src/queue/backlog-store.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { BacklogUpkeep } from '../../src/queue/backlog-upkeep.js';

@@ -1,0 +1,73 @@
+/**
+ * Changes of one destination that are written without waiting for that, as a share of its limit: other
+ * processes do not know of them yet.
+ */
+const MANY_CHANGES_SHARE = 1 / 20;
+/** The same while its total is watched. */
+const MANY_WATCHED_CHANGES_SHARE = 1 / 200;
+/**
+ * From this share of its limit on, a total is read even without changes here: other processes may change it.
+ */
+const WATCHED_SHARE = 0.5;
+/** From this many messages on, new ones for a destination may let those for others go first. */
+const MANY_WAITING = 500;
+
+/** A destination that has reached its limit. */
+export interface FullBacklog {
+  /** The destination's id. */
+  destination: string;
+  limit: number;
+  /** Messages that wait for it, over all processes. */
+  waiting: number;
+  /** When this process found it full, in milliseconds since the epoch. */
+  since: number;
+  /** Messages that this process has refused since then. */
+  refused: number;
+}
+
+/** One destination's backlog, in messages. */
+export interface DestinationBacklog {
+  readonly destination: string;
+  readonly limit: number;
+  /** The total of all processes, from the store. */
+  total: number;
+  /** Changes on their way to the store, and newer changes. */
+  syncing: number;
+  changes: number;
+  /** Messages taken by this process and not in the queue yet. */
+  admitted: number;
+  /** Set while the backlog is full. */
+  full: { since: number; refused: number } | undefined;
+}
+
+/** Whether there is something to write, or the total has to be up to date. */
+export function isPending({ changes, total, limit, full }: DestinationBacklog): boolean {
+  return changes !== 0 || full !== undefined || total >= limit * WATCHED_SHARE;
+}
+
+/** Whether its changes are written at once. */
+export function hasManyChanges(backlog: DestinationBacklog): boolean {
+  const { changes, limit } = backlog;
+  const isWatched = waitingIn(backlog) >= limit * WATCHED_SHARE;
+  const share = isWatched ? MANY_WATCHED_CHANGES_SHARE : MANY_CHANGES_SHARE;
+  return Math.abs(changes) >= Math.max(limit * share, 1);
+}
+
+/** Whether so many messages wait for it that those for others may be taken before its new ones. */
+export function hasManyWaiting(backlog: DestinationBacklog): boolean {
+  return waitingIn(backlog) >= MANY_WAITING;
+}
+
+/** Messages that wait for it, as far as this process knows. */
+export function waitingIn({ total, syncing, changes, admitted }: DestinationBacklog): number {
+  return Math.max(total + syncing + changes, 0) + admitted;
+}
+
+/** What is told of it while it is full. */
+export function fullBacklog(
+  backlog: DestinationBacklog,
+  full: { since: number; refused: number },
+): FullBacklog {
+  const { destination, limit } = backlog;
+  return { destination, limit, waiting: waitingIn(backlog), ...full };
+}
