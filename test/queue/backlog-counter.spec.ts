@@ -180,9 +180,16 @@ describeBackend('the counter of what waits', (backend) => {
     expect(await all()).toEqual(new Map([['crm', 75]]));
   });
 
-  it('counts the messages themselves where a total that is off comes near its limit', async () => {
+  it.each([
+    ['', false],
+    [', also those that let others go first', true],
+  ])('counts the messages themselves where a total that is off comes near its limit%s', async (_, isMany) => {
     const { queue, store } = await open();
-    await new BatchQueue([queue]).add([jobOf('crm', 30), jobOf('crm', 10), jobOf('mail', 20)]);
+    await new BatchQueue([queue], { hasManyWaiting: () => isMany }).add([
+      jobOf('crm', 30),
+      jobOf('crm', 10),
+      jobOf('mail', 20),
+    ]);
     await store.add(new Map(Object.entries({ crm: 90, mail: 21 })));
     const upkeep = new BacklogUpkeep([queue], store, () => LIMIT, { interval: 2, recountInterval: 60_000 });
     await upkeep.run();
