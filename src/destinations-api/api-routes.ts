@@ -17,43 +17,48 @@ export type OperationName =
   | 'explain'
   | 'replay';
 
+/**
+ * What a request takes of what all share: next to nothing, a reading of the queue's jobs, which are those of all
+ * tenants, changes to them, or a request to a receiver.
+ */
+export type RouteWork = 'quick' | 'reading' | 'changing' | 'sending';
+
 /** A method and a path of the API. */
 export interface ApiRoute {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Below the path of the API; `{id}` stands for the id of a destination. */
   path: string;
   operation: OperationName;
-  /** How long its answer may take, in milliseconds. */
-  patience: number;
-  /** Whether what takes longer is expected to, and told so. Otherwise something is wrong. */
-  mayGoOn?: boolean;
+  work: RouteWork;
 }
 
-/** For what is looked up or written at once. */
-const QUICK = 10_000;
-/** For what reads the jobs of the queue. */
-const LONG = 60_000;
-/** Above the longest `timeout` of a destination. */
-const TEST = 75_000;
+/** How long an answer may take, in milliseconds. */
+export const PATIENCE: Readonly<Record<RouteWork, number>> = {
+  quick: 10_000,
+  reading: 60_000,
+  changing: 60_000,
+  // Above the longest `timeout` of a destination.
+  sending: 75_000,
+};
 
 /** Everything that the API answers. */
 export const ROUTES: readonly ApiRoute[] = [
-  { method: 'GET', path: '', operation: 'list', patience: QUICK },
-  { method: 'POST', path: '', operation: 'create', patience: QUICK },
-  { method: 'GET', path: '/openapi.json', operation: 'describe', patience: QUICK },
-  { method: 'GET', path: '/{id}', operation: 'get', patience: QUICK },
-  { method: 'PATCH', path: '/{id}', operation: 'update', patience: QUICK },
-  { method: 'DELETE', path: '/{id}', operation: 'remove', patience: QUICK },
-  { method: 'POST', path: '/{id}/enable', operation: 'enable', patience: LONG, mayGoOn: true },
-  { method: 'POST', path: '/{id}/disable', operation: 'disable', patience: QUICK },
-  { method: 'POST', path: '/{id}/rotate-secret', operation: 'rotateSecret', patience: QUICK },
-  { method: 'POST', path: '/{id}/test', operation: 'sendTest', patience: TEST },
-  { method: 'GET', path: '/{id}/recent', operation: 'recent', patience: QUICK },
-  { method: 'GET', path: '/{id}/stats', operation: 'stats', patience: QUICK },
-  { method: 'GET', path: '/{id}/failed', operation: 'failed', patience: LONG },
-  { method: 'GET', path: '/{id}/count-failed', operation: 'countFailed', patience: LONG },
-  { method: 'GET', path: '/{id}/explain', operation: 'explain', patience: LONG },
-  { method: 'POST', path: '/{id}/replay', operation: 'replay', patience: LONG, mayGoOn: true },
+  { method: 'GET', path: '', operation: 'list', work: 'quick' },
+  { method: 'POST', path: '', operation: 'create', work: 'quick' },
+  { method: 'GET', path: '/openapi.json', operation: 'describe', work: 'quick' },
+  { method: 'GET', path: '/{id}', operation: 'get', work: 'quick' },
+  { method: 'PATCH', path: '/{id}', operation: 'update', work: 'quick' },
+  { method: 'DELETE', path: '/{id}', operation: 'remove', work: 'quick' },
+  { method: 'POST', path: '/{id}/enable', operation: 'enable', work: 'changing' },
+  { method: 'POST', path: '/{id}/disable', operation: 'disable', work: 'quick' },
+  { method: 'POST', path: '/{id}/rotate-secret', operation: 'rotateSecret', work: 'quick' },
+  { method: 'POST', path: '/{id}/test', operation: 'sendTest', work: 'sending' },
+  { method: 'GET', path: '/{id}/recent', operation: 'recent', work: 'quick' },
+  { method: 'GET', path: '/{id}/stats', operation: 'stats', work: 'quick' },
+  { method: 'GET', path: '/{id}/failed', operation: 'failed', work: 'reading' },
+  { method: 'GET', path: '/{id}/count-failed', operation: 'countFailed', work: 'reading' },
+  { method: 'GET', path: '/{id}/explain', operation: 'explain', work: 'reading' },
+  { method: 'POST', path: '/{id}/replay', operation: 'replay', work: 'changing' },
 ];
 
 /** Whether the requests of a route have a body. */
@@ -61,14 +66,9 @@ export function hasBody({ method }: ApiRoute): boolean {
   return method === 'POST' || method === 'PATCH';
 }
 
-/** Whether it sends test events, or reads the jobs of the queue. */
-export function isExpensive({ patience }: ApiRoute): boolean {
-  return patience > QUICK;
-}
-
-/** Whether it does nothing but read the jobs of the queue, which are those of all tenants. */
-export function onlyReadsJobs({ patience, mayGoOn }: ApiRoute): boolean {
-  return patience === LONG && mayGoOn !== true;
+/** Whether what takes long is expected to, and goes on after the answer. Otherwise something is wrong. */
+export function mayGoOn({ work }: ApiRoute): boolean {
+  return work === 'changing';
 }
 
 /** What a path of the API stands for. */

@@ -7,7 +7,7 @@ import type { JsonObject } from '../messages/message.types.js';
 import { within } from '../shared/within.js';
 import { notFound, queueUnavailable, refusedAnswer, runningAnswer } from './api-answer.js';
 import { type ApiRequest, checkContentType, queryOf } from './api-request.js';
-import { apiPath, type ApiRoute, hasBody, isExpensive, onlyReadsJobs } from './api-routes.js';
+import { apiPath, type ApiRoute, hasBody, mayGoOn, PATIENCE } from './api-routes.js';
 import type { AuditLog } from './audit-log.js';
 import type { Authorizer } from './authorizer.js';
 import type { Operations } from './operations.js';
@@ -67,7 +67,7 @@ export class DestinationsApi {
     const fields = await this.fieldsOf(route, raw);
     const reading = new AbortController();
     const request = { ...sender, id, query, fields, signal: reading.signal };
-    if (!onlyReadsJobs(route)) return this.answerInTime(route, request);
+    if (route.work !== 'reading') return this.answerInTime(route, request);
     // Nobody waits for what is read once the answer is given, or the sender has hung up.
     const end = (): void => {
       reading.abort();
@@ -86,19 +86,20 @@ export class DestinationsApi {
   private async inTurn(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {
     const { tenant = '' } = request.scope;
     const work = (): Promise<HttpAnswer> => this.parts.operations[route.operation](request);
-    if (!isExpensive(route)) return work();
+    if (route.work === 'quick') return work();
     const turns = this.turnsOf(route);
-    const running = onlyReadsJobs(route) ? this.reads : this.acts;
+    const running = route.work === 'reading' ? this.reads : this.acts;
     return running.run(tenant, () => turns?.run(tenant, request.signal, work) ?? work());
   }
 
   private turnsOf(route: ApiRoute): TenantTurns | undefined {
-    if (onlyReadsJobs(route)) return this.reading;
+    if (route.work === 'reading') return this.reading;
     return route.operation === 'replay' ? this.replaying : undefined;
   }
 
   private async answerInTime(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {
-    const { operation, patience, mayGoOn = false } = route;
+    const { operation } = route;
+    const patience = PATIENCE[route.work];
     const { audit, logger } = this.parts;
     const work = this.inTurn(route, request);
     let answer: HttpAnswer | undefined;
@@ -117,7 +118,7 @@ export class DestinationsApi {
       if (error === request.signal.reason) return;
       logger.error(`A request that went on after its answer has failed: ${thrownAt(error)}`);
     });
-    if (mayGoOn) return runningAnswer();
+    if (mayGoOn(route)) return runningAnswer();
     throw queueUnavailable();
   }
 

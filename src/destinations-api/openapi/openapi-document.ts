@@ -1,5 +1,5 @@
 import { LIBRARY } from '../../messages/library.js';
-import { type ApiRoute, hasBody, ROUTES } from '../api-routes.js';
+import { type ApiRoute, hasBody, mayGoOn, ROUTES } from '../api-routes.js';
 import { OPERATION_DOCS, type OperationDoc } from './operation-docs.js';
 import { ref, type Schema, SCHEMAS, text } from './schemas.js';
 
@@ -65,7 +65,7 @@ function operation(route: ApiRoute, doc: OperationDoc): object {
     }),
     responses: {
       [status]: { description: 'Done.', ...(answer !== undefined && content(answer)) },
-      ...(route.mayGoOn === true && {
+      ...(mayGoOn(route) && {
         202: { description: 'It takes long, and goes on.', ...content('Running') },
       }),
       ...Object.fromEntries(
