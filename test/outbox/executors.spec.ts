@@ -13,7 +13,7 @@ import { describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { readmeSnippet } from '../support/readme-snippet.js';
 import { Stage, webhooksTo } from '../support/stage.js';
-import { prismaOf } from './prisma-client.js';
+import { prismaOf } from '../support/prisma-client.js';
 
 const PAGE = new URL('../../docs/transactions.md', import.meta.url);
 const FUNCTIONS = { fromDrizzle, fromKnex, fromKysely, fromMikroOrm, fromPrisma, fromTypeOrm, sql };

@@ -18,7 +18,7 @@ import {
   fromPrisma,
   fromTypeOrm,
 } from '../../src/index.js';
-import type { PrismaClient } from './prisma-client.js';
+import type { PrismaClient } from '../support/prisma-client.js';
 
 export interface Transactions {
   pg: PoolClient;

@@ -38,9 +38,12 @@ const GeneratedClient = getPrismaClient({
   },
 });
 
-export type PrismaClient = InstanceType<ReturnType<typeof getPrismaClient>>;
+/** A client with the model of the schema: `model Order { id String @id }`. */
+export type PrismaClient = InstanceType<ReturnType<typeof getPrismaClient>> & {
+  order: { create(args: { data: { id: string } }): PromiseLike<{ id: string }> };
+};
 
 /** A client of Prisma for a PostgreSQL database. */
 export function prismaOf(connectionString: string): PrismaClient {
-  return new GeneratedClient({ adapter: new PrismaPg({ connectionString }) });
+  return new GeneratedClient({ adapter: new PrismaPg({ connectionString }) }) as PrismaClient;
 }

@@ -6,7 +6,6 @@ import { isTenantName, TENANT_NAME } from '../../options/tenant-name.js';
 import type { DecoratedCall, DecoratorDefinition } from './decorator-definition.js';
 import type { DecoratorLog } from './decorator-log.js';
 import type { DecoratorType } from './decorator-options.types.js';
-import { propertyOf } from './request-source.js';
 
 /** `AnalyticsClient` as the decorators call it. The client checks the fields, which may be anything here. */
 export interface RecordingTarget {
@@ -43,7 +42,6 @@ export class CallRecorder {
   /** Records a call for one of the method's decorators. Never throws: errors are logged. */
   record(definition: DecoratorDefinition, call: DecoratedCall): void {
     try {
-      if (isLazy(call.result)) this.log.lazyResult(definition, call.method);
       if (isWanted(definition, call)) this.send(definition, call);
     } catch (error) {
       this.log.failed(definition, call.method, error);
@@ -104,11 +102,6 @@ export class CallRecorder {
 function tenantOf(value: unknown): string | undefined {
   if (value === undefined || isTenantName(value)) return value;
   throw unexpected('tenant', TENANT_NAME, value);
-}
-
-/** Whether a result begins its work when somebody awaits it. The result of a promise has no `then`. */
-function isLazy(result: unknown): boolean {
-  return typeof propertyOf(result, 'then') === 'function';
 }
 
 function isWanted(definition: DecoratorDefinition, call: DecoratedCall): boolean {

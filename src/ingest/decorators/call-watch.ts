@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { isObservable, type Observable } from 'rxjs';
 import type { CallOutcome } from './decorator-definition.js';
+import { type Reactions, watchThenable } from './watched-thenables.js';
 
 /** Called with the outcome of a call. Must not throw. */
 export type OutcomeListener = (outcome: CallOutcome) => void;
@@ -10,9 +11,9 @@ type Observe = (observable: Observable<unknown>, onEnd: OutcomeListener) => void
 
 /**
  * Runs a method and reports its outcome, without changing it: the object that it returns is returned, the
- * error that it throws is thrown, and nothing becomes asynchronous. Of all thenables, only promises are
- * awaited. Others, such as query builders, start their work when `then` is called, so they count as results
- * themselves. So do generators, which have not run yet.
+ * error that it throws is thrown, and nothing becomes asynchronous. A promise is watched from now on, an Observable
+ * or another thenable, such as a query, when the caller subscribes to it or awaits it. A generator, which has not run
+ * yet, counts as the result itself.
  *
  * @param observe watches the Observable that the method returned, or that its promise resolved to
  */
@@ -25,8 +26,12 @@ export function watchCall(run: () => unknown, onOutcome: OutcomeListener, observ
     throw error;
   }
   if (isObservable(returned)) observe(returned, onOutcome);
-  else if (isPromise(returned)) watchPromise(returned, onOutcome, observe);
-  else onOutcome({ failed: false, result: returned, error: undefined });
+  else if (isPromise(returned)) {
+    const { fulfilled, rejected } = reactionsOf(onOutcome, observe);
+    // A branch beside the promise, which itself goes to the caller without an extra tick.
+    returned.then(fulfilled, rejected);
+  } else if (!isObject(returned) || !watchThenable(returned, reactionsOf(onOutcome, observe)))
+    onOutcome({ failed: false, result: returned, error: undefined });
   return returned;
 }
 
@@ -45,21 +50,20 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * The promise itself goes to the caller without an extra tick. This is a branch beside it, and the first one: an
- * Observable that it resolves to is watched before anybody can subscribe to it. That is the result, as the types
- * say, and the call ends when it does.
+ * What a promise or another thenable is watched with. An Observable that it resolves to is watched before anybody can
+ * subscribe to it. That is the result, as the types say, and the call ends when it does.
  */
-function watchPromise(promise: Promise<unknown>, onOutcome: OutcomeListener, observe: Observe): void {
-  promise.then(
-    (result) => {
+function reactionsOf(onOutcome: OutcomeListener, observe: Observe): Reactions {
+  return {
+    fulfilled: (result) => {
       if (!isObservable(result)) onOutcome({ failed: false, result, error: undefined });
       else
         observe(result, (end) => {
           onOutcome(end.failed ? end : { ...end, result });
         });
     },
-    (error: unknown) => {
+    rejected: (error) => {
       onOutcome({ failed: true, result: undefined, error });
     },
-  );
+  };
 }

@@ -31,15 +31,6 @@ export class DecoratorLog {
     this.live?.add('dropped', callOf(definition), `${place} ${text}`);
   }
 
-  /** The method returned an object that is awaited later, such as the query of a database library. */
-  lazyResult(definition: DecoratorDefinition, method: string): void {
-    const text =
-      'does not wait for what the method returns: an object with a `then` that is no promise, such as a query of ' +
-      'Prisma, Drizzle, Knex or Mongoose. It counts as the result and as a success before the query has run: make ' +
-      'the method `async` and `await` it.';
-    this.write(placeOf(definition, method), 'lazy', text);
-  }
-
   /** An option's function, or the call itself, threw. */
   failed(definition: DecoratorDefinition, method: string, error: unknown): void {
     // The texts of other errors may hold what was to be sent.

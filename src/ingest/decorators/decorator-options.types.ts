@@ -7,8 +7,8 @@ import type { RequestContext } from '../../options/request-context.types.js';
 export type AnyMethod = (...args: never[]) => unknown;
 
 /**
- * The result of a method: the value of its promise, or the last value of its Observable (`undefined` if that
- * completed without one), or else what it returned. For a generator function that is the generator itself.
+ * The result of a method: the value of its promise or other thenable, or the last value of its Observable (`undefined`
+ * if that completed without one), or else what it returned. For a generator function that is the generator itself.
  */
 export type ResultOf<M extends AnyMethod> =
   ReturnType<M> extends Observable<infer T> ? T | undefined : Awaited<ReturnType<M>>;

@@ -39,7 +39,8 @@ class Jobs {
     throw this.failing;
   }
 
-  @Track('Asked', { userId: 'u1' })
+  @Track('Asked', { userId: 'u1', properties: resultOf })
+  @Track('Not asked', { userId: 'u1', on: 'failure', properties: ({ error }) => ({ error: String(error) }) })
   asks(): LazyQuery {
     return this.query;
   }
@@ -118,31 +119,64 @@ describe('a decorated method', () => {
     expect(events()).toEqual([['Rejected']]);
   });
 
-  it('may return a query builder, whose query is not run for it', async () => {
+  it('may return a query, which is not run for it, and is recorded with what it brings when somebody awaits it', async () => {
     const { jobs, events } = await startJobs();
-    expect(jobs.asks()).toBe(jobs.query);
-    expect(jobs.query.runs).toBe(0);
-    expect(events()).toEqual([['Asked']]);
+    const query = jobs.asks();
+    expect(query).toBe(jobs.query);
+    expect([query.runs, Object.keys(query), events()]).toEqual([0, ['runs', 'failure'], []]);
+    await expect(query).resolves.toBe('rows');
+    expect([query.runs, events()]).toEqual([1, [['Asked', 'rows']]]);
   });
 
   it('may return a promise that starts to work when it is awaited, which is not started for it', async () => {
     const { jobs, events } = await startJobs();
-    expect(jobs.requests()).toBe(jobs.lazyPromise);
-    expect(jobs.lazyPromise.runs).toBe(0);
-    expect(events()).toEqual([['Requested']]);
+    const promise = jobs.requests();
+    expect(promise).toBe(jobs.lazyPromise);
+    expect([promise.runs, events()]).toEqual([0, []]);
+    await expect(promise).resolves.toBe('answer');
+    expect([promise.runs, events()]).toEqual([1, [['Requested']]]);
   });
 
-  it('is named once in the log where it returns what is not waited for', async () => {
-    const { jobs, logs } = await startJobs();
+  it('is recorded once, however often its query is awaited', async () => {
+    const { jobs, events } = await startJobs();
+    const query = jobs.asks();
+    await query;
+    await query;
+    expect([query.runs, events()]).toEqual([2, [['Asked', 'rows']]]);
+  });
+
+  it('is recorded for each call that returned the same query', async () => {
+    const { jobs, events } = await startJobs();
     jobs.asks();
-    jobs.asks();
-    void jobs.requests();
-    jobs.returns('print');
-    await jobs.resolves();
-    expect(logs.about('does not wait for')).toEqual([
-      expect.stringMatching(/^@Track\("Asked"\) on Jobs\.asks .* make the method `async`/),
-      expect.stringContaining('@Track("Requested") on Jobs.requests'),
+    await jobs.asks();
+    expect(events()).toEqual([
+      ['Asked', 'rows'],
+      ['Asked', 'rows'],
     ]);
+  });
+
+  it('may return a query that fails, which is recorded and rejects with its error', async () => {
+    const { jobs, events } = await startJobs();
+    jobs.query.failure = jobs.failing;
+    await expect(jobs.asks()).rejects.toBe(jobs.failing);
+    expect(events()).toEqual([['Not asked', 'Error: no paper']]);
+  });
+
+  it.each([
+    ['catch', (query: LazyQuery) => query.catch((error: unknown) => error)],
+    ['finally', (query: LazyQuery) => query.finally(() => undefined).catch((error: unknown) => error)],
+  ])('is recorded where its query is run by a %s of its own', async (_, run) => {
+    const { jobs, events } = await startJobs();
+    jobs.query.failure = jobs.failing;
+    await expect(run(jobs.asks())).resolves.toBe(jobs.failing);
+    expect([jobs.query.runs, events()]).toEqual([1, [['Not asked', 'Error: no paper']]]);
+  });
+
+  it('counts a frozen query as the result itself', async () => {
+    const { jobs, events } = await startJobs();
+    Object.freeze(jobs.query);
+    jobs.asks();
+    expect(events()).toEqual([['Asked', { runs: 0 }]]);
   });
 
   it('may be a generator, which is the result itself and is recorded before it runs', async () => {

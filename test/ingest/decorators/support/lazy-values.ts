@@ -1,13 +1,27 @@
-/** As query builders are: nothing happens before `then` is called. */
-export class LazyQuery implements PromiseLike<string> {
+/** As queries of database libraries are: nothing happens before one of its methods is called, and none calls another. */
+export class LazyQuery implements Promise<string> {
+  readonly [Symbol.toStringTag] = 'LazyQuery';
   runs = 0;
+  failure: Error | undefined;
 
   then<A = string, B = never>(
     onFulfilled?: ((value: string) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
+    return this.run().then(onFulfilled, onRejected);
+  }
+
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<string | B> {
+    return this.run().catch(onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<string> {
+    return this.run().finally(onFinally);
+  }
+
+  private run(): Promise<string> {
     this.runs++;
-    return Promise.resolve('rows').then(onFulfilled, onRejected);
+    return this.failure === undefined ? Promise.resolve('rows') : Promise.reject(this.failure);
   }
 }
 
