@@ -13,10 +13,10 @@ export default {
   globalSetup: '<rootDir>/test/support/originals-folder.mjs',
   globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
   testTimeout: 60_000,
-  // Most tests wait for servers and processes of their own: on two cores, a third worker saves a quarter of the time.
-  maxWorkers: availableParallelism() + 1,
+  // Most tests wait for servers and processes of their own: two cores are busy with five workers, and half idle with three.
+  maxWorkers: availableParallelism() + 3,
   // A process keeps what its specs leave behind, so it makes way for a new one now and then.
   workerIdleMemoryLimit: '300MB',
-  testSequencer: '<rootDir>/test/support/slow-first-sequencer.mjs',
+  testSequencer: '<rootDir>/test/support/slow-early-sequencer.mjs',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.mjs'],
 };

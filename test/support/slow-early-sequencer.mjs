@@ -1,0 +1,37 @@
+import TestSequencer from '@jest/test-sequencer';
+
+/** What takes longest. One of them that began last would run alone at the end. */
+const SLOW = [
+  'stored-destinations/own-store',
+  'queue/failed-retention',
+  'e2e/processes',
+  'e2e/sample-app',
+  'delivery/rate-limits',
+  'e2e/crash',
+  'queue/silent-connections',
+  'stored-destinations/tenants',
+  'console/live',
+  'deliveries/history/history',
+  'console/failed-renewals',
+  'delivery/refused-urls',
+  'console/changes',
+  'destinations-api/destinations-api',
+  'queue/postgres/postgres-faults',
+  'outbox/outbox-crash',
+  'delivery/sender-away',
+  'ingest/http/queue-outage',
+  'queue/memory-of-jobs',
+];
+/** How many others begin between two of these, which mostly wait: the others use the time. */
+const BETWEEN = 8;
+
+/** Spreads the slowest specs over the first part of a run, also where no earlier run has told which they are. */
+export default class SlowEarlySequencer extends TestSequencer {
+  sort(tests) {
+    const sorted = super.sort(tests);
+    const slow = SLOW.flatMap((spec) => sorted.filter(({ path }) => path.endsWith(`/${spec}.spec.ts`)));
+    const others = sorted.filter((test) => !slow.includes(test));
+    const spread = slow.flatMap((test) => [test, ...others.splice(0, BETWEEN)]);
+    return [...spread, ...others];
+  }
+}
