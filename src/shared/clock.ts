@@ -4,6 +4,14 @@
  */
 export const LONGEST_TIMER = 2 ** 31 - 1;
 
+/**
+ * The delay of a timer in milliseconds. After a stall of the event loop a moment to wait for may be over already, and Node
+ * warns of a delay below 0.
+ */
+export function timerDelay(milliseconds: number): number {
+  return Math.max(Math.ceil(milliseconds), 0);
+}
+
 /** A callback that is due later. */
 export interface Timer {
   cancel(): void;
@@ -23,8 +31,9 @@ export interface Clock {
 
 export const SYSTEM_CLOCK: Clock = {
   now: () => performance.now(),
-  after: (milliseconds, callback) => new SystemTimer(setTimeout(callback, milliseconds)),
-  afterUnlessIdle: (milliseconds, callback) => new SystemTimer(setTimeout(callback, milliseconds).unref()),
+  after: (milliseconds, callback) => new SystemTimer(setTimeout(callback, timerDelay(milliseconds))),
+  afterUnlessIdle: (milliseconds, callback) =>
+    new SystemTimer(setTimeout(callback, timerDelay(milliseconds)).unref()),
   soon: (callback) => {
     setImmediate(callback);
   },

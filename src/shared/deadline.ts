@@ -1,3 +1,5 @@
+import { timerDelay } from './clock.js';
+
 /** Work that may run out of time. */
 export interface Expiring {
   expire(): void;
@@ -38,7 +40,7 @@ export class Deadline {
   private arm(at: number): void {
     clearTimeout(this.timer);
     this.firesAt = at;
-    this.timer = setTimeout(this.look, Math.ceil(at - performance.now())).unref();
+    this.timer = setTimeout(this.look, timerDelay(at - performance.now())).unref();
   }
 
   /** Expires overdue work once the sockets were read. For any other work the timer starts again. */

@@ -1,8 +1,10 @@
+import { timerDelay } from './clock.js';
+
 /** Waits for work, at most for the given milliseconds. Then the result is `undefined`. */
 export async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timedOut = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, milliseconds, undefined);
+    timer = setTimeout(resolve, timerDelay(milliseconds), undefined);
   });
   try {
     return await Promise.race([work, timedOut]);
