@@ -1,4 +1,7 @@
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
+
+/** What a worker takes with the servers and processes that its specs start, in bytes. */
+const MEMORY_OF_A_WORKER = 1.5 * 2 ** 30;
 
 /** @type {import('jest').Config} */
 export default {
@@ -14,7 +17,8 @@ export default {
   globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
   testTimeout: 60_000,
   // Most tests wait for servers and processes of their own: two cores are busy with five workers, and half idle with three.
-  maxWorkers: availableParallelism() + 3,
+  // One alone would run in the main process, which nothing replaces.
+  maxWorkers: Math.min(availableParallelism() + 3, Math.max(Math.floor(totalmem() / MEMORY_OF_A_WORKER), 2)),
   // A process keeps what its specs leave behind, so it makes way for a new one now and then.
   workerIdleMemoryLimit: '300MB',
   testSequencer: '<rootDir>/test/support/slow-early-sequencer.mjs',
