@@ -3,9 +3,8 @@
  * its timers fire afterwards.
  */
 import 'reflect-metadata';
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ANALYTICS_QUEUES, AnalyticsModule } from '../../../../src/index.js';
@@ -17,7 +16,11 @@ const [dataDir = ''] = process.argv.slice(2);
 /** Many more than this host has in hand. */
 const JOBS = 300;
 
-const started = once(process, 'worker');
+/** What loads TypeScript has a thread of its own on some versions of Node. */
+let latestThread: Worker | undefined;
+process.on('worker', (thread) => {
+  latestThread = thread;
+});
 let answer: (status: number) => void = () => undefined;
 const answered = new Promise<number>((resolve) => {
   answer = resolve;
@@ -51,8 +54,7 @@ const jobs = Array.from({ length: JOBS }, (_, n) => {
 });
 await queue?.addBulk(jobs);
 await receiver.received(1);
-const [thread] = (await started) as [Worker];
-await thread.terminate();
+await latestThread?.terminate();
 answer(200);
 await pause(1_000);
 console.log(`answers at ${receiver.url()}`);
