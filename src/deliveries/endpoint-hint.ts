@@ -6,20 +6,31 @@ export interface EndpointHint {
   text: string;
 }
 
-const RETRIED: EndpointHint = { level: 'warn', text: 'Its messages are retried until it does.' };
+const RETRIED: EndpointHint = {
+  level: 'warn',
+  text: 'Its messages are retried until it does, or until their time is over.',
+};
+
+/** What to do about the first message that was retried and has failed for good. It stands in a line of its own. */
+export const TIME_OVER: EndpointHint = {
+  level: 'error',
+  text:
+    'has not taken messages until their time was over. They are not retried any more, they are kept as failed. ' +
+    'Correct the receiver; then replay them.',
+};
 
 const TIMED_OUT: EndpointHint = {
   level: 'error',
   text:
-    'It did not answer in time. Its messages are retried until it does. Raise `timeout` on the destination ' +
-    'if its receiver needs longer.',
+    'It did not answer in time. Its messages are retried until it does, or until their time is over. Raise ' +
+    '`timeout` on the destination if its receiver needs longer.',
 };
 
 const NO_TLS: EndpointHint = {
   level: 'warn',
   text:
-    'It does not speak TLS on this port, or only a version below 1.2. Its messages are retried until it does. ' +
-    'Use `http:` for it, or the port that it serves https on.',
+    'It does not speak TLS on this port, or only a version below 1.2. Its messages are retried until it ' +
+    'does, or until their time is over. Use `http:` for it, or the port that it serves https on.',
 };
 
 const ADDRESS_REFUSED: EndpointHint = {

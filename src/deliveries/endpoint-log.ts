@@ -2,7 +2,7 @@ import type { UrlOutcome } from '../queue/batch-job.js';
 import type { RequestTracing, Telemetry } from '../shared/telemetry.js';
 import type { EndpointName, EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { EndpointEvent, EndpointStateEvent } from './delivery-events.js';
-import { type EndpointHint, hintFor } from './endpoint-hint.js';
+import { type EndpointHint, hintFor, TIME_OVER } from './endpoint-hint.js';
 import { type EndpointLogger, EndpointLines } from './endpoint-lines.js';
 import type { EventChannel } from './event-channel.js';
 
@@ -91,6 +91,11 @@ export class EndpointLog implements EndpointObserver {
   onMessageFailed(endpoint: EndpointName, outcome: UrlOutcome): void {
     const trouble = this.troubleOf(endpoint, outcome);
     if (++trouble.failedMessages === 1) this.emit('exhausted', endpoint, trouble);
+    // Of a refusal, the line about its first one has said so.
+    if (outcome.class === 'retry' && !trouble.told.has(TIME_OVER.text)) {
+      trouble.told.add(TIME_OVER.text);
+      this.lines.write(endpoint, { ...TIME_OVER, failures: 0 });
+    }
   }
 
   /** Nothing is logged any more. */

@@ -40,6 +40,30 @@ describe('what the log tells of a receiver', () => {
     await app.log.line(/again/);
   });
 
+  it('is one more line when the time of messages is over that it has not taken', async () => {
+    let isBack = false;
+    const receiver = await stage.receiver({ answer: () => (isBack ? 200 : 503) });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver, { retryWindow: 1_000 }),
+    });
+    for (const event of ['First', 'Second']) app.analytics.track({ userId: 'u1', event });
+    await app.analytics.flush();
+    await app.settled();
+    isBack = true;
+    app.analytics.track({ userId: 'u1', event: 'Delivered' });
+    const back = await app.log.line(/again/);
+
+    expect(back).toMatch(/2 messages failed for good/);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/^warn: .* does not take events: status 503\. .*or until their time is over/),
+      expect.stringMatching(
+        /^error: .*"webhooks"\) has not taken messages until their time was over\. .*replay/,
+      ),
+      back,
+    ]);
+  });
+
   it('is one line when a receiver refuses a message', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({ connection: await newConnection(), webhooks: webhooksTo(receiver) });
