@@ -175,6 +175,30 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
   );
 
   it(
+    'reads why an event was kept that waited when the destination was disabled, and what to do',
+    async () => {
+      const { visitor } = visit;
+      const why =
+        'DESTINATION_DISABLED The destination was disabled. Enable it, and the message is delivered.';
+      status = 503;
+      const messageId = track();
+      await visitor.reads('retrying Order Completed');
+      await visitor.click('Disable');
+      await visitor.reads('failed Order Completed');
+      await visitor.page.locator('summary ::-p-text(failed)').click();
+      await visitor.reads(why);
+      await visitor.click(`Message ${messageId}`);
+      await visitor.reads('The same with curl');
+      await visitor.reads(why);
+      status = 200;
+      await visitor.click('The destination');
+      await visitor.click('Enable');
+      await visitor.reads('Nothing that matches has failed for good.');
+    },
+    TIMEOUT,
+  );
+
+  it(
     'reads times in their own zone',
     async () => {
       const { visitor, app } = visit;

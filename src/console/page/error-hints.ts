@@ -29,7 +29,7 @@ const HINTS: Readonly<
   INVALID_RESPONSE: 'The answer is not HTTP. Check the port.',
   HEADERS_TOO_LARGE: 'The head of the answer is larger than 16 KB. Send smaller headers.',
   REQUEST_FAILED: 'The request failed. Look at the log of the receiver.',
-  DESTINATION_DISABLED: 'The destination was disabled. Enable it, and replay the message.',
+  DESTINATION_DISABLED: 'The destination was disabled. Enable it, and the message is delivered.',
   DESTINATION_NOT_FOUND: 'No worker knows the destination.',
   INVALID_DESTINATION: 'The destination has wrong fields. Correct them, and replay the message.',
   OTHER_APPLICATION: 'Another application on the same database queued it. Give each application a `prefix`.',

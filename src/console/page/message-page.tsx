@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { type Api, ApiError, type ShownRequest } from './api.js';
 import { Attempts } from './attempts.js';
+import { hintFor } from './error-hints.js';
 import { Action, Copyable, Problem, Time } from './parts.js';
 import { replayText } from './replay-all.js';
 import { useLoaded } from './use-loaded.js';
@@ -25,6 +26,7 @@ export function MessagePage({
   const { delivery, failed, requests } = value;
   const attempts =
     delivery?.attempts ?? failed?.outcomes.map((outcome) => ({ ...outcome, origin: undefined })) ?? [];
+  const reason = failed === undefined || failed.error === 'DELIVERY_FAILED' ? delivery?.error : failed.error;
   return (
     <article>
       <p>
@@ -41,7 +43,13 @@ export function MessagePage({
           </>
         )}
       </p>
-      {attempts.length === 0 ? <p>Nothing is known of its attempts.</p> : <Attempts attempts={attempts} />}
+      {reason !== undefined && (
+        <p>
+          <span class="bad">{reason}</span> {hintFor({ error: reason })}
+        </p>
+      )}
+      {attempts.length > 0 && <Attempts attempts={attempts} />}
+      {attempts.length === 0 && reason === undefined && <p>Nothing is known of its attempts.</p>}
       {failed !== undefined && (
         <Action
           run={async () => {

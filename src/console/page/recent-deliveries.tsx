@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import { Attempts } from './attempts.js';
+import { hintFor } from './error-hints.js';
 import { messageHash } from './message-page.js';
 import { Action, Details, Problem, Time } from './parts.js';
 import { useRowHeight, useRowsInPlace } from './rows.js';
@@ -55,9 +56,13 @@ function Delivery({ id, delivery }: { id: string; delivery: RecentDelivery }): J
               <a href={messageHash(id, messageId)}>
                 Message <code>{messageId}</code>
               </a>
-              {error !== undefined && <span class="problem"> {error}</span>}
             </p>
-            <Attempts attempts={attempts} />
+            {error !== undefined && (
+              <p>
+                <span class="bad">{error}</span> {hintFor({ error })}
+              </p>
+            )}
+            {attempts.length > 0 && <Attempts attempts={attempts} />}
           </>
         )}
       </Details>
