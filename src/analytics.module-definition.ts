@@ -14,21 +14,21 @@ import type { AnalyticsModuleOptions, TrackingApiOptions } from './options/analy
 /** Options that shape the module graph. They stand beside `useFactory`, not in what it returns. */
 export interface AnalyticsModuleExtras {
   /** Whether `AnalyticsService` can be injected anywhere without an import. @default true */
-  isGlobal?: boolean;
+  isGlobal?: boolean | undefined;
   /** `false`: this process only adds to the queue, and another one delivers. @default true */
-  worker?: boolean;
+  worker?: boolean | undefined;
   /**
    * Serves the HTTP tracking API (`/v1/batch` and its siblings), to which web pages, mobile apps and other
    * servers send. It runs on the application's own web server (Express or Fastify), and answers once the
    * messages are in the queue. It has no effect in an application without a web server. @default false
    */
-  trackingApi?: boolean | TrackingApiOptions;
+  trackingApi?: boolean | TrackingApiOptions | undefined;
   /**
    * Names of the sources that `@InjectAnalytics(name)` injects. `forRoot` finds them in its options.
    * `forRootAsync` needs them here, since providers are created before the options exist. @default those of
    * `forRoot`
    */
-  sourceNames?: string[];
+  sourceNames?: string[] | undefined;
 }
 
 // Every extra has a key, even without a value: the keys tell extras from options.

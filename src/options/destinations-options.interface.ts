@@ -12,37 +12,37 @@ export interface DestinationsOptions {
    *
    * @default stored as they are, with a warning
    */
-  encryptionKey?: string | string[] | false;
+  encryptionKey?: string | string[] | false | undefined;
   /**
    * Whose event a message is. Synchronous; asked for messages whose tenant neither `analytics.tenant(id)` nor
    * the source's own `tenant` names. `undefined`: nobody's in particular.
    *
    * @default `context.groupId`
    */
-  tenant?: (message: AnalyticsMessage) => string | undefined;
+  tenant?: ((message: AnalyticsMessage) => string | undefined) | undefined;
   /** Destinations that a tenant may have. @default 20 */
-  limitPerTenant?: number;
+  limitPerTenant?: number | undefined;
   /**
    * A destination for which every message failed for good during this time is disabled, in milliseconds.
    * Infinity: never. @default 432000000 (5 days)
    */
-  disableAfter?: number;
+  disableAfter?: number | undefined;
   /**
    * Allows destinations in loopback, private and other non-public networks. Customers choose the URLs, so
    * leave it off in production. @default false
    */
-  allowPrivateNetwork?: boolean;
+  allowPrivateNetwork?: boolean | undefined;
   /**
    * Where the destinations are: an object with `findByTenant` and `findById`, and with `list`, `insert`,
    * `replace` and `remove` if `DestinationsService` is to write to it. @default beside the queue, in its
    * database
    */
-  store?: DestinationStore;
+  store?: DestinationStore | undefined;
   /**
    * Serves an HTTP API for your own front end, on the application's own web server (Express or Fastify). It
    * has no effect in an application without a web server. @default none
    */
-  api?: DestinationsApiOptions;
+  api?: DestinationsApiOptions | undefined;
 }
 
 /** What somebody may see and change through the API: the destinations of one tenant, or all of them. */
@@ -59,7 +59,7 @@ export type DestinationsAccess = (
 /** The HTTP API of the destinations at run time. */
 export interface DestinationsApiOptions {
   /** Where it is: every path below belongs to it. @default '/analytics/destinations' */
-  path?: string;
+  path?: string | undefined;
   /**
    * Who asks, by the request's cookie or header: a tenant, which sees nothing of the others, or the operator.
    * `undefined`: nobody who is known, so the answer is 401. It is asked at every request, before the

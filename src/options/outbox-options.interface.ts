@@ -15,9 +15,9 @@ export interface OutboxOptions {
    */
   connection: string | PgPool | OutboxDatabase;
   /** Schema of the table: letters, digits and underscores. @default 'nestjs_analytics' */
-  schema?: string;
+  schema?: string | undefined;
   /** Name of the table: letters, digits and underscores. @default 'outbox' */
-  table?: string;
+  table?: string | undefined;
   /** Creates the table at start if it is missing. @default false */
-  migrate?: boolean;
+  migrate?: boolean | undefined;
 }

@@ -4,9 +4,9 @@ export interface MetricsOptions {
    * Whether each destination at run time is named by its id. Otherwise all of them share the name
    * `run-time`. @default false
    */
-  eachDestination?: boolean;
+  eachDestination?: boolean | undefined;
   /** Whether messages are counted for each tenant that a call or a source names. @default false */
-  tenants?: boolean;
+  tenants?: boolean | undefined;
 }
 
 /** What receivers learn of traces. */
@@ -15,5 +15,5 @@ export interface TracingOptions {
    * Whether requests to destinations have the header `traceparent`, so that a receiver of one's own belongs to
    * the same trace. @default false
    */
-  propagate?: boolean;
+  propagate?: boolean | undefined;
 }

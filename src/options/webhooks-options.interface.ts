@@ -10,11 +10,12 @@ export interface StandardWebhooksOptions {
 /** One webhooks destination: up to five URLs that get every message as a signed `POST`. */
 export interface WebhooksOptions {
   /** Name of the destination in the queue; required and unique in an array. @default 'webhooks' */
-  id?: string;
+  id?: string | undefined;
   /** 1 to 5 absolute `http:` or `https:` URLs, without user name and password. */
   urls: string[];
   /** At most 5 static headers, added to every request. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
+  // With `exactOptionalPropertyTypes`, these two alone refuse `undefined`: an unset variable would turn signing off.
   /** Signs every request: `X-Signature`, HMAC-SHA1 in hex over the bytes of the body. @default unsigned */
   sharedSecret?: string;
   /**
@@ -23,31 +24,31 @@ export interface WebhooksOptions {
    */
   standardWebhooks?: StandardWebhooksOptions;
   /** `false` switches the destination off: nothing new is queued for it. @default true */
-  enabled?: boolean;
+  enabled?: boolean | undefined;
   /** Names of the sources that are connected to it. @default all */
-  sources?: string[];
+  sources?: string[] | undefined;
   /** Milliseconds for DNS, connect, TLS, request and response together. @default 5000 */
-  timeout?: number;
+  timeout?: number | undefined;
   /** Milliseconds after the first attempt during which a message is retried. @default 14400000 (4 hours) */
-  retryWindow?: number;
+  retryWindow?: number | undefined;
   /** Statuses that are worth another attempt. @default ['5xx', 408, 425, 429] */
-  retryStatuses?: (number | '5xx')[];
+  retryStatuses?: (number | '5xx')[] | undefined;
   /**
    * Requests a second, over all processes, within 20 %: from 0.1 to 100000. Each URL counts. What exceeds it
    * waits in the queue, and other destinations do not wait for it. @default no limit
    */
-  rateLimit?: number;
+  rateLimit?: number | undefined;
   /**
-   * Milliseconds that a message which failed for good is kept at least. The longest value of all destinations
-   * applies to each. @default 604800000 (7 days)
+   * Milliseconds that a message which failed for good is kept at least. Each destination has its own; what counts is
+   * how the workers are configured now. @default 604800000 (7 days)
    */
-  failedRetention?: number;
+  failedRetention?: number | undefined;
   /**
    * The largest number of messages that may wait for this destination in the queue. Further messages are
    * refused before they are queued, and counted. Other destinations still get theirs. An integer of at least
    * 1. @default 1000000
    */
-  backlogLimit?: number;
+  backlogLimit?: number | undefined;
   /** Allows requests to loopback, private and other non-public addresses. @default false */
-  allowPrivateNetwork?: boolean;
+  allowPrivateNetwork?: boolean | undefined;
 }

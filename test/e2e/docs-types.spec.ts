@@ -118,6 +118,9 @@ describe('The README and the pages of the documentation', () => {
       module: 'NodeNext',
       target: 'ES2022',
       strict: true,
+      // The strictest that applications compile with.
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
       noEmit: true,
       skipLibCheck: true,
       experimentalDecorators: true,
