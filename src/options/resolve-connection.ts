@@ -38,7 +38,9 @@ export function resolveConnection(
   options: OptionReader,
   hostConnection: ConnectionOptions | undefined,
 ): ResolvedConnection {
-  const connection = options.get('connection') ?? hostConnection;
+  const given = options.get('connection');
+  // An unset value of a configuration may be `null`: the embedded queue in its place would go unnoticed.
+  const connection = given === undefined ? hostConnection : given;
   if (connection === undefined) return defaultConnection();
   if (typeof connection === 'string') return resolveUrl(connection, options);
   if (isPgPool(connection)) return { kind: 'postgres', postgres: connection };

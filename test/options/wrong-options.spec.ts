@@ -93,6 +93,7 @@ describe('wrong options', () => {
     ],
     ['a queue of another kind', { writeKey: 'wk', connection: 'mysql://localhost' }, 'connection'],
     ['an empty URL of a queue', { writeKey: 'wk', connection: '' }, 'connection'],
+    ['a queue that is `null`', { writeKey: 'wk', connection: null }, 'connection'],
     [
       'a database of Redis that is no number',
       { writeKey: 'wk', connection: 'redis://localhost/jobs' },
