@@ -4,7 +4,7 @@ import type { QueueLog } from './limited-log.js';
 import { queueNameOf } from './partitions.js';
 import { prefixedStorage } from './prefixed-storage.js';
 import type { QueueBackend, QueueNaming } from './queue-backend.js';
-import { QueueHealth } from './queue-health.js';
+import { EMBEDDED, QueueHealth } from './queue-health.js';
 
 /**
  * Creates the backend for `connection`, on which several applications are kept apart by their `prefix`. A server that cannot be reached is waited for later. The embedded
@@ -46,7 +46,7 @@ async function openBackend(
           logger.warn(types.isNativeError(cause) ? `${message} ${String(cause)}` : message);
         },
       });
-      const health = new QueueHealth('the embedded database', logger);
+      const health = new QueueHealth(EMBEDDED, logger);
       return {
         ...createPoolQueueBackend(database, nameOf, health),
         announceClose: () => {

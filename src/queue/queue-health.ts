@@ -2,6 +2,9 @@ import { types } from 'node:util';
 import { LimitedLog, type QueueLog } from './limited-log.js';
 import { failureOf, type QueueFailure } from './queue-failure.js';
 
+/** The kind of queue that has no server whose operator could look at it. */
+export const EMBEDDED = 'the embedded database';
+
 /** How long the same report of BullMQ is not repeated, in milliseconds. */
 const REPORT_INTERVAL = 60_000;
 
@@ -193,7 +196,8 @@ export class QueueHealth {
       `The queue on ${this.place} ${HEADLINES[kind]} (${reason}). Calls are kept in memory, ` +
       `${this.countPending()} so far, up to \`maxBufferedBytes\`, and `;
     if (kind === 'broken') return state + WHEN_BROKEN;
-    const place = kind === 'unreachable' ? '`connection` and the server' : 'the server';
+    const server = this.place === EMBEDDED ? 'its folder and the disk' : 'the server';
+    const place = kind === 'unreachable' ? `\`connection\` and ${server}` : server;
     return `${state}delivery resumes by itself when it is back. Check ${place}.`;
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EmbeddedQueueBrokenError } from '../../src/errors/embedded-queue.errors.js';
 import { SilentConnectionError } from '../../src/queue/queue-failure.js';
-import { QueueHealth } from '../../src/queue/queue-health.js';
+import { EMBEDDED, QueueHealth } from '../../src/queue/queue-health.js';
 
 const KEPT = 'Calls are kept in memory, 3 so far, up to `maxBufferedBytes`, and delivery resumes by itself';
 
@@ -147,6 +147,16 @@ describe('an outage of the queue', () => {
     health.down(Object.assign(new Error('for user "alice" at db.example.com'), { code }));
     expect(lines).toEqual([expect.stringMatching(line)]);
     expect(lines[0]).not.toMatch(/alice|example/);
+  });
+
+  it('names the folder of the embedded database, which has no server', () => {
+    const add = (line: string): void => void lines.push(line);
+    const embedded = new QueueHealth(EMBEDDED, { warn: add, log: add });
+    embedded.down(Object.assign(new Error('no room'), { code: '53100' }));
+    embedded.close();
+    expect(lines).toEqual([
+      expect.stringMatching(/\(its disk is full, 53100\).* Check its folder and the disk\.$/),
+    ]);
   });
 
   it('that is a crash of the embedded database is told even in another outage, and lasts', () => {
