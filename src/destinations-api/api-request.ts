@@ -46,13 +46,19 @@ export function checkContentType({ headers }: IncomingMessage): void {
   );
 }
 
-/** The fields of a query. @throws {InvalidRequest} if one is given twice */
+/** Fields of a query that may be given several times, as clients made from the OpenAPI document send a list. */
+const LISTS: readonly string[] = ['messageIds'];
+
+/** The fields of a query. @throws {InvalidRequest} if one that is no list is given twice */
 export function queryOf(url: string): JsonObject {
   const query: JsonObject = {};
   const parameters = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '');
   for (const [name, text] of parameters) {
-    if (Object.hasOwn(query, name)) throw invalid(name, 'one value', 'several');
-    query[name] = NUMBER.test(text) && !TEXTS.includes(name) ? Number(text) : text;
+    const isAgain = Object.hasOwn(query, name);
+    if (isAgain && !LISTS.includes(name))
+      throw new InvalidRequest([{ path: name, expected: 'one value', given: 'several' }]);
+    if (isAgain) query[name] = [query[name], text].flat();
+    else query[name] = NUMBER.test(text) && !TEXTS.includes(name) ? Number(text) : text;
   }
   return query;
 }

@@ -91,6 +91,9 @@ describeBackend('messages that failed, in the HTTP API of the destinations,', (b
       ];
       return pages.flatMap(({ messages }) => messages).length === 5 ? true : undefined;
     });
+    const some = [own[0], own[2], theirs].map((one) => `messageIds=${String(one)}`).join('&');
+    expect(await acme.ok(acme.get(`/${id}/count-failed?${some}`))).toEqual({ count: 2 });
+    expect((await acme.ok(acme.get(`/${id}/failed?${some}`))).messages).toHaveLength(2);
     isDown = false;
     const replay = (messageIds: (string | undefined)[]): Promise<unknown> =>
       acme.ok(acme.post(`/${id}/replay`, { messageIds }));
