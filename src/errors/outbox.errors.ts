@@ -54,16 +54,21 @@ export class OutboxTableError extends AnalyticsError {
   }
 }
 
+const WHICH_TO_USE =
+  'An outbox needs PostgreSQL. With another database, call `track` after the transaction is committed.';
+
 /** The database of the outbox is not a PostgreSQL database that can be used. */
 export class UnsupportedOutboxDatabaseError extends AnalyticsError {
   readonly code = 'UNSUPPORTED_OUTBOX_DATABASE';
 
-  /** @param fault what is wrong with it, as the end of a sentence */
-  constructor(fault: string, options?: ErrorOptions) {
-    super(
-      `The outbox cannot be kept in this database: ${fault}. An outbox needs PostgreSQL. With another ` +
-        'database, call `track` after the transaction is committed.',
-      options,
-    );
+  /**
+   * @param fault what is wrong with it, as the end of a sentence
+   * @param whatToDo in sentences
+   */
+  constructor(
+    fault: string,
+    { whatToDo = WHICH_TO_USE, ...options }: ErrorOptions & { whatToDo?: string } = {},
+  ) {
+    super(`The outbox cannot be kept in this database: ${fault}. ${whatToDo}`, options);
   }
 }

@@ -4,12 +4,14 @@ import { codesOf, INSUFFICIENT_PRIVILEGE } from './database-error.js';
 import { missingPrivileges, RELAY_PRIVILEGES } from './outbox-privileges.js';
 import { OUTBOX_VERSION, type OutboxTable } from './outbox-table.js';
 
-/** Answers of a database that cannot carry an outbox, whatever is tried later. */
+/** Answers of a PostgreSQL to a connection that is set up wrongly, whatever is tried later. */
 const UNUSABLE: Readonly<Record<string, string>> = {
   '3D000': 'there is no such database',
   '28P01': 'the password is wrong',
   '28000': 'the server does not let this user in',
 };
+
+const CORRECT = 'Correct `outbox.connection`, or set the server up for it.';
 
 export interface OutboxCheckOptions {
   /** Whether a missing table is created first. */
@@ -84,7 +86,7 @@ export class OutboxCheck {
       // Without USAGE on a schema, nothing in it can be found.
       if (code === INSUFFICIENT_PRIVILEGE) return missingPrivileges(this.table, ['USAGE'], { cause });
       const fault = UNUSABLE[code];
-      if (fault !== undefined) return new UnsupportedOutboxDatabaseError(fault, { cause });
+      if (fault !== undefined) return new UnsupportedOutboxDatabaseError(fault, { cause, whatToDo: CORRECT });
       // PostgreSQL knows the statement, so that only another database refuses its syntax or a function in it.
       if (/^(42601|42883|SQLITE_|ERR_SQLITE_|ER_)/.test(code)) {
         return new UnsupportedOutboxDatabaseError('it is not PostgreSQL', { cause });

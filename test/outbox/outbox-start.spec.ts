@@ -58,7 +58,7 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
   it('fails if there is no such database', async () => {
     await expect(start({ connection: server.url('missing') })).rejects.toMatchObject({
       code: 'UNSUPPORTED_OUTBOX_DATABASE',
-      message: expect.stringMatching(/there is no such database/),
+      message: expect.stringMatching(/there is no such database\. Correct `outbox\.connection`/),
     });
   });
 
@@ -66,7 +66,10 @@ describeWith('postgres', PostgresServer.installed, 'the start of an application 
     const connection = {
       query: () => Promise.reject(Object.assign(new Error('near "("'), { code: 'SQLITE_ERROR' })),
     };
-    await expect(start({ connection })).rejects.toMatchObject({ code: 'UNSUPPORTED_OUTBOX_DATABASE' });
+    await expect(start({ connection })).rejects.toMatchObject({
+      code: 'UNSUPPORTED_OUTBOX_DATABASE',
+      message: expect.stringMatching(/it is not PostgreSQL\. .* call `track` after/),
+    });
   });
 
   it.each([
