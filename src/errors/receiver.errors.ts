@@ -36,7 +36,8 @@ export class RawBodyMissingError extends AnalyticsError {
   constructor() {
     super(
       'A webhook cannot be verified without its raw body, the bytes before parsing. ' +
-        'A Nest application keeps it with `NestFactory.create(AppModule, { rawBody: true })`.',
+        'A Nest application keeps it with `NestFactory.create(AppModule, { rawBody: true })`; on Express alone, give ' +
+        'the route `express.raw({ type: () => true })`, and pass on its `request.body`.',
     );
   }
 }

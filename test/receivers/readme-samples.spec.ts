@@ -4,13 +4,15 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { verifySignature, verifyStandardWebhook } from '../../src/index.js';
 import { describeMissing } from '../support/describe-backend.js';
 import { findBinary } from '../support/find-binary.js';
 import { readmeSnippet } from '../support/readme-snippet.js';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The page about receiving. */
 let page: string;
@@ -75,6 +77,25 @@ const LANGUAGES: Language[] = [
     args: [],
   },
   {
+    name: 'Express',
+    program: 'node',
+    file: 'receiver.mjs',
+    source: (snippet) => `${readmeSnippet(page, 'verify node')}
+      ${snippet}
+      const listening = app.listen(0, '127.0.0.1', () => console.log(listening.address().port));`,
+    args: [],
+  },
+  {
+    name: 'Fastify',
+    program: 'node',
+    file: 'receiver.mjs',
+    source: (snippet) => `${readmeSnippet(page, 'verify node')}
+      ${snippet}
+      await fastify.listen({ port: 0, host: '127.0.0.1' });
+      console.log(fastify.server.address().port);`,
+    args: [],
+  },
+  {
     name: 'Python',
     program: 'python3',
     file: 'receiver.py',
@@ -124,7 +145,8 @@ function describeReceiver(title: string, { name, file, source, args }: Language,
     });
 
     async function start(secret = 'teehee'): Promise<string> {
-      folder = await mkdtemp(join(tmpdir(), 'receiver-'));
+      // From there it finds the packages that it imports.
+      folder = await mkdtemp(join(ROOT, 'dist', 'receiver-'));
       const path = join(folder, file);
       await writeFile(path, source(readmeSnippet(page, `verify ${name.toLowerCase()}`)));
       const env = { ...process.env, WEBHOOK_SECRET: secret };
