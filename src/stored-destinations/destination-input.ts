@@ -1,4 +1,5 @@
 import { InvalidDestinationError } from '../errors/destination.errors.js';
+import type { OptionProblem } from '../errors/setup.errors.js';
 import type { DestinationRecord, DestinationSecrets } from '../options/destination-store.js';
 import { describe, isRecord, OptionReader } from '../options/option-reader.js';
 import {
@@ -14,6 +15,11 @@ const MAX_LIMIT = 1_000;
 /** A destination keeps its tenant, and separate calls enable and disable it. */
 const UPDATED = DESTINATION_FIELDS.filter((field) => field !== 'tenant' && field !== 'enabled');
 const SECRETS: readonly string[] = ['headers', 'sharedSecret', 'standardWebhooks'];
+/** What every destination shows and no update takes, with what to do instead. */
+const NOT_UPDATED = {
+  tenant: 'no value: the tenant of a destination never changes',
+  enabled: 'no value: to enable and to disable it are calls of their own',
+};
 
 /** What an update changes, once all fields together were checked. */
 export interface CheckedUpdate {
@@ -51,7 +57,13 @@ export function checkedUpdate(
   const kept = Object.fromEntries(current.filter(([name]) => UPDATED.some((field) => field === name)));
   // Sources that were removed or bound since are not the fault of this update.
   if (!('sources' in changes)) delete kept.sources;
-  const problems = destinationProblems({ ...kept, ...changes }, UPDATED, rules, record);
+  const others = Object.fromEntries(
+    Object.entries(changes).filter(([name]) => !Object.hasOwn(NOT_UPDATED, name)),
+  );
+  const problems = [
+    ...misplaced(changes),
+    ...destinationProblems({ ...kept, ...others }, UPDATED, rules, record),
+  ];
   if (problems.length > 0) throw new InvalidDestinationError(problems);
   const isSecret = ([name]: [string, unknown]): boolean => SECRETS.includes(name);
   const entries = Object.entries(changes);
@@ -63,6 +75,12 @@ export function checkedUpdate(
       ? { ...secrets, retiring: undefined, ...retiring, ...changedSecrets }
       : undefined,
   };
+}
+
+function misplaced(changes: Record<string, unknown>): OptionProblem[] {
+  return Object.entries(NOT_UPDATED)
+    .filter(([path]) => path in changes)
+    .map(([path, expected]) => ({ path, expected, given: describe(changes[path]) }));
 }
 
 /** @throws InvalidDestinationError */

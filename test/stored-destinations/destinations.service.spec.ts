@@ -141,9 +141,18 @@ describe('the destinations service', () => {
     expect(await problemsOf(destinations.update(id, { urls: [] }))).toEqual([
       '- `urls`: expected 1 to 5 URLs, got 0',
     ]);
-    const foreign: object = { tenant: 'other' };
-    expect(await problemsOf(destinations.update(id, foreign))).toEqual([
-      expect.stringContaining('`tenant`: expected one of'),
+    const unknown: object = { url: URL };
+    expect(await problemsOf(destinations.update(id, unknown))).toEqual([
+      expect.stringContaining('`url`: expected one of'),
+    ]);
+  });
+
+  it('says where a destination is enabled, and that it keeps its tenant, to whoever asks an update for that', async () => {
+    const { id } = await destinations.create({ tenant: 'acme', urls: [URL] });
+    const update = { name: 'two', enabled: false, tenant: null };
+    expect(await problemsOf(destinations.update(id, update))).toEqual([
+      '- `tenant`: expected no value: the tenant of a destination never changes, got undefined',
+      '- `enabled`: expected no value: to enable and to disable it are calls of their own, got false (boolean)',
     ]);
   });
 
