@@ -105,6 +105,7 @@ export type {
 export {
   DestinationNotFoundError,
   HistoryDisabledError,
+  InvalidFilterError,
   NotAWebhookError,
   PermanentDeliveryError,
 } from './errors/delivery.errors.js';

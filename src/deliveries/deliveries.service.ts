@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import type { DeliveryEvents, EndpointEvent, MessageOutcome } from './delivery-events.js';
 import type { FailedFilter, FailedMessage } from './failed-filter.js';
 import type { FailedCountQuery, FailedMessages, FailedQuery } from './failed-messages.js';
+import { checkFilter } from './filter-check.js';
 import type { DeliveryHistory } from './history/delivery-history.js';
 import type {
   HourRange,
@@ -70,10 +71,13 @@ export class DeliveriesService {
    * position `start` to position `end`. Messages whose batch is still retried for other messages come last, and
    * not at all with `waiting: false`: what waits is then not read, which costs little where much waits.
    *
+   * @throws InvalidFilterError
+   *
    * @example
    * await deliveries.failed({ destination: 'crm', status: 404, from: yesterday })
    */
-  failed(query: FailedQuery = {}): Promise<FailedMessage[]> {
+  async failed(query: FailedQuery = {}): Promise<FailedMessage[]> {
+    checkFilter(query, 'failed');
     return this.failedMessages.list(query);
   }
 
@@ -84,14 +88,15 @@ export class DeliveriesService {
    * secrets that cannot be decrypted, and, unless the filter has `error: 'OTHER_APPLICATION'`, those that another
    * application has queued.
    *
-   * @throws DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a
-   *   destination
+   * @throws InvalidFilterError; DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter
+   *   names such a destination
    *
    * @example
    * await deliveries.replay({ destination: 'crm', status: 404 })
    * await deliveries.replay({ destination: 'crm', messageIds: ['msg_1', 'msg_2'] })
    */
-  replay(filter: FailedFilter = {}): Promise<number> {
+  async replay(filter: FailedFilter = {}): Promise<number> {
+    checkFilter(filter, 'replay');
     return this.failedMessages.replay(filter);
   }
 
@@ -99,8 +104,11 @@ export class DeliveriesService {
    * How many messages `replay` would deliver again now: ask before you replay. Messages whose destination is
    * gone, has wrong fields or cannot be decrypted, those that cannot be read, and those that another application has
    * queued, count here and are left alone by `replay`.
+   *
+   * @throws InvalidFilterError
    */
-  countFailed(query: FailedCountQuery = {}): Promise<number> {
+  async countFailed(query: FailedCountQuery = {}): Promise<number> {
+    checkFilter(query, 'countFailed');
     return this.failedMessages.count(query);
   }
 

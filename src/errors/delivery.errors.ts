@@ -144,6 +144,19 @@ export class InvalidJobError extends AnalyticsError {
   }
 }
 
+/** Failed messages are asked for, or are to be replayed, by a filter with a wrong name or a wrong value. */
+export class InvalidFilterError extends AnalyticsError {
+  readonly code = 'INVALID_FILTER';
+
+  constructor(
+    /** The name in the filter. */
+    readonly field: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 /** `recent` or `stats` is used in an application that keeps no history of deliveries. */
 export class HistoryDisabledError extends AnalyticsError {
   readonly code = 'HISTORY_DISABLED';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { DeliveriesService, DestinationNotFoundError } from '../../src/index.js';
+import { DeliveriesService, DestinationNotFoundError, type FailedFilter } from '../../src/index.js';
 import { messageIn } from '../support/received-message.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -68,5 +68,44 @@ describe('DeliveriesService', () => {
     const message = { destination: 'nowhere', messageId: 'm1', body: '{}' };
     await expect(deliveries.sendTest('nowhere')).rejects.toThrow(DestinationNotFoundError);
     await expect(deliveries.explain(message)).rejects.toThrow(DestinationNotFoundError);
+  });
+
+  it.each<[string, object, RegExp]>([
+    [
+      'a misspelt name',
+      { destinaton: 'crm' },
+      /^A filter has no `destinaton`\. Did you mean `destination`\?$/,
+    ],
+    ['an unknown name', { where: 'crm' }, /^A filter has no `where`\. It may have destination, source, /],
+    [
+      'a time in words',
+      { from: 'yesterday' },
+      /^Expected `from` to be a valid Date, .*, got "yesterday" \(string\)$/,
+    ],
+    ['a time that is none', { to: new Date('yesterday') }, /^Expected `to` to be a valid Date/],
+    ['one id instead of a list', { messageIds: 'msg_1' }, /^Expected `messageIds` to be an array of strings/],
+    ['a status as a text', { status: '404' }, /^Expected `status` to be an integer, got "404" \(string\)$/],
+    ['another class', { class: 'failed' }, /^Expected `class` to be 'retry' or 'permanent'/],
+    ['another type', { type: 'click' }, /^Expected `type` to be one of identify, track, /],
+    ['null', { source: null }, /^Expected `source` to be a string, got null$/],
+  ])('refuses a filter with %s, which would select everything or nothing', async (_, filter, message) => {
+    const app = await stage.app({ connection: await newConnection() });
+    const deliveries = app.context.get(DeliveriesService);
+    const refused = expect.objectContaining({
+      code: 'INVALID_FILTER',
+      message: expect.stringMatching(message),
+    });
+    await expect(deliveries.failed(filter)).rejects.toEqual(refused);
+    await expect(deliveries.countFailed(filter)).rejects.toEqual(refused);
+    await expect(deliveries.replay(filter)).rejects.toEqual(refused);
+  });
+
+  it('takes a filter whose fields are undefined, and positions only where a part is listed', async () => {
+    const app = await stage.app({ connection: await newConnection() });
+    const deliveries = app.context.get(DeliveriesService);
+    await expect(deliveries.failed({ start: 0, end: Infinity, waiting: false })).resolves.toEqual([]);
+    await expect(deliveries.replay({ destination: undefined })).resolves.toBe(0);
+    await expect(deliveries.failed({ start: -1 })).rejects.toThrow('Expected `start` to be an integer >= 0');
+    await expect(deliveries.replay({ start: 0 } as FailedFilter)).rejects.toThrow('A filter has no `start`');
   });
 });
