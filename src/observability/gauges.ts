@@ -34,6 +34,8 @@ export class Gauges implements OnModuleDestroy {
   private readonly down: Observable;
   private readonly rows: Observable;
   private readonly oldestRow: Observable;
+  /** The names of destinations of which a URL was down at the last collection. */
+  private wereDown: readonly string[] = [];
 
   constructor(private readonly parts: GaugesParts) {
     const gauge = (name: string, unit: string, description: string): Observable =>
@@ -68,16 +70,22 @@ export class Gauges implements OnModuleDestroy {
   };
 
   private observeProcess(result: BatchObservableResult): void {
-    const { status, labels } = this.parts;
-    const { buffered, endpointsDown } = status();
+    const { buffered, endpointsDown } = this.parts.status();
     result.observe(this.messages, buffered.messages);
     result.observe(this.bytes, buffered.bytes);
-    const down = new Map(labels.known.map((label) => [label, 0]));
-    for (const { destination } of endpointsDown) {
+    this.observeDown(result, endpointsDown);
+  }
+
+  private observeDown(result: BatchObservableResult, endpoints: AnalyticsStatus['endpointsDown']): void {
+    const { labels } = this.parts;
+    // An SDK repeats what it was told last, so it has to be told that they are up again.
+    const down = new Map([...labels.known, ...this.wereDown].map((label) => [label, 0]));
+    for (const { destination } of endpoints) {
       const label = labels.of(destination);
       down.set(label, (down.get(label) ?? 0) + 1);
     }
     for (const [destination, count] of down) result.observe(this.down, count, { destination });
+    this.wereDown = [...down.keys()].filter((label) => down.get(label) !== 0);
   }
 
   private async observeQueue(result: BatchObservableResult): Promise<void> {

@@ -257,6 +257,30 @@ describeBackend('the metrics', (backend) => {
     await until(() => valueOf('delivery.attempts', { destination: named, ...attempts }));
     expect(await valueOf('messages.taken', { source: names.source, tenant })).toBe(1);
   });
+
+  it('tell that URLs of destinations at run time are up again, or gone', async () => {
+    let isDown = true;
+    const receiver = await stage.receiver({ answer: () => (isDown ? 503 : 200) });
+    const tenant = `tenant-${backend.name}`;
+    const app = await stage.app({
+      connection: backend.connection,
+      destinations: { encryptionKey: KEY, allowPrivateNetwork: true },
+    });
+    const destinations = app.context.get(DestinationsService);
+    const fields = { tenant, urls: [receiver.url()], retryWindow: 60_000 };
+    const { id } = await destinations.create(fields);
+    await destinations.create(fields);
+    for (let n = 0; n < 5; n++) app.analytics.tenant(tenant).track({ userId: 'u1', event: 'Paid' });
+    const untilDown = (count: number): Promise<true> =>
+      until(async () =>
+        (await valueOf('endpoints.down', { destination: 'run-time' })) === count ? true : undefined,
+      );
+    await untilDown(2);
+    await destinations.delete(id, { tenant });
+    await untilDown(1);
+    isDown = false;
+    await untilDown(0);
+  });
 });
 
 describeServers('the metrics of a queue that does not answer', (backend) => {
