@@ -23,7 +23,10 @@ export interface AnalyticsHealthOptions {
    * @default no limit
    */
   oldestInOutbox?: number | undefined;
-  /** Whether this process must have a worker that runs. @default false */
+  /**
+   * Whether this process must have a worker that runs. One that delivers nothing needs none: with `enabled: false`,
+   * or without a destination. @default false
+   */
   requireWorker?: boolean | undefined;
 }
 
@@ -44,6 +47,8 @@ export interface HealthParts {
   status: () => AnalyticsStatus;
   backlogs: Pick<BacklogStore, 'waiting'>;
   store: Pick<BatchStore, 'oldestWaiting'>;
+  /** Whether there is anything that this process could deliver. */
+  delivers: boolean;
   /** `undefined` in an application without an outbox. */
   outbox: { status: () => Promise<OutboxStatus> } | undefined;
 }
@@ -80,7 +85,11 @@ export class AnalyticsHealthIndicator {
       within(timeout, this.parts.outbox?.status().catch(() => undefined) ?? Promise.resolve(undefined)),
     ]);
     const status = this.parts.status();
-    const reasons = [...reasonsOf(status, load, options), ...this.reasonsOfOutbox(outbox, options)];
+    const reasons = [
+      ...reasonsOf(status, load, options),
+      ...this.reasonsOfWorker(status, options),
+      ...this.reasonsOfOutbox(outbox, options),
+    ];
     const health: AnalyticsHealth = {
       status: reasons.length === 0 ? 'up' : 'down',
       ...(reasons.length > 0 && { reasons }),
@@ -92,6 +101,14 @@ export class AnalyticsHealthIndicator {
     if (outbox === undefined) delete health.outbox;
     // A computed key widens to `string`.
     return { [key]: health } as Record<Key, AnalyticsHealth>;
+  }
+
+  private reasonsOfWorker(
+    { worker }: AnalyticsStatus,
+    { requireWorker = false }: AnalyticsHealthOptions,
+  ): string[] {
+    if (!requireWorker || !this.parts.delivers || worker === 'running') return [];
+    return [worker === 'none' ? 'This process has no worker.' : 'The worker of this process has stopped.'];
   }
 
   private reasonsOfOutbox(
@@ -117,14 +134,9 @@ interface Load {
 }
 
 function reasonsOf(
-  { queue, worker }: AnalyticsStatus,
+  { queue }: AnalyticsStatus,
   load: Load | undefined,
-  {
-    timeout = DEFAULT_TIMEOUT,
-    maxWaiting = Infinity,
-    oldest = Infinity,
-    requireWorker = false,
-  }: AnalyticsHealthOptions,
+  { timeout = DEFAULT_TIMEOUT, maxWaiting = Infinity, oldest = Infinity }: AnalyticsHealthOptions,
 ): string[] {
   const reasons: string[] = [];
   if (queue === 'refusing') reasons.push('The queue takes no more jobs.');
@@ -134,9 +146,5 @@ function reasonsOf(
     reasons.push(`${load.waiting} messages wait for delivery, more than ${maxWaiting}.`);
   if (load !== undefined && load.oldest > oldest)
     reasons.push(`A job has waited for a worker for ${load.oldest} ms, more than ${oldest} ms.`);
-  if (requireWorker && worker !== 'running')
-    reasons.push(
-      worker === 'none' ? 'This process has no worker.' : 'The worker of this process has stopped.',
-    );
   return reasons;
 }

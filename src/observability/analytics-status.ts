@@ -17,7 +17,7 @@ export interface AnalyticsStatus {
   buffered: { messages: number; bytes: number };
   /** Messages refused since the start of this process. */
   refused: number;
-  /** `none` in a process with `worker: false`. */
+  /** `none` in a process with `worker: false`, and in one that delivers nothing. */
   worker: 'running' | 'stopped' | 'none';
   /** URLs that are down, as seen by this process. */
   endpointsDown: DownEndpoint[];

@@ -107,12 +107,20 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
   },
   {
     provide: AnalyticsHealthIndicator,
-    inject: [READ_STATUS, QUEUE_BACKEND, BatchStore, OUTBOX],
+    inject: [RESOLVED_OPTIONS, READ_STATUS, QUEUE_BACKEND, BatchStore, OUTBOX],
     useFactory: (
+      { connection }: ResolvedOptions,
       status: () => AnalyticsStatus,
       { storage }: QueueBackend,
       store: BatchStore,
       outbox: Outbox | undefined,
-    ) => new AnalyticsHealthIndicator({ status, backlogs: createBacklogStore(storage), store, outbox }),
+    ) =>
+      new AnalyticsHealthIndicator({
+        status,
+        backlogs: createBacklogStore(storage),
+        store,
+        delivers: connection.kind !== 'none',
+        outbox,
+      }),
   },
 ];

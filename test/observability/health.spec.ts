@@ -109,6 +109,19 @@ describeServers('the health indicator', (backend) => {
   });
 });
 
+describe('the health indicator of a process that delivers nothing', () => {
+  const stage = new Stage();
+
+  it.each([
+    ['analytics is switched off', { enabled: false, webhooks: REFUSING }],
+    ['there is no destination', {}],
+  ])('is up without a worker, which is not required since %s', async (_, options) => {
+    const app = await stage.app({ connection: 'redis://127.0.0.1:1', ...options });
+    const { analytics } = await healthOf(app).isHealthy('analytics', { requireWorker: true });
+    expect(analytics).toMatchObject({ status: 'up', worker: 'none', waiting: 0, oldest: 0 });
+  });
+});
+
 describe('the status', () => {
   const stage = new Stage();
 
