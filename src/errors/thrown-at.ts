@@ -6,6 +6,8 @@ import { types } from 'node:util';
  */
 export function thrownAt(error: unknown): string {
   if (!types.isNativeError(error)) return `a value of type ${typeof error}`;
-  const frame = /\n\s+(at .*)/.exec(error.stack ?? '')?.[1];
+  // The stack begins with the text, whose lines may look like those of a stack.
+  const stack = String(error.stack).replace(error.message, '');
+  const frame = /\n\s+(at .*)/.exec(stack)?.[1];
   return frame === undefined ? error.name : `${error.name} ${frame}`;
 }

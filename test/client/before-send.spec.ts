@@ -55,6 +55,15 @@ describe('beforeSend', () => {
     expect(app.log.analytics[0]).not.toContain('private');
   });
 
+  it('is told by its place when it throws, and not by a line of the text that looks like one', async () => {
+    const { app } = await start((message) => {
+      throw new TypeError(`cannot read\n    at ${String(message.userId)}`);
+    });
+    app.analytics.track({ userId: 'private-user', event: 'A' });
+    expect(app.log.analytics[0]).toMatch(/`beforeSend` threw TypeError at .*before-send\.spec/);
+    expect(app.log.analytics[0]).not.toContain('private');
+  });
+
   it('must be synchronous: a promise is refused at the call, and may be rejected without harm', async () => {
     const asynchronous = (() => Promise.reject(new Error('late'))) as unknown as BeforeSend;
     const { app } = await start(asynchronous);
