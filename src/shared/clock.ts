@@ -6,10 +6,10 @@ export const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
  * The delay of a timer in milliseconds. After a stall of the event loop a moment to wait for may be over already, and Node
- * warns of a delay below 0.
+ * warns of a delay below 0. It warns of one that is too long, too, and has it end at once.
  */
 export function timerDelay(milliseconds: number): number {
-  return Math.max(Math.ceil(milliseconds), 0);
+  return Math.min(Math.max(Math.ceil(milliseconds), 0), LONGEST_TIMER);
 }
 
 /** A callback that is due later. */

@@ -41,6 +41,13 @@ describeServers('the health indicator of a process without a worker', (backend) 
     });
   });
 
+  it('waits for the queue however long it takes, where the timeout says so', async () => {
+    const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
+    await until(() => (app.analytics.status().queue === 'up' ? true : undefined));
+    const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: Infinity });
+    expect(analytics).toMatchObject({ status: 'up', waiting: 0 });
+  });
+
   it('is down when more waits than it may, for longer than it may, or without a worker', async () => {
     const app = await stage.app({ connection: backend.connection, worker: false, webhooks: REFUSING });
     for (let n = 0; n < 3; n++) app.analytics.track({ userId: 'u1', event: 'Waiting' });
