@@ -1,6 +1,7 @@
 import type { BacklogStore } from '../queue/backlog-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
 import type { BatchStore } from '../queue/batch-store.js';
+import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
 import type { AnalyticsStatus } from './analytics-status.js';
 
@@ -62,6 +63,9 @@ const DEFAULT_TIMEOUT = 1_000;
  * health.check([() => analytics.isHealthy('analytics', { timeout: 500, requireWorker: true })])
  */
 export class AnalyticsHealthIndicator {
+  /** `undefined` if the queue refuses to tell. */
+  private readonly load = new SharedWork(() => readLoad(this.parts).catch(() => undefined));
+
   constructor(private readonly parts: HealthParts) {}
 
   /**
@@ -78,10 +82,7 @@ export class AnalyticsHealthIndicator {
     const { timeout = DEFAULT_TIMEOUT } = options;
     // The queue and the outbox are two databases, and either may be away.
     const [load, outbox] = await Promise.all([
-      within(
-        timeout,
-        this.load().catch(() => undefined),
-      ),
+      within(timeout, this.load.result()),
       within(timeout, this.parts.outbox?.status().catch(() => undefined) ?? Promise.resolve(undefined)),
     ]);
     const status = this.parts.status();
@@ -120,17 +121,16 @@ export class AnalyticsHealthIndicator {
     if (outbox.oldestAge <= oldestInOutbox) return [];
     return [`A row has waited in the outbox for ${outbox.oldestAge} ms, more than ${oldestInOutbox} ms.`];
   }
-
-  private async load(): Promise<Load> {
-    const { backlogs, store } = this.parts;
-    const [waiting, oldest] = await Promise.all([backlogs.waiting(), store.oldestWaiting()]);
-    return { waiting, oldest: oldest === undefined ? 0 : Math.max(Date.now() - oldest, 0) };
-  }
 }
 
 interface Load {
   waiting: number;
   oldest: number;
+}
+
+async function readLoad({ backlogs, store }: Pick<HealthParts, 'backlogs' | 'store'>): Promise<Load> {
+  const [waiting, oldest] = await Promise.all([backlogs.waiting(), store.oldestWaiting()]);
+  return { waiting, oldest: oldest === undefined ? 0 : Math.max(Date.now() - oldest, 0) };
 }
 
 function reasonsOf(

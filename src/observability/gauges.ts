@@ -3,6 +3,7 @@ import type { BatchObservableCallback, BatchObservableResult, Meter, Observable 
 import type { BatchJobQueue } from '../queue/queue-backend.js';
 import { type BatchStore, WAITING_TYPES } from '../queue/batch-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
+import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
 import type { AnalyticsStatus } from './analytics-status.js';
 import type { DestinationLabels } from './destination-labels.js';
@@ -36,6 +37,7 @@ export class Gauges implements OnModuleDestroy {
   private readonly oldestRow: Observable;
   /** The names of destinations of which a URL was down at the last collection. */
   private wereDown: readonly string[] = [];
+  private readonly load = new SharedWork(() => readLoad(this.parts.queues ?? [], this.parts.store));
 
   constructor(private readonly parts: GaugesParts) {
     const gauge = (name: string, unit: string, description: string): Observable =>
@@ -89,9 +91,8 @@ export class Gauges implements OnModuleDestroy {
   }
 
   private async observeQueue(result: BatchObservableResult): Promise<void> {
-    const { queues, store } = this.parts;
-    if (queues === undefined) return;
-    const load = await within(PATIENCE, readLoad(queues, store));
+    if (this.parts.queues === undefined) return;
+    const load = await within(PATIENCE, this.load.result());
     if (load === undefined) return;
     for (const [state, count] of Object.entries(load.counts)) result.observe(this.jobs, count, { state });
     result.observe(this.oldest, load.oldest);

@@ -35,12 +35,15 @@ export class PostgresSession {
     }
   }
 
+  /** How many statements of others wait for a lock. */
+  async waitingNow(): Promise<number> {
+    const [row] = await this.query<{ count: number }>(WAITING);
+    return row?.count ?? 0;
+  }
+
   /** Resolves when at least as many statements of others wait for a lock. */
   async waiting(count: number): Promise<void> {
-    await until(async () => {
-      const [row] = await this.query<{ count: number }>(WAITING);
-      return row !== undefined && row.count >= count ? true : undefined;
-    });
+    await until(async () => ((await this.waitingNow()) >= count ? true : undefined));
   }
 
   close(): Promise<void> {

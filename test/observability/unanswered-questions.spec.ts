@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { metrics } from '@opentelemetry/api';
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import { AnalyticsHealthIndicator } from '../../src/index.js';
+import { describeWith } from '../support/describe-backend.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { PostgresSession } from '../support/postgres-session.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+/** More than the connections of the queue's pool. */
+const MANY = 20;
+
+describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves questions unanswered', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+  let connection: string;
+  let other: PostgresSession;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  beforeEach(async () => {
+    connection = await server.createDatabase();
+    other = await stage.add(PostgresSession.open(connection));
+  });
+  afterAll(async () => {
+    metrics.disable();
+    await server.dispose();
+  });
+
+  it('goes on taking and handing out jobs, however often its health is checked', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver), shutdownTimeout: 2_000 });
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await receiver.received(1);
+    const health = app.context.get(AnalyticsHealthIndicator);
+    expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
+    // As someone does who shrinks or changes the table.
+    await other.holding('LOCK TABLE nestjs_analytics.backlog IN ACCESS EXCLUSIVE MODE', async () => {
+      for (let n = 0; n < MANY; n++) {
+        const { analytics } = await health.isHealthy('analytics', { timeout: 10 });
+        expect(analytics.reasons).toEqual(['The queue did not answer within 10 ms.']);
+      }
+      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
+      await receiver.received(2);
+    });
+    expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
+  });
+
+  it('gets two questions at a time, however often metrics are collected', async () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+    const webhooks = { urls: ['https://hooks.example.com/'] };
+    await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
+    await reader.collect();
+    await other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', async () => {
+      await Promise.all(Array.from({ length: MANY }, () => reader.collect()));
+      expect(await other.waitingNow()).toBe(2);
+    });
+  });
+});
