@@ -51,6 +51,7 @@ async function resolve(
     ...extras,
     hostConnection: host?.connection,
     hostPrefix: host?.prefix,
+    isRecorded: recording !== undefined,
   });
   if (recording !== undefined) return recordedOptions(resolved, recording);
   warnAtStart(resolved, options, new Logger('Analytics'));

@@ -71,6 +71,8 @@ export interface ResolutionContext extends ModuleExtras {
   hostConnection?: ConnectionOptions | undefined;
   /** Its `prefix`. */
   hostPrefix?: string | undefined;
+  /** Whether messages are only recorded, as in a test. @default false */
+  isRecorded?: boolean;
 }
 
 /**
@@ -80,7 +82,7 @@ export interface ResolutionContext extends ModuleExtras {
  */
 export function resolveOptions(
   given: unknown,
-  { hostConnection, hostPrefix, ...givenExtras }: ResolutionContext,
+  { hostConnection, hostPrefix, isRecorded = false, ...givenExtras }: ResolutionContext,
 ): ResolvedOptions {
   const problems: OptionProblem[] = [];
   const options = new OptionReader(isRecord(given) ? given : {}, '', problems);
@@ -130,7 +132,8 @@ export function resolveOptions(
   checkSourceNames(extras, names);
   checkApiPath(options, resolved.destinations?.api, resolved.trackingApi?.path);
   checkConsolePath(options, resolved.console?.path, resolved.destinations?.api?.path);
-  if (resolved.connection.kind === 'embedded' && !resolved.worker) {
+  const isOpened = resolved.enabled && !isRecorded;
+  if (isOpened && resolved.connection.kind === 'embedded' && !resolved.worker) {
     options.report(
       'connection',
       'a `redis://` or `postgres://` URL with `worker: false`: no other process can deliver from the embedded queue',

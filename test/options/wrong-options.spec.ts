@@ -260,5 +260,6 @@ describe('wrong options', () => {
   it('cannot have the embedded queue in a process that only produces: nobody would deliver', () => {
     expect(problemsOf({ writeKey: 'wk' }, false).map(({ path }) => path)).toEqual(['connection']);
     expect(problemsOf({ writeKey: 'wk', connection: 'redis://localhost' }, false)).toEqual([]);
+    expect(problemsOf({ writeKey: 'wk', webhooks, enabled: false }, false)).toEqual([]);
   });
 });

@@ -127,6 +127,13 @@ describe('an application whose AnalyticsModule a test overrides', () => {
     expect(log.analytics).toEqual([]);
   });
 
+  it('needs no connection, also where it only produces', async () => {
+    const { writeKey, webhooks } = OPTIONS;
+    const app = await start(AnalyticsModule.forRoot({ writeKey, webhooks, worker: false }));
+    app.get(AnalyticsService).track({ userId: 'u1', event: 'Order Completed' });
+    expect(app.get(RecordedAnalytics).tracked('Order Completed')).toHaveLength(1);
+  });
+
   it('serves its tracking API, whose messages are recorded', async () => {
     const app = await start(AnalyticsModule.forRoot({ ...OPTIONS, trackingApi: true }));
     const response = await fetch(`${await app.getUrl()}/v1/track`, {
