@@ -32,7 +32,8 @@ export function resolveAuthorize(options: OptionReader): ResolvedDestinationsApi
   const authorize = options.get('authorize');
   if (isAuthorize(authorize)) return authorize;
   const expected = 'a function that says who asks: nobody else is let in';
-  options.report('authorize', expected, describe(authorize));
+  // A text in its place may be a token.
+  options.report('authorize', expected, describeType(authorize));
   return undefined;
 }
 

@@ -239,15 +239,24 @@ describe('wrong options', () => {
     ['destinations', { destinations: 'token' }],
     ['destinations.store', { destinations: { store: 'postgres://shop:token@db/shop' } }],
     ['destinations.api', { destinations: { api: 'token' } }],
+    ['destinations.api.authorize', { destinations: { api: { authorize: 'token' } } }],
     ['console', { console: 'token' }],
+    ['console.authorize', { console: { authorize: 'token' }, destinations: {} }],
     ['audiences', { audiences: 'postgres://shop:token@db/shop' }],
     ['audiences.store', { audiences: { store: 'redis://:token@localhost' } }],
     ['customDestinations[0]', { customDestinations: ['https://hooks.example.com/token'] }],
-  ])('do not tell the text that somebody gave in the place of the object or list `%s`', (path, given) => {
-    const problems = problemsOf({ writeKey: 'wk', ...given });
-    expect(problems).toContainEqual({ path, expected: expect.any(String), given: 'a value of type string' });
-    expect(JSON.stringify(problems)).not.toContain('token');
-  });
+  ])(
+    'do not tell the text that somebody gave in the place of the object, list or function `%s`',
+    (path, given) => {
+      const problems = problemsOf({ writeKey: 'wk', ...given });
+      expect(problems).toContainEqual({
+        path,
+        expected: expect.any(String),
+        given: 'a value of type string',
+      });
+      expect(JSON.stringify(problems)).not.toContain('token');
+    },
+  );
 
   it('do not tell the options themselves if they are a text', () => {
     expect(problemsOf('redis://:token@localhost')).toContainEqual({
