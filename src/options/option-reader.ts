@@ -1,6 +1,9 @@
 import type { OptionProblem } from '../errors/setup.errors.js';
 import { closestName } from '../shared/closest-name.js';
 
+/** Whoever gives more wrong options is told of these: customers fill in destinations, and an answer must not be huge. */
+const MAX_PROBLEMS = 100;
+
 interface NumberRule {
   /** Smallest allowed value. */
   min: number;
@@ -58,7 +61,11 @@ export class OptionReader {
   }
 
   report(name: string, expected: string, given: string): void {
-    this.problems.push({ path: this.path(name), expected, given });
+    if (!this.isFull) this.problems.push({ path: this.path(name), expected, given });
+  }
+
+  private get isFull(): boolean {
+    return this.problems.length >= MAX_PROBLEMS;
   }
 
   number(name: string, fallback: number, rule: NumberRule): number {
@@ -145,6 +152,7 @@ export class OptionReader {
    */
   onlyKnows(names: readonly string[], extras: readonly string[] = []): void {
     for (const name of Object.keys(this.values).filter((one) => !names.includes(one))) {
+      if (this.isFull) return;
       if (extras.includes(name)) {
         this.report(name, 'this extra beside `useFactory`, not in what it returns', 'it among the options');
         continue;

@@ -3,10 +3,14 @@
  * characters. Case is ignored.
  */
 export function closestName(name: string, known: Iterable<string>): string | undefined {
+  const from = name.toLowerCase();
   let closest: string | undefined;
   let fewest = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
-    const edits = editsBetween(name.toLowerCase(), candidate.toLowerCase());
+    const to = candidate.toLowerCase();
+    // Anybody may send a name of any length, and counting takes long.
+    if (Math.abs(from.length - to.length) >= fewest) continue;
+    const edits = editsBetween(from, to);
     if (edits < fewest) [closest, fewest] = [candidate, edits];
   }
   return closest;

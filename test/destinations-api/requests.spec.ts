@@ -98,6 +98,16 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(problems.map(({ path }) => path).sort()).toEqual(['nme', 'sharedSecret', 'urls[0]']);
   });
 
+  it('with thousands of wrong fields is told of a hundred of them', async () => {
+    const { acme } = await start();
+    const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`x${n}`, 1]));
+    for (const fields of [unknown, { events: new Array(20_000).fill(0) }]) {
+      const { status, body } = await acme.post('', { urls: URLS, ...fields });
+      expect(status).toBe(422);
+      expect((body as { error: { problems: object[] } }).error.problems).toHaveLength(100);
+    }
+  });
+
   it('with a wrong field is refused with its name', async () => {
     const { acme } = await start();
     const { id } = await acme.ok(acme.post('', { urls: URLS }), 201);
