@@ -14,7 +14,9 @@ import { checkRawBody, equalTexts, headerValues } from './received-webhook.js';
  * @throws {InvalidSecretError} when a secret is missing or empty, which is not the sender's fault
  *
  * @example
- * if (!verifySignature(request.rawBody, request.headers['x-signature'], secret)) return response.sendStatus(401);
+ * const { rawBody, headers } = request; // with `rawBody: true` in `NestFactory.create`
+ * if (rawBody === undefined) throw new RawBodyMissingError();
+ * if (!verifySignature(rawBody, headers['x-signature'], secret)) return response.sendStatus(401);
  */
 export function verifySignature(
   rawBody: string | Uint8Array,
