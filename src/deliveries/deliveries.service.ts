@@ -88,8 +88,8 @@ export class DeliveriesService {
    * secrets that cannot be decrypted, and, unless the filter has `error: 'OTHER_APPLICATION'`, those that another
    * application has queued.
    *
-   * @throws InvalidFilterError; DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter
-   *   names such a destination
+   * @throws InvalidFilterError, also where `destination` or `messageIds` is `undefined`: leave it out to mean all;
+   *   DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a destination
    *
    * @example
    * await deliveries.replay({ destination: 'crm', status: 404 })

@@ -51,6 +51,9 @@ const LIST: Readonly<Record<keyof FailedQuery, Rule>> = {
 /** By the method that is called. */
 const RULES = { replay: FILTER, countFailed: COUNT, failed: LIST };
 
+/** What `replay` must not take for all where the variable is `undefined` that should hold it. */
+const MEANT_TO_SELECT = ['destination', 'messageIds'];
+
 /**
  * Untyped code may pass anything: a wrong name would select everything, and a wrong value nothing.
  *
@@ -59,7 +62,7 @@ const RULES = { replay: FILTER, countFailed: COUNT, failed: LIST };
 export function checkFilter(query: FailedQuery, method: keyof typeof RULES): void {
   const rules: Readonly<Record<string, Rule>> = RULES[method];
   for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue;
+    if (value === undefined && !(method === 'replay' && MEANT_TO_SELECT.includes(name))) continue;
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (rule === undefined) throw unknownName(name, Object.keys(rules));
     if (rule.accepts(value)) continue;
