@@ -37,6 +37,8 @@ export class PostgresSession {
 
   /** How many statements of others wait for a lock. */
   async waitingNow(): Promise<number> {
+    // Within a transaction, PostgreSQL goes on showing the sessions that there were when it was asked first.
+    await this.client.query('SELECT pg_stat_clear_snapshot()');
     const [row] = await this.query<{ count: number }>(WAITING);
     return row?.count ?? 0;
   }
