@@ -8,6 +8,9 @@ export interface Reactions {
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
+/** Calls that wait for the end of one thenable. Where more of them returned it, nobody seems to await it. */
+const MAX_WAITING = 1_000;
+
 /** Who waits for the end of each thenable. Several calls return the same one if it is shared. */
 const waiting = new WeakMap<object, Reactions[]>();
 
@@ -21,6 +24,7 @@ const waiting = new WeakMap<object, Reactions[]>();
 export function watchThenable(thenable: object, reactions: Reactions): boolean {
   const known = waiting.get(thenable);
   if (known !== undefined) {
+    if (known.length >= MAX_WAITING) return false;
     known.push(reactions);
     return true;
   }

@@ -172,6 +172,14 @@ describe('a decorated method', () => {
     expect([jobs.query.runs, events()]).toEqual([1, [['Not asked', 'Error: no paper']]]);
   });
 
+  it('keeps no more than a thousand calls in memory for a query that nobody awaits: further ones are recorded at once', async () => {
+    const { jobs, events } = await startJobs();
+    for (let n = 0; n < 1_002; n++) jobs.asks();
+    expect(events()).toHaveLength(2);
+    await jobs.query;
+    expect(events()).toHaveLength(1_002);
+  });
+
   it('counts a frozen query as the result itself', async () => {
     const { jobs, events } = await startJobs();
     Object.freeze(jobs.query);
