@@ -15,7 +15,7 @@ const RETRIED: EndpointHint = {
 export const TIME_OVER: EndpointHint = {
   level: 'error',
   text:
-    'has not taken messages until their time was over. They are not retried any more, they are kept as failed. ' +
+    'did not take messages before their time to be retried was over. They are kept as failed, and not retried any more. ' +
     'Correct the receiver; then replay them.',
 };
 

@@ -58,7 +58,7 @@ describe('what the log tells of a receiver', () => {
     expect(app.log.analytics).toEqual([
       expect.stringMatching(/^warn: .* does not take events: status 503\. .*or until their time is over/),
       expect.stringMatching(
-        /^error: .*"webhooks"\) has not taken messages until their time was over\. .*replay/,
+        /^error: .*"webhooks"\) did not take messages before their time to be retried was over\. .*replay/,
       ),
       back,
     ]);
