@@ -17,8 +17,11 @@ export default {
   globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
   testTimeout: 60_000,
   // Most tests wait for servers and processes of their own: two cores are busy with five workers, and half idle with three.
-  // One alone would run in the main process, which nothing replaces.
-  maxWorkers: Math.min(availableParallelism() + 3, Math.max(Math.floor(totalmem() / MEMORY_OF_A_WORKER), 2)),
+  // Chaos tests load the cores themselves. One worker alone would run in the main process, which nothing replaces.
+  maxWorkers: Math.min(
+    availableParallelism() + (process.env.CHAOS ? 1 : 3),
+    Math.max(Math.floor(totalmem() / MEMORY_OF_A_WORKER), 2),
+  ),
   // A process keeps what its specs leave behind, so it makes way for a new one now and then.
   workerIdleMemoryLimit: '300MB',
   testSequencer: '<rootDir>/test/support/slow-early-sequencer.mjs',
