@@ -1,8 +1,11 @@
 import type { BacklogStore } from '../queue/backlog-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
 import type { BatchStore } from '../queue/batch-store.js';
+import { failureOf } from '../queue/queue-failure.js';
+import { describe } from '../options/option-reader.js';
 import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
+import type { DownEndpoint } from '../deliveries/endpoint-log.js';
 import type { AnalyticsStatus } from './analytics-status.js';
 
 /** What has to hold for analytics to count as healthy, beside a queue that answers and stores. */
@@ -36,6 +39,10 @@ export interface AnalyticsHealth extends AnalyticsStatus {
   status: 'up' | 'down';
   /** Why it is down; absent when it is up. */
   reasons?: string[];
+  /** URLs that are down, as seen by this process: at most 20 of them. `status()` has all. */
+  endpointsDown: DownEndpoint[];
+  /** How many more are down; absent when `endpointsDown` has them all. */
+  moreEndpointsDown?: number;
   /** Messages that wait for delivery, over all processes; about a second old. Absent if the queue did not answer. */
   waiting?: number;
   /** Age of the oldest job that no worker has taken, in milliseconds; 0 if there is none. */
@@ -55,6 +62,9 @@ export interface HealthParts {
 }
 
 const DEFAULT_TIMEOUT = 1_000;
+/** Whoever watches a service asks every few seconds, so a check stays short while thousands of receivers are down. */
+const MOST_ENDPOINTS = 20;
+const NUMBERS = ['timeout', 'maxWaiting', 'oldest', 'oldestInOutbox'] as const;
 
 /**
  * A health indicator for `@nestjs/terminus`, and for any other health check: it imports nothing of terminus.
@@ -63,8 +73,7 @@ const DEFAULT_TIMEOUT = 1_000;
  * health.check([() => analytics.isHealthy('analytics', { timeout: 500, requireWorker: true })])
  */
 export class AnalyticsHealthIndicator {
-  /** `undefined` if the queue refuses to tell. */
-  private readonly load = new SharedWork(() => readLoad(this.parts).catch(() => undefined));
+  private readonly load = new SharedWork(() => readLoad(this.parts).catch(refusalOf));
 
   constructor(private readonly parts: HealthParts) {}
 
@@ -86,7 +95,10 @@ export class AnalyticsHealthIndicator {
       within(timeout, this.parts.outbox?.status().catch(() => undefined) ?? Promise.resolve(undefined)),
     ]);
     const status = this.parts.status();
+    const { endpointsDown } = status;
+    const more = endpointsDown.length - MOST_ENDPOINTS;
     const reasons = [
+      ...reasonsOfOptions(options),
       ...reasonsOf(status, load, options),
       ...this.reasonsOfWorker(status, options),
       ...this.reasonsOfOutbox(outbox, options),
@@ -95,7 +107,9 @@ export class AnalyticsHealthIndicator {
       status: reasons.length === 0 ? 'up' : 'down',
       ...(reasons.length > 0 && { reasons }),
       ...status,
-      ...load,
+      endpointsDown: endpointsDown.slice(0, MOST_ENDPOINTS),
+      ...(more > 0 && { moreEndpointsDown: more }),
+      ...(load !== undefined && 'waiting' in load && load),
       ...(outbox !== undefined && { outbox }),
     };
     // What was counted earlier says nothing about a database that does not answer now.
@@ -128,23 +142,43 @@ interface Load {
   oldest: number;
 }
 
+/** The queue answers, but not this question. */
+interface RefusedLoad {
+  refusal: string;
+}
+
 async function readLoad({ backlogs, store }: Pick<HealthParts, 'backlogs' | 'store'>): Promise<Load> {
   const [waiting, oldest] = await Promise.all([backlogs.waiting(), store.oldestWaiting()]);
   return { waiting, oldest: oldest === undefined ? 0 : Math.max(Date.now() - oldest, 0) };
 }
 
+function refusalOf(error: unknown): RefusedLoad {
+  return { refusal: failureOf(error)?.reason ?? 'it answers with an error' };
+}
+
+/** A limit that is no number, as from a variable that is not set, would never be reached. */
+function reasonsOfOptions(options: AnalyticsHealthOptions): string[] {
+  return NUMBERS.flatMap((name) => {
+    const value: unknown = options[name];
+    if (value === undefined || (typeof value === 'number' && value >= 0)) return [];
+    return [`Expected \`${name}\` to be a number >= 0, got ${describe(value)}.`];
+  });
+}
+
 function reasonsOf(
   { queue }: AnalyticsStatus,
-  load: Load | undefined,
+  load: Load | RefusedLoad | undefined,
   { timeout = DEFAULT_TIMEOUT, maxWaiting = Infinity, oldest = Infinity }: AnalyticsHealthOptions,
 ): string[] {
   const reasons: string[] = [];
   if (queue === 'refusing') reasons.push('The queue takes no more jobs.');
   else if (queue === 'down') reasons.push('The queue cannot be reached or does not answer.');
   else if (load === undefined) reasons.push(`The queue did not answer within ${timeout} ms.`);
-  if (load !== undefined && load.waiting > maxWaiting)
+  else if ('refusal' in load) reasons.push(`The queue does not tell what waits: ${load.refusal}.`);
+  if (load === undefined || 'refusal' in load) return reasons;
+  if (load.waiting > maxWaiting)
     reasons.push(`${load.waiting} messages wait for delivery, more than ${maxWaiting}.`);
-  if (load !== undefined && load.oldest > oldest)
+  if (load.oldest > oldest)
     reasons.push(`A job has waited for a worker for ${load.oldest} ms, more than ${oldest} ms.`);
   return reasons;
 }

@@ -129,8 +129,47 @@ describe('the health indicator of a process that delivers nothing', () => {
   });
 });
 
+describe('the limits of a health check', () => {
+  const stage = new Stage();
+
+  it.each([
+    ['timeout', -1, '-1 (number)'],
+    ['maxWaiting', Number.NaN, 'NaN (number)'],
+    ['oldest', '500', '"500" (string)'],
+    ['oldestInOutbox', null, 'null'],
+  ])(
+    'make it fail where `%s` is no number of 0 or more, with a sentence that says so',
+    async (name, limit, given) => {
+      const app = await stage.app({ enabled: false });
+      const { analytics } = await healthOf(app).isHealthy('analytics', { [name]: limit });
+      expect(analytics).toMatchObject({
+        status: 'down',
+        reasons: [`Expected \`${name}\` to be a number >= 0, got ${given}.`],
+      });
+    },
+  );
+});
+
 describe('the status', () => {
   const stage = new Stage();
+
+  it('names all URLs that are down, and a health check the first 20 of them', async () => {
+    const receiver = await stage.receiver({ answer: () => 503 });
+    const webhooks = Array.from({ length: 22 }, (_, n) => webhooksTo(receiver, { id: `crm${n}` }));
+    const app = await stage.app({ connection: await newConnection(), webhooks });
+    for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: 'Paid' });
+    const { endpointsDown } = await until(() => {
+      const status = app.analytics.status();
+      return status.endpointsDown.length === 22 ? status : undefined;
+    });
+    const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 10_000 });
+    expect(analytics).toMatchObject({
+      status: 'up',
+      endpointsDown: endpointsDown.slice(0, 20),
+      moreEndpointsDown: 2,
+    });
+    expect(analytics.endpointsDown).toHaveLength(20);
+  });
 
   it('names the URLs that are down until they take messages again', async () => {
     let isDown = true;

@@ -52,6 +52,15 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
   });
 
+  it('is told of in a health check where it refuses to answer', async () => {
+    const app = await stage.app({ connection, webhooks: webhooksTo(await stage.receiver()), worker: false });
+    const health = app.context.get(AnalyticsHealthIndicator);
+    expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
+    await other.query('ALTER TABLE nestjs_analytics.backlog RENAME COLUMN messages TO renamed');
+    const { analytics } = await health.isHealthy('analytics', { timeout: 10_000 });
+    expect(analytics.reasons).toEqual(['The queue does not tell what waits: it answers with an error.']);
+  });
+
   it('gets two questions at a time, however often metrics are collected', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
