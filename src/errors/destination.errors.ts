@@ -32,10 +32,7 @@ export class DestinationLimitError extends AnalyticsError {
     /** Destinations that a tenant may have. */
     readonly limit: number,
   ) {
-    super(
-      `The tenant has ${limit} destinations, which is the limit. Delete one of them, or raise ` +
-        '`destinations.limitPerTenant`.',
-    );
+    super(`The tenant has ${limit} destinations, and may have no more. Delete one of them first.`);
   }
 }
 
