@@ -65,27 +65,34 @@ export class JobProcessor {
 
   /** Makes the queue keep what is left of a job's only batch: put back, or as failed. */
   private async settle(inHand: JobInHand, data: BatchJobData, end: BatchEnd): Promise<void> {
-    const { batch } = end;
-    if (end.kind === 'notKnown') {
-      await this.leaveToOthers(inHand, end.error);
-      this.parts.reporter.refused(end.error, [batch]);
-      throw FailedForGood.because(end.error);
+    switch (end.kind) {
+      case 'dropped':
+        this.parts.reporter.dropped(end.batch);
+        return;
+      case 'notKnown':
+        await this.leaveToOthers(inHand, end.error);
+        return this.refuse(end);
+      case 'refused':
+        return this.refuse(end);
+      case 'postponed':
+        await moveToDelayed(inHand, end.until);
+        throw new DelayedError();
+      case 'divided':
+        return this.divide(inHand, end);
+      case 'putBack':
+        return this.putBack(inHand, end.batch, end.destination, end.until);
+      case 'settled':
+        return this.settleTried(inHand, data, end);
     }
-    if (end.kind === 'refused') {
-      this.parts.reporter.refused(end.error, [batch]);
-      throw FailedForGood.because(end.error);
-    }
-    if (end.kind === 'dropped') {
-      this.parts.reporter.dropped(batch);
-      return;
-    }
-    if (end.kind === 'divided') return this.divide(inHand, end);
-    if (end.kind === 'postponed') {
-      await moveToDelayed(inHand, end.until);
-      throw new DelayedError();
-    }
-    if (end.kind === 'putBack') return this.putBack(inHand, batch, end.destination, end.until);
-    const { queued, settlement, destination } = end;
+  }
+
+  private refuse({ batch, error }: EndOfKind<'notKnown' | 'refused'>): never {
+    this.parts.reporter.refused(error, [batch]);
+    throw FailedForGood.because(error);
+  }
+
+  private async settleTried(inHand: JobInHand, data: BatchJobData, end: EndOfKind<'settled'>): Promise<void> {
+    const { batch, queued, settlement, destination } = end;
     let left = leftOf(batch, settlement);
     if (left !== undefined && isChanged(end)) {
       left = await this.record(inHand, data, left);
@@ -120,7 +127,7 @@ export class JobProcessor {
   }
 
   /** Puts the parts of a job back. A crash in between repeats messages, and loses none. */
-  private async divide({ job }: JobInHand, { destination, parts }: DividedBatch): Promise<void> {
+  private async divide({ job }: JobInHand, { destination, parts }: EndOfKind<'divided'>): Promise<void> {
     const { queue, scheduler } = this.parts;
     const jobs = jobsOfParts(String(job.id), failedRetentionOf(job.opts), parts);
     await queue.putBack(jobs);
@@ -182,7 +189,7 @@ function keyOf({ job, partition }: JobInHand): string {
   return jobKeyOf(partition, String(job.id));
 }
 
-type DividedBatch = Extract<BatchEnd, { kind: 'divided' }>;
+type EndOfKind<Kind extends BatchEnd['kind']> = Extract<BatchEnd, { kind: Kind }>;
 
 /**
  * What the queue keeps of a job beside its data. It is small, so it is written where the data would otherwise
@@ -219,7 +226,7 @@ function withFirstAttempt(batch: QueuedBatch, job: BatchJob): QueuedBatch {
 }
 
 /** Whether the queue's copy of a batch is out of date. Most batches that are held back have not changed. */
-function isChanged({ queued, settlement }: Extract<BatchEnd, { kind: 'settled' }>): boolean {
+function isChanged({ queued, settlement }: EndOfKind<'settled'>): boolean {
   const { firstAttemptAt = settlement.firstAttemptAt, messages, notBefore } = queued;
   const isUntouched = settlement.deferred.length + settlement.unsettled.length === messages.length;
   return !isUntouched || firstAttemptAt !== settlement.firstAttemptAt || notBefore !== undefined;

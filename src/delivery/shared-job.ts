@@ -150,15 +150,24 @@ export class SharedJob {
    */
   private async leftOf(end: BatchEnd): Promise<LeftBatch[]> {
     const { job } = this.inHand;
+    const jobId = String(job.id);
     const failedRetention = failedRetentionOf(job.opts);
-    if (end.kind === 'divided') return jobsOfParts(String(job.id), failedRetention, end.parts);
-    const left = end.kind === 'settled' ? leftOf(end.batch, end.settlement) : end.batch;
-    if (left === undefined || end.kind === 'dropped') return [];
-    const batch = end.kind === 'settled' ? await this.parts.deleted.strip(left, job) : left;
-    if (batch === undefined) return [];
-    const dueAt = end.kind === 'settled' ? end.settlement.dueAt : 'until' in end ? end.until : undefined;
-    const queued = end.kind === 'settled' ? end.queued : end.batch;
-    return [{ jobId: idOfLeft(String(job.id), queued), failedRetention, batch, dueAt }];
+    switch (end.kind) {
+      case 'dropped':
+        return [];
+      case 'divided':
+        return jobsOfParts(jobId, failedRetention, end.parts);
+      case 'settled': {
+        const left = leftOf(end.batch, end.settlement);
+        const batch = left && (await this.parts.deleted.strip(left, job));
+        if (batch === undefined) return [];
+        return [{ jobId: idOfLeft(jobId, end.queued), failedRetention, batch, dueAt: end.settlement.dueAt }];
+      }
+      default: {
+        const dueAt = 'until' in end ? end.until : undefined;
+        return [{ jobId: idOfLeft(jobId, end.batch), failedRetention, batch: end.batch, dueAt }];
+      }
+    }
   }
 }
 
