@@ -143,13 +143,14 @@ export class DeliveriesService {
    * message, its id, its type and the name of its event are kept, and nothing of its user, so that `delete` has
    * nothing to remove here.
    *
-   * @throws DestinationNotFoundError, also for a destination of another tenant; HistoryDisabledError with the
-   *   option `history: false`
+   * @throws DestinationNotFoundError, also for a destination of another tenant; InvalidFilterError, also for a `tenant`
+   *   that is `undefined`; HistoryDisabledError with the option `history: false`
    *
    * @example
    * await deliveries.recent({ destination: id, tenant: 'acme', limit: 20 })
    */
   async recent(query: RecentQuery): Promise<RecentDelivery[]> {
+    checkFilter(query, 'recent');
     return this.kept.recent(query);
   }
 
@@ -158,13 +159,14 @@ export class DeliveriesService {
    * delivered, put back for a retry, and failed for good, and how long the attempts took. The oldest hour first,
    * also those in which nothing happened.
    *
-   * @throws DestinationNotFoundError, also for a destination of another tenant; HistoryDisabledError with the
-   *   option `history: false`
+   * @throws DestinationNotFoundError, also for a destination of another tenant; InvalidFilterError, also for a `tenant`
+   *   that is `undefined`; HistoryDisabledError with the option `history: false`
    *
    * @example
    * await deliveries.stats({ destination: id, tenant: 'acme', from: yesterday })
    */
   async stats(query: StatsQuery): Promise<HourStats[]> {
+    checkFilter(query, 'stats');
     return this.kept.stats(query);
   }
 
@@ -172,9 +174,10 @@ export class DeliveriesService {
    * The same for all destinations together, those of all tenants and those that were deleted, with how many
    * messages waited. Processes with a worker look at that every ten seconds, also while nothing is delivered.
    *
-   * @throws HistoryDisabledError with the option `history: false`
+   * @throws InvalidFilterError; HistoryDisabledError with the option `history: false`
    */
   async totals(range: HourRange = {}): Promise<HourTotals[]> {
+    checkFilter(range, 'totals');
     return this.kept.totals(range);
   }
 

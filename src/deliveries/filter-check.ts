@@ -5,6 +5,7 @@ import { describe } from '../options/option-reader.js';
 import { closestName } from '../shared/closest-name.js';
 import type { FailedFilter } from './failed-filter.js';
 import type { FailedCountQuery, FailedQuery } from './failed-messages.js';
+import type { HourRange, RecentQuery, StatsQuery } from './history/history.types.js';
 
 interface Rule {
   expected: string;
@@ -48,21 +49,40 @@ const LIST: Readonly<Record<keyof FailedQuery, Rule>> = {
   end: POSITION,
   waiting: { expected: 'a boolean', accepts: (value) => typeof value === 'boolean' },
 };
+const HOURS: Readonly<Record<keyof HourRange, Rule>> = { from: TIME, to: TIME };
+const STATS: Readonly<Record<keyof StatsQuery, Rule>> = { destination: TEXT, tenant: TEXT, ...HOURS };
+const RECENT: Readonly<Record<keyof RecentQuery, Rule>> = {
+  destination: TEXT,
+  tenant: TEXT,
+  limit: { expected: 'a number', accepts: (value) => typeof value === 'number' && !Number.isNaN(value) },
+};
 /** By the method that is called. */
-const RULES = { replay: FILTER, countFailed: COUNT, failed: LIST };
+const RULES = {
+  replay: FILTER,
+  countFailed: COUNT,
+  failed: LIST,
+  recent: RECENT,
+  stats: STATS,
+  totals: HOURS,
+};
 
-/** What `replay` must not take for all where the variable is `undefined` that should hold it. */
-const MEANT_TO_SELECT = ['destination', 'messageIds'];
+/** What must not mean all where the variable is `undefined` that should hold it. */
+const MEANT_TO_SELECT: Partial<Record<keyof typeof RULES, readonly string[]>> = {
+  replay: ['destination', 'messageIds'],
+  recent: ['tenant'],
+  stats: ['tenant'],
+};
 
 /**
  * Untyped code may pass anything: a wrong name would select everything, and a wrong value nothing.
  *
  * @throws InvalidFilterError
  */
-export function checkFilter(query: FailedQuery, method: keyof typeof RULES): void {
+export function checkFilter(query: FailedQuery | RecentQuery | StatsQuery, method: keyof typeof RULES): void {
   const rules: Readonly<Record<string, Rule>> = RULES[method];
+  const meant = MEANT_TO_SELECT[method] ?? [];
   for (const [name, value] of Object.entries(query)) {
-    if (value === undefined && !(method === 'replay' && MEANT_TO_SELECT.includes(name))) continue;
+    if (value === undefined && !meant.includes(name)) continue;
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (rule === undefined) throw unknownName(name, Object.keys(rules));
     if (rule.accepts(value)) continue;

@@ -101,5 +101,5 @@ function senderIn(access: unknown): Sender | undefined {
   if (typeof name !== 'string') return undefined;
   const rest = { name: name === '' ? undefined : name.slice(0, MAX_NAME), isByLink: false };
   if (operator === false && isTenantName(tenant)) return { scope: { tenant }, ...rest };
-  return operator === true && tenant === undefined ? { scope: { tenant }, ...rest } : undefined;
+  return operator === true && tenant === undefined ? { scope: {}, ...rest } : undefined;
 }

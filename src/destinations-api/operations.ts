@@ -30,19 +30,19 @@ export class Operations implements Record<OperationName, Operation> {
   async list({ scope, query }: ApiRequest): Promise<HttpAnswer> {
     const input = new RequestInput(query);
     const tenant = tenantOf(scope.tenant, input.text('tenant'));
-    const selection = { tenant, cursor: input.text('cursor'), limit: input.integer('limit', 1, 1_000) };
+    const selection = { cursor: input.text('cursor'), limit: input.integer('limit', 1, 1_000) };
     input.check(['tenant', 'cursor', 'limit']);
-    const page = await this.destinations.list(selection);
-    const isWhole = scope.tenant === undefined && selection.tenant === undefined;
+    const page = await this.destinations.list({ ...selection, ...(tenant !== undefined && { tenant }) });
     // Those that are configured in code are few, so they all come with the first page.
-    const configured = isWhole && selection.cursor === undefined ? this.destinations.configured() : [];
+    const configured =
+      tenant === undefined && selection.cursor === undefined ? this.destinations.configured() : [];
     return jsonAnswer(200, { ...page, destinations: [...configured, ...page.destinations] });
   }
 
   async create({ scope, fields }: ApiRequest): Promise<HttpAnswer> {
     const tenant = tenantOf(scope.tenant, fields.tenant);
     // The service checks every field.
-    const given = { ...fields, tenant } as unknown as NewDestination;
+    const given = { ...fields, ...(tenant !== undefined && { tenant }) } as unknown as NewDestination;
     const create = (): Promise<CreatedDestination> => this.destinations.create(given);
     const created = await (scope.tenant === undefined ? create() : this.creations.run(scope.tenant, create));
     return jsonAnswer(201, created, { location: `${this.path}/${created.id}` });

@@ -1,13 +1,23 @@
 import { InvalidDestinationError } from '../errors/destination.errors.js';
 import type { OptionProblem } from '../errors/setup.errors.js';
-import type { DestinationRecord, DestinationSecrets } from '../options/destination-store.js';
+import type {
+  DestinationPageQuery,
+  DestinationRecord,
+  DestinationSecrets,
+} from '../options/destination-store.js';
 import { describe, isRecord, OptionReader } from '../options/option-reader.js';
 import {
   DESTINATION_FIELDS,
   destinationProblems,
   type DestinationRules,
 } from '../options/resolve-destination.js';
-import type { DestinationQuery, DestinationUpdate, NewDestination } from './destinations.types.js';
+import { TENANT_NAME } from '../options/tenant-name.js';
+import type {
+  DestinationQuery,
+  DestinationScope,
+  DestinationUpdate,
+  NewDestination,
+} from './destinations.types.js';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
@@ -32,6 +42,10 @@ export interface CheckedUpdate {
 export function checkedFields(fields: NewDestination, rules: DestinationRules): NewDestination {
   const given = { ...fields };
   const problems = destinationProblems({ ...given }, DESTINATION_FIELDS, rules, { tenant: given.tenant });
+  if ('tenant' in given && given.tenant === undefined) {
+    const expected = `${TENANT_NAME}, or no such field for the messages of all`;
+    problems.push({ path: 'tenant', expected, given: describe(given.tenant) });
+  }
   if (problems.length > 0) throw new InvalidDestinationError(problems);
   return given;
 }
@@ -83,14 +97,23 @@ function misplaced(changes: Record<string, unknown>): OptionProblem[] {
     .map(([path, expected]) => ({ path, expected, given: describe(changes[path]) }));
 }
 
+/**
+ * The tenant that asks; `undefined` where the application asks for itself. The tenant of somebody who has not signed in
+ * must not make them the operator.
+ *
+ * @throws InvalidDestinationError
+ */
+export function askerOf(scope: DestinationScope): string | undefined {
+  const { tenant } = scope;
+  if ('tenant' in scope && typeof tenant !== 'string')
+    throw problem('tenant', 'the tenant that asks, or no such field for the application itself', tenant);
+  return tenant;
+}
+
 /** @throws InvalidDestinationError */
-export function checkedQuery({
-  tenant,
-  cursor,
-  enabled,
-  limit,
-}: DestinationQuery): DestinationQuery & { limit: number } {
-  if (tenant !== undefined && typeof tenant !== 'string') throw problem('tenant', 'a string', tenant);
+export function checkedQuery(query: DestinationQuery): DestinationPageQuery {
+  const tenant = askerOf(query);
+  const { cursor, enabled, limit } = query;
   if (cursor !== undefined && typeof cursor !== 'string')
     throw problem('cursor', 'the `cursor` of a page', cursor);
   // Untyped code may pass anything.
@@ -99,7 +122,7 @@ export function checkedQuery({
   const reader = new OptionReader({ limit }, '', []);
   const checked = reader.number('limit', DEFAULT_LIMIT, { min: 1, max: MAX_LIMIT });
   if (reader.problems.length > 0) throw new InvalidDestinationError(reader.problems);
-  return { tenant, cursor, enabled, limit: checked };
+  return { tenant, after: cursor, enabled, limit: checked };
 }
 
 function problem(path: string, expected: string, given: unknown): InvalidDestinationError {

@@ -7,7 +7,7 @@ import type { TestResult } from '../webhooks/endpoint.js';
 import type { ChangeNotices } from './change-notices.js';
 import type { ConfiguredDestinations } from './configured-destinations.js';
 import { detailsOf } from './destination-details.js';
-import { checkedFields, checkedQuery, checkedUpdate } from './destination-input.js';
+import { askerOf, checkedFields, checkedQuery, checkedUpdate } from './destination-input.js';
 import { type DestinationRecords, newId } from './destination-records.js';
 import type {
   CreatedDestination,
@@ -41,7 +41,8 @@ export interface DestinationsParts {
  * The destinations at run time: your customers' webhooks. A change is in force in this process when its
  * promise resolves, and in all others within two seconds.
  *
- * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found.
+ * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found. One that is
+ * given as `undefined` is refused with `InvalidDestinationError`.
  * Every method rejects with `DestinationsDisabledError` without the option `destinations`, and the ones that
  * write with `DestinationsReadOnlyError` if the application's own store can only be read, and with
  * `DestinationConfiguredError` for a destination that is configured in code. If the application's own store does
@@ -86,8 +87,9 @@ export class DestinationsService {
   }
 
   /** @throws DestinationNotFoundError */
-  async get(id: string, { tenant }: DestinationScope = {}): Promise<DestinationDetails> {
+  async get(id: string, scope: DestinationScope = {}): Promise<DestinationDetails> {
     const { records } = this.parts;
+    const tenant = askerOf(scope);
     return this.findConfigured(id, tenant) ?? records.detailsOf(await records.find(id, tenant));
   }
 
@@ -101,9 +103,10 @@ export class DestinationsService {
 
   /** A page of the destinations of a tenant, or of all destinations; with `enabled: false` of those that are disabled. */
   async list(query: DestinationQuery = {}): Promise<DestinationPage> {
-    const { tenant, cursor, enabled, limit } = checkedQuery(query);
+    const checked = checkedQuery(query);
+    const { enabled, limit } = checked;
     const { records } = this.parts;
-    const found = await records.list({ tenant, after: cursor, enabled, limit });
+    const found = await records.list(checked);
     const wanted = enabled === undefined ? found : found.filter((record) => record.enabled === enabled);
     return {
       destinations: wanted.map((record) => records.detailsOf(record)),
@@ -124,8 +127,8 @@ export class DestinationsService {
     options: DestinationScope & { version?: number | undefined } = {},
   ): Promise<DestinationDetails> {
     const { rules } = this.parts;
-    const records = this.changeable(id, options);
-    const changed = await records.change(id, options, (record) => {
+    const { records, tenant } = this.changeable(id, options);
+    const changed = await records.change(id, { tenant, version: options.version }, (record) => {
       const { fields, secrets } = checkedUpdate(update, record, records.secretsOf(record), rules);
       return { ...fields, ...(secrets !== undefined && records.sealed(record, secrets)) };
     });
@@ -138,8 +141,9 @@ export class DestinationsService {
    *
    * @throws DestinationNotFoundError
    */
-  async delete(id: string, { tenant }: DestinationScope = {}): Promise<void> {
-    this.emit('deleted', await this.changeable(id, { tenant }).remove(id, tenant));
+  async delete(id: string, scope: DestinationScope = {}): Promise<void> {
+    const { records, tenant } = this.changeable(id, scope);
+    this.emit('deleted', await records.remove(id, tenant));
     await this.parts.forgetHistory(id);
   }
 
@@ -148,12 +152,13 @@ export class DestinationsService {
    *
    * @throws DestinationNotFoundError
    */
-  async enable(id: string, { tenant }: DestinationScope = {}): Promise<DestinationDetails> {
+  async enable(id: string, scope: DestinationScope = {}): Promise<DestinationDetails> {
+    const { records, tenant } = this.changeable(id, scope);
     const changes = { enabled: true, disabledReason: undefined, failingSince: undefined };
-    const changed = await this.changeable(id, { tenant }).change(id, { tenant }, () => changes);
+    const changed = await records.change(id, { tenant }, () => changes);
     this.emit('enabled', changed);
     await this.parts.kept.deliver(id);
-    return this.parts.records.detailsOf(changed);
+    return records.detailsOf(changed);
   }
 
   /**
@@ -163,12 +168,13 @@ export class DestinationsService {
    */
   async disable(
     id: string,
-    { tenant, reason }: DestinationScope & { reason?: string | undefined } = {},
+    options: DestinationScope & { reason?: string | undefined } = {},
   ): Promise<DestinationDetails> {
-    const changes = { enabled: false, disabledReason: reason };
-    const changed = await this.changeable(id, { tenant }).change(id, { tenant }, () => changes);
+    const { records, tenant } = this.changeable(id, options);
+    const changes = { enabled: false, disabledReason: options.reason };
+    const changed = await records.change(id, { tenant }, () => changes);
     this.emit('disabled', changed);
-    return this.parts.records.detailsOf(changed);
+    return records.detailsOf(changed);
   }
 
   /**
@@ -181,9 +187,10 @@ export class DestinationsService {
    */
   async rotateSecret(
     id: string,
-    { tenant, overlap = DEFAULT_OVERLAP }: DestinationScope & { overlap?: number | undefined } = {},
+    options: DestinationScope & { overlap?: number | undefined } = {},
   ): Promise<{ secret: string }> {
-    const records = this.changeable(id, { tenant });
+    const { overlap = DEFAULT_OVERLAP } = options;
+    const { records, tenant } = this.changeable(id, options);
     const secret = newSecret();
     const changed = await records.change(id, { tenant }, (record) =>
       records.sealed(record, rotated(records.secretsOf(record), secret, overlap, Date.now())),
@@ -198,8 +205,9 @@ export class DestinationsService {
    *
    * @throws DestinationNotFoundError, NotAWebhookError
    */
-  async sendTest(id: string, { tenant }: DestinationScope = {}): Promise<TestResult[]> {
+  async sendTest(id: string, scope: DestinationScope = {}): Promise<TestResult[]> {
     const { records, sendTest } = this.parts;
+    const tenant = askerOf(scope);
     if (this.findConfigured(id, tenant) === undefined) await records.find(id, tenant);
     return sendTest(id);
   }
@@ -227,10 +235,14 @@ export class DestinationsService {
     return tenant === undefined ? this.parts.configured.find(id) : undefined;
   }
 
-  /** @throws DestinationConfiguredError */
-  private changeable(id: string, { tenant }: DestinationScope): DestinationRecords {
+  /** @throws InvalidDestinationError, DestinationConfiguredError */
+  private changeable(
+    id: string,
+    scope: DestinationScope,
+  ): { records: DestinationRecords; tenant: string | undefined } {
+    const tenant = askerOf(scope);
     if (this.findConfigured(id, tenant) !== undefined) throw new DestinationConfiguredError(id);
-    return this.parts.records;
+    return { records: this.parts.records, tenant };
   }
 
   private emit(type: DestinationEvent['type'], { id, tenant }: DestinationRecord): void {

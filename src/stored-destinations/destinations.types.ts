@@ -22,8 +22,8 @@ type Fields = Pick<
 export interface NewDestination extends Fields {
   /** 1 to 5 absolute `http:` or `https:` URLs, without user name and password. */
   urls: string[];
-  /** Whose messages it gets. @default the messages of all, with and without a tenant */
-  tenant?: string | undefined;
+  /** Whose messages it gets; `undefined` is refused. @default the messages of all, with and without a tenant */
+  tenant?: string;
   /** @default true */
   enabled?: boolean | undefined;
 }
@@ -76,8 +76,11 @@ export interface CreatedDestination extends DestinationDetails {
 
 /** Limits a call to what a tenant may see. A destination of another tenant counts as not found. */
 export interface DestinationScope {
-  /** @default all destinations */
-  tenant?: string | undefined;
+  /**
+   * Who asks. `undefined` is refused, since that is mostly the tenant of somebody who has not signed in: leave the field
+   * out to ask for the application itself. @default all destinations
+   */
+  tenant?: string;
 }
 
 /** Selects a page of destinations. */

@@ -100,6 +100,22 @@ describe('DeliveriesService', () => {
     await expect(deliveries.replay(filter)).rejects.toEqual(refused);
   });
 
+  it('refuses to look at the history with a misspelt name, which would not limit it', async () => {
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: { urls: ['https://h.example/'] },
+    });
+    const deliveries = app.context.get(DeliveriesService);
+    const query = { destination: 'default', tennant: 'acme' };
+    await expect(deliveries.recent(query)).rejects.toThrow(
+      'A filter has no `tennant`. Did you mean `tenant`?',
+    );
+    await expect(deliveries.stats(query)).rejects.toThrow(
+      'A filter has no `tennant`. Did you mean `tenant`?',
+    );
+    await expect(deliveries.totals({ from: new Date('yesterday') })).rejects.toThrow('a valid Date');
+  });
+
   it('takes positions only where a part is listed', async () => {
     const app = await stage.app({ connection: await newConnection() });
     const deliveries = app.context.get(DeliveriesService);

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { type AnalyticsModuleOptions, type DestinationEvent, DestinationsService } from '../../src/index.js';
+import {
+  type AnalyticsModuleOptions,
+  DeliveriesService,
+  type DestinationEvent,
+  DestinationsService,
+} from '../../src/index.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
@@ -207,6 +212,43 @@ describe('the destinations service', () => {
   });
 });
 
+describe('the tenant of somebody who has not signed in', () => {
+  let app: AnalyticsApp;
+  beforeAll(async () => {
+    app = await starting({});
+  });
+  afterAll(() => app.close());
+
+  it.each([undefined, null])('makes nobody the operator where it is %s', async (none) => {
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ tenant: 'mine', urls: [URL] });
+    const mine = await destinations.get(id);
+    // As it comes from a header or a session that may have none.
+    const scope = { tenant: none as unknown as string };
+    const calls = [
+      destinations.create({ ...scope, urls: [URL] }),
+      destinations.get(id, scope),
+      destinations.list(scope),
+      destinations.update(id, { name: 'taken' }, scope),
+      destinations.delete(id, scope),
+      destinations.enable(id, scope),
+      destinations.disable(id, scope),
+      destinations.rotateSecret(id, scope),
+      destinations.sendTest(id, scope),
+    ];
+    for (const call of calls) {
+      expect(await problemsOf(call)).toEqual([
+        expect.stringMatching(`^- \`tenant\`: expected .*, got ${none}$`),
+      ]);
+    }
+    const deliveries = app.context.get(DeliveriesService);
+    const refused = { code: 'INVALID_FILTER', message: `Expected \`tenant\` to be a string, got ${none}` };
+    await expect(deliveries.recent({ destination: id, ...scope })).rejects.toMatchObject(refused);
+    await expect(deliveries.stats({ destination: id, ...scope })).rejects.toMatchObject(refused);
+    expect(await destinations.get(id)).toEqual(mine);
+  });
+});
+
 describeBackend('the destinations of another tenant', (backend) => {
   it('are not found, whatever is asked for by their ids, and stay as they are', async () => {
     const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
@@ -249,7 +291,7 @@ describeBackend('the destinations of another tenant', (backend) => {
     const after = await destinations.list({ tenant: 'yours', cursor });
     expect(after.destinations.map(({ id }) => id)).toEqual(cursor !== undefined && cursor < own ? [own] : []);
     // Names that only look alike are other tenants.
-    for (const tenant of ['Mine', 'mine ', 'min', 'mine:', '*', 'mine*']) {
+    for (const tenant of ['Mine', 'mine ', 'min', 'mine:', '*', 'mine*', '']) {
       expect((await destinations.list({ tenant })).destinations).toEqual([]);
     }
     await app.close();

@@ -5,8 +5,11 @@ import type { UrlOutcome } from '../../queue/batch-job.js';
 interface HistoryQuery {
   /** The destination's id. */
   destination: string;
-  /** The tenant that asks: a destination of another tenant counts as not found. @default any destination */
-  tenant?: string | undefined;
+  /**
+   * The tenant that asks: a destination of another tenant counts as not found. `undefined` is refused.
+   * @default any destination
+   */
+  tenant?: string;
 }
 
 /** Selects the latest deliveries of a destination. */
