@@ -139,7 +139,6 @@ export class DeliveryScheduler implements DestinationQueueObserver {
       }
       return known;
     }
-    this.sweep();
     const { requestSize, id } = destination;
     const windowSize = requestSize === 1 ? this.options.connections : this.options.batches;
     const queue = new DestinationQueue(destination, windowSize, this, (resume) => {
@@ -193,6 +192,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
 
   /** Promotes put-back jobs of all destinations. Those that got some come last the next time. */
   private refillAll(): void {
+    this.sweep();
     let promoted = 0;
     const served: DestinationQueue[] = [];
     for (const queue of this.queues.values()) {
@@ -235,7 +235,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     return keys.length;
   }
 
-  /** Forgets idle destinations: there may be thousands of them, each used now and then. */
+  /** Forgets idle destinations, also while no new ones come: there may be thousands, each used now and then. */
   private sweep(): void {
     const now = performance.now();
     if (now - this.sweptAt < FORGET_AFTER) return;

@@ -311,6 +311,24 @@ describe('the delivery scheduler', () => {
       expect(most).toBe(8 + 1);
     });
 
+    it('are all for one destination when the others have had nothing to do for two minutes', () => {
+      jest.useFakeTimers();
+      const scheduler = schedule({ connections: 8 });
+      scheduler.start();
+      const [busy, gone] = ['/busy', '/gone'].map((path) => new TestDestination(path, { origins }));
+      if (busy === undefined || gone === undefined) throw new Error('unreachable');
+      for (const one of [busy, gone]) void send(scheduler, one, 1);
+      busy.answer();
+      gone.answer();
+      jest.advanceTimersByTime(120_000);
+      void send(scheduler, busy, 100);
+      busy.answer();
+      busy.answer();
+      // Nothing else ever asks for the socket that was kept for the other one.
+      expect(busy.requests).toHaveLength(8);
+      scheduler.stop();
+    });
+
     it('do not stop a request that needs more of them than there are', () => {
       const wide = new TestDestination('wide', { origins: [...origins, ...origins, ...origins] });
       void send(schedule({ connections: 2 }), wide, 2);
