@@ -1,4 +1,4 @@
-import type { Provider } from '@nestjs/common';
+import { Logger, type Provider } from '@nestjs/common';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { CustomDestinations } from '../custom-destinations/custom-destinations.js';
 import { EndpointLog } from '../deliveries/endpoint-log.js';
@@ -18,6 +18,7 @@ import { DestinationLabels } from './destination-labels.js';
 import type { Gauges } from './gauges.js';
 import type { Metrics } from './metrics.js';
 import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry.js';
+import { tellThrown } from './span-faults.js';
 
 /** Injection token of a function that reads the status. */
 export const READ_STATUS = Symbol('nestjs-analytics:read-status');
@@ -35,7 +36,8 @@ async function createTelemetry(
   if (openTelemetry === undefined) return undefined;
   const { api, tracer, meter = api.createNoopMeter() } = openTelemetry;
   const [{ Metrics }, { Tracing }] = await Promise.all([import('./metrics.js'), import('./tracing.js')]);
-  const tracing = tracer && new Tracing({ api, tracer, labels, propagate });
+  const onThrow = tellThrown(new Logger('Analytics'));
+  const tracing = tracer && new Tracing({ api, tracer, labels, propagate, onThrow });
   return new Metrics({ meter, labels, tenants, tracing });
 }
 

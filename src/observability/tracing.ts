@@ -22,6 +22,8 @@ export interface TracingParts {
   labels: DestinationLabels;
   /** Whether receivers get `traceparent`. */
   propagate: boolean;
+  /** Told what the application's samplers and span processors throw. */
+  onThrow: (error: unknown) => void;
 }
 
 interface Address {
@@ -54,8 +56,19 @@ export class Tracing implements RequestTracing {
    * Begins a span of a request. It links to the calls of its messages. A request with one message also
    * belongs to the trace of its call, and has no span if that trace is not sampled. A request with several
    * messages belongs to none of their traces, since they may be many.
+   *
+   * What the application's own code throws here must not reach the request: its message would never be settled.
    */
   begin(request: TracedRequest): RequestSpan | undefined {
+    try {
+      return this.beginSpan(request);
+    } catch (error) {
+      this.parts.onThrow(error);
+      return undefined;
+    }
+  }
+
+  private beginSpan(request: TracedRequest): RequestSpan | undefined {
     const { api, tracer, labels } = this.parts;
     const { destination, attempt, calls } = request;
     const links = linksTo(calls);
@@ -76,7 +89,11 @@ export class Tracing implements RequestTracing {
     return {
       traceparent: this.parts.propagate ? headerOf(span.spanContext()) : undefined,
       end: (outcome) => {
-        this.end(span, outcome);
+        try {
+          this.end(span, outcome);
+        } catch (error) {
+          this.parts.onThrow(error);
+        }
       },
     };
   }

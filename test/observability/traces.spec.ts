@@ -7,6 +7,7 @@ import {
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
+  type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { GuardedChild } from '../support/child-process.js';
 import { describeServers } from '../support/describe-backend.js';
@@ -20,15 +21,43 @@ const PRODUCER = new URL('./children/traced-producer.ts', import.meta.url);
 
 const exporter = new InMemorySpanExporter();
 
+/** A span processor of the application. */
+class ApplicationProcessor implements SpanProcessor {
+  throwsIn: 'onStart' | 'onEnd' | undefined;
+
+  onStart(): void {
+    this.call('onStart');
+  }
+
+  onEnd(): void {
+    this.call('onEnd');
+  }
+
+  forceFlush(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  shutdown(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  private call(method: 'onStart' | 'onEnd'): void {
+    if (method === this.throwsIn) throw new TypeError('it expects another attribute');
+  }
+}
+
+const processor = new ApplicationProcessor();
+
 beforeAll(() => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   trace.setGlobalTracerProvider(
-    new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }),
+    new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter), processor] }),
   );
 });
 
 afterEach(() => {
   exporter.reset();
+  processor.throwsIn = undefined;
 });
 
 afterAll(() => {
@@ -154,6 +183,29 @@ describe('the span of a delivery', () => {
     expect(span?.parentSpanContext).toBeUndefined();
     expect(span?.links).toEqual([]);
   });
+
+  it.each(['onStart', 'onEnd'] as const)(
+    'does not keep messages from being delivered when %s of a span processor throws',
+    async (method) => {
+      const receiver = await stage.receiver();
+      const app = await stage.app({
+        connection: await newConnection(),
+        webhooks: webhooksTo(receiver, { id: 'crm' }),
+      });
+      processor.throwsIn = method;
+      for (let n = 0; n < 20; n++) app.analytics.track({ userId: `u${n}`, event: 'Paid' });
+      await app.analytics.flush();
+      await app.settled();
+      expect(receiver.requests).toHaveLength(20);
+      const lines = app.log.analytics.filter((line) => line.includes('span'));
+      expect(lines).toEqual([
+        expect.stringMatching(
+          /^error: OpenTelemetry threw TypeError at .*\. Delivery continues; fix the sampler or/,
+        ),
+      ]);
+      expect(lines.join()).not.toContain('another attribute');
+    },
+  );
 
   it('links to the calls of all of its messages when they share a request', async () => {
     const receiver = await stage.receiver();
