@@ -58,7 +58,8 @@ export function guardedConnector(options: ConnectorOptions): Connector {
       const secured = connectTls({
         ...target,
         port: Number(port || 443),
-        ...(isIP(hostname) === 0 && { servername: hostname }),
+        // A full stop at its end belongs to DNS alone (RFC 6066, section 3): some servers break the handshake off.
+        ...(isIP(hostname) === 0 && { servername: hostname.replace(/\.$/, '') }),
         ...(options.ca !== undefined && { ca: options.ca }),
         ...(session !== undefined && { session }),
         // Explicit, because the defaults can be weakened from the environment.

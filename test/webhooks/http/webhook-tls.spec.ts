@@ -76,18 +76,21 @@ describe('over TLS', () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  it('asks for the name of the host, and for HTTP/1.1', async () => {
-    const names: string[] = [];
-    const receiver = await receive({
-      ...certificates.good,
-      ALPNCallback: ({ servername, protocols }) => {
-        names.push(servername, ...protocols);
-        return protocols[0];
-      },
-    });
-    expect(await post(`https://localhost:${receiver.port}/`)).toBe(200);
-    expect(names).toEqual(['localhost', 'http/1.1']);
-  });
+  it.each(['localhost', 'localhost.'])(
+    'asks %s for the name without a full stop, and for HTTP/1.1',
+    async (host) => {
+      const names: string[] = [];
+      const receiver = await receive({
+        ...certificates.good,
+        ALPNCallback: ({ servername, protocols }) => {
+          names.push(servername, ...protocols);
+          return protocols[0];
+        },
+      });
+      expect(await post(`https://${host}:${receiver.port}/`)).toBe(200);
+      expect(names).toEqual(['localhost', 'http/1.1']);
+    },
+  );
 
   it.each(['TLSv1.2', 'TLSv1.3'] as const)(
     'resumes the session of a socket that was closed (%s)',
