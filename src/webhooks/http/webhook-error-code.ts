@@ -70,6 +70,10 @@ const CODES = new Map<string, WebhookErrorCode>([
   ['EPROTO', 'TLS_FAILED'],
   ['UND_ERR_SOCKET', 'CONNECTION_CLOSED'],
   ['UND_ERR_HEADERS_OVERFLOW', 'HEADERS_TOO_LARGE'],
+  // What undici calls a head that is not HTTP in which it has read a length before it found that, and one with a status
+  // that no answer has. Once a head was read, no error counts.
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'INVALID_RESPONSE'],
+  ['ERR_ASSERTION', 'INVALID_RESPONSE'],
 ]);
 
 /** Families of codes that differ only in detail. */
