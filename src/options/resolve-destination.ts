@@ -82,6 +82,8 @@ export function requestOptionsOf(
 ): { options: RequestOptions; problems: readonly OptionProblem[] } {
   const reader = new OptionReader({ ...record }, '', []);
   for (const field of ['events', 'types', 'sources'] as const) checkTexts(reader, field);
+  // A text would count as enabled, whatever it says.
+  reader.boolean('enabled', true);
   return { options: resolveRequestOptions(reader, allowPrivateNetwork), problems: reader.problems };
 }
 

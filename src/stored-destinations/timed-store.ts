@@ -29,14 +29,14 @@ export class TimedStore implements DestinationStore {
 
   findByTenant(tenant: string | undefined): Promise<readonly DestinationRecord[]> {
     return this.ask('findByTenant', tenant, async () =>
-      (await this.store.findByTenant(tenant)).map((record) => withoutNulls(record)),
+      (await this.store.findByTenant(tenant)).map((record) => asDeclared(record)),
     );
   }
 
   findById(id: string): Promise<DestinationRecord | 'deleted' | undefined> {
     return this.ask('findById', id, async () => {
       const found = (await this.store.findById(id)) ?? undefined;
-      return found === undefined || found === 'deleted' ? found : withoutNulls(found);
+      return found === undefined || found === 'deleted' ? found : asDeclared(found);
     });
   }
 
@@ -93,11 +93,14 @@ export class TimedStore implements DestinationStore {
 }
 
 /**
- * Database libraries tend to give `null` for a row that is not there, and for a column without a value. Not every
- * application's compiler objects to that.
+ * Database libraries tend to give `null` for a row that is not there, and for a column without a value, and 0 or 1 where a
+ * database has no booleans. Not every application's compiler objects to that.
  */
-export function withoutNulls<T extends DestinationRecord>(record: T): T {
+export function asDeclared<T extends DestinationRecord>(record: T): T {
   const fields = Object.entries(record);
   const given = fields.filter(([, value]) => value !== null);
-  return given.length === fields.length ? record : (Object.fromEntries(given) as T);
+  const { enabled }: { enabled?: unknown } = record;
+  const isNumber = typeof enabled === 'number';
+  if (given.length === fields.length && !isNumber) return record;
+  return { ...(Object.fromEntries(given) as T), ...(isNumber && { enabled: enabled !== 0 }) };
 }

@@ -14,7 +14,7 @@ import {
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import type { ChangeNotices } from './change-notices.js';
 import { inTime, STORE_DEADLINE } from './store-deadline.js';
-import { withoutNulls } from './timed-store.js';
+import { asDeclared } from './timed-store.js';
 
 export interface WritableDestinationsParts {
   store: DestinationStore;
@@ -44,7 +44,7 @@ export class WritableDestinations {
       () => store.list(query),
       () => new DestinationStoreTimeoutError('list', STORE_DEADLINE),
     );
-    return found.map((destination) => withoutNulls(destination));
+    return found.map((destination) => asDeclared(destination));
   }
 
   /** @throws DestinationsReadOnlyError, DestinationWriteTimeoutError */

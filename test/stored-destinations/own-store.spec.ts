@@ -146,6 +146,17 @@ describeBackend("destinations in the application's own store", (backend) => {
     expect(eventsIn(own.requests)).toEqual(['one', 'two']);
   });
 
+  it('get nothing while `enabled` is a text, which would count as enabled whatever it says', async () => {
+    const app = await start();
+    for (const row of table.rows) Object.assign(row, { enabled: 'false' });
+    track(app, 'kept');
+    await app.log.line(/^error: The destination "hook" has wrong fields(.|\n)*enabled(.|\n)*a boolean/);
+    await app.settled();
+    const wrong = { destination: 'hook', error: 'INVALID_DESTINATION' };
+    expect(await app.context.get(DeliveriesService).countFailed(wrong)).toBe(1);
+    expect(customer.requests).toEqual([]);
+  });
+
   it('keep nothing from others while what selects their messages is wrong', async () => {
     const app = await start();
     const deliveries = app.context.get(DeliveriesService);

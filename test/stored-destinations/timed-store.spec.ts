@@ -72,6 +72,19 @@ describe('a store of the application', () => {
     expect(await writable.list({ limit: 1 })).toStrictEqual([{ id: 'b', urls: row.urls }]);
   });
 
+  it.each([
+    [0, false],
+    [1, true],
+  ])('may give %p for `enabled`, as databases without booleans do', async (column, enabled) => {
+    const row = { id: 'b', urls: ['https://acme.test/'], enabled: column };
+    Object.assign(store, {
+      findById: () => Promise.resolve(row),
+      findByTenant: () => Promise.resolve([row]),
+    });
+    expect(await timed.findById('b')).toStrictEqual({ ...row, enabled });
+    expect(await timed.findByTenant(undefined)).toStrictEqual([{ ...row, enabled }]);
+  });
+
   it('that does not answer in time is asked by one at a time, until it answers', async () => {
     await fallSilent(3);
     const next = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
