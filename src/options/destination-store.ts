@@ -100,8 +100,9 @@ export interface WritableDestinationStore extends DestinationStore {
    */
   insert(destination: StoredDestination, limit: number): Promise<boolean>;
   /**
-   * Replaces a destination. Resolves to `false`, and changes nothing, unless the stored `version` is the one
-   * before that of the new record. The tenant never changes.
+   * Replaces all of a destination: a field that is `undefined` in the new record, or not in it, is stored no more.
+   * Resolves to `false`, and changes nothing, unless the stored `version` is the one before that of the new record. The
+   * tenant never changes.
    */
   replace(destination: StoredDestination): Promise<boolean>;
   /** Deletes a destination. From then on `findById` resolves to `deleted` for at least 90 days. */

@@ -3,6 +3,7 @@ import { DestinationStoreTimeoutError } from '../../errors/destination.errors.js
 import type { StoredDestination, WritableDestinationStore } from '../../options/destination-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../../shared/clock.js';
 import { inTime } from '../store-deadline.js';
+import { FIELDS } from './destination-fields.js';
 
 /** A rule that every store has to follow. */
 export interface DestinationStoreCheck {
@@ -27,6 +28,13 @@ function destination(id: string, fields: Partial<StoredDestination> = {}): Store
   return { id, tenant: 'acme', urls: [`https://hooks.example.com/${id}`], ...times, ...fields };
 }
 
+/** What a store has of a destination. `null` and `undefined` count as not given. */
+function given(found: object | 'deleted' | undefined): object {
+  return Object.fromEntries(
+    Object.entries(found ?? {}).filter(([, value]) => (value ?? undefined) !== undefined),
+  );
+}
+
 const idsOf = (found: readonly { id: string }[]): string[] => found.map(({ id }) => id).sort();
 
 async function filled(store: WritableDestinationStore, ...all: StoredDestination[]): Promise<void> {
@@ -37,20 +45,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
   {
     name: 'returns a destination as it was given, by its id and by its tenant',
     run: async (store) => {
-      const all = destination('a', {
-        name: 'Hooks "of" Æcme\u0000\u2028',
-        events: ['Order Completed', 'Invoice *'],
-        types: ['track', 'identify'],
-        sources: ['web'],
-        timeout: 1_000,
-        retryStatuses: ['5xx', 429],
-        metadata: { plan: { seats: 5 } },
-        enabled: false,
-        disabledReason: 'asked for',
-        headers: { 'X-Team': 'one' },
-        sharedSecret: 'teehee',
-        sealed: 'v1.key.text',
-      });
+      const all = destination('a', FIELDS);
       await filled(store, all);
       equal(await store.findById('a'), all);
       equal(await store.findByTenant('acme'), [all]);
@@ -123,6 +118,17 @@ const CHECKS: readonly DestinationStoreCheck[] = [
       equal(await store.findById('a'), next);
       equal(await store.findByTenant('acme'), [next]);
       equal(await store.list({ limit: 10 }), [next]);
+    },
+  },
+  {
+    name: 'keeps nothing of a field that is `undefined` in what replaces a destination',
+    run: async (store) => {
+      const all = destination('a', FIELDS);
+      await filled(store, all);
+      const none = Object.fromEntries(Object.keys(FIELDS).map((field) => [field, undefined]));
+      equal(await store.replace({ ...all, ...none, version: 2 }), true);
+      equal(given(await store.findById('a')), destination('a', { version: 2 }));
+      equal((await store.findByTenant('acme')).map(given), [destination('a', { version: 2 })]);
     },
   },
   {

@@ -5,7 +5,7 @@ import type {
 } from '../../../src/stored-destinations/destination-feed.js';
 import { destinationStoreChecks } from '../../../src/stored-destinations/stores/check-destination-store.js';
 import { createDestinationStore } from '../../../src/stored-destinations/stores/create-destination-store.js';
-import type { WritableDestinationStore } from '../../../src/options/destination-store.js';
+import type { StoredDestination, WritableDestinationStore } from '../../../src/options/destination-store.js';
 import type { QueueBackend } from '../../../src/queue/queue-backend.js';
 import { describeBackend } from '../../support/describe-backend.js';
 import { openBackend } from '../../support/open-backend.js';
@@ -17,6 +17,58 @@ const ONE = { ...TIMES, id: 'a', tenant: 'acme', urls: ['https://hooks.example.c
 describe('a destination store of the application itself', () => {
   it.each(destinationStoreChecks())('$name', async ({ run }) => {
     await run(new MemoryDestinationStore());
+  });
+});
+
+/** A table without a column for one of the fields. */
+class NarrowStore extends MemoryDestinationStore {
+  constructor(private readonly missing: keyof StoredDestination) {
+    super();
+  }
+
+  override insert(destination: StoredDestination, limit: number): Promise<boolean> {
+    const columns = Object.entries(destination).filter(([field]) => field !== this.missing);
+    return super.insert(Object.fromEntries(columns) as unknown as StoredDestination, limit);
+  }
+}
+
+/** Writes what is given and leaves the other columns as they are, as some libraries do. */
+class PatchingStore extends MemoryDestinationStore {
+  override replace(destination: StoredDestination): Promise<boolean> {
+    const known = this.records.get(destination.id);
+    const changes = Object.entries(destination).filter(([, value]) => value !== undefined);
+    return super.replace({
+      ...(typeof known === 'object' && known),
+      ...Object.fromEntries(changes),
+    } as StoredDestination);
+  }
+}
+
+describe('a destination store of the application that loses or keeps too much', () => {
+  const failedBy = async (store: () => WritableDestinationStore): Promise<string[]> => {
+    const failed: string[] = [];
+    for (const { name, run } of destinationStoreChecks()) await run(store()).catch(() => failed.push(name));
+    return failed;
+  };
+
+  it.each([
+    'description',
+    'retryWindow',
+    'rateLimit',
+    'failingSince',
+    'noted',
+    'standardWebhooks',
+    'retiring',
+  ] as const)('is found where it has no place for `%s`', async (field) => {
+    expect(await failedBy(() => new NarrowStore(field))).toEqual([
+      'returns a destination as it was given, by its id and by its tenant',
+    ]);
+  });
+
+  it('is found where it leaves a field as it is that a change resets', async () => {
+    expect(await failedBy(() => new PatchingStore())).toEqual([
+      'keeps nothing of a field that is `undefined` in what replaces a destination',
+    ]);
   });
 });
 
