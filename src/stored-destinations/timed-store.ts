@@ -92,15 +92,28 @@ export class TimedStore implements DestinationStore {
   }
 }
 
+/** Numbers that a database may keep as `bigint`s or as times. */
+const NUMBERS = new Set(['createdAt', 'updatedAt', 'failingSince', 'version']);
+
 /**
- * Database libraries tend to give `null` for a row that is not there, and for a column without a value, and 0 or 1 where a
- * database has no booleans. Not every application's compiler objects to that.
+ * Database libraries tend to give `null` for a row that is not there, and for a column without a value; 0 or 1 where a
+ * database has no booleans; and a text, a `bigint` or a `Date` for a number. Not every application's compiler objects to
+ * that.
  */
 export function asDeclared<T extends DestinationRecord>(record: T): T {
-  const fields = Object.entries(record);
+  const fields = Object.entries(record).map(
+    ([name, value]: [string, unknown]) => [name, value, declaredValue(name, value)] as const,
+  );
+  // It may be an object of a class, with fields that are not its own.
+  if (fields.every(([, value, declared]) => value === declared)) return record;
   const given = fields.filter(([, value]) => value !== null);
-  const { enabled }: { enabled?: unknown } = record;
-  const isNumber = typeof enabled === 'number';
-  if (given.length === fields.length && !isNumber) return record;
-  return { ...(Object.fromEntries(given) as T), ...(isNumber && { enabled: enabled !== 0 }) };
+  return Object.fromEntries(given.map(([name, , declared]) => [name, declared])) as unknown as T;
+}
+
+function declaredValue(name: string, value: unknown): unknown {
+  if (value === null || value === undefined) return undefined;
+  if (name === 'enabled' && typeof value === 'number') return value !== 0;
+  if (!NUMBERS.has(name)) return value;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : undefined;
 }

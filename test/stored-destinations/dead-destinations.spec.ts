@@ -462,6 +462,21 @@ describeBackend('a dead destination', (backend) => {
     await receiver.received(2);
   });
 
+  it('gets a message once that it refuses, also where its store gives times as texts', async () => {
+    receiver = await Receiver.start({ answer: [404] });
+    const store = new MemoryDestinationStore();
+    await store.insert({ id: 'hook', tenant: 'acme', urls: [receiver.url()], ...TIMES, version: 1 }, 1);
+    Object.assign(store.records.get('hook') ?? {}, { failingSince: String(Date.now() - HOUR) });
+    app = await AnalyticsApp.start({
+      connection: backend.connection,
+      destinations: { store, allowPrivateNetwork: true, encryptionKey: false },
+      flushAt: 1,
+    });
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+    expect(await app.failedJobs()).toHaveLength(1);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
   it('is warned of a day before, and disabled, by what the store remembers across restarts', async () => {
     receiver = await Receiver.start({ answer: [404] });
     const store = new MemoryDestinationStore();

@@ -85,6 +85,16 @@ describe('a store of the application', () => {
     expect(await timed.findByTenant(undefined)).toStrictEqual([{ ...row, enabled }]);
   });
 
+  it.each([
+    ['texts', String],
+    ['`bigint`s', BigInt],
+    ['dates', (time: number) => new Date(time)],
+  ])('may give %s for times', async (_, column) => {
+    const row = { id: 'b', urls: ['https://acme.test/'], failingSince: column(1_795_253_400_000) };
+    Object.assign(store, { findById: () => Promise.resolve(row) });
+    expect(await timed.findById('b')).toStrictEqual({ ...row, failingSince: 1_795_253_400_000 });
+  });
+
   it('that does not answer in time is asked by one at a time, until it answers', async () => {
     await fallSilent(3);
     const next = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
