@@ -169,6 +169,22 @@ describeBackend('the `rateLimit` of a destination', (backend) => {
       problems: [{ path: 'rateLimit' }],
     });
   }, 60_000);
+
+  it('waits for no time that was reserved for a lower one', async () => {
+    const { receiver } = await receive();
+    const app = await start({ destinations: { allowPrivateNetwork: true, encryptionKey: false } });
+    const destinations = app.context.get(DestinationsService);
+    const urls = ['/a', '/b'].map((path) => receiver.url(path));
+    const { id } = await destinations.create({ tenant: 'acme', urls, rateLimit: 0.1 });
+    for (let n = 0; n < 5; n++) app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+    await app.analytics.flush();
+    await receiver.received(2);
+    const changedAt = performance.now();
+    await destinations.update(id, { rateLimit: 100 });
+    await receiver.received(10);
+    // The second message would be due after 20 seconds, and the third one after 40.
+    expect(performance.now() - changedAt).toBeLessThan(10_000);
+  }, 60_000);
 });
 
 describeBackend('the store of rate limits', (backend) => {

@@ -8,13 +8,15 @@ const TICK = 5;
 const STALE = 1_000;
 /** How long to wait if the store cannot be reached, in milliseconds. */
 const RETRY_INTERVAL = 1_000;
+/** The longest wait until the limit is looked at again, in milliseconds: it may have been raised. */
+const LONGEST_WAIT = 1_000;
 
 /** What this process may send to one destination with a `rateLimit`, message by message. */
 export class RateBudget {
   /** When the next message may be sent, by `performance.now()`. */
   private nextAt = 0;
-  /** Milliseconds between two messages. */
-  private interval = 0;
+  /** Messages a second, as the time was reserved. */
+  private limit = 0;
   /** Messages that may still be sent in the reserved time. */
   private left = 0;
   private isAsking = false;
@@ -35,10 +37,12 @@ export class RateBudget {
    */
   take(limit: number, waiting: number): boolean {
     const now = performance.now();
-    if (this.left > 0 && now - this.nextAt > STALE) this.left = 0;
+    // After a change, what was reserved for the former limit may be minutes away.
+    if (limit !== this.limit || now - this.nextAt > STALE) this.left = 0;
+    this.limit = limit;
     if (this.left > 0 && now >= this.nextAt) {
       this.left--;
-      this.nextAt += this.interval;
+      this.nextAt += 1_000 / limit;
       return true;
     }
     if (this.left > 0) this.wakeIn(this.nextAt - now);
@@ -51,10 +55,9 @@ export class RateBudget {
     const messages = Math.max(1, Math.min(Math.round(LEASE / interval), waiting));
     this.isAsking = true;
     try {
-      const wait = await this.store.reserve(this.destination, messages * interval);
+      const wait = await this.store.reserve(`${this.destination} ${limit}`, messages * interval);
       this.nextAt = performance.now() + wait;
-      this.interval = interval;
-      this.left = messages;
+      this.left = limit === this.limit ? messages : 0;
       this.wakeIn(wait);
     } catch {
       // The queue's health reports that its database is away. Nothing is sent past the limit meanwhile.
@@ -70,7 +73,7 @@ export class RateBudget {
         this.timer = undefined;
         this.resume();
       },
-      Math.max(milliseconds, TICK),
+      Math.min(Math.max(milliseconds, TICK), LONGEST_WAIT),
     ).unref();
   }
 }

@@ -12,6 +12,7 @@ export interface RateLimitStore {
   /**
    * Reserves the next part of a destination's time that nobody has reserved.
    *
+   * @param destination its id and its limit: with another limit, time begins anew
    * @param milliseconds its length
    * @returns milliseconds until it begins; below 0 if it began before now, by `CREDIT` at most
    */
