@@ -84,4 +84,22 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
     },
     TIMEOUT,
   );
+
+  it(
+    'asks again, and misses nothing, where a stream falls silent and its connection stays',
+    async () => {
+      const { visitor, app } = visit;
+      const { analytics } = app.app.server;
+      app.proxy.passAll();
+      await visitor.showTo('operator', '/analytics');
+      await visitor.goTo('#/live');
+      await visitor.reads('Watching');
+      analytics.track({ userId: 'u1', event: 'Before the silence' });
+      await visitor.reads('Before the silence');
+      app.proxy.silence();
+      analytics.track({ userId: 'u1', event: 'In the silence' });
+      await visitor.reads('In the silence');
+    },
+    TIMEOUT,
+  );
 });

@@ -22,6 +22,8 @@ export class FrontProxy {
   private readonly instead = new Map<string, Instead>();
   /** When paths were asked for that it answers itself, on the clock. */
   private readonly times: number[] = [];
+  /** Answers of the application that are being passed on. */
+  private readonly passing = new Map<IncomingMessage, ServerResponse>();
 
   private constructor(
     private readonly target: string,
@@ -83,6 +85,11 @@ export class FrontProxy {
     this.instead.clear();
   }
 
+  /** Passes on no more of the answers that are open, and leaves their connections as they are. */
+  silence(): void {
+    for (const [answer, response] of this.passing) answer.unpipe(response).resume();
+  }
+
   /** Resolves to the milliseconds between requests for what it answers, once there were so many of them. */
   async pauses(count: number): Promise<number[]> {
     const times = await until(() => (this.times.length > count ? this.times : undefined));
@@ -100,8 +107,9 @@ export class FrontProxy {
     const passed = request(new URL(url, this.target), { method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
+      this.passing.set(answer, response);
       // One side has gone, as at the end of a test.
-      answer.on('error', () => response.destroy());
+      answer.on('error', () => response.destroy()).once('close', () => this.passing.delete(answer));
     });
     passed.on('error', () => response.destroy());
     response.once('close', () => passed.destroy());

@@ -5,6 +5,11 @@ const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 8_000;
 /** What is open for so long has lasted, in milliseconds. */
 const LASTING = 5_000;
+/**
+ * A connection over which nothing comes for so long is dead, in milliseconds, whatever the browser knows of it: the
+ * application sends something every few seconds, and waits for its database no longer than this.
+ */
+const LONGEST_SILENCE = 15_000;
 
 /** Nobody may watch any more, or there is nothing left to watch, so asking again changes nothing. */
 const FINAL: readonly string[] = [
@@ -35,6 +40,32 @@ export interface StreamObserver {
  * @param id of the latest event that is known
  */
 export type OpenStream = (id: string | undefined, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
+
+/** Breaks a connection off over which nothing comes. */
+class SilenceWatch {
+  private readonly abort = new AbortController();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    this.restart();
+  }
+
+  get signal(): AbortSignal {
+    return this.abort.signal;
+  }
+
+  /** Something has come. */
+  restart(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.abort.abort();
+    }, LONGEST_SILENCE);
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
+  }
+}
 
 /** Receives server-sent events, and goes on where it was when the connection was lost. */
 export class StreamClient {
@@ -74,11 +105,21 @@ export class StreamClient {
 
   /** Resolves at the end of a stream that has begun, which is no failure. */
   private async receive(signal: AbortSignal): Promise<void> {
+    const silence = new SilenceWatch();
+    try {
+      await this.readAll(AbortSignal.any([signal, silence.signal]), silence);
+    } finally {
+      silence.end();
+    }
+  }
+
+  private async readAll(signal: AbortSignal, silence: SilenceWatch): Promise<void> {
     const reader = (await this.open(this.id, signal)).getReader();
     const decoder = new TextDecoder();
     let isReady = false;
     let text = '';
     for (;;) {
+      silence.restart();
       const { done, value } = await reader.read();
       if (done && !isReady) throw cutOff();
       if (done) return;
