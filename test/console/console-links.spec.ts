@@ -185,6 +185,25 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     expect(await textIn(origins.unnamed)).toContain('refused to connect');
   });
 
+  it('asks before it makes a new secret, also where the browser asks nothing by itself', async () => {
+    const { visitor, app } = visit;
+    const { page } = visitor;
+    const urls = [app.receiver.url()];
+    const { id } = await app.server.app.get(DestinationsService).create({ tenant: 'initech', urls });
+    await page.goto(origins.named);
+    const src = `${app.server.url}${app.server.app.get(ConsoleService).linkFor({ tenant: 'initech' })}`;
+    // Without `allow-modals`.
+    const sandbox = 'allow-scripts allow-same-origin';
+    await page.evaluate(
+      `document.body.innerHTML = '<iframe width="800" height="600" sandbox="${sandbox}" src="${src}"></iframe>'`,
+    );
+    const frame = await page.waitForFrame((one) => one.url().endsWith('/link#/'));
+    await frame.evaluate(`location.hash = '#/destinations/${id}'`);
+    await frame.locator('::-p-aria(Rotate the secret)').click();
+    await frame.locator('::-p-text(This is the signing secret.)').wait();
+    expect(visitor.questions).toEqual(['Make a new secret? The old one signs as well for one day.']);
+  });
+
   it('begins anew with each other link that its frame is given, also after the one before has ended', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;

@@ -1,6 +1,17 @@
 import puppeteer, { type Browser as Controlled, type Cookie, type Page } from 'puppeteer-core';
 import { Browser } from '../support/browser.js';
 
+/** Every question is answered with yes. */
+const YES_TO_ALL = `addEventListener('DOMContentLoaded', () => {
+  new MutationObserver(() => {
+    const dialog = document.querySelector('dialog[open]:not([data-answered])');
+    if (dialog === null) return;
+    dialog.dataset.answered = '';
+    noteQuestion(dialog.querySelector('p').textContent);
+    dialog.querySelector('button:last-of-type').click();
+  }).observe(document, { childList: true, subtree: true, attributeFilter: ['open'] });
+})`;
+
 /** Somebody who is signed in, and looks at pages in a browser of their own. */
 export class Visitor {
   /** What the browser itself complained about: refused scripts, failed requests, errors of the page. */
@@ -28,11 +39,8 @@ export class Visitor {
     page.on('console', (message) => {
       if (message.type() === 'error') visitor.complaints.push(message.text());
     });
-    // Every question is answered with yes.
-    page.on('dialog', (dialog) => {
-      visitor.questions.push(dialog.message());
-      void dialog.accept();
-    });
+    await page.exposeFunction('noteQuestion', (text: string) => visitor.questions.push(text));
+    await page.evaluateOnNewDocument(YES_TO_ALL);
     page.on('request', (request) => {
       const { origin } = new URL(request.url());
       // What needs no server, such as an empty page, has none.

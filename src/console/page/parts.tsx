@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Question } from './question.js';
 import type { Connection } from './stream-client.js';
 
 /** A moment in the zone of the reader. */
@@ -24,16 +25,39 @@ interface ActionProps {
   question?: string | (() => Promise<string | undefined>);
 }
 
+/** What is asked, and what is done with the answer. */
+interface Asked {
+  text: string;
+  answer: (isYes: boolean) => void;
+}
+
 /** A button that shows that it works, and what went wrong. */
 export function Action({ run, children, question }: ActionProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error>();
+  const [asked, setAsked] = useState<Asked>();
+  const button = useRef<HTMLButtonElement>(null);
+  const hadFocus = useRef(false);
+  useEffect(() => {
+    // While it is disabled, nothing has the focus.
+    if (!isBusy && hadFocus.current && document.activeElement === document.body) {
+      button.current?.focus({ preventScroll: true });
+    }
+  }, [isBusy]);
+  const ask = async (text: string): Promise<boolean> => {
+    const isYes = await new Promise<boolean>((answer) => {
+      setAsked({ text, answer });
+    });
+    setAsked(undefined);
+    return isYes;
+  };
   const click = async (): Promise<void> => {
+    hadFocus.current = document.activeElement === button.current;
     setBusy(true);
     setError(undefined);
     try {
-      const asked = typeof question === 'function' ? await question() : question;
-      if (question === undefined || (asked !== undefined && confirm(asked))) await run();
+      const text = typeof question === 'function' ? await question() : question;
+      if (question === undefined || (text !== undefined && (await ask(text)))) await run();
     } catch (thrown) {
       setError(thrown as Error);
     }
@@ -41,9 +65,14 @@ export function Action({ run, children, question }: ActionProps): JSX.Element {
   };
   return (
     <>
-      <button type="button" disabled={isBusy} onClick={() => void click()}>
+      <button ref={button} type="button" disabled={isBusy} onClick={() => void click()}>
         {children}
       </button>
+      {asked !== undefined && (
+        <Question text={asked.text} onAnswer={asked.answer}>
+          {children}
+        </Question>
+      )}
       <Problem error={error} />
     </>
   );

@@ -1,0 +1,34 @@
+import { it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { ConsoleVisit } from './console-visit.js';
+import { ProxiedConsole } from './proxied-console.js';
+
+const BUTTONS: [name: string, path: string][] = [
+  ['Refresh failed messages', '/failed?'],
+  ['Rotate the secret', '/rotate-secret'],
+];
+
+describeWith('chromium', Browser.binary !== undefined, 'the console with a keyboard', () => {
+  const visit = new ConsoleVisit((connection) => ProxiedConsole.start(connection), 'operator');
+
+  it.each(BUTTONS)('stays at the button "%s" that was pressed', async (name, path) => {
+    const { visitor, app } = visit;
+    const { page } = visitor;
+    const urls = [app.app.receiver.url()];
+    const { id } = await app.app.server.app.get(DestinationsService).create({ tenant: 'acme', urls });
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.reads('Nothing that matches has failed for good.');
+    const button = await page.locator(`::-p-aria(${name})`).waitHandle();
+    const asked = app.proxy.hold(path);
+    await button.focus();
+    await page.keyboard.press('Enter');
+    await asked.next();
+    // Two frames: the browser takes the focus away from a button that is disabled.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+    asked.release();
+    const isThere = `document.activeElement.matches('button:enabled') && document.activeElement.textContent`;
+    await page.waitForFunction(`(${isThere}) === ${JSON.stringify(name)}`);
+  });
+});
