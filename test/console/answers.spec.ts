@@ -81,6 +81,33 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
       );
       await visitor.goTo('#/destinations');
       await visitor.reads("The answer (status 502) is not the application's");
+      intercept = undefined;
+      await visitor.click('Try again');
+      await visitor.reads('Search');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'is not told that nothing is known of a message while it cannot be asked',
+    async () => {
+      const { visitor } = visit;
+      const id = await addDestination();
+      status = 200;
+      const messageId = String(track());
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.reads('delivered Order Completed');
+      const error = { code: 'INTERNAL_ERROR', message: 'The request failed. Send it again later.' };
+      await between(
+        '/recent',
+        answerWith({ status: 500, contentType: 'application/json', body: JSON.stringify({ error }) }),
+      );
+      await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
+      await visitor.reads(error.message);
+      expect(await visitor.text()).not.toContain('Nothing is known');
+      intercept = undefined;
+      await visitor.click('Load its attempts again');
+      await visitor.reads('127.0.0.1');
     },
     TIMEOUT,
   );

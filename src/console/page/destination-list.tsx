@@ -2,16 +2,17 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import type { Api } from './api.js';
-import { Action, Problem, Time } from './parts.js';
+import { Action, NotLoaded, Time } from './parts.js';
 import { useRowHeight } from './rows.js';
 import { useLoaded } from './use-loaded.js';
 
 /** The destinations of whoever looks at the page. */
 export function DestinationList({ api, isOperator }: { api: Api; isOperator: boolean }): JSX.Element {
-  const { value, error } = useLoaded(() => api.list(), 'list');
+  const loaded = useLoaded(() => api.list(), 'list');
+  const { value } = loaded;
   const [more, setMore] = useState<{ destinations: DestinationDetails[]; cursor: string | undefined }>();
   const [search, setSearch] = useState('');
-  if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
+  if (value === undefined) return <NotLoaded loaded={loaded} />;
   const all = [...value.destinations, ...(more?.destinations ?? [])];
   const cursor = more === undefined ? value.cursor : more.cursor;
   if (all.length === 0) {

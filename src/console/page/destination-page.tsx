@@ -7,7 +7,7 @@ import { sumOf } from './chart-period.js';
 import { DestinationForm } from './destination-form.js';
 import { Status, titleOf } from './destination-list.js';
 import { FailedMessages } from './failed-messages.js';
-import { Action, ConnectionNotice, Problem, Secret, Time } from './parts.js';
+import { Action, ConnectionNotice, NotLoaded, Secret, Time } from './parts.js';
 import { RecentDeliveries } from './recent-deliveries.js';
 import { StatsChart } from './stats-chart.js';
 import { TestResults } from './test-results.js';
@@ -25,13 +25,14 @@ export function DestinationPage({
   isOperator: boolean;
 }): JSX.Element {
   const { version, connection } = useChanges(api, id);
-  const { value: destination, error, reload } = useLoaded((signal) => api.get(id, signal), id, { version });
+  const loaded = useLoaded((signal) => api.get(id, signal), id, { version });
+  const { value: destination, error, reload } = loaded;
   const stats = useLoaded((signal) => api.stats(id, signal), `stats ${id}`, { version });
   const recent = useLoaded((signal) => api.recent(id, signal), `recent ${id}`, { version });
   const [secret, setSecret] = useState<string>();
   const [results, setResults] = useState<TestResult[]>();
   const [form, setForm] = useState<'none' | 'shown' | 'hidden'>('none');
-  if (destination === undefined && error !== undefined) return <Problem error={error} />;
+  if (destination === undefined && error !== undefined) return <NotLoaded loaded={loaded} />;
   // All of it appears at once, so that nothing is pushed down by what comes later.
   if (destination === undefined || !hasLoaded(stats) || !hasLoaded(recent)) return <p>Loading …</p>;
   const { urls, tenant, createdAt, description, readOnly, headers = [], rateLimit } = destination;

@@ -1,9 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import { type Api, ApiError, type ShownRequest } from './api.js';
 import { Attempts } from './attempts.js';
 import { hintFor } from './error-hints.js';
-import { Action, Copyable, Problem, Time } from './parts.js';
+import { Action, Copyable, NotLoaded, Problem, Time } from './parts.js';
 import { replayText } from './replay-all.js';
 import { useLoaded } from './use-loaded.js';
 
@@ -18,12 +19,10 @@ export function MessagePage({
   messageId: string;
 }): JSX.Element {
   const [replayed, setReplayed] = useState<string>();
-  const { value, error, reload } = useLoaded(
-    (signal) => load(api, id, messageId, signal),
-    `${id} ${messageId}`,
-  );
-  if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
-  const { delivery, failed, requests } = value;
+  const loaded = useLoaded((signal) => load(api, id, messageId, signal), `${id} ${messageId}`);
+  const { value, error, reload } = loaded;
+  if (value === undefined) return <NotLoaded loaded={loaded} />;
+  const { delivery, failed, requests, historyError } = value;
   const attempts =
     delivery?.attempts ?? failed?.outcomes.map((outcome) => ({ ...outcome, origin: undefined })) ?? [];
   const reason = failed === undefined || failed.error === 'DELIVERY_FAILED' ? delivery?.error : failed.error;
@@ -49,7 +48,15 @@ export function MessagePage({
         </p>
       )}
       {attempts.length > 0 && <Attempts attempts={attempts} />}
-      {attempts.length === 0 && reason === undefined && <p>Nothing is known of its attempts.</p>}
+      {historyError !== undefined && (
+        <>
+          <Problem error={historyError} />
+          <Action run={reload}>Load its attempts again</Action>
+        </>
+      )}
+      {attempts.length === 0 && reason === undefined && historyError === undefined && (
+        <p>Nothing is known of its attempts.</p>
+      )}
       {failed !== undefined && (
         <Action
           run={async () => {
@@ -88,9 +95,9 @@ function Request({ request: { method, url, headers, body, curl } }: { request: S
 }
 
 async function load(api: Api, id: string, messageId: string, signal: AbortSignal) {
-  const [{ deliveries }, { messages }, { requests }] = await Promise.all([
+  const [{ deliveries, historyError }, { messages }, { requests }] = await Promise.all([
     // Without a history there is still what failed.
-    api.recent(id, signal).catch(() => ({ deliveries: [] })),
+    recent(api, id, signal),
     api.failed(id, { messageIds: messageId }, signal),
     api.explain(id, messageId).catch((error: unknown) => {
       // A destination of the application's own code sends no request of this kind.
@@ -102,7 +109,22 @@ async function load(api: Api, id: string, messageId: string, signal: AbortSignal
     delivery: deliveries.find((one) => one.messageId === messageId),
     failed: messages[0],
     requests,
+    historyError,
   };
+}
+
+/** The latest deliveries, or why they are not known; the application may keep none. */
+async function recent(
+  api: Api,
+  id: string,
+  signal: AbortSignal,
+): Promise<{ deliveries: RecentDelivery[]; historyError?: Error }> {
+  try {
+    return await api.recent(id, signal);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'HISTORY_DISABLED') return { deliveries: [] };
+    return { deliveries: [], historyError: error as Error };
+  }
 }
 
 /** Where the page of a message is. */

@@ -4,7 +4,7 @@ import type { Api } from './api.js';
 import { KINDS, sumOf } from './chart-period.js';
 import { Status, titleOf } from './destination-list.js';
 import { OverviewCharts } from './overview-charts.js';
-import { Action, ConnectionNotice, Problem, Time } from './parts.js';
+import { Action, ConnectionNotice, NotLoaded, Problem, Time } from './parts.js';
 import { useChanges } from './use-changes.js';
 import { useLoaded } from './use-loaded.js';
 
@@ -20,8 +20,9 @@ const UNITS = [
 /** How analytics is doing: the first page of the operator. */
 export function OverviewPage({ api }: { api: Api }): JSX.Element {
   const { version, connection } = useChanges(api);
-  const { value, error, reload } = useLoaded(() => api.overview(), 'overview', { version });
-  if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
+  const loaded = useLoaded(() => api.overview(), 'overview', { version });
+  const { value, error, reload } = loaded;
+  if (value === undefined) return <NotLoaded loaded={loaded} />;
   const { health, stored } = value;
   return (
     <article>

@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Question } from './question.js';
 import type { Connection } from './stream-client.js';
+import type { Loaded } from './use-loaded.js';
 
 /** A moment in the zone of the reader. */
 export function Time({ at }: { at: number }): JSX.Element {
@@ -15,6 +16,17 @@ export function Problem({ error }: { error: Error | undefined }): JSX.Element | 
     <p class="problem" role="alert">
       {error.message}
     </p>
+  );
+}
+
+/** In place of something that is being loaded, or could not be. */
+export function NotLoaded({ loaded: { error, reload } }: { loaded: Loaded<unknown> }): JSX.Element {
+  if (error === undefined) return <p>Loading …</p>;
+  return (
+    <section>
+      <Problem error={error} />
+      <Action run={reload}>Try again</Action>
+    </section>
   );
 }
 

@@ -2,13 +2,14 @@ import type { JSX } from 'preact';
 import type { SourceReport } from '../console-reports.js';
 import type { Api } from './api.js';
 import { snippetsFor } from './client-snippets.js';
-import { Action, Copyable, Problem } from './parts.js';
+import { Action, Copyable, NotLoaded, Problem } from './parts.js';
 import { useLoaded } from './use-loaded.js';
 
 /** Where events come from, and how a client is connected. */
 export function SourcesPage({ api }: { api: Api }): JSX.Element {
-  const { value, error, reload } = useLoaded(() => api.sources(), 'sources');
-  if (value === undefined) return error === undefined ? <p>Loading …</p> : <Problem error={error} />;
+  const loaded = useLoaded(() => api.sources(), 'sources');
+  const { value, error, reload } = loaded;
+  if (value === undefined) return <NotLoaded loaded={loaded} />;
   const { sources, trackingPath } = value;
   return (
     <article>
