@@ -57,6 +57,30 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     TIMEOUT,
   );
 
+  it(
+    'is below all that decides which events come, and for how long they are tried',
+    async () => {
+      const { visitor } = visit;
+      await open({
+        events: ['Order *'],
+        sources: ['default'],
+        timeout: 5_000,
+        retryWindow: 90 * 60_000,
+        retryStatuses: [409, '5xx'],
+      });
+      const facts = [
+        'Events\nOrder *',
+        'Types\ntrack',
+        'Sources\ndefault',
+        'Timeout\n5 seconds',
+        'Retried for\n90 minutes',
+        'Retried after\n409, 5xx',
+      ];
+      for (const fact of facts) await visitor.reads(fact);
+    },
+    TIMEOUT,
+  );
+
   const valueOf = (label: string): Promise<unknown> =>
     visit.visitor.page.$eval(`::-p-aria([name="${label}"][role="textbox"])`, (field): unknown =>
       Reflect.get(field, 'value'),

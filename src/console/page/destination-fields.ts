@@ -43,7 +43,7 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
     {
       name: 'types',
       label: 'Types',
-      hint: 'Types of messages, such as track, identify, page, group; with commas. Empty: all.',
+      hint: 'Types of messages, such as track, identify, page, group; with commas. Empty: all, or track where events are named.',
     },
     { name: 'name', label: 'Name', hint: 'Shown in the list.' },
     { name: 'description', label: 'Description', hint: 'For yourself.' },

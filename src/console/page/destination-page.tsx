@@ -4,10 +4,11 @@ import type { DestinationDetails } from '../../stored-destinations/destinations.
 import type { TestResult } from '../../webhooks/endpoint.js';
 import type { Api } from './api.js';
 import { sumOf } from './chart-period.js';
+import { DestinationFacts } from './destination-facts.js';
 import { DestinationForm } from './destination-form.js';
-import { Status, titleOf } from './destination-list.js';
+import { titleOf } from './destination-list.js';
 import { FailedMessages } from './failed-messages.js';
-import { Action, ConnectionNotice, NotLoaded, Secret, Time } from './parts.js';
+import { Action, ConnectionNotice, NotLoaded, Secret } from './parts.js';
 import { RecentDeliveries } from './recent-deliveries.js';
 import { StatsChart } from './stats-chart.js';
 import { TestResults } from './test-results.js';
@@ -35,7 +36,7 @@ export function DestinationPage({
   if (destination === undefined && error !== undefined) return <NotLoaded loaded={loaded} />;
   // All of it appears at once, so that nothing is pushed down by what comes later.
   if (destination === undefined || !hasLoaded(stats) || !hasLoaded(recent)) return <p>Loading …</p>;
-  const { urls, tenant, createdAt, description, readOnly, headers = [], rateLimit } = destination;
+  const { urls, description, readOnly } = destination;
   const failures = stats.value === undefined ? 0 : sumOf(stats.value.hours, 'failed');
   return (
     <article>
@@ -50,38 +51,7 @@ export function DestinationPage({
           headers no more is shown than the origins and the names.
         </p>
       )}
-      <dl>
-        <dt>Status</dt>
-        <dd>
-          <Status destination={destination} />
-        </dd>
-        {urls.length > 0 && <dt>URLs</dt>}
-        {urls.length > 0 && (
-          <dd>
-            {urls.map((url) => (
-              <code key={url}>{url}</code>
-            ))}
-          </dd>
-        )}
-        {isOperator && <dt>Tenant</dt>}
-        {isOperator && <dd>{tenant ?? 'all'}</dd>}
-        <dt>Events</dt>
-        <dd>{destination.events?.join(', ') ?? 'all'}</dd>
-        {destination.types !== undefined && <dt>Types</dt>}
-        {destination.types !== undefined && <dd>{destination.types.join(', ')}</dd>}
-        {headers.length > 0 && <dt>Headers</dt>}
-        {headers.length > 0 && <dd>{headers.join(', ')}</dd>}
-        {rateLimit !== undefined && <dt>Rate limit</dt>}
-        {rateLimit !== undefined && <dd>{rateLimit} requests a second</dd>}
-        {urls.length > 0 && <dt>Signed with</dt>}
-        {urls.length > 0 && <dd>{signaturesOf(destination)}</dd>}
-        {createdAt > 0 && <dt>Created</dt>}
-        {createdAt > 0 && (
-          <dd>
-            <Time at={createdAt} />
-          </dd>
-        )}
-      </dl>
+      <DestinationFacts destination={destination} isOperator={isOperator} />
       <p class="bar">
         {urls.length > 0 && (
           <Action
@@ -183,9 +153,4 @@ function Changes({ api, destination, isEdited, onEdit, onSecret, reload }: Chang
       </Action>
     </>
   );
-}
-
-function signaturesOf({ signatures }: DestinationDetails): string {
-  if (signatures === undefined) return 'a secret that cannot be decrypted';
-  return signatures.length === 0 ? 'nothing' : signatures.join(', ');
 }
