@@ -134,16 +134,36 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
     TIMEOUT,
   );
 
+  /** Returns a function that gives the health of the application other values. */
+  function feigned(): (fields: object) => unknown {
+    const indicator = visit.app.server.app.get(AnalyticsHealthIndicator);
+    const isHealthy = indicator.isHealthy.bind(indicator);
+    return (fields) =>
+      Object.assign(indicator, {
+        isHealthy: async (key: string) => ({ [key]: { ...(await isHealthy(key))[key], ...fields } }),
+      });
+  }
+
+  it(
+    'says which destinations have a URL that is down, and how many more there are than it shows',
+    async () => {
+      const { visitor } = visit;
+      const feign = feigned();
+      const down = { url: 'hash', origin: 'https://hooks.example', since: Date.now() };
+      const endpointsDown = ['dst_acme', 'dst_globex'].map((destination) => ({ ...down, destination }));
+      feign({ endpointsDown, moreEndpointsDown: 30 });
+      await visitor.page.reload();
+      for (const text of ['dst_acme', 'dst_globex', '30 more are down']) await visitor.reads(text);
+      feign({});
+    },
+    TIMEOUT,
+  );
+
   it(
     'asks for a worker when messages wait and none is delivered, and says when it cannot know',
     async () => {
-      const { app, visitor } = visit;
-      const indicator = app.server.app.get(AnalyticsHealthIndicator);
-      const isHealthy = indicator.isHealthy.bind(indicator);
-      const feign = (fields: object): unknown =>
-        Object.assign(indicator, {
-          isHealthy: async (key: string) => ({ [key]: { ...(await isHealthy(key))[key], ...fields } }),
-        });
+      const { visitor } = visit;
+      const feign = feigned();
       feign({ waiting: 9 });
       await showPast({ totalsByMinute: () => Promise.resolve(minutesOf([{ waiting: 9 }])) });
       await visitor.reads('although messages wait: is a worker running, and is a URL down?');

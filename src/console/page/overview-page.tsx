@@ -131,14 +131,22 @@ function Down({ overview: { health } }: { overview: Overview }): JSX.Element {
       {health.endpointsDown.length === 0 && <p>None, as seen by this process.</p>}
       <ul>
         {health.endpointsDown.map(({ destination, url, origin, since }) => (
-          <li key={url}>
+          <li key={`${destination} ${url}`}>
             <a href={`#/destinations/${encodeURIComponent(destination)}`}>{origin}</a>{' '}
             <span class="bad">
               down since <Time at={since} />
-            </span>
+            </span>{' '}
+            {/* Many of them may share an origin. */}
+            <small>{destination}</small>
           </li>
         ))}
       </ul>
+      {health.moreEndpointsDown !== undefined && (
+        <p class="bad">
+          {health.moreEndpointsDown} more are down, as seen by this process: <code>analytics.status()</code>{' '}
+          has all of them.
+        </p>
+      )}
     </section>
   );
 }
