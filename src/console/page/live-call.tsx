@@ -1,4 +1,4 @@
-import type { JSX } from 'preact';
+import { Fragment, type JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Details } from './parts.js';
 import type { ShownCall } from './use-live.js';
@@ -27,6 +27,7 @@ export function LiveCall(props: LiveCallProps): JSX.Element {
   );
 }
 
+/** Each name stands for itself: in one that is written from right to left, it would turn what follows around. */
 function Summary({ call, isOperator }: Pick<LiveCallProps, 'call' | 'isOperator'>): JSX.Element {
   const { at, outcome, source, tenant, type, name } = call;
   const time = new Date(at);
@@ -35,8 +36,18 @@ function Summary({ call, isOperator }: Pick<LiveCallProps, 'call' | 'isOperator'
       <time dateTime={time.toISOString()} title={time.toLocaleString()}>
         {time.toLocaleTimeString()}
       </time>{' '}
-      <span class={CLASSES[outcome]}>{outcome}</span> {type} <b>{name}</b>{' '}
-      <small>{[userOf(call), source, isOperator && tenant].filter(Boolean).join(' · ')}</small>
+      <span class={CLASSES[outcome]}>{outcome}</span> {type}{' '}
+      <b>
+        <bdi>{name}</bdi>
+      </b>{' '}
+      <small>
+        {[userOf(call), source, isOperator && tenant].filter(Boolean).map((text, index) => (
+          <Fragment key={index}>
+            {index > 0 && ' · '}
+            <bdi>{text}</bdi>
+          </Fragment>
+        ))}
+      </small>
     </>
   );
 }

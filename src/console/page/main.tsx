@@ -88,21 +88,28 @@ function Navigation({ hash, pages }: { hash: string; pages: Record<string, strin
   );
 }
 
+/** What stands in an address; a broken one, as of a link that was cut, as it is. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
   if (isOperator && hash === '#/sources') return <SourcesPage api={api} />;
   if (hash === '#/live') return <LivePage key={hash} api={api} isOperator={isOperator} />;
   if (hash === '#/new') return <NewDestination key={hash} api={api} isOperator={isOperator} />;
   const [, of, message] = /^#\/destinations\/([^/]+)\/messages\/(.+)$/.exec(hash) ?? [];
   if (of !== undefined && message !== undefined) {
-    return (
-      <MessagePage key={hash} api={api} id={decodeURIComponent(of)} messageId={decodeURIComponent(message)} />
-    );
+    return <MessagePage key={hash} api={api} id={decoded(of)} messageId={decoded(message)} />;
   }
   const id = /^#\/destinations\/(.+)$/.exec(hash)?.[1];
   const isFirst = hash === '' || hash === '#/';
   if (isOperator && isFirst) return <OverviewPage key={hash} api={api} />;
   if (id === undefined) return <DestinationList key={hash} api={api} isOperator={isOperator} />;
-  return <DestinationPage key={hash} api={api} id={decodeURIComponent(id)} isOperator={isOperator} />;
+  return <DestinationPage key={hash} api={api} id={decoded(id)} isOperator={isOperator} />;
 }
 
 const root = document.getElementById('page');

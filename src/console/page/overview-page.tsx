@@ -114,7 +114,9 @@ function Disabled({
       <ul>
         {disabled.map((one) => (
           <li key={one.id}>
-            <a href={`#/destinations/${encodeURIComponent(one.id)}`}>{titleOf(one)}</a>{' '}
+            <a href={`#/destinations/${encodeURIComponent(one.id)}`}>
+              <bdi>{titleOf(one)}</bdi>
+            </a>{' '}
             <Status destination={one} />
           </li>
         ))}

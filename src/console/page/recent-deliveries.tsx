@@ -46,7 +46,8 @@ function Delivery({ id, delivery }: { id: string; delivery: RecentDelivery }): J
       <Details
         summary={
           <>
-            <span class={CLASSES[state]}>{state}</span> {event ?? type ?? 'unknown'} <Time at={at} />
+            <span class={CLASSES[state]}>{state}</span> <bdi>{event ?? type ?? 'unknown'}</bdi>{' '}
+            <Time at={at} />
           </>
         }
       >

@@ -1,0 +1,61 @@
+import { expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { ConsoleApp } from './console-app.js';
+import { ConsoleVisit } from './console-visit.js';
+
+/** Turns what follows around, unless it stands for itself. */
+const OVERRIDE = '\u202e';
+
+describeWith('chromium', Browser.binary !== undefined, 'names from outside in the console', () => {
+  const visit = new ConsoleVisit((connection) => ConsoleApp.start(connection), 'operator');
+
+  /** Whether a text is drawn from left to right, in the first element that has it. */
+  const isForwards = (selector: string, text: string): Promise<unknown> =>
+    visit.visitor.page.evaluate(`{
+      const texts = document.createTreeWalker(document.querySelector('${selector}'), NodeFilter.SHOW_TEXT);
+      while (texts.nextNode() && !texts.currentNode.data.includes('${text}'));
+      const node = texts.currentNode;
+      const start = node.data.indexOf('${text}');
+      const leftOf = (index) => {
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + 1);
+        return range.getBoundingClientRect().left;
+      };
+      leftOf(start) < leftOf(start + ${text.length - 1});
+    }`);
+
+  it('turn nothing around that stands beside them', async () => {
+    const { visitor, app } = visit;
+    const { analytics } = app.server;
+    const destinations = app.server.app.get(DestinationsService);
+    const urls = [app.receiver.url()];
+    const { id } = await destinations.create({ tenant: 'acme', name: `${OVERRIDE}moc.live`, urls });
+    await visitor.goTo('#/live');
+    await visitor.reads('Watching');
+    analytics.tenant('acme').track({ userId: `${OVERRIDE}u1`, event: `${OVERRIDE}sent` });
+    await visitor.reads('1 of 1 events');
+    expect(await isForwards('summary', 'default')).toBe(true);
+    expect(await isForwards('summary', 'acme')).toBe(true);
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.reads('1 delivered');
+    await visitor.reads(`${OVERRIDE}sent`);
+    expect(await isForwards('[aria-label="Recent deliveries"] summary', '/20')).toBe(true);
+    await destinations.disable(id, { reason: 'not paid' });
+    await visitor.goTo('#/');
+    await visitor.reads('not paid');
+    expect(await isForwards('article ul:last-of-type li', 'not paid')).toBe(true);
+  });
+
+  it('that are no names, as in a broken link, are not found', async () => {
+    const { visitor } = visit;
+    for (const hash of ['#/destinations/%E0%A4', '#/destinations/%E0%A4/messages/%']) {
+      await visitor.goTo(hash);
+      await visitor.reads('There is no destination with this id.');
+      await visitor.goTo('#/');
+      await visitor.reads('The last hour');
+    }
+  });
+});
