@@ -86,6 +86,25 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
   );
 
   it(
+    'says so where what is new is never answered, and asks again',
+    async () => {
+      const { visitor, app } = visit;
+      app.proxy.passAll();
+      await visitor.showTo('operator', '/analytics');
+      await visitor.goTo('#/');
+      await visitor.reads('The last hour');
+      const held = app.proxy.hold('/overview');
+      await visitor.click('Refresh');
+      await held.next();
+      await visitor.reads('The application cannot be reached.');
+      held.release();
+      await visitor.click('Refresh');
+      await visitor.page.waitForFunction(`!document.body.innerText.includes('cannot be reached')`);
+    },
+    TIMEOUT,
+  );
+
+  it(
     'asks again, and misses nothing, where a stream falls silent and its connection stays',
     async () => {
       const { visitor, app } = visit;

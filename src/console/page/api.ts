@@ -16,6 +16,8 @@ const STREAM_TYPE = 'text/event-stream';
 
 /** How long what is read may take, in milliseconds: longer than the API takes for anything. */
 const PATIENCE = 90_000;
+/** The same for what the application answers within some ten seconds, whatever happens. */
+const REPORT_PATIENCE = 20_000;
 
 /** Destinations that are loaded at first, and at once if more are wanted: the search looks through those. */
 const FIRST_PAGE = '100';
@@ -52,12 +54,12 @@ export class Api {
   ) {}
 
   /** @param cursor of the page before */
-  list(cursor?: string): Promise<DestinationPage> {
+  list(cursor?: string, signal?: AbortSignal): Promise<DestinationPage> {
     const query =
       cursor === undefined
         ? new URLSearchParams({ limit: FIRST_PAGE })
         : new URLSearchParams({ limit: NEXT_PAGE, cursor });
-    return this.send('GET', `?${query}`);
+    return this.read(`?${query}`, signal);
   }
 
   create(fields: Fields): Promise<DestinationDetails & { secret?: string }> {
@@ -105,11 +107,11 @@ export class Api {
   }
 
   countFailed(id: string, filter: Fields): Promise<{ count: number }> {
-    return this.send('GET', `${pathOf(id)}/count-failed?${queryOf(filter)}`);
+    return this.read(`${pathOf(id)}/count-failed?${queryOf(filter)}`);
   }
 
-  explain(id: string, message: string): Promise<{ requests: ShownRequest[] }> {
-    return this.send('GET', `${pathOf(id)}/explain?${queryOf({ message })}`);
+  explain(id: string, message: string, signal: AbortSignal): Promise<{ requests: ShownRequest[] }> {
+    return this.read(`${pathOf(id)}/explain?${queryOf({ message })}`, signal);
   }
 
   /** Resolves to no number where it takes longer than an answer may, and goes on. */
@@ -117,12 +119,12 @@ export class Api {
     return this.send('POST', `${pathOf(id)}/replay`, filter);
   }
 
-  overview(): Promise<Overview> {
-    return this.ask('GET', `${this.consolePath}/overview`);
+  overview(signal: AbortSignal): Promise<Overview> {
+    return this.report('/overview', signal);
   }
 
-  sources(): Promise<Sources> {
-    return this.ask('GET', `${this.consolePath}/sources`);
+  sources(signal: AbortSignal): Promise<Sources> {
+    return this.report('/sources', signal);
   }
 
   /**
@@ -147,10 +149,11 @@ export class Api {
 
   /** @param signal aborts when nobody waits for it any more */
   private read<T>(path: string, signal?: AbortSignal): Promise<T> {
-    // What is never answered would hold up all renewals.
-    const patience = AbortSignal.timeout(PATIENCE);
-    const ended = signal === undefined ? patience : AbortSignal.any([signal, patience]);
-    return this.ask('GET', this.path + path, undefined, ended);
+    return this.ask('GET', this.path + path, undefined, inTime(PATIENCE, signal));
+  }
+
+  private report<T>(path: string, signal: AbortSignal): Promise<T> {
+    return this.ask('GET', this.consolePath + path, undefined, inTime(REPORT_PATIENCE, signal));
   }
 
   private send<T>(method: string, path: string, body?: Fields): Promise<T> {
@@ -190,6 +193,12 @@ export class Api {
     if (error === undefined) throw unexpectedAnswer(response);
     throw new ApiError(error.code, error.message, error.problems);
   }
+}
+
+/** What is never answered would hold up all renewals, and whoever waits for it. */
+function inTime(patience: number, signal?: AbortSignal): AbortSignal {
+  const timeout = AbortSignal.timeout(patience);
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 
 /** @throws ApiError for an answer that is not the application's, such as the page of a proxy */

@@ -8,7 +8,7 @@ import { useLoaded } from './use-loaded.js';
 
 /** The destinations of whoever looks at the page. */
 export function DestinationList({ api, isOperator }: { api: Api; isOperator: boolean }): JSX.Element {
-  const loaded = useLoaded(() => api.list(), 'list');
+  const loaded = useLoaded((signal) => api.list(undefined, signal), 'list');
   const { value } = loaded;
   const [more, setMore] = useState<{ destinations: DestinationDetails[]; cursor: string | undefined }>();
   const [search, setSearch] = useState('');

@@ -99,7 +99,7 @@ async function load(api: Api, id: string, messageId: string, signal: AbortSignal
     // Without a history there is still what failed.
     recent(api, id, signal),
     api.failed(id, { messageIds: messageId }, signal),
-    api.explain(id, messageId).catch((error: unknown) => {
+    api.explain(id, messageId, signal).catch((error: unknown) => {
       // A destination of the application's own code sends no request of this kind.
       if (error instanceof ApiError && error.code === 'NOT_A_WEBHOOK') return { requests: [] };
       throw error;

@@ -20,7 +20,7 @@ const UNITS = [
 /** How analytics is doing: the first page of the operator. */
 export function OverviewPage({ api }: { api: Api }): JSX.Element {
   const { version, connection } = useChanges(api);
-  const loaded = useLoaded(() => api.overview(), 'overview', { version });
+  const loaded = useLoaded((signal) => api.overview(signal), 'overview', { version });
   const { value, error, reload } = loaded;
   if (value === undefined) return <NotLoaded loaded={loaded} />;
   const { health, stored } = value;

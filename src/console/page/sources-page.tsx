@@ -7,7 +7,7 @@ import { useLoaded } from './use-loaded.js';
 
 /** Where events come from, and how a client is connected. */
 export function SourcesPage({ api }: { api: Api }): JSX.Element {
-  const loaded = useLoaded(() => api.sources(), 'sources');
+  const loaded = useLoaded((signal) => api.sources(signal), 'sources');
   const { value, error, reload } = loaded;
   if (value === undefined) return <NotLoaded loaded={loaded} />;
   const { sources, trackingPath } = value;
