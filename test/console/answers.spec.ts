@@ -89,6 +89,21 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
   );
 
   it(
+    'is not told that nothing happened while it cannot be asked what did',
+    async () => {
+      const { visitor } = visit;
+      const id = await addDestination();
+      const error = { code: 'INTERNAL_ERROR', message: 'The request failed. Send it again later.' };
+      const failed = { status: 500, contentType: 'application/json', body: JSON.stringify({ error }) };
+      await between('/stats', answerWith(failed));
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.reads(error.message);
+      expect(await visitor.text()).not.toContain('0 delivered');
+    },
+    TIMEOUT,
+  );
+
+  it(
     'is not told that nothing is known of a message while it cannot be asked',
     async () => {
       const { visitor } = visit;
@@ -108,6 +123,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
       intercept = undefined;
       await visitor.click('Load its attempts again');
       await visitor.reads('127.0.0.1');
+      await visitor.reads(`${messageId} delivered`);
     },
     TIMEOUT,
   );

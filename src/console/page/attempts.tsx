@@ -3,6 +3,9 @@ import type { DeliveryAttempt } from '../../deliveries/history/history.types.js'
 import { hintFor } from './error-hints.js';
 import { Time } from './parts.js';
 
+/** Of what became of a message. */
+export const STATE_CLASSES = { delivered: 'good', retrying: 'waiting', failed: 'bad' };
+
 const TITLES = ['Attempt', 'Time', 'URL', 'Result', 'Duration', 'Answer'];
 
 /** The attempts to deliver a message, with what their errors mean. */

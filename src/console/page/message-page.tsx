@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import { type Api, ApiError, type ShownRequest } from './api.js';
-import { Attempts } from './attempts.js';
+import { Attempts, STATE_CLASSES } from './attempts.js';
 import { hintFor } from './error-hints.js';
 import { Action, Copyable, NotLoaded, Problem, Time } from './parts.js';
 import { replayText } from './replay-all.js';
@@ -35,6 +35,9 @@ export function MessagePage({
       <Problem error={error} />
       <p>
         Message <code>{messageId}</code>
+        {failed === undefined && delivery !== undefined && (
+          <span class={STATE_CLASSES[delivery.state]}> {delivery.state}</span>
+        )}
         {failed !== undefined && (
           <>
             {' '}

@@ -1,13 +1,11 @@
 import type { JSX } from 'preact';
 import type { RecentDelivery } from '../../deliveries/history/history.types.js';
-import { Attempts } from './attempts.js';
+import { Attempts, STATE_CLASSES } from './attempts.js';
 import { hintFor } from './error-hints.js';
 import { messageHash } from './message-page.js';
 import { Action, Details, Problem, Time } from './parts.js';
 import { useRowHeight, useRowsInPlace } from './rows.js';
 import type { Loaded } from './use-loaded.js';
-
-const CLASSES = { delivered: 'good', retrying: 'waiting', failed: 'bad' };
 
 interface RecentDeliveriesProps {
   /** Of the destination. */
@@ -46,7 +44,7 @@ function Delivery({ id, delivery }: { id: string; delivery: RecentDelivery }): J
       <Details
         summary={
           <>
-            <span class={CLASSES[state]}>{state}</span> <bdi>{event ?? type ?? 'unknown'}</bdi>{' '}
+            <span class={STATE_CLASSES[state]}>{state}</span> <bdi>{event ?? type ?? 'unknown'}</bdi>{' '}
             <Time at={at} />
           </>
         }

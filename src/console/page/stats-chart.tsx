@@ -10,12 +10,13 @@ export function StatsChart({
 }: {
   stats: Loaded<{ hours: HourStats[] }>;
 }): JSX.Element {
-  const periods = (value?.hours ?? []).map((stats) => ({ ...stats, at: stats.hour }));
+  const periods = value?.hours.map((stats) => ({ ...stats, at: stats.hour }));
   return (
     <section>
       <h2>The last seven days</h2>
       <Problem error={error} />
-      <TimeChart name="the last seven days" unit="hour" periods={periods} />
+      {/* What is not known is not nothing. */}
+      {periods !== undefined && <TimeChart name="the last seven days" unit="hour" periods={periods} />}
     </section>
   );
 }
