@@ -525,6 +525,8 @@ describeWith('chromium', Browser.binary !== undefined, 'the page of live events'
       server.analytics.track({ userId: 'u3', event: 'Later' });
       await visitor.reads('1 event has come since');
       expect(await list()).not.toContain('Later');
+      for (let n = 0; n < 200; n++) server.analytics.track({ userId: 'u3', event: 'Later' });
+      await visitor.reads('201 events have come since');
       await visitor.click('Pause');
       await visitor.reads('Later');
 

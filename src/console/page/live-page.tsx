@@ -52,7 +52,7 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
           {found.length} of {calls.length} events
           {missed > 0 && (
             <span class="waiting">
-              ; {missed} more came too fast to be shown here, and were handled as all others
+              ; {missed} more were too many to be shown here, and were handled as all others
             </span>
           )}
         </p>

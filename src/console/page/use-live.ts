@@ -19,7 +19,7 @@ export interface Live {
   calls: readonly ShownCall[];
   /** Calls that came since the page was paused. */
   held: number;
-  /** Calls that were too many to be sent. */
+  /** Calls that were too many to be sent, or to be kept while the page was paused. */
   missed: number;
   connection: Connection;
   isPaused: boolean;
@@ -64,7 +64,7 @@ export function useLive(api: Api): Live {
   useEffect(() => {
     const draw = (): void => {
       const { current } = arrived;
-      setHeld(isPaused ? current.calls.length : 0);
+      setHeld(isPaused ? current.calls.length + current.missed : 0);
       if (isPaused || (current.calls.length === 0 && current.missed === 0)) return;
       const { calls, missed } = current;
       current.calls = [];
