@@ -204,6 +204,26 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     expect(visitor.questions).toEqual(['Make a new secret? The old one signs as well for one day.']);
   });
 
+  it('tells a tab that was opened out of its own where to go on', async () => {
+    const { visitor, app } = visit;
+    const { page } = visitor;
+    const urls = [app.receiver.url()];
+    await app.server.app.get(DestinationsService).create({ tenant: 'umbrella', urls });
+    const link = `${app.server.url}${app.server.app.get(ConsoleService).linkFor({ tenant: 'umbrella' })}`;
+    await page.goto(link);
+    await page.locator('a[href^="#/destinations/"]').click({ button: 'middle' });
+    const target = await page.browser().waitForTarget((one) => one.url().includes('/link#/destinations/'));
+    const other = await target.asPage();
+    await other.bringToFront();
+    const reads = (text: string): Promise<unknown> =>
+      other.waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`);
+    await reads('Your link is known only to the tab in which you opened it.');
+    await other.goto(link);
+    await reads(app.receiver.url());
+    await other.close();
+    await page.bringToFront();
+  });
+
   it('begins anew with each other link that its frame is given, also after the one before has ended', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;

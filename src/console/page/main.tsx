@@ -112,15 +112,29 @@ function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
   return <DestinationPage key={hash} api={api} id={decoded(id)} isOperator={isOperator} />;
 }
 
+/** In a tab that was opened out of the one with the link: only that one has what the link said. */
+function LinkElsewhere(): JSX.Element {
+  return (
+    <p class="problem" role="alert">
+      Your link is known only to the tab in which you opened it. Go on there, or open the link in this tab as
+      well.
+    </p>
+  );
+}
+
 const root = document.getElementById('page');
 if (root !== null) {
   const { api = '', console = '', operator, link } = root.dataset;
   let visits = 0;
   const show = (token?: string): void => {
     // Nothing stays of what was shown with another link.
-    const page = (
-      <Page key={++visits} api={new Api(api, console, token)} isOperator={operator !== undefined} />
-    );
+    const key = ++visits;
+    const page =
+      token === '' ? (
+        <LinkElsewhere key={key} />
+      ) : (
+        <Page key={key} api={new Api(api, console, token)} isOperator={operator !== undefined} />
+      );
     render(page, root);
   };
   if (link === undefined) {

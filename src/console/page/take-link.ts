@@ -2,7 +2,7 @@ const KEY = 'nestjs-analytics:link';
 
 /**
  * What is behind the `#` of a link. It is taken out of the address, where others could read it, and kept for
- * as long as the tab is open.
+ * as long as the tab is open; empty in a tab that was given none.
  */
 export function takeLink(): string {
   const { hash, pathname } = location;
