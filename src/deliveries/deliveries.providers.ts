@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { DeliveriesService } from './deliveries.service.js';
 import { createDeletionStore, DeletedUsers } from './deleted-users.js';
 import { type BacklogEvent, DeliveryEvents } from './delivery-events.js';
@@ -7,6 +7,7 @@ import { EndpointLog } from './endpoint-log.js';
 import { FailedMessages } from './failed-messages.js';
 import { DeliveryHistory } from './history/delivery-history.js';
 import { HISTORY_PROVIDERS } from './history/history.providers.js';
+import { ShieldedLogger } from './shielded-logger.js';
 import { UserEraser } from './user-eraser.js';
 import { UserMessages } from './user-messages.js';
 import { DestinationRegistry } from '../destinations/destination-registry.js';
@@ -19,7 +20,7 @@ import { BatchStore } from '../queue/batch-store.js';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 
-const logger = () => new Logger('Analytics');
+const logger = (): ShieldedLogger => new ShieldedLogger();
 
 function createDeliveryEvents(counter: BacklogCounter): DeliveryEvents {
   const events = new DeliveryEvents(logger());
