@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { AnalyticsLifecycle } from './analytics.lifecycle.js';
 import { AnalyticsService } from './analytics.service.js';
 import { SERVICES } from './analytics.services.js';
@@ -37,6 +37,7 @@ import { QUEUE_BACKEND, type QueueBackend } from './queue/queue-backend.js';
 import { QueuePartitions } from './queue/queue-partitions.js';
 import type { WebhookClients } from './webhooks/http/webhook-clients.js';
 import { WEBHOOK_CLIENTS } from './webhooks/webhooks.tokens.js';
+import { AnalyticsLogger } from './shared/analytics-logger.js';
 
 const ROOT_PROVIDERS: Provider[] = [
   {
@@ -104,7 +105,7 @@ const ROOT_PROVIDERS: Provider[] = [
           waitingSampler,
         },
         shutdownTimeout,
-        new Logger('Analytics'),
+        new AnalyticsLogger(),
       ),
   },
 ];

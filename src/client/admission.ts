@@ -1,4 +1,4 @@
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import type { RefusalKind } from '../shared/telemetry.js';
 import type { OutgoingTerms } from './outgoing-messages.js';
 import type { SourceConnection } from './router.js';

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import { InvalidMessageError } from '../errors/message.errors.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import { checkMessage } from '../messages/check-message.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { stringify } from '../messages/serialize.js';

@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { CustomDestinations } from '../custom-destinations/custom-destinations.js';
 import type { DestinationDirectory } from '../stored-destinations/destination-directory.js';
 import { DestinationKeys } from '../destinations/destination-selection.js';
@@ -25,6 +25,7 @@ import { ClientLog } from './client-log.js';
 import { MESSAGE_STORE, type MessageStore } from './message-store.js';
 import { LateRouter, type Router, type SourceConnection, StaticRouter } from './router.js';
 import { TenantRouter } from './tenant-router.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /**
  * A job that fails makes BullMQ drop all failed jobs of the queue that are older than that job's own
@@ -147,7 +148,7 @@ function createClient(
   live: LiveEvents | undefined,
 ): AnalyticsClient {
   const { flushAt, flushAfter, maxBufferedBytes, beforeSend, forwarding, sources, connection } = options;
-  const log = new ClientLog(health, new Logger('Analytics'));
+  const log = new ClientLog(health, new AnalyticsLogger());
   const client = new AnalyticsClient(
     {
       router: routerOf(options, log, directory, custom),
@@ -191,7 +192,7 @@ function tenantsOf({ sources }: ResolvedOptions): ReadonlyMap<string, string> | 
 /** A misspelt field is a mistake in the code, so it shows up during development. */
 function watchCalls(): ((type: MessageType, params: object) => void) | undefined {
   if (process.env.NODE_ENV === 'production') return undefined;
-  const logger = new Logger('Analytics');
+  const logger = new AnalyticsLogger();
   const unknownFields = new UnknownFields((text) => {
     logger.warn(text);
   });

@@ -11,7 +11,7 @@ import type { Authorizer } from '../destinations-api/authorizer.js';
 import { RequestInput } from '../destinations-api/request-input.js';
 import { checkConsoleHeader } from '../destinations-api/request-origin.js';
 import type { DestinationScope } from '../stored-destinations/destinations.types.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer, StreamedAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';

@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import { Authorizer } from '../destinations-api/authorizer.js';
 import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import type { ResolvedConsole } from '../options/resolve-console.js';
@@ -9,6 +8,7 @@ import type { LiveEvents } from '../live/live-events.js';
 import type { LiveFeed } from '../live/live-feed.js';
 import { ConsoleReports, type ReportParts } from './console-reports.js';
 import { LiveStreams } from './live-streams.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 interface ConsoleParts {
   /** Where the API is that the page speaks to. */
@@ -25,7 +25,7 @@ export function createConsole(
   { path, authorize, frameAncestors }: ResolvedConsole,
   { apiPath, links, reports, feed, live, shutdownTimeout }: ConsoleParts,
 ): ConsoleHandler {
-  const logger = new Logger('Analytics');
+  const logger = new AnalyticsLogger();
   const log = new LimitedLog(logger, () => performance.now());
   return new ConsoleHandler({
     authorizer: new Authorizer(authorize, 'console.authorize', log, links),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerToError } from '../destinations-api/api-answer.js';
 import { RunningRequests } from '../destinations-api/running-requests.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import type { StreamedAnswer } from '../http/http-answer.js';
 import { SilentConnectionError } from '../queue/queue-failure.js';
 import { within } from '../shared/within.js';

@@ -7,7 +7,6 @@ import { EndpointLog } from './endpoint-log.js';
 import { FailedMessages } from './failed-messages.js';
 import { DeliveryHistory } from './history/delivery-history.js';
 import { HISTORY_PROVIDERS } from './history/history.providers.js';
-import { ShieldedLogger } from './shielded-logger.js';
 import { UserEraser } from './user-eraser.js';
 import { UserMessages } from './user-messages.js';
 import { DestinationRegistry } from '../destinations/destination-registry.js';
@@ -19,8 +18,9 @@ import { BatchQueue } from '../queue/batch-queue.js';
 import { BatchStore } from '../queue/batch-store.js';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
-const logger = (): ShieldedLogger => new ShieldedLogger();
+const logger = (): AnalyticsLogger => new AnalyticsLogger();
 
 function createDeliveryEvents(counter: BacklogCounter): DeliveryEvents {
   const events = new DeliveryEvents(logger());

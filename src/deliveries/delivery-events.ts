@@ -1,6 +1,6 @@
 import type { FullBacklog } from '../queue/destination-backlog.js';
 import type { UrlOutcome } from '../queue/batch-job.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import type { MessageType } from '../messages/message.types.js';
 import { EventChannel } from './event-channel.js';
 

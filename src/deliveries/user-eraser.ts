@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import debugFactory from 'debug';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { within } from '../shared/within.js';
 import type { DeletionStore } from './deletion-store.js';

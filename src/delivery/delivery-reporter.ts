@@ -1,7 +1,7 @@
 import debugFactory from 'debug';
 import type { Destination } from '../destinations/destination.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import type { BatchSettlement } from './batch-settlement.js';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { RequestRate } from '../http/request-rate.js';
 import { RequestRefusal } from '../http/request-refusal.js';

@@ -1,7 +1,6 @@
-import { Logger } from '@nestjs/common';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
@@ -15,6 +14,7 @@ import { CreationLimit } from './creation-limit.js';
 import { DestinationsApi, MAX_BODY_BYTES } from './destinations-api.js';
 import type { ConsoleLinks } from './links/console-links.js';
 import { Operations } from './operations.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 interface DestinationsApiServices {
   destinations: DestinationsService;
@@ -81,7 +81,7 @@ export function createDestinationsApi(
   { destinations, deliveries, links }: DestinationsApiServices,
   { limitPerTenant, shutdownTimeout }: { limitPerTenant: number; shutdownTimeout: number },
 ): DestinationsApiHandler {
-  const logger = new Logger('Analytics');
+  const logger = new AnalyticsLogger();
   const log = new LimitedLog(logger, () => performance.now());
   const authorizer = new Authorizer(authorize, 'destinations.api.authorize', log, links);
   const operations = new Operations(destinations, deliveries, path, new CreationLimit(limitPerTenant));

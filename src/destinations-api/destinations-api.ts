@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import { BodyReader } from '../http/body-reader.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { RequestRefusal } from '../http/request-refusal.js';

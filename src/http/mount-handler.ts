@@ -1,7 +1,7 @@
-import { Logger } from '@nestjs/common';
 import type { HttpAdapterHost } from '@nestjs/core';
 import type { HttpHandler } from './http-handler.js';
 import type { HttpMount } from './http-mount.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /** Mounts a handler, where the application has asked for it. Others load nothing of it. */
 export async function mountHandler(
@@ -10,5 +10,5 @@ export async function mountHandler(
 ): Promise<HttpMount | undefined> {
   if (handler === undefined) return undefined;
   const { HttpMount } = await import('./http-mount.js');
-  return new HttpMount(host, handler, new Logger('Analytics'));
+  return new HttpMount(host, handler, new AnalyticsLogger());
 }

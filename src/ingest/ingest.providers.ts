@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { CALL_HOOKS, type CallHooks } from '../client/call-hooks.js';
@@ -14,9 +14,10 @@ import { DecoratorLog } from './decorators/decorator-log.js';
 import { DECORATOR_RUNTIME, DecoratorRuntime } from './decorators/decorator-runtime.js';
 import { RequestContextInterceptor } from './decorators/request-context.interceptor.js';
 import { EventSchemaChecker } from './schemas/event-schema-checker.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 function createHooks(options: ResolvedOptions, runtime: DecoratorRuntime, eraser: UserEraser): CallHooks {
-  const checker = new EventSchemaChecker(options.ingest, new Logger('Analytics'));
+  const checker = new EventSchemaChecker(options.ingest, new AnalyticsLogger());
   return {
     callContext: () => runtime.contextFields,
     refusal: checker.refusal,
@@ -30,7 +31,7 @@ function createRecorder(
   { ingest, sources }: ResolvedOptions,
   live: LiveEvents | undefined,
 ): CallRecorder {
-  const log = new DecoratorLog(new Logger('Analytics'), live);
+  const log = new DecoratorLog(new AnalyticsLogger(), live);
   const identityOf = identityOver(ingest.identity);
   const recorder = new CallRecorder(client, { sources: sourceNames(sources), identityOf }, log);
   runtime.open(recorder, ingest.requestContext);

@@ -1,6 +1,6 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { AnalyticsError } from '../errors/analytics.error.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { isTenantName } from '../options/tenant-name.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';

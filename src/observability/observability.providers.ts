@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { CustomDestinations } from '../custom-destinations/custom-destinations.js';
 import { EndpointLog } from '../deliveries/endpoint-log.js';
@@ -19,6 +19,7 @@ import type { Gauges } from './gauges.js';
 import type { Metrics } from './metrics.js';
 import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry.js';
 import { tellThrown } from './span-faults.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /** Injection token of a function that reads the status. */
 export const READ_STATUS = Symbol('nestjs-analytics:read-status');
@@ -36,7 +37,7 @@ async function createTelemetry(
   if (openTelemetry === undefined) return undefined;
   const { api, tracer, meter = api.createNoopMeter() } = openTelemetry;
   const [{ Metrics }, { Tracing }] = await Promise.all([import('./metrics.js'), import('./tracing.js')]);
-  const onThrow = tellThrown(new Logger('Analytics'));
+  const onThrow = tellThrown(new AnalyticsLogger());
   const tracing = tracer && new Tracing({ api, tracer, labels, propagate, onThrow });
   return new Metrics({ meter, labels, tenants, tracing });
 }

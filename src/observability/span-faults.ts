@@ -1,4 +1,4 @@
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 
 /** Tells what samplers and span processors throw: one line per place, not one per request. */
 export function tellThrown(logger: { error(message: string): void }): (error: unknown) => void {

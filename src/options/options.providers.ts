@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import type { QueueOptions } from 'bullmq';
 import {
@@ -11,6 +11,7 @@ import { MODULE_EXTRAS, MODULE_OPTIONS, RECORDING, RESOLVED_OPTIONS } from './op
 import { type RecordedState, recordedOptions } from './recorded-options.js';
 import type { ModuleExtras } from './resolve-options.js';
 import type { ResolvedOptions } from './resolved-options.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /**
  * The host application's `BullModule.forRoot` options, under the token that `@nestjs/bullmq` gives them. It is
@@ -54,7 +55,7 @@ async function resolve(
     isRecorded: recording !== undefined,
   });
   if (recording !== undefined) return recordedOptions(resolved, recording);
-  warnAtStart(resolved, options, new Logger('Analytics'));
+  warnAtStart(resolved, options, new AnalyticsLogger());
   return resolved;
 }
 

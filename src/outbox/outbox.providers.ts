@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { MESSAGE_STORE, type MessageStore } from '../client/message-store.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
@@ -8,6 +8,7 @@ import { BatchQueue } from '../queue/batch-queue.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 import type { Outbox } from './outbox.js';
 import { OutboxService } from './outbox.service.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /** Injection token of the outbox; `undefined` if the application has none. */
 export const OUTBOX = Symbol.for('nestjs-analytics:outbox');
@@ -33,7 +34,7 @@ async function createOutbox(
   // A process that delivers nothing has no queue to move rows to.
   if (outbox === undefined || connection.kind === 'none') return undefined;
   const { openOutbox } = await import('./open-outbox.js');
-  return openOutbox(options, outbox, { client, queue, health, backlogs, logger: new Logger('Analytics') });
+  return openOutbox(options, outbox, { client, queue, health, backlogs, logger: new AnalyticsLogger() });
 }
 
 /** The table in the application's database, and the relay that moves its rows to the queue. */

@@ -1,7 +1,7 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { Route } from '../client/router.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import { checkMessage } from '../messages/check-message.js';
 import { isJsonObject } from '../messages/value-kind.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';

@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import { DEFAULT_BACKLOG_LIMIT, DEFAULT_FAILED_RETENTION } from '../options/resolve-webhooks.js';
@@ -17,6 +17,7 @@ import { PostgresBacklogStore } from './postgres/postgres-backlog-store.js';
 import { QUEUE_BACKEND, type QueueBackend, type QueueStorage } from './queue-backend.js';
 import { QueuePartitions } from './queue-partitions.js';
 import { RedisBacklogStore } from './redis/redis-backlog-store.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /**
  * BullMQ's queue, under the token that `@InjectQueue(ANALYTICS_QUEUE)` of `@nestjs/bullmq` asks for. It is
@@ -81,7 +82,7 @@ export const QUEUE_PROVIDERS: Provider[] = [
   {
     provide: QUEUE_BACKEND,
     inject: [RESOLVED_OPTIONS],
-    useFactory: (options: ResolvedOptions) => createQueueBackend(options, new Logger('Analytics')),
+    useFactory: (options: ResolvedOptions) => createQueueBackend(options, new AnalyticsLogger()),
   },
   {
     provide: QueuePartitions,

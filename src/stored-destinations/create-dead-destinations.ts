@@ -3,7 +3,7 @@ import type { DestinationLines } from '../deliveries/destination-lines.js';
 import type { EventChannel } from '../deliveries/event-channel.js';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import { DestinationChangedError } from '../errors/destination.errors.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import { type DeadFinding, DeadDestinations } from './dead-destinations.js';
 import { type DestinationRecords, urlHashes } from './destination-records.js';
 

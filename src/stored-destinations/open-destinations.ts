@@ -1,6 +1,5 @@
-import { Logger } from '@nestjs/common';
 import { AnalyticsError } from '../errors/analytics.error.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import { isWritable } from '../options/destination-store.js';
 import type { ResolvedDestinations } from '../options/resolve-destinations.js';
 import type { QueueStorage } from '../queue/queue-backend.js';
@@ -11,6 +10,7 @@ import { SecretBox } from './secret-box.js';
 import { createDestinationStore } from './stores/create-destination-store.js';
 import { TimedStore } from './timed-store.js';
 import { WritableDestinations } from './writable-destinations.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /** Where destinations at run time are kept. */
 export interface DestinationParts {
@@ -26,7 +26,7 @@ export async function openDestinations(
   { store, encryptionKeys }: ResolvedDestinations,
   storage: QueueStorage,
 ): Promise<DestinationParts> {
-  const logger = new Logger('Analytics');
+  const logger = new AnalyticsLogger();
   const beside = await createDestinationStore(storage);
   // A look-up in the queue's own database always ends, since its connections are watched.
   const reads = store === undefined ? beside : new TimedStore(store);

@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import debugFactory from 'debug';
 import { DeliveryEvents, tellOnce } from '../deliveries/delivery-events.js';
 import { DestinationLines } from '../deliveries/destination-lines.js';
@@ -9,7 +9,7 @@ import { HISTORY_STORE } from '../deliveries/history/history.providers.js';
 import { HistoryRecorder } from '../deliveries/history/history-recorder.js';
 import type { HistoryStore } from '../deliveries/history/history-store.js';
 import { DestinationNotFoundError, NotAWebhookError } from '../errors/delivery.errors.js';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
@@ -27,13 +27,14 @@ import { isAmong, type KeptFor, KeptMessages, namesOf } from './kept-messages.js
 import type { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
 import { SharedReplays } from './shared-replays.js';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 const debug = debugFactory('analytics');
 
 /** `undefined` in an application without destinations at run time, which pays nothing for them. */
 type Parts = DestinationParts | undefined;
 
-const logger = (): Logger => new Logger('Analytics');
+const logger = (): AnalyticsLogger => new AnalyticsLogger();
 
 async function createParts({ destinations }: ResolvedOptions, { storage }: QueueBackend): Promise<Parts> {
   if (destinations === undefined) return undefined;

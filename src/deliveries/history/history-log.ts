@@ -1,4 +1,4 @@
-import { thrownAt } from '../../errors/thrown-at.js';
+import { thrownAt } from '../../shared/thrown-at.js';
 import { LimitedLog, type QueueLog } from '../../queue/limited-log.js';
 import { failureOf } from '../../queue/queue-failure.js';
 

@@ -1,4 +1,4 @@
-import { Logger, type Provider } from '@nestjs/common';
+import type { Provider } from '@nestjs/common';
 import { DestinationRegistry } from '../../destinations/destination-registry.js';
 import { RESOLVED_OPTIONS } from '../../options/options.tokens.js';
 import type { ResolvedOptions } from '../../options/resolved-options.js';
@@ -11,6 +11,7 @@ import { HistoryRecorder } from './history-recorder.js';
 import type { HistoryStore } from './history-store.js';
 import { createHistoryStore } from './stores/create-history-store.js';
 import { WaitingSampler } from './waiting-sampler.js';
+import { AnalyticsLogger } from '../../shared/analytics-logger.js';
 
 /** Where the history is; `undefined` in an application that keeps none. */
 export const HISTORY_STORE = Symbol('nestjs-analytics:history-store');
@@ -22,7 +23,7 @@ function createRecorder(
   store: HistoryStore | undefined,
 ): HistoryRecorder | undefined {
   if (!worker || store === undefined) return undefined;
-  const log = new HistoryLog(new Logger('Analytics'), () => SYSTEM_CLOCK.now());
+  const log = new HistoryLog(new AnalyticsLogger(), () => SYSTEM_CLOCK.now());
   return new HistoryRecorder({ store, log, isQueueUp: () => health.isUp });
 }
 

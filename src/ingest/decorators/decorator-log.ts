@@ -1,6 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import debugFactory from 'debug';
-import { thrownAt } from '../../errors/thrown-at.js';
+import { thrownAt } from '../../shared/thrown-at.js';
 import { AnalyticsError } from '../../errors/analytics.error.js';
 import type { LiveCall } from '../../live/live-event.js';
 import type { LiveEvents } from '../../live/live-events.js';

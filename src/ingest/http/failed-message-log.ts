@@ -1,4 +1,4 @@
-import { thrownAt } from '../../errors/thrown-at.js';
+import { thrownAt } from '../../shared/thrown-at.js';
 
 /** Shortest time between two lines, in milliseconds. */
 const INTERVAL = 60_000;

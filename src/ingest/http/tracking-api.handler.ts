@@ -1,6 +1,6 @@
-import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { type OnApplicationShutdown } from '@nestjs/common';
 import type { AnalyticsClient } from '../../client/analytics-client.js';
-import { thrownAt } from '../../errors/thrown-at.js';
+import { thrownAt } from '../../shared/thrown-at.js';
 import type { OwnRoutes } from '../../http/host-routes.js';
 import type { HttpAnswer } from '../../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../../http/http-handler.js';
@@ -15,6 +15,7 @@ import { TrackingApi } from './tracking-api.js';
 import { TRACKING_PATHS, type TrackingRoute, trackingRoute } from './tracking-routes.js';
 import { UnknownKeyLog } from './unknown-key-log.js';
 import { WriteKeys } from './write-keys.js';
+import { AnalyticsLogger } from '../../shared/analytics-logger.js';
 
 export interface TrackingApiLogger {
   error(message: string): void;
@@ -79,7 +80,7 @@ export function createTrackingApi(
   client: AnalyticsClient,
   shutdownTimeout: number,
 ): TrackingApiHandler {
-  const logger = new Logger('Analytics');
+  const logger = new AnalyticsLogger();
   const api = new TrackingApi({
     intake: new Intake(client),
     keys: new WriteKeys(sources),

@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import type { Refusal } from '../../client/admission.js';
 import { EventViolationError } from '../../errors/message.errors.js';
-import { thrownAt } from '../../errors/thrown-at.js';
+import { thrownAt } from '../../shared/thrown-at.js';
 import type { AnalyticsMessage, JsonObject, TrackMessage } from '../../messages/message.types.js';
 import { stringify } from '../../messages/serialize.js';
 import type { OnViolation, StandardSchema } from '../../options/standard-schema.types.js';

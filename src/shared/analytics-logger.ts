@@ -1,11 +1,12 @@
 import { Logger } from '@nestjs/common';
-import { thrownAt } from '../errors/thrown-at.js';
+import { thrownAt } from './thrown-at.js';
 
 /**
- * The lines about deliveries. What the application's logger throws ends here: most lines are written in the midst of a
- * request, whose message would otherwise never be settled, or be sent again and again. Node's warning tells of it.
+ * Writes the lines of this module. What the application's logger throws ends here: a line may be written in the midst of
+ * a request, whose message would never be settled, or by a listener, where an error ends the process. Node's warning tells
+ * of it.
  */
-export class ShieldedLogger {
+export class AnalyticsLogger {
   private readonly logger = new Logger('Analytics');
   private readonly told = new Set<string>();
 
