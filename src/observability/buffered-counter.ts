@@ -16,7 +16,11 @@ export class BufferedCounter {
   private readonly counts = new Map<string, Count>();
   private isClosed = false;
 
-  constructor(private readonly counter: Counter) {}
+  /** @param onThrow told what the application's views throw */
+  constructor(
+    private readonly counter: Counter,
+    private readonly onThrow: (error: unknown) => void,
+  ) {}
 
   /**
    * @param key tells sets of attributes apart
@@ -25,7 +29,7 @@ export class BufferedCounter {
   add(value: number, key: string, attributesOf: () => Attributes): void {
     const count = this.counts.get(key);
     if (count !== undefined) count.value += value;
-    else if (this.isClosed) this.counter.add(value, attributesOf());
+    else if (this.isClosed) this.tell({ value, attributes: attributesOf() });
     else {
       if (this.counts.size >= MAX_COUNTS) this.flush();
       this.counts.set(key, { attributes: attributesOf(), value });
@@ -33,7 +37,7 @@ export class BufferedCounter {
   }
 
   flush(): void {
-    for (const { value, attributes } of this.counts.values()) this.counter.add(value, attributes);
+    for (const count of this.counts.values()) this.tell(count);
     this.counts.clear();
   }
 
@@ -41,5 +45,13 @@ export class BufferedCounter {
   close(): void {
     this.isClosed = true;
     this.flush();
+  }
+
+  private tell({ value, attributes }: Count): void {
+    try {
+      this.counter.add(value, attributes);
+    } catch (error) {
+      this.onThrow(error);
+    }
   }
 }

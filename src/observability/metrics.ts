@@ -1,5 +1,5 @@
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { Histogram, Meter } from '@opentelemetry/api';
+import type { Attributes, Histogram, Meter } from '@opentelemetry/api';
 import type { CallTrace, RefusalKind, Telemetry } from '../shared/telemetry.js';
 import { BufferedCounter } from './buffered-counter.js';
 import type { DestinationLabels } from './destination-labels.js';
@@ -17,6 +17,8 @@ export interface MetricsParts {
   tenants: boolean;
   /** `undefined` if the application does not trace. */
   tracing: Tracing | undefined;
+  /** Told what the application's views throw. */
+  onThrow: (error: unknown) => void;
 }
 
 /** Counts and times messages with the application's OpenTelemetry. */
@@ -29,9 +31,9 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   private readonly latency: Histogram;
 
   constructor(private readonly parts: MetricsParts) {
-    const { meter } = parts;
+    const { meter, onThrow } = parts;
     const counter = (name: string, unit: string, description: string): BufferedCounter =>
-      new BufferedCounter(meter.createCounter(`nestjs_analytics.${name}`, { unit, description }));
+      new BufferedCounter(meter.createCounter(`nestjs_analytics.${name}`, { unit, description }), onThrow);
     this.takenMessages = counter('messages.taken', '{message}', 'Messages that sources have taken.');
     this.refusedMessages = counter('messages.refused', '{message}', 'Messages that were refused.');
     this.queuedMessages = counter(
@@ -79,12 +81,12 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   attempted(destination: string, outcomeClass: string, duration: number): void {
     const attributes = { destination: this.parts.labels.of(destination), class: outcomeClass };
     this.attempts.add(1, `${attributes.destination}\n${outcomeClass}`, () => attributes);
-    this.requestDuration.record(duration / 1000, attributes);
+    this.record(this.requestDuration, duration, attributes);
   }
 
   delivered(destination: string, latency: number): void {
     // Clocks of two processes differ, and a histogram takes nothing below 0.
-    this.latency.record(Math.max(latency, 0) / 1000, { destination: this.parts.labels.of(destination) });
+    this.record(this.latency, Math.max(latency, 0), { destination: this.parts.labels.of(destination) });
   }
 
   /** Tells the SDK everything that was counted so far. */
@@ -94,6 +96,14 @@ export class Metrics implements Telemetry, OnModuleDestroy {
 
   onModuleDestroy(): void {
     for (const counter of this.counters) counter.close();
+  }
+
+  private record(histogram: Histogram, milliseconds: number, attributes: Attributes): void {
+    try {
+      histogram.record(milliseconds / 1000, attributes);
+    } catch (error) {
+      this.parts.onThrow(error);
+    }
   }
 
   private get counters(): BufferedCounter[] {

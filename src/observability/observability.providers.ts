@@ -17,8 +17,7 @@ import { type AnalyticsStatus, readStatus } from './analytics-status.js';
 import { DestinationLabels } from './destination-labels.js';
 import type { Gauges } from './gauges.js';
 import type { Metrics } from './metrics.js';
-import { loadOpenTelemetry, type OpenTelemetry } from './open-telemetry.js';
-import { tellThrown } from './span-faults.js';
+import { loadOpenTelemetry, type OpenTelemetry, tellThrown } from './open-telemetry.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /** Injection token of a function that reads the status. */
@@ -39,7 +38,7 @@ async function createTelemetry(
   const [{ Metrics }, { Tracing }] = await Promise.all([import('./metrics.js'), import('./tracing.js')]);
   const onThrow = tellThrown(new AnalyticsLogger());
   const tracing = tracer && new Tracing({ api, tracer, labels, propagate, onThrow });
-  return new Metrics({ meter, labels, tenants, tracing });
+  return new Metrics({ meter, labels, tenants, tracing, onThrow });
 }
 
 async function createGauges(

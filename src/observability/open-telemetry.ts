@@ -1,6 +1,7 @@
 import type * as Api from '@opentelemetry/api';
 import type { Meter, Tracer } from '@opentelemetry/api';
 import { isPackageMissing } from '../errors/setup.errors.js';
+import { thrownAt } from '../shared/thrown-at.js';
 
 const PACKAGE = '@opentelemetry/api';
 /** The name that meters and tracers are asked for by. */
@@ -34,4 +35,20 @@ export async function loadOpenTelemetry(): Promise<OpenTelemetry | undefined> {
   const isTraced = !(tracer instanceof api.ProxyTracer);
   if (!isMeasured && !isTraced) return undefined;
   return { api, meter: isMeasured ? meter : undefined, tracer: isTraced ? tracer : undefined };
+}
+
+/**
+ * Tells what the application's own samplers, processors and views throw, which must reach neither a call nor a request:
+ * one line per place, not one per request.
+ */
+export function tellThrown(logger: { error(message: string): void }): (error: unknown) => void {
+  const told = new Set<string>();
+  return (error) => {
+    const thrown = thrownAt(error);
+    if (told.has(thrown)) return;
+    told.add(thrown);
+    logger.error(
+      `OpenTelemetry threw ${thrown}. Delivery continues; fix the sampler, span processor or view of the application.`,
+    );
+  };
 }

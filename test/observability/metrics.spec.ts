@@ -9,6 +9,7 @@ import {
   MeterProvider,
   type MetricData,
   PeriodicExportingMetricReader,
+  type ViewOptions,
 } from '@opentelemetry/sdk-metrics';
 import { type CustomDestination, DestinationsService } from '../../src/index.js';
 import { describeBackend, describeServers } from '../support/describe-backend.js';
@@ -20,11 +21,11 @@ const KEY = Buffer.alloc(32, 7).toString('base64');
 let reader: PeriodicExportingMetricReader;
 
 /** Registers an SDK, in the place of the one before. */
-function register(): void {
+function register(views: ViewOptions[] = []): void {
   metrics.disable();
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader], views }));
 }
 
 /** What is measured now, by the name of the metric without its prefix: attributes and value of each point. */
@@ -43,7 +44,9 @@ function pointsOf({ dataPointType, dataPoints }: MetricData): [object, unknown][
   return dataPoints.map(({ attributes, value }) => [attributes, value]);
 }
 
-beforeAll(register);
+beforeAll(() => {
+  register();
+});
 
 afterAll(() => {
   metrics.disable();
@@ -335,5 +338,31 @@ describe('the metrics of an outbox', () => {
     const [[, oldest] = []] = found.get('outbox.oldest') ?? [];
     expect(Math.floor(Number(oldest) / 3_600)).toBe(1);
     expect(app.analytics.status().outbox).toMatchObject({ waiting: 2, setAside: 1 });
+  });
+});
+
+describe('a view of the application that throws', () => {
+  const stage = new Stage();
+
+  it('keeps no message from being delivered', async () => {
+    const process = (): never => {
+      throw new TypeError('it expects another attribute');
+    };
+    register([{ instrumentName: 'nestjs_analytics.*', attributesProcessors: [{ process }] }]);
+    const receiver = await stage.receiver({ answer: [503, 200] });
+    const app = await stage.app({
+      connection: { embedded: { dataDir: 'memory://' } },
+      webhooks: webhooksTo(receiver, { retryWindow: 4_000 }),
+    });
+    app.analytics.track({ userId: 'u1', event: 'Paid' });
+    await app.analytics.flush();
+    await app.settled();
+    await reader.collect();
+    expect(receiver.requests).toHaveLength(2);
+    const lines = app.log.analytics.filter((line) => line.includes('OpenTelemetry'));
+    expect(lines[0]).toMatch(
+      /^error: OpenTelemetry threw TypeError at .*\. Delivery continues; fix the sampler/,
+    );
+    expect(lines.join()).not.toContain('another attribute');
   });
 });

@@ -200,7 +200,7 @@ describe('the span of a delivery', () => {
       const lines = app.log.analytics.filter((line) => line.includes('span'));
       expect(lines).toEqual([
         expect.stringMatching(
-          /^error: OpenTelemetry threw TypeError at .*\. Delivery continues; fix the sampler or/,
+          /^error: OpenTelemetry threw TypeError at .*\. Delivery continues; fix the sampler, span/,
         ),
       ]);
       expect(lines.join()).not.toContain('another attribute');
