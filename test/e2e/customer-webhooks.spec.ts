@@ -162,7 +162,7 @@ describe('The page on webhooks for customers', () => {
     await writeFile(join(folder, 'page.mjs'), compiled.code);
     const { stdout } = await run(process.execPath, [join(folder, 'page.mjs')], {
       cwd: folder,
-      timeout: 25_000,
+      timeout: 50_000,
       env: { ...process.env, ANALYTICS_KEY: Buffer.alloc(32, 1).toString('base64') },
     });
     const told: unknown = JSON.parse(stdout);
