@@ -268,7 +268,7 @@ describe('the sample shop', () => {
           await visitor.reads('400, failed for good');
           await choose('up', 'The receiver takes what comes.');
           await visitor.click('replay');
-          await visitor.reads('400 track');
+          await visitor.sees('400 track');
           await visitor.click('Replay all that match');
           await visitor.reads('1 message is delivered again.');
         } finally {
