@@ -105,11 +105,10 @@ export class DestinationsService {
   async list(query: DestinationQuery = {}): Promise<DestinationPage> {
     const checked = checkedQuery(query);
     const { enabled, limit } = checked;
-    const { records } = this.parts;
-    const found = await records.list(checked);
+    const found = await this.parts.records.list(checked);
     const wanted = enabled === undefined ? found : found.filter((record) => record.enabled === enabled);
     return {
-      destinations: wanted.map((record) => records.detailsOf(record)),
+      destinations: wanted.map((record) => this.parts.records.detailsOf(record)),
       cursor: found.length < limit ? undefined : found.at(-1)?.id,
     };
   }
