@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DestinationsService, type WebhooksOptions } from '../../src/index.js';
 import { createRateLimitStore } from '../../src/delivery/rate-limits/create-rate-limit-store.js';
+import { RateBudget } from '../../src/delivery/rate-limits/rate-budget.js';
 import type { RateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
@@ -204,6 +205,21 @@ describeBackend('the store of rate limits', (backend) => {
     const first = inOrder[0] ?? 0;
     expect(first).toBeLessThanOrEqual(0);
     expect(inOrder.map((wait) => Math.round((wait - first) / length))).toEqual([...inOrder.keys()]);
+  });
+
+  it('keeps nothing of a limit that has changed, however often somebody changes it', async () => {
+    let resume: () => void = () => undefined;
+    const budget = new RateBudget(store, 'one', () => {
+      resume();
+    });
+    const take = async (limit: number): Promise<void> => {
+      while (!budget.take(limit, 1)) await new Promise<void>((resolve) => (resume = resolve));
+    };
+    // Of the first one, each message takes 100 seconds.
+    for (const limit of [0.01, 100, 200]) await take(limit);
+    for (const former of ['one 0.01', 'one 100']) {
+      await until(async () => ((await store.reserve(former, 0)) <= 0 ? true : undefined));
+    }
   });
 
   it('has a time for each destination', async () => {

@@ -24,6 +24,8 @@ const RESERVE = `
   SET reserved_until = greatest(r.reserved_until, ${NOW} - $3::float8) + $2::float8
   RETURNING reserved_until - $2::float8 - ${NOW} AS wait`;
 
+const FORGET = `DELETE FROM ${TABLE} WHERE destination = $1`;
+
 /** Shares the time of destinations on the queue's PostgreSQL. */
 export class PostgresRateLimitStore implements RateLimitStore {
   private readonly tables: OwnTables;
@@ -35,5 +37,9 @@ export class PostgresRateLimitStore implements RateLimitStore {
   async reserve(destination: string, milliseconds: number): Promise<number> {
     const [row] = await this.tables.query<{ wait: number }>(RESERVE, [destination, milliseconds, CREDIT]);
     return row?.wait ?? 0;
+  }
+
+  async forget(destination: string): Promise<void> {
+    await this.tables.query(FORGET, [destination]);
   }
 }

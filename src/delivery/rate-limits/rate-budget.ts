@@ -19,6 +19,8 @@ export class RateBudget {
   private limit = 0;
   /** Messages that may still be sent in the reserved time. */
   private left = 0;
+  /** What time was reserved for last: the destination, and its limit then. */
+  private reserved: string | undefined;
   private isAsking = false;
   private timer: NodeJS.Timeout | undefined;
 
@@ -55,10 +57,13 @@ export class RateBudget {
     const messages = Math.max(1, Math.min(Math.round(LEASE / interval), waiting));
     this.isAsking = true;
     try {
-      const wait = await this.store.reserve(`${this.destination} ${limit}`, messages * interval);
+      const key = `${this.destination} ${limit}`;
+      const wait = await this.store.reserve(key, messages * interval);
       this.nextAt = performance.now() + wait;
       this.left = limit === this.limit ? messages : 0;
       this.wakeIn(wait);
+      if (this.reserved !== undefined && this.reserved !== key) await this.store.forget(this.reserved);
+      this.reserved = key;
     } catch {
       // The queue's health reports that its database is away. Nothing is sent past the limit meanwhile.
       this.wakeIn(RETRY_INTERVAL);

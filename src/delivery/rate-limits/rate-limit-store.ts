@@ -17,6 +17,11 @@ export interface RateLimitStore {
    * @returns milliseconds until it begins; below 0 if it began before now, by `CREDIT` at most
    */
   reserve(destination: string, milliseconds: number): Promise<number>;
+  /**
+   * Forgets what was reserved under a limit that has changed since. Whoever may change one could otherwise fill a store
+   * that all destinations share.
+   */
+  forget(destination: string): Promise<void>;
 }
 
 /**
@@ -36,5 +41,10 @@ export class LocalRateLimitStore implements RateLimitStore {
     if (this.reserved.size >= MAX_DESTINATIONS) this.reserved.clear();
     this.reserved.set(destination, start + milliseconds);
     return Promise.resolve(start - now);
+  }
+
+  forget(destination: string): Promise<void> {
+    this.reserved.delete(destination);
+    return Promise.resolve();
   }
 }

@@ -20,11 +20,17 @@ const RESERVE = new RedisScript(
   false,
 );
 
+const FORGET = new RedisScript(`return redis.call('DEL', KEYS[1])`, false);
+
 /** Shares the time of destinations on the queue's Redis. */
 export class RedisRateLimitStore implements RateLimitStore {
   constructor(private readonly client: RedisCommands) {}
 
   async reserve(destination: string, milliseconds: number): Promise<number> {
     return Number(await RESERVE.run(this.client, [PREFIX + destination], [milliseconds, CREDIT, LIFETIME]));
+  }
+
+  async forget(destination: string): Promise<void> {
+    await FORGET.run(this.client, [PREFIX + destination], []);
   }
 }
