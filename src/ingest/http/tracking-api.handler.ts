@@ -1,4 +1,4 @@
-import { type OnApplicationShutdown } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import type { AnalyticsClient } from '../../client/analytics-client.js';
 import { thrownAt } from '../../shared/thrown-at.js';
 import type { OwnRoutes } from '../../http/host-routes.js';
