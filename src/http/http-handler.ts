@@ -4,6 +4,7 @@ import type { BeforeApplicationShutdown } from '@nestjs/common';
 import type { OwnRoutes } from './host-routes.js';
 import { type HttpAnswer, type StreamedAnswer, writeAnswer, writeStream } from './http-answer.js';
 import { RequestRefusal } from './request-refusal.js';
+import { UnreadAnswers } from './unread-answers.js';
 
 /** Share of `shutdownTimeout` that requests in flight have. The web server waits for them before anything is closed. */
 const ANSWERING_SHARE = 0.8;
@@ -33,6 +34,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   private readonly closing = new AbortController();
   /** Ends the waiting of each request that is not answered yet. */
   private readonly unanswered = new Set<() => void>();
+  private readonly unread = new UnreadAnswers();
   private isOver = false;
 
   /** @param shutdownTimeout in milliseconds */
@@ -75,6 +77,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     }
     if (this.closing.signal.aborted) response.shouldKeepAlive = false;
     writeAnswer(raw, response, answer, this.maxBytes);
+    this.unread.watch(response);
   }
 
   /** What was begun may go on after a refusal. */
