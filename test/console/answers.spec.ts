@@ -151,4 +151,17 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     },
     TIMEOUT,
   );
+
+  it(
+    'is told to sign in again where the session has ended',
+    async () => {
+      const { visitor } = visit;
+      await visitor.goTo('#/destinations');
+      await visitor.reads('Search');
+      await visitor.page.browserContext().deleteCookie(...(await visitor.cookies()));
+      await visitor.goTo('#/destinations/dst_any');
+      await visitor.reads('You are not signed in any more. Sign in to the application again, and reload');
+    },
+    TIMEOUT,
+  );
 });

@@ -2,17 +2,9 @@ import type { Overview, Sources } from '../console-reports.js';
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { HourStats, RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { DestinationDetails, DestinationPage } from '../../stored-destinations/destinations.types.js';
-import type { OptionProblem } from '../../errors/setup.errors.js';
 import type { ExplainedRequest } from '../../webhooks/diagnostics/explained-request.js';
 import type { TestResult } from '../../webhooks/endpoint.js';
-
-/** Without it, the API changes nothing. */
-const CONSOLE_HEADER = 'x-analytics-console';
-
-/** Without it, the API asks who is signed in. */
-const LINK_HEADER = 'x-analytics-link';
-
-const STREAM_TYPE = 'text/event-stream';
+import { ApiRequests, type Fields } from './api-requests.js';
 
 /** How long what is read may take, in milliseconds: longer than the API takes for anything. */
 const PATIENCE = 90_000;
@@ -23,25 +15,13 @@ const REPORT_PATIENCE = 20_000;
 const FIRST_PAGE = '100';
 const NEXT_PAGE = '1000';
 
-/** The fields of a destination that are sent. */
-export type Fields = Record<string, unknown>;
-
 /** A request that would be sent. */
 export type ShownRequest = Pick<ExplainedRequest, 'method' | 'url' | 'headers' | 'curl'> & { body: string };
 
-/** What the API answers in place of a result. */
-export class ApiError extends Error {
-  constructor(
-    readonly code: string,
-    message: string,
-    readonly problems: readonly OptionProblem[] = [],
-  ) {
-    super(message);
-  }
-}
-
 /** The HTTP API of the destinations, as a page calls it. */
 export class Api {
+  private readonly requests: ApiRequests;
+
   /**
    * @param path where the API is
    * @param consolePath where the console is
@@ -50,8 +30,10 @@ export class Api {
   constructor(
     private readonly path: string,
     private readonly consolePath: string,
-    private readonly link?: string,
-  ) {}
+    link?: string,
+  ) {
+    this.requests = new ApiRequests(link);
+  }
 
   /** @param cursor of the page before */
   list(cursor?: string, signal?: AbortSignal): Promise<DestinationPage> {
@@ -132,9 +114,9 @@ export class Api {
    *
    * @param id of the latest one that is known
    */
-  async live(id: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  live(id: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const headers = { ...(id !== undefined && { 'last-event-id': id }) };
-    return streamIn(await this.fetch(`${this.consolePath}/live`, { headers, signal }));
+    return this.requests.stream(`${this.consolePath}/live`, signal, headers);
   }
 
   /**
@@ -142,89 +124,23 @@ export class Api {
    *
    * @param destination where; `undefined` for the overview
    */
-  async changes(destination: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  changes(destination: string | undefined, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const query = destination === undefined ? '' : `?${queryOf({ destination })}`;
-    return streamIn(await this.fetch(`${this.consolePath}/changes${query}`, { signal }));
+    return this.requests.stream(`${this.consolePath}/changes${query}`, signal);
   }
 
   /** @param signal aborts when nobody waits for it any more */
   private read<T>(path: string, signal?: AbortSignal): Promise<T> {
-    return this.ask('GET', this.path + path, undefined, inTime(PATIENCE, signal));
+    return this.requests.read(this.path + path, PATIENCE, signal);
   }
 
   private report<T>(path: string, signal: AbortSignal): Promise<T> {
-    return this.ask('GET', this.consolePath + path, undefined, inTime(REPORT_PATIENCE, signal));
+    return this.requests.read(this.consolePath + path, REPORT_PATIENCE, signal);
   }
 
   private send<T>(method: string, path: string, body?: Fields): Promise<T> {
-    return this.ask(method, this.path + path, body);
+    return this.requests.send(method, this.path + path, body);
   }
-
-  private async ask<T>(method: string, url: string, body?: Fields, signal?: AbortSignal): Promise<T> {
-    const response = await this.fetch(url, {
-      method,
-      ...(signal !== undefined && { signal }),
-      headers: { ...(body !== undefined && { 'content-type': 'application/json' }) },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    if (response.status === 204) return undefined as T;
-    return (await jsonOf(response)) as T;
-  }
-
-  /** @throws ApiError for an answer that is none */
-  private async fetch(url: string, { headers, ...request }: RequestInit): Promise<Response> {
-    const response = await fetch(url, {
-      ...request,
-      headers: {
-        [CONSOLE_HEADER]: '1',
-        ...(this.link !== undefined && { [LINK_HEADER]: this.link }),
-        ...(headers as Record<string, string>),
-      },
-    }).catch(() => {
-      throw new ApiError(
-        'UNREACHABLE',
-        'The application cannot be reached. Check the connection and try again.',
-      );
-    });
-    if (response.ok) return response;
-    const { error } = (await jsonOf(response)) as {
-      error?: { code: string; message: string; problems?: OptionProblem[] };
-    };
-    if (error === undefined) throw unexpectedAnswer(response);
-    throw new ApiError(error.code, error.message, error.problems);
-  }
-}
-
-/** What is never answered would hold up all renewals, and whoever waits for it. */
-function inTime(patience: number, signal?: AbortSignal): AbortSignal {
-  const timeout = AbortSignal.timeout(patience);
-  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
-}
-
-/** @throws ApiError for an answer that is not the application's, such as the page of a proxy */
-async function jsonOf(response: Response): Promise<object> {
-  try {
-    return (await response.json()) as object;
-  } catch {
-    throw unexpectedAnswer(response);
-  }
-}
-
-/** @throws ApiError as `jsonOf` */
-async function streamIn(response: Response): Promise<ReadableStream<Uint8Array>> {
-  const { body, headers } = response;
-  if (body !== null && headers.get('content-type')?.startsWith(STREAM_TYPE) === true) return body;
-  // What comes instead may have no end.
-  await body?.cancel();
-  throw unexpectedAnswer(response);
-}
-
-function unexpectedAnswer({ status }: Response): ApiError {
-  return new ApiError(
-    'UNEXPECTED_ANSWER',
-    `The answer (status ${status}) is not the application's: it may be restarting, or you may have to sign in again. ` +
-      'Try again in a moment, or reload the page.',
-  );
 }
 
 function queryOf(fields: Fields): URLSearchParams {

@@ -1,5 +1,5 @@
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
-import type { Fields } from './api.js';
+import type { Fields } from './api-requests.js';
 import { fieldsOf, removalOf, type Texts, textsOf } from './destination-fields.js';
 
 /** A destination that somebody changes, or adds. */

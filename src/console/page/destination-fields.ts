@@ -1,5 +1,5 @@
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
-import { ApiError, type Fields } from './api.js';
+import { ApiError, type Fields } from './api-requests.js';
 
 /** The texts of a form's fields, by the names of the fields. */
 export type Texts = Readonly<Record<string, string>>;

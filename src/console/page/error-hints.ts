@@ -24,7 +24,8 @@ const HINTS: Readonly<
   ECONNREFUSED: 'Nothing listens on this port of the host. Start the receiver, or check the port.',
   ECONNRESET: 'The receiver broke the connection off. Look at its log, and at the proxy before it.',
   UNREACHABLE: 'There is no way to the host. Check its network and firewall.',
-  EMFILE: 'The sending process has too many open files. Raise its limit.',
+  EMFILE:
+    'The sending process has too many open files. It is tried again by itself; whoever runs it can raise the limit.',
   CONNECTION_CLOSED: 'The receiver closed the connection before it answered. Look at its log.',
   INVALID_RESPONSE: 'The answer is not HTTP. Check the port.',
   HEADERS_TOO_LARGE: 'The head of the answer is larger than 16 KB. Send smaller headers.',

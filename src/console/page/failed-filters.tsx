@@ -1,5 +1,5 @@
 import type { JSX, TargetedEvent } from 'preact';
-import type { Fields } from './api.js';
+import type { Fields } from './api-requests.js';
 
 /** What was filled in, by the names of the API's filter; what is empty matches all. */
 export type FailedTexts = Readonly<Record<string, string>>;

@@ -1,6 +1,7 @@
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { RecentDelivery } from '../../deliveries/history/history.types.js';
-import type { Api, Fields } from './api.js';
+import type { Api } from './api.js';
+import type { Fields } from './api-requests.js';
 import type { LatestFailed } from './failed-list.js';
 
 /** The most that the API answers at once. */

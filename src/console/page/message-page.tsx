@@ -1,7 +1,8 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { RecentDelivery } from '../../deliveries/history/history.types.js';
-import { type Api, ApiError, type ShownRequest } from './api.js';
+import type { Api, ShownRequest } from './api.js';
+import { ApiError } from './api-requests.js';
 import { Attempts, STATE_CLASSES } from './attempts.js';
 import { hintFor } from './error-hints.js';
 import { Action, Copyable, NotLoaded, Problem, Time } from './parts.js';

@@ -1,4 +1,5 @@
-import type { Api, Fields } from './api.js';
+import type { Api } from './api.js';
+import type { Fields } from './api-requests.js';
 
 /** How often it is counted what is left, in milliseconds. */
 const INTERVAL = 1_000;

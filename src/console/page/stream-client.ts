@@ -1,4 +1,4 @@
-import { ApiError } from './api.js';
+import { ApiError } from './api-requests.js';
 
 /** After a stream has ended, in milliseconds; twice as long after each that fails or does not last. */
 const FIRST_PAUSE = 250;

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ApiError } from './api.js';
+import { ApiError } from './api-requests.js';
 import { LoadTurns } from './load-turns.js';
 
 /** What ends by itself, so that nobody has to be told of it. */

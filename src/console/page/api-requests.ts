@@ -1,0 +1,125 @@
+import type { OptionProblem } from '../../errors/setup.errors.js';
+
+/** Without it, the API changes nothing. */
+const CONSOLE_HEADER = 'x-analytics-console';
+
+/** Without it, the API asks who is signed in. */
+const LINK_HEADER = 'x-analytics-link';
+
+const STREAM_TYPE = 'text/event-stream';
+
+/** The fields of a destination that are sent. */
+export type Fields = Record<string, unknown>;
+
+/** What the API answers in place of a result. */
+export class ApiError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly problems: readonly OptionProblem[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** Sends the requests of a page to its application. */
+export class ApiRequests {
+  /** @param link what was behind the `#` of a link */
+  constructor(private readonly link?: string) {}
+
+  /**
+   * @param patience how long the answer may take, in milliseconds
+   * @param signal aborts when nobody waits for it any more
+   */
+  read<T>(url: string, patience: number, signal?: AbortSignal): Promise<T> {
+    return this.ask('GET', url, undefined, inTime(patience, signal));
+  }
+
+  send<T>(method: string, url: string, body?: Fields): Promise<T> {
+    return this.ask(method, url, body);
+  }
+
+  /** Reads server-sent events. */
+  async stream(
+    url: string,
+    signal: AbortSignal,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    return streamIn(await this.fetch(url, { headers, signal }));
+  }
+
+  private async ask<T>(method: string, url: string, body?: Fields, signal?: AbortSignal): Promise<T> {
+    const response = await this.fetch(url, {
+      method,
+      ...(signal !== undefined && { signal }),
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (response.status === 204) return undefined as T;
+    return (await jsonOf(response)) as T;
+  }
+
+  /** @throws ApiError for an answer that is none */
+  private async fetch(url: string, { headers, ...request }: RequestInit): Promise<Response> {
+    const response = await fetch(url, {
+      ...request,
+      headers: {
+        [CONSOLE_HEADER]: '1',
+        ...(this.link !== undefined && { [LINK_HEADER]: this.link }),
+        ...(headers as Record<string, string>),
+      },
+    }).catch(() => {
+      throw new ApiError(
+        'UNREACHABLE',
+        'The application cannot be reached. Check the connection and try again.',
+      );
+    });
+    if (response.ok) return response;
+    const { error } = (await jsonOf(response)) as {
+      error?: { code: string; message: string; problems?: OptionProblem[] };
+    };
+    if (error === undefined) throw unexpectedAnswer(response);
+    if (error.code === 'UNAUTHORIZED') throw signedOut(error.code);
+    throw new ApiError(error.code, error.message, error.problems);
+  }
+}
+
+/** What is never answered would hold up all renewals, and whoever waits for it. */
+function inTime(patience: number, signal?: AbortSignal): AbortSignal {
+  const timeout = AbortSignal.timeout(patience);
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+}
+
+/** @throws ApiError for an answer that is not the application's, such as the page of a proxy */
+async function jsonOf(response: Response): Promise<object> {
+  try {
+    return (await response.json()) as object;
+  } catch {
+    throw unexpectedAnswer(response);
+  }
+}
+
+/** @throws ApiError as `jsonOf` */
+async function streamIn(response: Response): Promise<ReadableStream<Uint8Array>> {
+  const { body, headers } = response;
+  if (body !== null && headers.get('content-type')?.startsWith(STREAM_TYPE) === true) return body;
+  // What comes instead may have no end.
+  await body?.cancel();
+  throw unexpectedAnswer(response);
+}
+
+/** The answer's own text is for whoever builds a page. */
+function signedOut(code: string): ApiError {
+  return new ApiError(
+    code,
+    'You are not signed in any more. Sign in to the application again, and reload the page.',
+  );
+}
+
+function unexpectedAnswer({ status }: Response): ApiError {
+  return new ApiError(
+    'UNEXPECTED_ANSWER',
+    `The answer (status ${status}) is not the application's: it may be restarting, or you may have to sign in again. ` +
+      'Try again in a moment, or reload the page.',
+  );
+}
