@@ -22,31 +22,37 @@ export class UnreadAnswers {
 
   /** Watches an answer that has been written, until it is read. */
   watch(response: ServerResponse): void {
-    if (response.writableLength === 0) return;
+    if (response.writableLength === 0 || response.destroyed || response.req.socket.destroyed) return;
     this.unread.add(response);
-    response.once('close', () => this.unread.delete(response));
+    response.once('close', () => {
+      this.unread.delete(response);
+      this.forgetClosed();
+    });
     // The time begins anew with each part that is read.
     response.setTimeout(this.stallTime, () => response.destroy());
     this.makeRoom();
   }
 
   /**
-   * Gives up the largest answers, the oldest of them first, until the others fit. Whoever reads has theirs in time:
-   * it is newer than those that nobody reads.
+   * Closes the connections with the largest answers, the oldest of them first, until the others fit. Whoever reads has
+   * theirs in time: it is newer than those that nobody reads.
    */
   private makeRoom(): void {
-    let bytes = 0;
-    for (const { writableLength } of this.unread) bytes += writableLength;
-    while (bytes > this.maxBytes) {
-      const [first, ...others] = this.unread;
-      if (first === undefined) return;
-      const largest = others.reduce(
-        (most, one) => (one.writableLength > most.writableLength ? one : most),
-        first,
-      );
-      bytes -= largest.writableLength;
-      this.unread.delete(largest);
-      largest.destroy();
+    for (;;) {
+      let bytes = 0;
+      let largest: ServerResponse | undefined;
+      for (const response of this.unread) {
+        bytes += response.writableLength;
+        if (largest === undefined || response.writableLength > largest.writableLength) largest = response;
+      }
+      if (largest === undefined || bytes <= this.maxBytes) return;
+      largest.req.socket.destroy();
+      this.forgetClosed();
     }
+  }
+
+  /** An answer to a pipelined request is told nothing of the end of its connection while it waits for those before. */
+  private forgetClosed(): void {
+    for (const response of this.unread) if (response.req.socket.destroyed) this.unread.delete(response);
   }
 }

@@ -86,4 +86,13 @@ describe('an answer that nobody reads', () => {
     await ask();
     await until(async () => ((await openConnections()) === 0 ? true : undefined));
   });
+
+  it('closes the connection of a client that has sent all its requests at once', async () => {
+    const handler = new LongAnswers(1_000);
+    server.on('request', (request, response) => void handler.answer(request, response, undefined));
+    const pipelining = connect(port, '127.0.0.1').pause();
+    clients.push(pipelining);
+    pipelining.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(10));
+    await until(async () => ((await openConnections()) === 0 ? true : undefined));
+  });
 });
