@@ -128,6 +128,8 @@ describeBackend('the deletion of a user', (backend) => {
     await replayed;
     await deliveries.replay({ type: 'track' });
     await until(async () => ((await usersIn(app)).includes('gone') ? undefined : true));
+    // The deletion is a message as well.
+    await app.analytics.flush();
     await app.settled();
     expect(await usersIn(app)).toEqual(new Array(10).fill('stays'));
     const sent = receiver.requests.length;
