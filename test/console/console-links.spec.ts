@@ -115,7 +115,8 @@ describeBackend('a link to the console', (backend) => {
 
 describeRedis('a flood of requests by links to the console', () => {
   const stage = new Stage();
-  const FLOOD = 1_000;
+  /** A server of Node keeps 511 connections waiting. More may be reset where the machine is slow. */
+  const FLOOD = 500;
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await RedisServer.create({ appendOnly: true });
