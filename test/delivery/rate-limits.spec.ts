@@ -207,19 +207,29 @@ describeBackend('the store of rate limits', (backend) => {
     expect(inOrder.map((wait) => Math.round((wait - first) / length))).toEqual([...inOrder.keys()]);
   });
 
-  it('keeps nothing of a limit that has changed, however often somebody changes it', async () => {
+  /** Sends a message under each limit. Of the first one, a message takes 100 seconds. */
+  async function changeLimits(ofBudget: RateLimitStore): Promise<void> {
     let resume: () => void = () => undefined;
-    const budget = new RateBudget(store, 'one', () => {
+    const budget = new RateBudget(ofBudget, 'one', () => {
       resume();
     });
-    const take = async (limit: number): Promise<void> => {
+    for (const limit of [0.01, 100, 200]) {
       while (!budget.take(limit, 1)) await new Promise<void>((resolve) => (resume = resolve));
-    };
-    // Of the first one, each message takes 100 seconds.
-    for (const limit of [0.01, 100, 200]) await take(limit);
+    }
+  }
+
+  it('keeps nothing of a limit that has changed, however often somebody changes it', async () => {
+    await changeLimits(store);
     for (const former of ['one 0.01', 'one 100']) {
       await until(async () => ((await store.reserve(former, 0)) <= 0 ? true : undefined));
     }
+  });
+
+  it('holds nothing up until a former limit is forgotten', async () => {
+    await changeLimits({
+      reserve: (destination, milliseconds) => store.reserve(destination, milliseconds),
+      forget: () => new Promise(() => undefined),
+    });
   });
 
   it('has a time for each destination', async () => {

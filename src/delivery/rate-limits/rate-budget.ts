@@ -62,14 +62,20 @@ export class RateBudget {
       this.nextAt = performance.now() + wait;
       this.left = limit === this.limit ? messages : 0;
       this.wakeIn(wait);
-      if (this.reserved !== undefined && this.reserved !== key) await this.store.forget(this.reserved);
-      this.reserved = key;
+      this.forgetFormer(key);
     } catch {
       // The queue's health reports that its database is away. Nothing is sent past the limit meanwhile.
       this.wakeIn(RETRY_INTERVAL);
     } finally {
       this.isAsking = false;
     }
+  }
+
+  /** Nobody waits for it: what the store does not forget now is small, and goes after a while. */
+  private forgetFormer(key: string): void {
+    const former = this.reserved;
+    this.reserved = key;
+    if (former !== undefined && former !== key) this.store.forget(former).catch(() => undefined);
   }
 
   private wakeIn(milliseconds: number): void {
