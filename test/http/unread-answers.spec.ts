@@ -93,6 +93,7 @@ describe('an answer that nobody reads', () => {
     const pipelining = connect(port, '127.0.0.1').pause();
     clients.push(pipelining);
     pipelining.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(10));
+    await once(server, 'request');
     await until(async () => ((await openConnections()) === 0 ? true : undefined));
   });
 });
