@@ -98,17 +98,22 @@ export class Visitor {
     await this.page.keyboard.press('Backspace');
   }
 
-  /** Looks for jumps of the layout from now on. The returned function resolves to how far the page has jumped. */
-  async layoutShifts(): Promise<() => Promise<number>> {
+  /** Looks for jumps of the layout from now on. The returned function resolves to what has jumped, and how far. */
+  async layoutShifts(): Promise<() => Promise<string[]>> {
     await this.page.evaluate(`{
-      globalThis.layoutShifts = 0;
+      globalThis.layoutShifts = [];
       globalThis.shiftObserver?.disconnect();
+      const shown = ({ node, previousRect, currentRect }) => {
+        const name = node?.className || node?.nodeName;
+        const [from, to] = [previousRect, currentRect].map(({ x, y }) => Math.round(x) + ',' + Math.round(y));
+        return name + ' from ' + from + ' to ' + to;
+      };
       globalThis.shiftObserver = new PerformanceObserver((list) => {
-        for (const { value } of list.getEntries()) layoutShifts += value;
+        for (const { sources } of list.getEntries()) layoutShifts.push(...sources.map(shown));
       });
       shiftObserver.observe({ type: 'layout-shift' });
     }`);
-    return () => this.page.evaluate('layoutShifts') as Promise<number>;
+    return () => this.page.evaluate('layoutShifts') as Promise<string[]>;
   }
 
   /** Looks at another page until something has happened. */

@@ -13,7 +13,7 @@ const WAITING = 5_000;
 const EACH = 2_000;
 /** Requests that each of these has got before their shares are measured, and that all get while they are. */
 const BEGUN = 50;
-const MEASURED = 1_500;
+const MEASURED = 3_000;
 const FRESH = 20;
 /** Between two fresh messages, in milliseconds. */
 const INTERVAL = 100;
