@@ -3,8 +3,11 @@ import type { DestinationWindow } from './destination-window.js';
 
 /** Work that a process holds for one destination, in milliseconds: enough that it never runs dry. */
 const HOLD = 2_000;
-/** When a destination has less to send than this, its put-back jobs are promoted, in milliseconds. */
-export const LOW_WATER = 250;
+/**
+ * When a destination has less to send than this, its put-back jobs are promoted, in milliseconds. Another process may take
+ * a promoted job. That is noticed after a quarter of a second or more, and must not leave the destination idle.
+ */
+const LOW_WATER = 750;
 
 /** A destination, and what is known of how fast it takes messages. */
 interface Paced {

@@ -242,9 +242,10 @@ export class DestinationQueue {
     // Messages of one request share its result, except those that their receiver refused one by one.
     const result = results[0];
     if (result !== undefined && result.class !== 'deferred') this.hasFailed = result.class === 'retry';
-    if (this.underway === 0 && this.batches.length === 0) this.window.restart();
+    const isOver = this.underway === 0 && this.batches.length === 0;
+    if (result?.class === 'deferred' || (isOver && this.hasFailed)) this.window.restart();
+    else if (isOver) this.window.pause(now);
     else if (result?.class === 'retry') this.window.fail(request, results.length, now);
-    else if (result?.class === 'deferred') this.window.restart();
     else if (result !== undefined) this.window.succeed(results.length, now);
   }
 }

@@ -1,6 +1,12 @@
 /** Requests that an idle destination gets at once. */
 const FIRST_WINDOW = 4;
 
+/**
+ * How long there is nothing to send until the window begins anew, in milliseconds. Jobs that are on their way from the
+ * queue come sooner.
+ */
+const RESTART_AFTER = 1_000;
+
 /** How long the rate of a destination is measured before its estimate is updated, in milliseconds. */
 const PERIOD = 100;
 /** Weight of a new measurement against the earlier ones. */
@@ -18,7 +24,8 @@ export class DestinationWindow {
   private measured: number | undefined;
   private settled = 0;
   private since = 0;
-  private isIdle = true;
+  /** When there was nothing left to send; `undefined` while there is. */
+  private idleSince: number | undefined = -Infinity;
 
   /** @param size largest number of requests on their way */
   constructor(private readonly size: number) {
@@ -34,16 +41,23 @@ export class DestinationWindow {
     return this.measured;
   }
 
-  /** Nothing is left to send: a few messages should not open a socket each. */
+  /** Begins with a few requests again. */
   restart(): void {
     this.open = Math.min(FIRST_WINDOW, this.size);
-    this.isIdle = true;
+    this.idleSince = -Infinity;
+  }
+
+  /** Nothing is left to send, and what was sent last has arrived. */
+  pause(now: number): void {
+    this.idleSince = now;
   }
 
   /** @returns the number of the request, to be passed back when it ends */
   begin(now: number): number {
-    if (this.isIdle) {
-      this.isIdle = false;
+    if (this.idleSince !== undefined) {
+      // A few messages now and then should not open a socket each.
+      if (now - this.idleSince > RESTART_AFTER) this.open = Math.min(FIRST_WINDOW, this.size);
+      this.idleSince = undefined;
       this.since = now;
       this.settled = 0;
     }

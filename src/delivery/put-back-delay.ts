@@ -1,6 +1,8 @@
-import { LOW_WATER, rateOf } from './destination-pace.js';
+import { rateOf } from './destination-pace.js';
 import type { DestinationQueue } from './destination-queue.js';
 
+/** The shortest time that a batch is put back, in milliseconds. */
+const LEAST_DELAY = 250;
 /** How long a batch is put back if the rate of its destination is unknown, in milliseconds. */
 const UNKNOWN_RATE_DELAY = 1_000;
 /** The longest that a batch is put back unless very many wait, in milliseconds: the estimate may be wrong. */
@@ -25,7 +27,7 @@ export function putBackDelay(queue: DestinationQueue, others: number): number {
   const rate = queue.isFailing ? undefined : rateOf(queue);
   const ahead = rate === undefined ? 0 : ((messagesInHand + putBack.messages) / rate) * 1_000;
   const isEstimated = rate !== undefined && others === 0;
-  const least = isEstimated ? LOW_WATER : Math.max(UNKNOWN_RATE_DELAY, spread) * (0.5 + Math.random());
+  const least = isEstimated ? LEAST_DELAY : Math.max(UNKNOWN_RATE_DELAY, spread) * (0.5 + Math.random());
   const delay = Math.max(ahead, least);
   const longest = Math.max(LONGEST_DELAY, destination.retryWindow * LONGEST_DELAY_SHARE, spread);
   return limitedDelay(delay, longest);

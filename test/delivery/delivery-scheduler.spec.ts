@@ -158,15 +158,21 @@ describe('the delivery scheduler', () => {
       expect(crm.requests.length).toBeLessThanOrEqual(4);
     });
 
-    it('begins anew when nothing is left to do', async () => {
+    it.each([
+      ['stays as it is while more comes within a second', 1_000, 'delivered', 12],
+      ['begins anew where nothing has come for longer', 1_001, 'delivered', 4],
+      ['begins anew where what came last has failed', 0, 'retry', 4],
+    ] as const)('%s', async (_, pause, outcome, length) => {
+      jest.useFakeTimers();
       const scheduler = schedule();
       const crm = new TestDestination('crm');
       const first = send(scheduler, crm, 12);
       crm.answer();
-      crm.answer();
+      crm.answer(8, outcome);
       await first;
+      jest.advanceTimersByTime(pause);
       void send(scheduler, crm, 12);
-      expect(crm.requests).toHaveLength(4);
+      expect(crm.requests).toHaveLength(length);
     });
 
     it('counts requests, where a request carries several messages', async () => {
@@ -429,13 +435,13 @@ describe('the delivery scheduler', () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
       void send(scheduler, slow, 4);
-      for (const key of ['a', 'b', 'c']) {
+      for (const key of ['a', 'b', 'c', 'd']) {
         scheduler.putBack(slow, [jobOf(key, 6)]);
       }
       expect(promoted).toEqual([]);
       slow.answer();
-      // Two windows of four messages, and a reserve of none, are two jobs of six.
-      expect(promoted).toEqual(['a', 'b']);
+      // Two windows of seven messages are three jobs of six.
+      expect(promoted).toEqual(['a', 'b', 'c']);
     });
 
     it('are promoted again and again where another process takes them', async () => {
@@ -500,10 +506,10 @@ describe('the delivery scheduler', () => {
       const scheduler = schedule();
       const up = new TestDestination('up');
       void send(scheduler, up, 4);
-      const ofNew = ['a', 'b', 'c'].map((key) => jobOf(key, 3));
+      const ofNew = ['a', 'b', 'c', 'd', 'e'].map((key) => jobOf(key, 3));
       scheduler.putBack(up, [...ofNew, jobOf('refused', 3, ['up'])]);
       up.answer();
-      expect(promoted).toEqual(['a', 'refused', 'b']);
+      expect(promoted).toEqual(['a', 'refused', 'b', 'c', 'd']);
     });
 
     it('are forgotten when they are due, also while their destination is held back', () => {
