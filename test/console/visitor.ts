@@ -109,7 +109,9 @@ export class Visitor {
         return name + ' from ' + from + ' to ' + to;
       };
       globalThis.shiftObserver = new PerformanceObserver((list) => {
-        for (const { sources } of list.getEntries()) layoutShifts.push(...sources.map(shown));
+        for (const { value, sources } of list.getEntries()) {
+          if (value > 0) layoutShifts.push(value + ': ' + sources.map(shown).join(', '));
+        }
       });
       shiftObserver.observe({ type: 'layout-shift' });
     }`);

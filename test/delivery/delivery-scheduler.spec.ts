@@ -444,6 +444,25 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['a', 'b', 'c']);
     });
 
+    it('are promoted while half a second of work is left, since another process may take them', () => {
+      jest.useFakeTimers();
+      const scheduler = schedule();
+      const slow = new TestDestination('slow');
+      let unsent = 3_000;
+      void send(scheduler, slow, unsent);
+      scheduler.putBack(slow, [jobOf('a', 20)]);
+      scheduler.start();
+      while (promoted.length === 0 && unsent > 0) {
+        unsent -= slow.requests.length;
+        slow.answer();
+        jest.advanceTimersByTime(100);
+      }
+      scheduler.stop();
+      // 64 requests each 100 ms.
+      expect(unsent).toBeGreaterThan(320);
+      expect(unsent).toBeLessThan(640);
+    });
+
     it('are promoted again and again where another process takes them', async () => {
       const scheduler = schedule();
       const slow = new TestDestination('slow');
