@@ -29,9 +29,8 @@ export interface DestinationQueueObserver {
 }
 
 /**
- * The batches of one destination that this process has in hand, and the requests on their way to it. While there is
- * more to send, at least one of these makes it go on: the ring of a capacity in which it waits for its turn, its
- * `rateLimit`, or the end of a request on its way.
+ * The batches of one destination that this process has in hand, and the requests on their way to it. While there is more
+ * to send, it goes on at its turn for a capacity, when its `rateLimit` allows it, or at the end of a request.
  */
 export class DestinationQueue {
   readonly putBack = new PutBackJobs();
