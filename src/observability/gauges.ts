@@ -15,7 +15,7 @@ const PATIENCE = 1_000;
 export interface GaugesParts {
   meter: Meter;
   /** Hands over what it has counted when metrics are collected. */
-  metrics: Pick<Metrics, 'flush'> | undefined;
+  metrics: Pick<Metrics, 'flush' | 'tracing'> | undefined;
   labels: DestinationLabels;
   status: () => AnalyticsStatus;
   /** The partitions; `undefined` in a process that has no queue. */
@@ -35,6 +35,7 @@ export class Gauges implements OnModuleDestroy {
   private readonly down: Observable;
   private readonly rows: Observable;
   private readonly oldestRow: Observable;
+  private readonly untraced: Observable;
   /** The names of destinations of which a URL was down at the last collection. */
   private wereDown: readonly string[] = [];
   private readonly load = new SharedWork(() => readLoad(this.parts.queues ?? [], this.parts.store));
@@ -49,6 +50,10 @@ export class Gauges implements OnModuleDestroy {
     this.down = gauge('endpoints.down', '{endpoint}', 'URLs that are down, as seen by this process.');
     this.rows = gauge('outbox.rows', '{row}', 'Rows of the outbox by their state, over all processes.');
     this.oldestRow = gauge('outbox.oldest', 's', 'Age of the oldest row that waits in the outbox.');
+    this.untraced = parts.meter.createObservableCounter('nestjs_analytics.delivery.untraced', {
+      unit: '{attempt}',
+      description: 'Requests without a span, since there were too many a second.',
+    });
     this.observables = [
       this.jobs,
       this.oldest,
@@ -57,6 +62,7 @@ export class Gauges implements OnModuleDestroy {
       this.down,
       this.rows,
       this.oldestRow,
+      this.untraced,
     ];
     parts.meter.addBatchObservableCallback(this.observe, this.observables);
   }
@@ -76,6 +82,8 @@ export class Gauges implements OnModuleDestroy {
     result.observe(this.messages, buffered.messages);
     result.observe(this.bytes, buffered.bytes);
     this.observeDown(result, endpointsDown);
+    const untraced = this.parts.metrics?.tracing?.leftOut;
+    if (untraced !== undefined) result.observe(this.untraced, untraced);
   }
 
   private observeDown(result: BatchObservableResult, endpoints: AnalyticsStatus['endpointsDown']): void {

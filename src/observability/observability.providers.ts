@@ -17,7 +17,7 @@ import { type AnalyticsStatus, readStatus } from './analytics-status.js';
 import { DestinationLabels } from './destination-labels.js';
 import type { Gauges } from './gauges.js';
 import type { Metrics } from './metrics.js';
-import { loadOpenTelemetry, type OpenTelemetry, tellThrown } from './open-telemetry.js';
+import { loadOpenTelemetry, type OpenTelemetry, tellLeftOut, tellThrown } from './open-telemetry.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /** Injection token of a function that reads the status. */
@@ -29,15 +29,18 @@ const GAUGES = Symbol('nestjs-analytics:gauges');
 
 // An application without OpenTelemetry loads nothing for it.
 async function createTelemetry(
-  { metrics: { tenants }, tracing: { propagate } }: ResolvedOptions,
+  { metrics: { tenants }, tracing: { propagate, spansPerSecond } }: ResolvedOptions,
   openTelemetry: OpenTelemetry | undefined,
   labels: DestinationLabels,
 ): Promise<Metrics | undefined> {
   if (openTelemetry === undefined) return undefined;
   const { api, tracer, meter = api.createNoopMeter() } = openTelemetry;
   const [{ Metrics }, { Tracing }] = await Promise.all([import('./metrics.js'), import('./tracing.js')]);
-  const onThrow = tellThrown(new AnalyticsLogger());
-  const tracing = tracer && new Tracing({ api, tracer, labels, propagate, onThrow });
+  const logger = new AnalyticsLogger();
+  const onThrow = tellThrown(logger);
+  const onLeftOut = tellLeftOut(logger, spansPerSecond);
+  const tracing =
+    tracer && new Tracing({ api, tracer, labels, propagate, spansPerSecond, onThrow, onLeftOut });
   return new Metrics({ meter, labels, tenants, tracing, onThrow });
 }
 

@@ -52,3 +52,16 @@ export function tellThrown(logger: { error(message: string): void }): (error: un
     );
   };
 }
+
+/** Tells, once, that requests have no span because there are too many. */
+export function tellLeftOut(logger: { warn(message: string): void }, limit: number): () => void {
+  let isTold = limit === 0;
+  return () => {
+    if (isTold) return;
+    isTold = true;
+    logger.warn(
+      `More requests than \`tracing.spansPerSecond\` (${limit}) were to have a span, and one destination has half of ` +
+        'them at most. The rest have none; the metric nestjs_analytics.delivery.untraced counts them.',
+    );
+  };
+}

@@ -8,6 +8,7 @@ import type {
 } from '../shared/telemetry.js';
 import type { DestinationLabels } from './destination-labels.js';
 import type { OpenTelemetryApi } from './open-telemetry.js';
+import { SpanLimit } from './span-limit.js';
 
 /** Version, trace, span and flags, as W3C Trace Context writes them. Ids of zeros alone are not valid. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
@@ -20,10 +21,14 @@ export interface TracingParts {
   api: OpenTelemetryApi;
   tracer: Tracer;
   labels: DestinationLabels;
+  /** How many requests a second have a span. */
+  spansPerSecond: number;
   /** Whether receivers get `traceparent`. */
   propagate: boolean;
   /** Told what the application's samplers and span processors throw. */
   onThrow: (error: unknown) => void;
+  /** Told when a request has no span because there are too many. */
+  onLeftOut: () => void;
 }
 
 interface Address {
@@ -36,8 +41,16 @@ export class Tracing implements RequestTracing {
   /** Of the span that a call was made in last: requests often make several. */
   private latest: { context: SpanContext; header: string | undefined } | undefined;
   private readonly addresses = new WeakMap<URL, Address>();
+  private readonly limit: SpanLimit;
 
-  constructor(private readonly parts: TracingParts) {}
+  constructor(private readonly parts: TracingParts) {
+    this.limit = new SpanLimit(parts.spansPerSecond);
+  }
+
+  /** Requests without a span because there were too many. */
+  get leftOut(): number {
+    return this.limit.leftOut;
+  }
 
   /** The span of the current call, as a message carries it; `undefined` outside of a trace. */
   traceparent(): string | undefined {
@@ -55,7 +68,7 @@ export class Tracing implements RequestTracing {
   /**
    * Begins a span of a request. It links to the calls of its messages. A request with one message also
    * belongs to the trace of its call, and has no span if that trace is not sampled. A request with several
-   * messages belongs to none of their traces, since they may be many.
+   * messages belongs to none of their traces, since they may be many. Above the limit, requests have no span.
    *
    * What the application's own code throws here must not reach the request: its message would never be settled.
    */
@@ -73,7 +86,11 @@ export class Tracing implements RequestTracing {
     const { destination, attempt, calls } = request;
     const links = linksTo(calls);
     const call = calls.length === 1 ? links[0]?.context : undefined;
-    if (call !== undefined && (call.traceFlags & SAMPLED) === 0) return this.unsampled(call);
+    if (call !== undefined && (call.traceFlags & SAMPLED) === 0) return this.passOn(call);
+    if (!this.limit.allows(destination)) {
+      this.parts.onLeftOut();
+      return this.passOn(call);
+    }
     const parent = call === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, call);
     const { hostname, port } = this.addressOf(request.url);
     const attributes = {
@@ -84,6 +101,7 @@ export class Tracing implements RequestTracing {
     };
     const options = { kind: api.SpanKind.CLIENT, links, attributes };
     const span = tracer.startSpan(`deliver ${labels.of(destination)}`, options, parent);
+    if (span.isRecording()) this.limit.add(destination);
     if (attempt > 1) span.setAttribute('http.request.resend_count', attempt - 1);
     if (calls.length > 1) span.setAttribute('messaging.batch.message_count', calls.length);
     return {
@@ -98,9 +116,10 @@ export class Tracing implements RequestTracing {
     };
   }
 
-  /** Receivers are told of the trace all the same, and that nobody records it. */
-  private unsampled(call: SpanContext): RequestSpan | undefined {
-    return this.parts.propagate ? { traceparent: headerOf(call), end: () => undefined } : undefined;
+  /** A request without a span: its receiver is told of the call itself, and whether that is sampled. */
+  private passOn(call: SpanContext | undefined): RequestSpan | undefined {
+    if (call === undefined || !this.parts.propagate) return undefined;
+    return { traceparent: headerOf(call), end: () => undefined };
   }
 
   private end(span: Span, outcome: RequestOutcome | undefined): void {

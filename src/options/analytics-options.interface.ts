@@ -212,7 +212,7 @@ interface ModuleSettings {
   history?: boolean | undefined;
   /** How finely metrics are divided, where the application has an OpenTelemetry SDK. @default {} */
   metrics?: MetricsOptions | undefined;
-  /** What receivers learn of traces, where the application has an OpenTelemetry SDK. @default {} */
+  /** Spans of requests, and what receivers learn of traces, where the application has an OpenTelemetry SDK. @default {} */
   tracing?: TracingOptions | undefined;
   /** `false`: every call is checked and then dropped; nothing is opened or delivered. @default true */
   enabled?: boolean | undefined;

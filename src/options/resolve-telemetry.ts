@@ -3,7 +3,9 @@ import type { ResolvedMetrics, ResolvedTracing } from './resolved-options.js';
 import type { MetricsOptions, TracingOptions } from './telemetry-options.interface.js';
 
 const METRICS: readonly string[] = ['eachDestination', 'tenants'] satisfies (keyof MetricsOptions)[];
-const TRACING: readonly string[] = ['propagate'] satisfies (keyof TracingOptions)[];
+const TRACING: readonly string[] = ['propagate', 'spansPerSecond'] satisfies (keyof TracingOptions)[];
+/** A span processor of the SDK queues 2,048 of them, and exports them in batches of 512. */
+const DEFAULT_SPANS_PER_SECOND = 1_000;
 
 /** Reads `metrics`. */
 export function resolveMetrics(options: OptionReader): ResolvedMetrics {
@@ -17,9 +19,12 @@ export function resolveMetrics(options: OptionReader): ResolvedMetrics {
 
 /** Reads `tracing`. */
 export function resolveTracing(options: OptionReader): ResolvedTracing {
-  const tracing = readerOf(options, 'tracing', '`{ propagate }`');
+  const tracing = readerOf(options, 'tracing', '`{ propagate, spansPerSecond }`');
   tracing.onlyKnows(TRACING);
-  return { propagate: tracing.boolean('propagate', false) };
+  return {
+    propagate: tracing.boolean('propagate', false),
+    spansPerSecond: tracing.number('spansPerSecond', DEFAULT_SPANS_PER_SECOND, { min: 0 }),
+  };
 }
 
 function readerOf(options: OptionReader, name: string, expected: string): OptionReader {

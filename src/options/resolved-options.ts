@@ -115,6 +115,8 @@ export interface ResolvedMetrics {
 export interface ResolvedTracing {
   /** Whether requests have the header `traceparent`. */
   propagate: boolean;
+  /** How many requests a second have a span. */
+  spansPerSecond: number;
 }
 
 /** Defaults for the calls of audiences and computed traits, and where their state is kept. */

@@ -9,11 +9,17 @@ export interface MetricsOptions {
   tenants?: boolean | undefined;
 }
 
-/** What receivers learn of traces. */
+/** Spans of requests, and what receivers learn of traces. */
 export interface TracingOptions {
   /**
    * Whether requests to destinations have the header `traceparent`, so that a receiver of one's own belongs to
    * the same trace. @default false
    */
   propagate?: boolean | undefined;
+  /**
+   * How many requests a second have a span in this process; the rest have none and are counted. One destination has
+   * half of them at most. An SDK drops spans that come faster than it exports them, those of the application
+   * included: raise this with the queue of your span processor. `0` makes none. @default 1000
+   */
+  spansPerSecond?: number | undefined;
 }

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { SpanLimit } from '../../src/observability/span-limit.js';
+
+/** Asks for so many spans of a destination; how many it may have. */
+function ask(limit: SpanLimit, destination: string, count: number): number {
+  let made = 0;
+  for (let n = 0; n < count; n++) {
+    if (!limit.allows(destination)) continue;
+    limit.add(destination);
+    made++;
+  }
+  return made;
+}
+
+describe('the limit of spans', () => {
+  it('gives one destination half of them, and leaves some to each of the others', () => {
+    const limit = new SpanLimit(1_000, () => 0);
+    const made = ['a', 'b', 'c', 'd'].map((destination) => ask(limit, destination, 5_000));
+    expect(made).toEqual([500, 250, 125, 63]);
+  });
+
+  it('gives destinations all that they ask for below it', () => {
+    const limit = new SpanLimit(1_000, () => 0);
+    const made = Array.from({ length: 100 }, (_, index) => ask(limit, `d${index}`, 5));
+    expect(made).toEqual(Array.from({ length: 100 }, () => 5));
+    expect(limit.leftOut).toBe(0);
+  });
+
+  it('begins anew each second', () => {
+    let now = 0;
+    const limit = new SpanLimit(10, () => now);
+    expect(ask(limit, 'a', 20)).toBe(5);
+    now = 999;
+    expect(ask(limit, 'a', 20)).toBe(0);
+    now = 1_000;
+    expect(ask(limit, 'a', 20)).toBe(5);
+    expect(limit.leftOut).toBe(15 + 20 + 15);
+  });
+
+  it('counts no span that a sampler did not want', () => {
+    const limit = new SpanLimit(10, () => 0);
+    const asked = Array.from({ length: 100 }, () => limit.allows('a'));
+    expect(asked).not.toContain(false);
+  });
+
+  it('gives a single span to whoever comes first', () => {
+    const limit = new SpanLimit(1, () => 0);
+    expect([ask(limit, 'a', 2), ask(limit, 'b', 2)]).toEqual([1, 0]);
+  });
+});
