@@ -84,13 +84,15 @@ export class Tracing implements RequestTracing {
   private beginSpan(request: TracedRequest): RequestSpan | undefined {
     const { api, tracer, labels } = this.parts;
     const { destination, attempt, calls } = request;
-    const links = linksTo(calls);
-    const call = calls.length === 1 ? links[0]?.context : undefined;
-    if (call !== undefined && (call.traceFlags & SAMPLED) === 0) return this.passOn(call);
+    const only = calls.length === 1 ? calls[0] : undefined;
+    // Most requests of a busy destination have no span, so nothing more is read of their calls.
+    if (isUnsampled(only)) return this.passOn(only);
     if (!this.limit.allows(destination)) {
       this.parts.onLeftOut();
-      return this.passOn(call);
+      return this.passOn(only);
     }
+    const links = linksTo(calls);
+    const call = only === undefined ? undefined : links[0]?.context;
     const parent = call === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, call);
     const { hostname, port } = this.addressOf(request.url);
     const attributes = {
@@ -117,9 +119,9 @@ export class Tracing implements RequestTracing {
   }
 
   /** A request without a span: its receiver is told of the call itself, and whether that is sampled. */
-  private passOn(call: SpanContext | undefined): RequestSpan | undefined {
-    if (call === undefined || !this.parts.propagate) return undefined;
-    return { traceparent: headerOf(call), end: () => undefined };
+  private passOn(only: CallTrace | undefined): RequestSpan | undefined {
+    const call = this.parts.propagate ? contextOf(only) : undefined;
+    return call && { traceparent: headerOf(call), end: () => undefined };
   }
 
   private end(span: Span, outcome: RequestOutcome | undefined): void {
@@ -150,6 +152,13 @@ function linksTo(calls: readonly (CallTrace | undefined)[]): Link[] {
     if (context !== undefined) links.push({ context });
   }
   return links;
+}
+
+function isUnsampled(call: CallTrace | undefined): boolean {
+  const traceparent = call?.traceparent;
+  if (traceparent === undefined) return false;
+  const flags = Number.parseInt(traceparent.slice(-2), 16);
+  return (flags & SAMPLED) === 0 && TRACEPARENT.test(traceparent);
 }
 
 /** Anyone with access to the queue may have written it. */
