@@ -6,19 +6,22 @@ import { sum } from './support/redis-work.mjs';
 import { report, show } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 import { reportTargets, target } from './support/targets.mjs';
-import { startWorker } from './support/workers.mjs';
+import { startBareClient, startWorker } from './support/workers.mjs';
 
 /**
  * Two and four processes that deliver against one, in turn, from a queue that was filled before: what an event
  * costs all of them together, and what limits them. That is told by the cores that are not idle: of two, the
- * receiver and the queue's server leave little to a second process.
+ * receiver and the queue's server leave little to a second process. Processes that only sign and post take their
+ * turns, too: where an event costs more in several of those, the machine is to blame.
  */
-const WORKERS = [1, 2, 4];
+const PROCESSES = [1, 2, 4];
 const EVENTS = 30_000;
 const ROUNDS = Number(process.env.ROUNDS ?? 7);
 /** Runs for each process that open the connections and warm the compilers up. */
 const WARM_UP = 2;
-const QUEUES = {
+const SECRET = 'secret';
+const BARE = 'no queue, bare clients';
+const CONNECTIONS = {
   Redis: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/12',
   PostgreSQL: process.env.POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test',
 };
@@ -28,76 +31,116 @@ function idleTime() {
   return sum(cpus().map(({ times }) => times.idle));
 }
 
-async function cpuOf(workers) {
-  return sum(await Promise.all(workers.map((worker) => worker.cpu())));
+async function cpuOf(processes) {
+  return sum(await Promise.all(processes.map((one) => one.cpu())));
 }
 
-async function run(producer, workers) {
-  await receiver.reset();
-  await producer.queue.pause();
-  await inBursts(EVENTS, () => producer.analytics.track(EVENT));
-  await producer.analytics.flush();
-  const done = receiver.received(EVENTS);
+/** What these processes cost for work that brings all events to the receiver. */
+async function cost(processes, work, settled = () => undefined) {
   const idle = idleTime();
-  const before = await cpuOf(workers);
-  const { rate } = await measure(EVENTS, async () => {
-    await producer.queue.resume();
-    await done;
-  });
+  const before = await cpuOf(processes);
+  const { rate } = await measure(EVENTS, work);
   const milliseconds = (EVENTS / rate) * 1_000;
   const cores = cpus().length - (idleTime() - idle) / milliseconds;
-  await producer.settled();
-  return { rate, cores, cpu: ((await cpuOf(workers)) - before) / EVENTS };
+  await settled();
+  return { rate, cores, cpu: ((await cpuOf(processes)) - before) / EVENTS };
 }
 
-async function runWith(producer, options, count) {
-  const workers = await Promise.all(Array.from({ length: count }, () => startWorker(options)));
-  for (let index = 0; index < WARM_UP * count; index++) await run(producer, workers);
-  const measured = await run(producer, workers);
-  await Promise.all(workers.map((worker) => worker.stop()));
+/** Processes that deliver what another one has queued. */
+async function openQueue(connection) {
+  const webhooks = { urls: receiver.urls, sharedSecret: SECRET, allowPrivateNetwork: true };
+  const options = { connection, webhooks };
+  const producer = await startAnalytics({ ...options, worker: false });
+  return {
+    start: () => startWorker(options),
+    run: async (workers) => {
+      await receiver.reset();
+      await producer.queue.pause();
+      await inBursts(EVENTS, () => producer.analytics.track(EVENT));
+      await producer.analytics.flush();
+      const done = receiver.received(EVENTS);
+      const work = async () => {
+        await producer.queue.resume();
+        await done;
+      };
+      return cost(workers, work, producer.settled);
+    },
+    stop: () => producer.stop(),
+  };
+}
+
+/** Processes that post what each of them has made before. */
+const BARE_CLIENTS = {
+  start: () => startBareClient({ urls: receiver.urls, secret: SECRET }),
+  run: async (clients) => {
+    await receiver.reset();
+    await Promise.all(clients.map((client) => client.prepare(EVENTS / clients.length)));
+    return cost(clients, () => Promise.all(clients.map((client) => client.post())));
+  },
+  stop: () => undefined,
+};
+
+async function runWith({ start, run }, count) {
+  const processes = await Promise.all(Array.from({ length: count }, start));
+  for (let index = 0; index < WARM_UP * count; index++) await run(processes);
+  const measured = await run(processes);
+  await Promise.all(processes.map((one) => one.stop()));
   return measured;
 }
 
-async function measureOn([queue, connection]) {
-  const webhooks = { urls: receiver.urls, sharedSecret: 'secret', allowPrivateNetwork: true };
-  const options = { connection, webhooks };
-  const producer = await startAnalytics({ ...options, worker: false });
-  const results = WORKERS.map((count) => ({ count, runs: [] }));
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const { count, runs } of results) runs.push(await runWith(producer, options, count));
+const receiver = await startReceiver();
+const subjects = { [BARE]: BARE_CLIENTS };
+for (const [queue, connection] of Object.entries(CONNECTIONS)) subjects[queue] = await openQueue(connection);
+/** Runs by what delivers and by the number of processes, in the order of the rounds. */
+const runs = Object.fromEntries(
+  Object.keys(subjects).map((name) => [name, Object.fromEntries(PROCESSES.map((count) => [count, []]))]),
+);
+for (let round = 0; round < ROUNDS; round++) {
+  for (const [name, subject] of Object.entries(subjects)) {
+    for (const count of PROCESSES) runs[name][count].push(await runWith(subject, count));
   }
-  await producer.stop();
-  const [one] = results;
-  const ofOne = (runs, figure) => runs.map((measured, round) => measured[figure] / one.runs[round][figure]);
-  return results.map(({ count, runs }) => ({
-    row: {
-      queue,
-      processes: count,
-      'events/s': show(
-        runs.map(({ rate }) => rate),
-        0,
-      ),
-      'of one process': show(ofOne(runs, 'rate')),
-      'CPU an event, µs': show(
-        runs.map(({ cpu }) => cpu),
-        1,
-      ),
-      [`cores busy, of ${cpus().length}`]: show(runs.map(({ cores }) => cores)),
-    },
-    target:
-      count > 1 &&
-      target(`${queue}: CPU an event, ${count} processes together, of one's`, ofOne(runs, 'cpu'), {
-        most: 1.1,
-      }),
-  }));
+}
+for (const subject of Object.values(subjects)) await subject.stop();
+receiver.stop();
+
+/** A figure of each run, against that of one process in the same round. */
+function ofOne(name, count, figure) {
+  return runs[name][count].map((measured, round) => measured[figure] / runs[name][1][round][figure]);
 }
 
-const receiver = await startReceiver();
-const results = [];
-for (const queue of Object.entries(QUEUES)) results.push(...(await measureOn(queue)));
-receiver.stop();
+function all(name, count, figure) {
+  return runs[name][count].map((measured) => measured[figure]);
+}
+
 report(
-  "Processes that deliver from one queue, one URL; the receiver and the queue's server share the cores",
-  results.map(({ row }) => row),
+  "Processes that deliver to one URL; the receiver and the queue's server share the cores",
+  Object.keys(subjects).flatMap((name) =>
+    PROCESSES.map((count) => ({
+      queue: name,
+      processes: count,
+      'events/s': show(all(name, count, 'rate'), 0),
+      'of one process': show(ofOne(name, count, 'rate')),
+      'CPU an event, µs': show(all(name, count, 'cpu'), 1),
+      'CPU of one process': show(ofOne(name, count, 'cpu')),
+      [`cores busy, of ${cpus().length}`]: show(all(name, count, 'cores')),
+    })),
+  ),
 );
-reportTargets(results.map((result) => result.target).filter(Boolean));
+const several = PROCESSES.filter((count) => count > 1);
+reportTargets(
+  Object.keys(CONNECTIONS).flatMap((queue) =>
+    several.flatMap((count) => {
+      const growth = ofOne(queue, count, 'cpu');
+      const bare = ofOne(BARE, count, 'cpu');
+      const together = `${queue}: CPU an event, ${count} processes together`;
+      return [
+        target(`${together}, of one's`, growth, { most: 1.1 }),
+        target(
+          `${together}, of one's, over the same of bare clients`,
+          growth.map((value, round) => value / bare[round]),
+          { most: 1.1 },
+        ),
+      ];
+    }),
+  ),
+);

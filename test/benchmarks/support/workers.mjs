@@ -3,15 +3,28 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { ask } from './ask.mjs';
 
-const WORKER = fileURLToPath(new URL('worker-process.mjs', import.meta.url));
-
 /** Starts a process that only delivers, with these options. */
-export async function startWorker(options) {
-  const child = fork(WORKER, [JSON.stringify(options)]);
+export function startWorker(options) {
+  return start('worker-process.mjs', options);
+}
+
+/** Starts a process that only posts what it has prepared. */
+export async function startBareClient(options) {
+  const { child, ...client } = await start('bare-process.mjs', options);
+  return {
+    ...client,
+    prepare: (count) => ask(child, { prepare: count }),
+    post: () => ask(child, 'post'),
+  };
+}
+
+async function start(file, options) {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [JSON.stringify(options)]);
   const ended = once(child, 'exit');
   const [first] = await Promise.race([once(child, 'message'), ended]);
   if (first !== 'ready') throw new Error(`A worker ended with ${first} before it was ready`);
   return {
+    child,
     /** Microseconds of CPU that it has used so far. */
     cpu: () => ask(child, 'cpu'),
     async stop() {
