@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { batchBytes, MAX_BATCH_BYTES } from '../messages/serialize.js';
 import type { NewBatch, NewJob } from '../queue/batch-job.js';
+import { jobIdOf } from '../queue/job-id.js';
 import { bytesOf, type TakenMessage } from './backlog.js';
 import type { SourceConnection } from './router.js';
 
@@ -17,13 +17,18 @@ interface OutgoingBatch extends NewBatch {
 
 /** A job that is being filled with flushes. */
 export class OutgoingJob implements NewJob {
-  readonly jobId = randomUUID();
   readonly batches: OutgoingBatch[] = [];
   failedRetention = 0;
   private count = 0;
   /** Bytes of the bodies. One that several destinations get is stored once. */
   private bytes = 0;
   private readonly bodies = new Set<TakenMessage>();
+  private id: string | undefined;
+
+  /** The same from the first time that it is read: the job has been filled by then. */
+  get jobId(): string {
+    return (this.id ??= jobIdOf(new Set(this.batches.map(({ destination }) => destination))));
+  }
 
   /**
    * Takes flushes of a connection from the front as long as they fit. An empty job takes at least one.

@@ -1,5 +1,6 @@
 import debugFactory from 'debug';
-import { type BatchMessage, isReplay, type QueuedBatch } from '../queue/batch-job.js';
+import type { BatchMessage, QueuedBatch } from '../queue/batch-job.js';
+import { isReplay } from '../queue/job-id.js';
 import type { QueueStorage } from '../queue/queue-backend.js';
 import type { DeletionStore } from './deletion-store.js';
 import { usersOf } from './message-body.js';

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import { DestinationNotFoundError, type OtherApplicationError } from '../errors/delivery.errors.js';
 import { DestinationKeyError, InvalidDestinationError } from '../errors/destination.errors.js';
-import { type QueuedBatch, replayJobId } from '../queue/batch-job.js';
+import type { QueuedBatch } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { BatchState, BatchStore, StoredJob } from '../queue/batch-store.js';
+import { replayJobId } from '../queue/job-id.js';
 import type { DeletedUsers } from './deleted-users.js';
 import {
   type FailedFilter,
@@ -36,8 +37,8 @@ export interface FailedQuery extends FailedCountQuery {
   /** Position of the last one. @default 99 after `start` */
   end?: number;
   /**
-   * `false` leaves out messages whose batch is still retried for others. Only for those is everything read that waits,
-   * for all destinations, and there may be a million.
+   * `false` leaves out messages whose batch is still retried for others. Only for those is everything read that waits
+   * for the destination, or for several, and there may be a million.
    *
    * @default true
    */
@@ -64,7 +65,8 @@ export class FailedMessages {
     const found: FailedMessage[] = [];
     const matches = matcherOf(filter);
     let position = 0;
-    for await (const [job, state] of this.store.jobs(waiting ? ['failed', ...UNENDED] : ['failed'])) {
+    const states = waiting ? (['failed', ...UNENDED] as const) : (['failed'] as const);
+    for await (const [job, state] of this.store.jobs(states, filter.destination)) {
       signal?.throwIfAborted();
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
@@ -87,7 +89,7 @@ export class FailedMessages {
       throw new DestinationNotFoundError(filter.destination);
     const matches = matcherOf(filter);
     let replayed = 0;
-    for await (const [job] of this.store.jobs(['failed'])) {
+    for await (const [job] of this.store.jobs(['failed'], filter.destination)) {
       for (const batch of job.batches) {
         // From here, another application's would go to other URLs.
         const isMeant = filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
@@ -116,7 +118,7 @@ export class FailedMessages {
   async count({ signal, ...filter }: FailedCountQuery): Promise<number> {
     const matches = matcherOf(filter);
     let count = 0;
-    for await (const [job] of this.store.jobs(['failed'])) {
+    for await (const [job] of this.store.jobs(['failed'], filter.destination)) {
       signal?.throwIfAborted();
       count += failedMessages(job, 'failed').filter(matches).length;
     }
@@ -159,5 +161,5 @@ export class FailedMessages {
 function replayId(jobId: string, { destination, source, messages }: QueuedBatch): string {
   const replayed = [jobId, destination, source, ...messages.map(({ id }) => id)];
   const hash = createHash('sha256').update(JSON.stringify(replayed));
-  return replayJobId(hash.digest('hex').slice(0, 32));
+  return replayJobId(destination, hash.digest('hex').slice(0, 32));
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type LeftBatch, openMessages, type QueuedBatch } from '../queue/batch-job.js';
+import { jobIdFor } from '../queue/job-id.js';
 import { limitedDelay } from './put-back-delay.js';
 
 /** A part of a batch that goes on alone. */
@@ -50,5 +51,5 @@ export function jobsOfParts(jobId: string, failedRetention: number, parts: reado
 export function idOfLeft(jobId: string, { destination, source, messages }: QueuedBatch): string {
   const parts = [destination, source, messages.map(({ id }) => id)];
   const hash = createHash('sha256').update(JSON.stringify(parts));
-  return `${jobId}-${hash.digest('hex').slice(0, 16)}`;
+  return jobIdFor(destination, `${jobId}-${hash.digest('hex').slice(0, 16)}`);
 }

@@ -21,9 +21,9 @@ export const MAX_BODY_BYTES = 64 * 1024;
 /** Requests of one tenant at once that do something which takes long, and as many that only read the queue's jobs. */
 const MAX_EXPENSIVE = 4;
 
-/** Requests at once that do nothing but read the jobs of the queue. Each may have to read those of all tenants. */
+/** Requests at once that do nothing but read the jobs of the queue. Each reads the ids of all of them. */
 const MAX_READING = 8;
-/** Replays at once. Each reads everything that has failed, of all tenants, and may take minutes. */
+/** Replays at once. Each reads the ids of everything that has failed, of all tenants, and may take minutes. */
 const MAX_REPLAYING = 8;
 /** How many requests of either kind may be one tenant's. */
 const MAX_OF_TENANT = 2;

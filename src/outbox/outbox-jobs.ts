@@ -2,10 +2,11 @@ import { createHash, type Hash } from 'node:crypto';
 import type { SourceConnection } from '../client/router.js';
 import { batchBytes, MAX_BATCH_BYTES } from '../messages/serialize.js';
 import type { NewBatch, NewJob } from '../queue/batch-job.js';
+import { jobIdOf } from '../queue/job-id.js';
 
 /** As many as other jobs hold. */
 const MAX_MESSAGES = 200;
-/** Length of a job's id: 128 bits in hex, with a letter before them, since BullMQ refuses integers. */
+/** Length of the hash in a job's id: 128 bits in hex, with a letter before them, since BullMQ refuses integers. */
 const ID_LENGTH = 32;
 
 /** A row that can be moved. */
@@ -73,7 +74,8 @@ class OutboxJob {
       destination,
       messages,
     }));
+    const destinations = new Set(batches.map(({ destination }) => destination));
     const jobId = `o${this.hash.digest('hex').slice(0, ID_LENGTH)}`;
-    return { jobId, batches, failedRetention: this.failedRetention };
+    return { jobId: jobIdOf(destinations, jobId), batches, failedRetention: this.failedRetention };
   }
 }

@@ -98,7 +98,7 @@ export interface NewBatch {
 
 /** How a job is named, and how long it is kept. */
 export interface JobTerms {
-  /** Makes adding it again harmless. It contains no `:` and is no integer, as BullMQ requires. */
+  /** Makes adding it again harmless: see `jobIdOf`. */
   jobId: string;
   /** Milliseconds that the job is kept if it fails for good. */
   failedRetention: number;
@@ -120,16 +120,4 @@ export interface LeftBatch extends JobTerms {
 export function failedRetentionOf({ removeOnFail: kept }: JobsOptions): number {
   const age = typeof kept === 'object' && 'age' in kept ? kept.age : undefined;
   return (age ?? DEFAULT_RETENTION_SECONDS) * 1000;
-}
-
-const REPLAY_PREFIX = 'replay-';
-
-/** The id of a job that delivers failed messages again. */
-export function replayJobId(hash: string): string {
-  return REPLAY_PREFIX + hash;
-}
-
-/** Whether a job delivers failed messages again. */
-export function isReplay(jobId: string | undefined): boolean {
-  return jobId?.startsWith(REPLAY_PREFIX) ?? false;
 }

@@ -21,9 +21,16 @@ export class BatchStore {
     private readonly storage: QueueStorage,
   ) {}
 
-  /** The jobs of some states, one state after the other, newest first, each once. */
-  async *jobs(states: readonly BatchState[]): AsyncGenerator<JobInState, void> {
-    const sources = this.stores.map((store, partition) => ({ partition, jobs: store.jobs(states) }));
+  /**
+   * The jobs of some states, one state after the other, newest first, each once.
+   *
+   * @param destination leaves out the jobs whose ids say that they are for another one
+   */
+  async *jobs(states: readonly BatchState[], destination?: string): AsyncGenerator<JobInState, void> {
+    const sources = this.stores.map((store, partition) => ({
+      partition,
+      jobs: store.jobs(states, destination),
+    }));
     const heads = await Promise.all(sources.map(headOf));
     for (;;) {
       const first = heads.reduce<Head | undefined>(

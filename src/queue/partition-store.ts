@@ -3,6 +3,7 @@ import { InvalidJobError } from '../errors/delivery.errors.js';
 import { TimeSlice } from '../shared/time-slice.js';
 import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
 import { JobData } from './job-data.js';
+import { mayBeFor } from './job-id.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { type JobProblem, readJob } from './read-job.js';
 import { oldestWaitingIn } from './postgres/oldest-waiting.js';
@@ -60,12 +61,19 @@ export class PartitionStore {
   /**
    * The jobs of some states, one state after the other, newest first, each once. The ids are all read first,
    * since offsets shift while the queue moves. The jobs are then read page by page.
+   *
+   * @param destination leaves out the jobs whose ids say that they are for another one
    */
-  async *jobs(states: readonly BatchState[]): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
+  async *jobs(
+    states: readonly BatchState[],
+    destination?: string,
+  ): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
     const slice = new TimeSlice();
     const found = new Map<string, BatchState>();
     for (const state of PATH.filter((each) => states.includes(each))) {
-      for (const id of await this.ids(state)) found.set(id, state);
+      for (const id of await this.ids(state)) {
+        if (destination === undefined || mayBeFor(destination, id)) found.set(id, state);
+      }
     }
     for (const state of states) {
       const ids = [...found.keys()].filter((id) => found.get(id) === state);

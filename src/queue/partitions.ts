@@ -18,14 +18,18 @@ export function queueNameOf(partition: number, prefix: string | undefined): stri
 
 /** The partition that messages for a destination go to: the same one in every process with as many partitions. */
 export function partitionOf(destination: string, partitions: number): number {
-  if (partitions === 1) return 0;
+  return partitions === 1 ? 0 : hashOf(destination) % partitions;
+}
+
+/** A stable hash of a destination's id: an unsigned integer of 32 bits. */
+export function hashOf(destination: string): number {
   // FNV-1a
   let hash = 0x811c9dc5;
   for (let at = 0; at < destination.length; at++) {
     hash = Math.imul(hash ^ destination.charCodeAt(at), 0x01000193);
   }
   // Its lower bits alone would put similar ids too close together.
-  return ((hash ^ (hash >>> 16)) >>> 0) % partitions;
+  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 /** A job over all partitions: in the first one, its own id. BullMQ refuses ids with a colon. */

@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import { hashOf } from './partitions.js';
+
+const REPLAY_PREFIX = 'replay-';
+/** What the id of a job ends with if all of its messages are for one destination. */
+const SUFFIX = /-d[0-9a-f]{8}$/;
+
+/**
+ * The id of a job with messages for these destinations, by which adding it again is harmless.
+ *
+ * @param id as BullMQ requires, it contains no `:` and is no integer
+ */
+export function jobIdOf(destinations: ReadonlySet<string>, id: string = randomUUID()): string {
+  const [destination, another] = destinations;
+  return destination === undefined || another !== undefined ? id : jobIdFor(destination, id);
+}
+
+/**
+ * The id of a job for one destination. It ends with a hash of that destination, so that what failed for one is found among
+ * all that failed without reading the messages of the others, of which there may be a million.
+ */
+export function jobIdFor(destination: string, id: string): string {
+  return id + suffixOf(destination);
+}
+
+/** Whether a job may have messages for a destination. Jobs for several, and those of older versions, may have any. */
+export function mayBeFor(destination: string, jobId: string): boolean {
+  return !SUFFIX.test(jobId) || jobId.endsWith(suffixOf(destination));
+}
+
+/** The id of a job that delivers failed messages of a destination again. */
+export function replayJobId(destination: string, hash: string): string {
+  return jobIdFor(destination, REPLAY_PREFIX + hash);
+}
+
+/** Whether a job delivers failed messages again. */
+export function isReplay(jobId: string | undefined): boolean {
+  return jobId?.startsWith(REPLAY_PREFIX) ?? false;
+}
+
+function suffixOf(destination: string): string {
+  return `-d${hashOf(destination).toString(16).padStart(8, '0')}`;
+}

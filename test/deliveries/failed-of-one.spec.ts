@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { DeliveriesService } from '../../src/index.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { describeRedis } from '../support/describe-backend.js';
+import { messageIn } from '../support/received-message.js';
+import type { Receiver } from '../support/receiver.js';
+import { RedisServer } from '../support/redis-server.js';
+import { destinationsBySource, Stage } from '../support/stage.js';
+
+const OF_ACME = 40;
+const OF_GLOBEX = 3;
+
+describeRedis('where much has failed for one destination', () => {
+  const stage = new Stage();
+  let server: RedisServer;
+  let admin: Redis;
+
+  beforeAll(async () => {
+    server = await RedisServer.create();
+    admin = new Redis(server.url());
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.dispose();
+  });
+
+  async function track(app: AnalyticsApp, source: string, event: string): Promise<void> {
+    app.analytics.source(source).track({ userId: 'u1', event });
+    await app.analytics.flush();
+  }
+
+  /** Messages of both that have failed, each in a job of its own, with two that were queued in one job. */
+  async function start(): Promise<{ app: AnalyticsApp; globex: Receiver }> {
+    const [acme, globex] = [await stage.receiver({ answer: [404] }), await stage.receiver({ answer: [404] })];
+    const app = await stage.app({
+      connection: server.url(),
+      ...destinationsBySource({ acme: acme.url(), globex: globex.url() }),
+    });
+    for (let n = 0; n < OF_ACME; n++) await track(app, 'acme', `Acme ${n}`);
+    for (let n = 1; n < OF_GLOBEX; n++) await track(app, 'globex', `Globex ${n}`);
+    app.analytics.source('acme').track({ userId: 'u1', event: 'Together' });
+    app.analytics.source('globex').track({ userId: 'u1', event: 'Together' });
+    await app.analytics.flush();
+    await app.settled();
+    return { app, globex };
+  }
+
+  /** How many jobs are read meanwhile. */
+  async function jobsRead(work: () => Promise<unknown>): Promise<number> {
+    await admin.call('CONFIG', 'RESETSTAT');
+    await work();
+    const stats = await admin.info('commandstats');
+    return Number(/cmdstat_hgetall:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  }
+
+  it('what failed for another is found, counted and replayed without reading that', async () => {
+    const { app, globex } = await start();
+    const deliveries = app.context.get(DeliveriesService);
+    const ofGlobex = { destination: 'globex' };
+    const failed = await deliveries.failed(ofGlobex);
+    expect(failed.map(({ body }) => (JSON.parse(body) as { event: string }).event).sort()).toEqual([
+      'Globex 1',
+      'Globex 2',
+      'Together',
+    ]);
+    expect(await deliveries.countFailed()).toBe(OF_ACME + 1 + OF_GLOBEX);
+    expect(await deliveries.countFailed(ofGlobex)).toBe(OF_GLOBEX);
+    expect(await jobsRead(() => deliveries.failed(ofGlobex))).toBe(OF_GLOBEX);
+    expect(await jobsRead(() => deliveries.countFailed(ofGlobex))).toBe(OF_GLOBEX);
+
+    const before = globex.requests.length;
+    expect(await deliveries.replay(ofGlobex)).toBe(OF_GLOBEX);
+    await app.settled();
+    const replayed = globex.requests.slice(before).map((request) => messageIn(request).event);
+    expect(replayed.sort()).toEqual(['Globex 1', 'Globex 2', 'Together']);
+    // Replayed ones have failed again, in jobs that are known by their ids as well.
+    expect(await jobsRead(() => deliveries.failed(ofGlobex))).toBe(OF_GLOBEX);
+  });
+});
