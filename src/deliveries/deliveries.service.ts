@@ -28,7 +28,8 @@ import type { BatchStore } from '../queue/batch-store.js';
 /**
  * What becomes of messages: live in this process, and as stored in the queue that all processes share. The
  * methods that read the queue count messages, not jobs, so they read the jobs: ten at a time, about a second
- * for 10,000. With a `destination`, jobs for others alone are not read. While the queue cannot be reached, they wait or reject.
+ * for 10,000. With a `destination`, jobs for others alone are not read. While the queue cannot be reached, they
+ * wait or reject.
  */
 export class DeliveriesService {
   /**

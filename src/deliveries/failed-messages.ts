@@ -65,8 +65,8 @@ export class FailedMessages {
     const found: FailedMessage[] = [];
     const matches = matcherOf(filter);
     let position = 0;
-    const states = waiting ? (['failed', ...UNENDED] as const) : (['failed'] as const);
-    for await (const [job, state] of this.store.jobs(states, filter.destination)) {
+    const states: BatchState[] = waiting ? ['failed', ...UNENDED] : ['failed'];
+    for await (const [job, state] of this.store.jobs(states, destinationsOf(filter))) {
       signal?.throwIfAborted();
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
@@ -89,7 +89,7 @@ export class FailedMessages {
       throw new DestinationNotFoundError(filter.destination);
     const matches = matcherOf(filter);
     let replayed = 0;
-    for await (const [job] of this.store.jobs(['failed'], filter.destination)) {
+    for await (const [job] of this.store.jobs(['failed'], destinationsOf(filter))) {
       for (const batch of job.batches) {
         // From here, another application's would go to other URLs.
         const isMeant = filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
@@ -103,10 +103,14 @@ export class FailedMessages {
    * Delivers again what was kept because its destination was disabled.
    *
    * @param isMeant asked for each destination of such messages
+   * @param destinations it says no of all others. @default unknown
    */
-  async replayKept(isMeant: (destination: string) => Promise<boolean>): Promise<void> {
+  async replayKept(
+    isMeant: (destination: string) => boolean | Promise<boolean>,
+    destinations?: ReadonlySet<string>,
+  ): Promise<void> {
     const matches = matcherOf({ error: 'DESTINATION_DISABLED' });
-    for await (const [job] of this.store.jobs(['failed'])) {
+    for await (const [job] of this.store.jobs(['failed'], destinations)) {
       for (const batch of job.batches) {
         const isKept = batch.messages.some((message) => matches(failedMessage(job, batch, message)));
         if (isKept && (await isMeant(batch.destination))) await this.replayBatch(job, batch, matches);
@@ -118,7 +122,7 @@ export class FailedMessages {
   async count({ signal, ...filter }: FailedCountQuery): Promise<number> {
     const matches = matcherOf(filter);
     let count = 0;
-    for await (const [job] of this.store.jobs(['failed'], filter.destination)) {
+    for await (const [job] of this.store.jobs(['failed'], destinationsOf(filter))) {
       signal?.throwIfAborted();
       count += failedMessages(job, 'failed').filter(matches).length;
     }
@@ -152,6 +156,11 @@ export class FailedMessages {
       throw error;
     }
   }
+}
+
+/** `undefined` for all of them. */
+function destinationsOf({ destination }: FailedFilter): ReadonlySet<string> | undefined {
+  return destination === undefined ? undefined : new Set([destination]);
 }
 
 /**

@@ -24,12 +24,15 @@ export class BatchStore {
   /**
    * The jobs of some states, one state after the other, newest first, each once.
    *
-   * @param destination leaves out the jobs whose ids say that they are for another one
+   * @param destinations leaves out the jobs whose ids say that they are for others. @default none are left out
    */
-  async *jobs(states: readonly BatchState[], destination?: string): AsyncGenerator<JobInState, void> {
+  async *jobs(
+    states: readonly BatchState[],
+    destinations?: ReadonlySet<string>,
+  ): AsyncGenerator<JobInState, void> {
     const sources = this.stores.map((store, partition) => ({
       partition,
-      jobs: store.jobs(states, destination),
+      jobs: store.jobs(states, destinations),
     }));
     const heads = await Promise.all(sources.map(headOf));
     for (;;) {

@@ -23,9 +23,16 @@ export function jobIdFor(destination: string, id: string): string {
   return id + suffixOf(destination);
 }
 
-/** Whether a job may have messages for a destination. Jobs for several, and those of older versions, may have any. */
-export function mayBeFor(destination: string, jobId: string): boolean {
-  return !SUFFIX.test(jobId) || jobId.endsWith(suffixOf(destination));
+/**
+ * Returns a function that tells whether a job may have messages for one of these destinations. Jobs for several, and those
+ * of older versions, may have any.
+ */
+export function mayBeFor(destinations: ReadonlySet<string>): (jobId: string) => boolean {
+  const suffixes = new Set(Array.from(destinations, suffixOf));
+  return (jobId) => {
+    const [suffix] = SUFFIX.exec(jobId) ?? [];
+    return suffix === undefined || suffixes.has(suffix);
+  };
 }
 
 /** The id of a job that delivers failed messages of a destination again. */

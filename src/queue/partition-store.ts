@@ -62,18 +62,17 @@ export class PartitionStore {
    * The jobs of some states, one state after the other, newest first, each once. The ids are all read first,
    * since offsets shift while the queue moves. The jobs are then read page by page.
    *
-   * @param destination leaves out the jobs whose ids say that they are for another one
+   * @param destinations leaves out the jobs whose ids say that they are for others. @default none are left out
    */
   async *jobs(
     states: readonly BatchState[],
-    destination?: string,
+    destinations?: ReadonlySet<string>,
   ): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
     const slice = new TimeSlice();
+    const isMeant = destinations === undefined ? () => true : mayBeFor(destinations);
     const found = new Map<string, BatchState>();
     for (const state of PATH.filter((each) => states.includes(each))) {
-      for (const id of await this.ids(state)) {
-        if (destination === undefined || mayBeFor(destination, id)) found.set(id, state);
-      }
+      for (const id of await this.ids(state)) if (isMeant(id)) found.set(id, state);
     }
     for (const state of states) {
       const ids = [...found.keys()].filter((id) => found.get(id) === state);

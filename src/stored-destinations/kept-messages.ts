@@ -4,7 +4,7 @@ import { within } from '../shared/within.js';
 
 /** Longer than any process may still hold a destination for disabled, in milliseconds. */
 const LATE_REPLAY = 3_000;
-/** How long nothing is read after everything that has failed was, as a multiple of the time that this took. */
+/** How long nothing is read after that, as a multiple of the time that it took. */
 const REST = 3;
 /** Most names in a line of the log. */
 const MAX_NAMES = 5;
@@ -34,7 +34,7 @@ interface LateReplay {
 /**
  * Delivers what was kept for destinations while they were disabled. A worker that has not heard yet that one is
  * enabled keeps what it has in hand, so it is looked for once more a little later: all of it at once, since that
- * reads everything that has failed.
+ * reads the ids of everything that has failed.
  */
 export class KeptMessages {
   private readonly clock: Clock;
@@ -128,6 +128,16 @@ export function namesOf(destinations: readonly KeptFor[]): string {
   });
   const more = destinations.length - names.length;
   return [...names, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+/** The ids of these destinations; `undefined` if some are known by their tenant alone. */
+export function idsOf(destinations: readonly KeptFor[]): ReadonlySet<string> | undefined {
+  const ids = new Set<string>();
+  for (const one of destinations) {
+    if (!('id' in one)) return undefined;
+    ids.add(one.id);
+  }
+  return ids;
 }
 
 export function isAmong({ id, tenant }: DestinationRecord, destinations: readonly KeptFor[]): boolean {

@@ -4,7 +4,7 @@ interface Replay {
 }
 
 /**
- * Delivers what was kept for destinations that are enabled. That reads everything that has failed, so only one
+ * Delivers what was kept for destinations that are enabled. That reads the ids of everything that has failed, so only one
  * replay runs at a time, and the next one is for all who have asked meanwhile.
  */
 export class SharedReplays {

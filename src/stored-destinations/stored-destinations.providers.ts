@@ -23,7 +23,7 @@ import { DestinationsEnd } from './destinations-end.js';
 import { DestinationsService } from './destinations.service.js';
 import { DESTINATION_DIRECTORY, DESTINATION_PARTS, LIVE_DESTINATIONS } from './stored-destinations.tokens.js';
 import type { DestinationEvent } from './destinations.types.js';
-import { isAmong, type KeptFor, KeptMessages, namesOf } from './kept-messages.js';
+import { idsOf, isAmong, type KeptFor, KeptMessages, namesOf } from './kept-messages.js';
 import type { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
 import { SharedReplays } from './shared-replays.js';
@@ -62,14 +62,14 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
         "`deliveries.replay({ error: 'DESTINATION_DISABLED' })`.",
     );
   };
-  const replays = new SharedReplays((ids) => failed.replayKept((id) => Promise.resolve(ids.has(id))));
+  const replays = new SharedReplays((ids) => failed.replayKept((id) => ids.has(id), ids));
   return new KeptMessages({
     replay: (id) => replays.of(id),
     replayAll: (destinations) =>
       failed.replayKept(async (id) => {
         const record = await parts?.directory.find(id);
         return typeof record === 'object' && record.enabled !== false && isAmong(record, destinations);
-      }),
+      }, idsOf(destinations)),
     onFailed: (destinations, error) => {
       warn(destinations, `they could not be read (${thrownAt(error)})`);
     },

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { DeliveriesService } from '../../src/index.js';
+import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeRedis } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
@@ -20,6 +20,7 @@ describeRedis('where much has failed for one destination', () => {
     server = await RedisServer.create();
     admin = new Redis(server.url());
   });
+  beforeEach(() => admin.flushall());
   afterAll(async () => {
     admin.disconnect();
     await server.dispose();
@@ -76,5 +77,32 @@ describeRedis('where much has failed for one destination', () => {
     expect(replayed.sort()).toEqual(['Globex 1', 'Globex 2', 'Together']);
     // Replayed ones have failed again, in jobs that are known by their ids as well.
     expect(await jobsRead(() => deliveries.failed(ofGlobex))).toBe(OF_GLOBEX);
+  });
+
+  it('what was kept for another is replayed without reading that when it is enabled', async () => {
+    const globex = await stage.receiver();
+    const app = await stage.app({
+      connection: server.url(),
+      webhooks: [],
+      destinations: { allowPrivateNetwork: true },
+    });
+    const destinations = app.context.get(DestinationsService);
+    const create = (tenant: string) => destinations.create({ tenant, urls: [globex.url()] });
+    const ids = { acme: (await create('acme')).id, globex: (await create('globex')).id };
+    await app.queue.pause();
+    for (let n = 0; n < OF_ACME + OF_GLOBEX; n++) {
+      app.analytics.tenant(n < OF_ACME ? 'acme' : 'globex').track({ userId: 'u1', event: 'Kept' });
+      await app.analytics.flush();
+    }
+    await destinations.disable(ids.acme);
+    await destinations.disable(ids.globex);
+    await app.queue.resume();
+    await app.settled();
+    expect(await app.context.get(DeliveriesService).countFailed()).toBe(OF_ACME + OF_GLOBEX);
+    const read = await jobsRead(async () => {
+      await destinations.enable(ids.globex);
+      await globex.received(OF_GLOBEX);
+    });
+    expect(read).toBeLessThan(OF_ACME);
   });
 });
