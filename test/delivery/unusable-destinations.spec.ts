@@ -60,10 +60,12 @@ describeRedis('a thousand jobs of a destination', () => {
 
   /** When each of the jobs looks again, in milliseconds since the epoch, once all of them wait. */
   async function dueTimes(app: AnalyticsApp): Promise<number[]> {
-    await until(async () => ((await app.queue.getDelayedCount()) === JOBS ? true : undefined));
-    const [key] = await admin.keys('*:delayed');
-    const entries = await admin.zrange(key ?? '', '0', '-1', 'WITHSCORES');
-    return entries.filter((_, index) => index % 2 === 1).map((score) => Number(score) / DUE_FACTOR);
+    return until(async () => {
+      const entries = await admin.zrange(app.queue.toKey('delayed'), '0', '-1', 'WITHSCORES');
+      // Those that look again are not among them.
+      if (entries.length !== 2 * JOBS) return undefined;
+      return entries.filter((_, index) => index % 2 === 1).map((score) => Number(score) / DUE_FACTOR);
+    });
   }
 
   it.each<[string, AppOptions]>([
@@ -75,7 +77,6 @@ describeRedis('a thousand jobs of a destination', () => {
     await app.queue.addBulk(Array.from({ length: JOBS }, () => ({ name: 'batch', data })));
     const times = await dueTimes(app);
     admin.disconnect();
-    expect(times).toHaveLength(JOBS);
     const mostInASecond = Math.max(
       ...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length),
     );
