@@ -106,7 +106,7 @@ export class FailedMessages {
    * @param destinations it says no of all others. @default unknown
    */
   async replayKept(
-    isMeant: (destination: string) => boolean | Promise<boolean>,
+    isMeant: (destination: string) => Promise<boolean>,
     destinations?: ReadonlySet<string>,
   ): Promise<void> {
     const matches = matcherOf({ error: 'DESTINATION_DISABLED' });

@@ -62,7 +62,7 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
         "`deliveries.replay({ error: 'DESTINATION_DISABLED' })`.",
     );
   };
-  const replays = new SharedReplays((ids) => failed.replayKept((id) => ids.has(id), ids));
+  const replays = new SharedReplays((ids) => failed.replayKept((id) => Promise.resolve(ids.has(id)), ids));
   return new KeptMessages({
     replay: (id) => replays.of(id),
     replayAll: (destinations) =>
