@@ -5,6 +5,11 @@ import type { DestinationQueue } from './destination-queue.js';
 export const MIN_BATCHES = 2;
 /** Share of the jobs in hand that the destinations divide between them. The rest is for newcomers. */
 const HELD_SHARE = 3 / 4;
+/**
+ * Share of the jobs in hand up to which nothing is divided: there are places enough for everyone, and a job that is put back
+ * has to be read from the queue again.
+ */
+const UNDIVIDED_SHARE = 1 / 4;
 /** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
 const LIMITED_SHARE = 1 / 2;
 
@@ -53,8 +58,9 @@ export class JobShares {
   roomFor(queue: DestinationQueue): number {
     if (this.freeFor(queue) <= 0) return 0;
     if (this.isFull) return (queue.canSend && !queue.isFailing ? 1 : 0) - queue.batchesInHand;
+    const undivided = this.jobs * UNDIVIDED_SHARE - this.held.size;
     const fairShare = (this.jobs * HELD_SHARE) / Math.max(this.active, 1);
-    return Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand;
+    return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand);
   }
 
   /** All but the places for newcomers are taken. */

@@ -378,6 +378,14 @@ describe('the delivery scheduler', () => {
       expect(offer(scheduler, destinations('idle', 8))).toBe(8);
     });
 
+    it('are divided once a quarter of the places are taken', () => {
+      const scheduler = schedule({ jobs: 128 });
+      const [first, second] = [new TestDestination('first'), new TestDestination('second')];
+      const often = (one: Destination): Destination[] => new Array<Destination>(20).fill(one);
+      expect(offer(scheduler, [first, second, ...destinations('other', 22)])).toBe(24);
+      expect([offer(scheduler, often(first)), offer(scheduler, often(second))]).toEqual([8, 3]);
+    });
+
     it('are not all taken by destinations that wait for the sockets of one origin', () => {
       const scheduler = schedule({ jobs: 32, connections: 4 });
       const hanging = destinations('hanging', 40, ['https://hanging.example.com']);
