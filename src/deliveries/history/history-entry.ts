@@ -1,7 +1,7 @@
 import type { MessageType } from '../../messages/message.types.js';
 import type { BatchMessage, UrlOutcome } from '../../queue/batch-job.js';
 import { summaryOf } from '../message-body.js';
-import type { StoredEntry } from './history-store.js';
+import type { WrittenEntry } from './history-store.js';
 import type { RecentDelivery } from './history.types.js';
 
 /** Attempts of a message that are kept. */
@@ -26,13 +26,14 @@ export class HistoryEntry {
   /** Until it is summarised. */
   private body: string | undefined;
   private summary: { type: MessageType | undefined; event?: string } = { type: undefined };
+  private isWhole: boolean;
 
   /**
    * @param attempts those that nobody has recorded yet
    * @param ordinal see `StoredEntry`
    */
   constructor(
-    { id, body }: BatchMessage,
+    { id, body, outcomes }: BatchMessage,
     private readonly source: string,
     private state: EntryState,
     attempts: readonly UrlOutcome[],
@@ -41,12 +42,14 @@ export class HistoryEntry {
     this.messageId = id;
     this.body = body;
     this.attempts = attempts;
+    this.isWhole = state.state === 'delivered' && attempts.length === outcomes.length;
   }
 
   /** Takes over a later state of the same message. */
   follow({ state, attempts, ordinal }: HistoryEntry): void {
     this.state = state;
     this.ordinal = ordinal;
+    this.isWhole = false;
     this.attempts = latest([...this.attempts, ...attempts]);
   }
 
@@ -61,8 +64,8 @@ export class HistoryEntry {
     this.body = undefined;
   }
 
-  get stored(): StoredEntry {
-    const { messageId, ordinal, attempts } = this;
+  get stored(): WrittenEntry {
+    const { messageId, ordinal, attempts, isWhole } = this;
     const { state, error } = this.state;
     const { type, event } = this.summary;
     const head: Record<keyof EntryHead, string | undefined> = {
@@ -72,7 +75,7 @@ export class HistoryEntry {
       state,
       error,
     };
-    return { messageId, ordinal, head: JSON.stringify(head), attempts: attempts.map(attemptText) };
+    return { messageId, ordinal, head: JSON.stringify(head), attempts: attempts.map(attemptText), isWhole };
   }
 }
 

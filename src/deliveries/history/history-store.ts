@@ -19,10 +19,19 @@ export interface StoredEntry {
   attempts: string[];
 }
 
+/** An entry that is written. */
+export interface WrittenEntry extends StoredEntry {
+  /**
+   * The message was delivered by its first attempt, so that there is hardly ever anything to add to its entry. Nearly all
+   * entries are like that, and a store may keep them in a cheaper way.
+   */
+  isWhole?: boolean;
+}
+
 /** What happened at one destination, in this process and since it was last written. */
 export interface StoredHistory {
   destination: string;
-  entries: StoredEntry[];
+  entries: WrittenEntry[];
   hours: StoredPeriods;
 }
 

@@ -3,8 +3,8 @@ import {
   ALL_DESTINATIONS,
   type HistoryStore,
   ordinalOf,
-  type StoredEntry,
   type StoredHistory,
+  type WrittenEntry,
 } from '../../../src/deliveries/history/history-store.js';
 import type { StoredCounts } from '../../../src/deliveries/history/hour-counts.js';
 import { createHistoryStore } from '../../../src/deliveries/history/stores/create-history-store.js';
@@ -20,11 +20,11 @@ const EVER = 1e12;
 const THIS_MINUTE = THIS_HOUR * 60 + 1;
 const NOW = THIS_MINUTE * MINUTE;
 
-function entry(messageId: string, given: Partial<StoredEntry> = {}): StoredEntry {
+function entry(messageId: string, given: Partial<WrittenEntry> = {}): WrittenEntry {
   return {
     messageId,
     ordinal: ordinalOf(NOW),
-    head: `{"of":"${messageId}"}`,
+    head: JSON.stringify({ of: messageId }),
     attempts: ['{"a":1}'],
     ...given,
   };
@@ -51,8 +51,9 @@ describeBackend('the store of the history', (backend) => {
   async function storedEntries(): Promise<number> {
     const { storage } = opened;
     if (storage.kind === 'redis') {
-      const key = '{nestjs-analytics:history}:entries:crm';
-      return Number(await storage.client.eval("return redis.call('HLEN', KEYS[1])", 1, key));
+      const keys = ['entries', 'whole'].map((name) => `{nestjs-analytics:history}:${name}:crm`);
+      const script = "return redis.call('HLEN', KEYS[1]) + redis.call('LLEN', KEYS[2])";
+      return Number(await storage.client.eval(script, 2, ...keys));
     }
     const text = 'SELECT count(*)::integer AS count FROM nestjs_analytics.delivery_entry';
     return (await storage.pool.query<{ count: number }>(text)).rows[0]?.count ?? NaN;
@@ -114,6 +115,52 @@ describeBackend('the store of the history', (backend) => {
     }
     expect(await idsOf('crm', 1_000)).toEqual(Array.from({ length: 100 }, (_, index) => `m${249 - index}`));
     expect(await storedEntries()).toBe(100);
+  });
+
+  it('keeps the latest 100 entries also of messages that were delivered by their first attempt', async () => {
+    for (let n = 0; n < 5; n++) {
+      const entries = Array.from({ length: 50 }, (_, index) => {
+        const number = n * 50 + index;
+        return entry(`m${number}`, { ordinal: ordinalOf(NOW) + number, isWhole: true });
+      });
+      await store.write([history({ entries })], NOW);
+    }
+    expect(await idsOf('crm', 1_000)).toEqual(Array.from({ length: 100 }, (_, index) => `m${249 - index}`));
+    expect(await storedEntries()).toBe(100);
+  });
+
+  it('tells messages that were delivered by their first attempt and others in one order', async () => {
+    const at = (later: number): number => ordinalOf(NOW) + later;
+    const whole = [entry('a\nb', { ordinal: at(1) }), entry('c', { ordinal: at(3), attempts: ['1', '2'] })];
+    const others = [entry('d', { ordinal: at(2) }), entry('e', { ordinal: at(4), attempts: [] })];
+    await store.write(
+      [history({ entries: [...whole.map((one) => ({ ...one, isWhole: true })), ...others] })],
+      NOW,
+    );
+    expect(await store.recent('crm', 100, NOW)).toEqual([others[1], whole[1], others[0], whole[0]]);
+    expect(await idsOf('crm', 3)).toEqual(['e', 'c', 'd']);
+  });
+
+  it('tells a message that is delivered once more in one entry, with all of its attempts', async () => {
+    const at = (later: number): number => ordinalOf(NOW) + later;
+    const failed = entry('a', { ordinal: at(1), head: '{"state":"failed"}', attempts: ['1', '2'] });
+    const replayed = entry('a', {
+      ordinal: at(3),
+      head: '{"state":"delivered"}',
+      attempts: ['3'],
+      isWhole: true,
+    });
+    await store.write([history({ entries: [failed, entry('b', { ordinal: at(2) })] })], NOW);
+    await store.write([history({ entries: [replayed] })], NOW);
+    await store.write([history({ entries: [{ ...replayed, ordinal: at(4), attempts: ['4'] }] })], NOW);
+    const found = await store.recent('crm', 100, NOW);
+    expect(found.map(({ messageId }) => messageId)).toEqual(['a', 'b']);
+    expect(found[0]).toEqual({
+      ...failed,
+      ordinal: at(4),
+      head: replayed.head,
+      attempts: ['1', '2', '3', '4'],
+    });
   });
 
   it('adds up the counts that processes write for the same hour', async () => {
@@ -250,15 +297,19 @@ describeBackend('the store of the history', (backend) => {
     } else expect(await storedEntries()).toBe(1);
   });
 
-  it('removes what is older than seven days of a destination that is in use', async () => {
-    await store.write([history({ entries: [entry('old')] })], NOW);
+  it.each([
+    ['messages that took several attempts', false],
+    ['messages that were delivered by the first', true],
+  ])('removes %s after seven days, also of a destination that is in use', async (_, isWhole) => {
+    await store.write([history({ entries: [entry('old', { isWhole })] })], NOW);
     const later = NOW + 7 * DAY;
     const hours = Array.from({ length: 168 }, (_, index): StoredHistory['hours'][number] => [
       THIS_HOUR + 1 + index,
       { delivered: 1 },
     ]);
     const next = await createHistoryStore(opened.storage);
-    await next.write([history({ entries: [entry('new', { ordinal: ordinalOf(later) })], hours })], later);
+    const entries = [entry('new', { ordinal: ordinalOf(later), isWhole })];
+    await next.write([history({ entries, hours })], later);
     expect(await storedEntries()).toBe(1);
     expect(await store.hours('crm', THIS_HOUR, THIS_HOUR)).toEqual([]);
     expect(await store.hours('crm', 0, THIS_HOUR + 168)).toHaveLength(168);

@@ -50,7 +50,8 @@ async function storedText(storage: QueueStorage): Promise<string> {
       for _, key in ipairs(redis.call('KEYS', '*history*')) do
         found[#found + 1] = key
         local kind = redis.call('TYPE', key).ok
-        local values = kind == 'hash' and redis.call('HGETALL', key) or redis.call('ZRANGE', key, 0, -1)
+        local values = kind == 'hash' and redis.call('HGETALL', key)
+          or redis.call(kind == 'list' and 'LRANGE' or 'ZRANGE', key, 0, -1)
         for _, value in ipairs(values) do found[#found + 1] = value end
       end
       return found`;
@@ -317,9 +318,15 @@ describeBackend('the history of a destination', (backend) => {
 async function obstruct(storage: QueueStorage): Promise<() => Promise<unknown>> {
   if (storage.kind === 'redis') {
     const { client } = storage;
-    const key = '{nestjs-analytics:history}:entries:webhooks';
-    await client.eval("return redis.call('SET', KEYS[1], 'not a hash')", 1, key);
-    return () => client.eval("return redis.call('DEL', KEYS[1])", 1, key);
+    const keys = ['entries', 'whole'].map((name) => `{nestjs-analytics:history}:${name}:webhooks`);
+    const obstruction = 'a text';
+    await client.eval(
+      "return redis.call('MSET', KEYS[1], ARGV[1], KEYS[2], ARGV[1])",
+      2,
+      ...keys,
+      obstruction,
+    );
+    return () => client.eval("return redis.call('DEL', unpack(KEYS))", 2, ...keys);
   }
   const { pool } = storage;
   // Under the lock of the migrations, one of which may be under way.

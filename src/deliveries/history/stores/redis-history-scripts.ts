@@ -8,16 +8,25 @@ import { KEPT_MINUTES, MINUTE } from '../minute-counts.js';
 
 const PREFIX = '{nestjs-analytics:history}:';
 
+const KEYS = ['entries', 'order', 'whole', 'hours'];
+
 /** Groups of destinations on a cluster. Each has a hash tag of its own, so that they are spread over the nodes. */
 export const CLUSTER_GROUPS = MAX_PARTITIONS;
 
 /**
- * The keys of a destination, or of all destinations of a group. `entries`: a hash of texts by messageId, whose first line is the head and whose
- * others are attempts. `order`: the messageIds by their ordinal. `hours`: a hash of counts as JSON by the number
- * of the hour. A destination that is idle for a week goes with its keys.
+ * The keys of a destination, or of all destinations of a group. `entries`: a hash of texts by messageId, whose first line is
+ * the head and whose others are attempts. `order`: the messageIds by their ordinal. `whole`: a list of the entries of messages
+ * that were delivered by their first attempt, each as `textOf` makes it, the latest first. To write one there costs a
+ * tenth. `hours`: a hash of counts as JSON by the number of the hour. A destination that is idle for a week goes with its
+ * keys.
  */
 export function keysOf(destination: string, group: number | undefined): string[] {
-  return ['entries', 'order', 'hours'].map((name) => keyOf(name, destination, group));
+  return KEYS.map((name) => keyOf(name, destination, group));
+}
+
+/** The key of the counts of a destination by the hour. */
+export function hoursKey(destination: string, group: number | undefined): string {
+  return keyOf('hours', destination, group);
 }
 
 /** The key of the counts of all destinations of a group, by the number of the minute. */
@@ -45,8 +54,9 @@ const REMOVE_OLD = `
 
 /**
  * Keys: those of destinations in turn, and that of the minutes. Arguments: the oldest ordinal, the oldest hour and
- * the oldest minute that are kept, the counts of minutes as a JSON text, and for each destination a JSON text.
- * Ordinals are texts, for a number of that size would lose its last digits. Nobody waits for it.
+ * the oldest minute that are kept, the counts of minutes as a JSON text, and for each destination a JSON text, the number of
+ * its whole entries, and these, the oldest first. Ordinals are texts, for a number of that size would lose its last digits.
+ * Nobody waits for it.
  */
 export const WRITE = new RedisScript(
   `${REMOVE_OLD}
@@ -69,7 +79,6 @@ export const WRITE = new RedisScript(
 
   -- All at once: most of what an entry costs is the call of a command.
   local function add_entries(keys, entries)
-    if #entries == 0 then return end
     local ids, texts, order = {}, {}, {}
     for i, entry in ipairs(entries) do ids[i] = entry.messageId end
     local known = redis.call('HMGET', keys.entries, unpack(ids))
@@ -82,6 +91,17 @@ export const WRITE = new RedisScript(
     end
     redis.call('HSET', keys.entries, unpack(texts))
     redis.call('ZADD', keys.order, unpack(order))
+  end
+
+  local function add_whole(key, first, last)
+    redis.call('LPUSH', key, unpack(ARGV, first, last))
+    redis.call('LTRIM', key, 0, ${KEPT_ENTRIES - 1})
+    local oldest = redis.call('LINDEX', key, -1)
+    while oldest and tonumber(string.match(oldest, '^%d+')) < tonumber(ARGV[1]) do
+      redis.call('LTRIM', key, 0, -2)
+      oldest = redis.call('LINDEX', key, -1)
+    end
+    redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR})
   end
 
   local function remove_entries(keys)
@@ -102,14 +122,21 @@ export const WRITE = new RedisScript(
     redis.call('HSET', key, number, cjson.encode(counts))
   end
 
-  for i = 5, #ARGV do
-    local first = (i - 5) * 3
-    local keys = {entries = KEYS[first + 1], order = KEYS[first + 2], hours = KEYS[first + 3]}
-    local given = cjson.decode(ARGV[i])
-    add_entries(keys, given.entries)
-    remove_entries(keys)
-    for _, hour in ipairs(given.hours) do add_counts(keys.hours, hour[1], hour[2], ARGV[2]) end
-    for _, key in pairs(keys) do redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR}) end
+  local at = 5
+  for first = 1, #KEYS - 1, ${KEYS.length} do
+    local keys = {entries = KEYS[first], order = KEYS[first + 1]}
+    local whole, hours = KEYS[first + 2], KEYS[first + 3]
+    local given = cjson.decode(ARGV[at])
+    if #given.entries > 0 then
+      add_entries(keys, given.entries)
+      remove_entries(keys)
+      for _, key in pairs(keys) do redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR}) end
+    end
+    local last = at + 1 + ARGV[at + 1]
+    if last > at + 1 then add_whole(whole, at + 2, last) end
+    for _, hour in ipairs(given.hours) do add_counts(hours, hour[1], hour[2], ARGV[2]) end
+    redis.call('PEXPIRE', hours, ${KEPT_HOURS * HOUR})
+    at = last + 1
   end
   local minutes = KEYS[#KEYS]
   for _, minute in ipairs(cjson.decode(ARGV[4])) do
@@ -120,10 +147,10 @@ export const WRITE = new RedisScript(
   false,
 );
 
-/** Keys: those of a destination. Arguments: the oldest ordinal, limit. Ids, ordinals and texts in turn. */
+/** Keys: those of a destination. Argument: the oldest ordinal. Ids, ordinals and texts in turn, and all whole entries. */
 export const RECENT = new RedisScript(`
   local found = {}
-  local ids = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', ARGV[1], 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+  local ids = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', ARGV[1], 'WITHSCORES')
   for i = 1, #ids, 2 do
     local text = redis.call('HGET', KEYS[1], ids[i])
     if text then
@@ -132,7 +159,7 @@ export const RECENT = new RedisScript(`
       found[#found + 1] = text
     end
   end
-  return found`);
+  return {found, redis.call('LRANGE', KEYS[3], 0, -1)}`);
 
 /**
  * Keys: of minutes and of hours. Arguments: how many messages wait, and for each key the number of the period,

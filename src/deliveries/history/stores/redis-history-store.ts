@@ -12,6 +12,7 @@ import {
 import { HOUR, HourCounts, hourOf, KEPT_HOURS, oldestHour, parseCounts } from '../hour-counts.js';
 import { KEPT_MINUTES, MINUTE, minuteOf, oldestMinute } from '../minute-counts.js';
 import * as scripts from './redis-history-scripts.js';
+import { entryOf, latestOf, textOf } from './whole-entries.js';
 
 /**
  * Stores the history on the queue's Redis. On a cluster, destinations are in groups, and a write is of one group:
@@ -29,17 +30,21 @@ export class RedisHistoryStore implements HistoryStore {
     const [first] = histories;
     const group = first && this.groupOf?.(first.destination);
     const keys = histories.flatMap(({ destination }) => scripts.keysOf(destination, group));
-    const texts = histories.map(({ entries, hours }) =>
-      JSON.stringify({
-        entries: entries.map((entry) => ({ ...entry, ordinal: String(entry.ordinal) })),
-        hours: namedByTexts(hours),
-      }),
-    );
+    const args = histories.flatMap(({ entries, hours }) => {
+      const whole = entries.filter(({ isWhole }) => isWhole);
+      const others = entries.filter(({ isWhole }) => isWhole !== true);
+      const texts = others.map((entry) => ({ ...entry, ordinal: String(entry.ordinal) }));
+      return [
+        JSON.stringify({ entries: texts, hours: namedByTexts(hours) }),
+        whole.length,
+        ...whole.map(textOf),
+      ];
+    });
     const kept = [oldestOrdinal(now), oldestHour(now), oldestMinute(now)];
     await scripts.WRITE.run(
       this.client,
       [...keys, scripts.minutesKey(group)],
-      [...kept, JSON.stringify(namedByTexts(minutes)), ...texts],
+      [...kept, JSON.stringify(namedByTexts(minutes)), ...args],
     );
   }
 
@@ -53,16 +58,20 @@ export class RedisHistoryStore implements HistoryStore {
 
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
     const keys = scripts.keysOf(destination, this.groupOf?.(destination));
-    const found = textsIn(await scripts.RECENT.run(this.client, keys, [oldestOrdinal(now), limit]));
-    return inGroups(found, 3).map(([messageId = '', ordinal, text = '']) => {
+    const oldest = oldestOrdinal(now);
+    const found = await scripts.RECENT.run(this.client, keys, [oldest]);
+    const [others, whole] = Array.isArray(found) ? found.map(textsIn) : [];
+    const entries = inGroups(others ?? [], 3).map(([messageId = '', ordinal, text = '']): StoredEntry => {
       const [head = '', ...attempts] = text.split('\n');
       return { messageId, ordinal: Number(ordinal), head, attempts };
     });
+    entries.push(...(whole ?? []).map(entryOf).filter(({ ordinal }) => ordinal >= oldest));
+    return latestOf(entries, limit);
   }
 
   async hours(destination: string, first: number, last: number): Promise<StoredPeriods> {
     const groups = destination === ALL_DESTINATIONS ? this.groups : [this.groupOf?.(destination)];
-    const keys = groups.flatMap((group) => scripts.keysOf(destination, group).slice(-1));
+    const keys = groups.map((group) => scripts.hoursKey(destination, group));
     return countsWithin(await this.periods(keys), first, last);
   }
 
