@@ -3,6 +3,16 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { createMessage } from './events.mjs';
 
+/** What undici needs for a request that is signed just before it is sent. */
+function optionsOf({ target, id, body }, secret) {
+  const signature = createHmac('sha1', secret).update(body).digest('hex');
+  const headers = [
+    ...['User-Agent', 'NestAnalytics/1.0', 'Content-Type', 'application/json'],
+    ...['Accept-Encoding', 'identity', 'webhook-id', id, 'X-Signature', signature],
+  ];
+  return { path: target.path, method: 'POST', headers, body };
+}
+
 /**
  * Posts one request after the other, as cheaply as undici can: by `dispatch`, with a handler that is made once
  * and asks for nothing but the end of the response.
@@ -20,13 +30,7 @@ class Poster {
       this.done();
       return;
     }
-    const { target, id, body } = request;
-    const signature = createHmac('sha1', this.secret).update(body).digest('hex');
-    const headers = [
-      ...['User-Agent', 'NestAnalytics/1.0', 'Content-Type', 'application/json'],
-      ...['Accept-Encoding', 'identity', 'webhook-id', id, 'X-Signature', signature],
-    ];
-    target.pool.dispatch({ path: target.path, method: 'POST', headers, body }, this);
+    request.target.pool.dispatch(optionsOf(request, this.secret), this);
   }
 
   onConnect() {}
@@ -73,6 +77,19 @@ export function createBareClient(urls, { connections, secret }) {
       let index = 0;
       const next = () => requests[index++];
       const work = () => new Promise((done) => new Poster(secret, next, done).send());
+      await Promise.all(Array.from({ length: inFlight }, work));
+    },
+
+    /** The same as most programs do it: by `Pool.request`, with a promise for each. */
+    async request(requests, inFlight) {
+      let index = 0;
+      const work = async () => {
+        while (index < requests.length) {
+          const request = requests[index++];
+          const { body } = await request.target.pool.request(optionsOf(request, secret));
+          await body.dump();
+        }
+      };
       await Promise.all(Array.from({ length: inFlight }, work));
     },
 
