@@ -1,7 +1,8 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
 import { enoughFor, leastFor, requestsFor } from './destination-pace.js';
-import { type BatchResults, DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
+import { DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
+import type { BatchResults } from './held-batch.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
 import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
 import type { PutBackJob } from './put-back-jobs.js';
@@ -208,11 +209,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     }
   }
 
-  /**
-   * Promotes put-back jobs when a destination has nearly sent what is in hand, and returns how many.
-   *
-   * @param most jobs that there are places for
-   */
+  /** Promotes put-back jobs when a destination has nearly sent what is in hand: `most` of them. Returns how many. */
   private refill(queue: DestinationQueue, most = Infinity): number {
     if (queue.putBack.messages === 0) return 0;
     const wanted = leastFor(queue) - queue.unsentMessages;

@@ -2,23 +2,16 @@ import type { AttemptTerms, DeliveryResult, Destination } from '../destinations/
 import type { QueuedMessage } from '../queue/batch-job.js';
 import { DestinationWindow } from './destination-window.js';
 import { limitOf } from './destination-pace.js';
+import { type BatchResults, HeldBatch } from './held-batch.js';
 import { PutBackJobs } from './put-back-jobs.js';
 import type { RateBudget } from './rate-limits/rate-budget.js';
 import type { CapacityShare } from './shared-capacity.js';
 
-/** The result of each message of a batch, in their order; `undefined` if the attempt was broken off. */
-export type BatchResults = (DeliveryResult | undefined)[];
-
-/** A batch in hand. Its messages are sent in order, when it is the destination's turn. */
-interface HeldBatch {
-  readonly messages: readonly QueuedMessage[];
-  readonly terms: AttemptTerms;
-  readonly results: BatchResults;
-  /** Index of the next message to send. */
-  next: number;
-  unsettled: number;
-  readonly resolve: (results: BatchResults) => void;
-}
+/**
+ * How long a turn lasts, in milliseconds. A request that ends before then leaves its places to the next one of its destination:
+ * in turns of one request, what belongs to a destination would have left the processor's caches when it is needed again.
+ */
+const TURN = 10;
 
 /** Learns when a destination may need more to do. */
 export interface DestinationQueueObserver {
@@ -120,8 +113,7 @@ export class DestinationQueue {
     this.messages += size;
     this.unsent += size;
     return new Promise((resolve) => {
-      const results = new Array<DeliveryResult | undefined>(size).fill(undefined);
-      this.batches.push({ messages, terms, results, next: 0, unsettled: size, resolve });
+      this.batches.push(new HeldBatch(messages, terms, resolve));
       this.advance();
     });
   }
@@ -143,7 +135,7 @@ export class DestinationQueue {
   breakOff(): void {
     if (limitOf(this.current) === undefined) return;
     for (const batch of this.batches.splice(0)) {
-      const unsent = batch.messages.length - batch.next;
+      const { unsent } = batch;
       this.unsent -= unsent;
       this.settled(batch, unsent);
     }
@@ -172,7 +164,7 @@ export class DestinationQueue {
     }
     if (!this.isWithinLimit()) return false;
     for (const share of this.shares) share.capacity.take(share);
-    this.send(batch);
+    this.send(batch, performance.now() + TURN);
     return true;
   }
 
@@ -184,31 +176,39 @@ export class DestinationQueue {
     return this.budget.take(limit, this.unsent);
   }
 
-  private send(batch: HeldBatch): void {
-    const { requestSize } = this.destination;
-    const first = batch.next;
-    const messages = batch.messages.slice(first, first + requestSize);
-    batch.next += messages.length;
+  /** Sends the next request of a batch on places that were taken for it. Returns whether it still has them. */
+  private send(batch: HeldBatch, turnEnd: number): boolean {
+    const { first, messages } = batch.take(this.destination.requestSize);
     this.unsent -= messages.length;
-    const isSent = batch.next === batch.messages.length;
+    const isSent = batch.unsent === 0;
     if (isSent) this.batches.shift();
     const request = this.window.begin(performance.now());
     // Others may be in use by the time that it is settled.
     const { shares } = this;
     this.underway++;
+    let isOnItsWay = true;
     let isSettledAtOnce = true;
     this.destination.deliver(messages, batch.terms, (results) => {
+      isOnItsWay = false;
       this.underway--;
-      for (const share of shares) share.capacity.release(share);
-      // By index: an iterator for each message costs more than the rest of this.
-      for (let index = 0; index < results.length; index++) batch.results[first + index] = results[index];
+      batch.record(first, results);
       this.adapt(request, results);
+      const next = isSettledAtOnce ? undefined : this.nextOfTurn(shares, turnEnd);
+      if (next === undefined) for (const share of shares) share.capacity.release(share);
+      const isKept = next !== undefined && this.send(next, turnEnd);
       this.settled(batch, messages.length);
-      // Otherwise the caller that is sending goes on by itself.
-      if (!isSettledAtOnce) this.goOn(shares);
+      // If it was settled at once, the caller that is sending goes on by itself.
+      if (!isSettledAtOnce && (!isKept || this.wantsMore)) this.goOn(shares);
     });
     isSettledAtOnce = false;
     if (isSent) this.observer.onBatchSent(this);
+    return isOnItsWay;
+  }
+
+  /** What is sent with the places of a request that has ended; `undefined` if others may have them. */
+  private nextOfTurn(shares: readonly CapacityShare[], turnEnd: number): HeldBatch | undefined {
+    const isOver = this.hasFailed || shares !== this.shares || performance.now() >= turnEnd;
+    return isOver || !this.wantsMore || limitOf(this.current) !== undefined ? undefined : this.batches[0];
   }
 
   /**
@@ -228,11 +228,9 @@ export class DestinationQueue {
 
   private settled(batch: HeldBatch, messages: number): void {
     this.messages -= messages;
-    batch.unsettled -= messages;
-    if (batch.unsettled > 0) return;
+    if (!batch.settle(messages)) return;
     this.held--;
     this.activeAt = performance.now();
-    batch.resolve(batch.results);
     this.observer.onBatchEnded(this);
   }
 

@@ -32,7 +32,7 @@ class TestDestination implements Destination {
       origins = [`https://${id}.example.com`],
       requestSize = 1,
     }: { origins?: string[]; requestSize?: number } = {},
-    private readonly answersAtOnce?: DeliveryResult['class'],
+    public answersAtOnce?: DeliveryResult['class'],
   ) {
     this.origins = origins;
     this.requestSize = requestSize;
@@ -79,7 +79,13 @@ const inUseAt = (origin: string, destinations: readonly TestDestination[]): numb
     return sum + requests.length * origins.filter((other) => other === origin).length;
   }, 0);
 
-/** Answers one request of each in 500 rounds: how many it had, and the most sockets that an origin had in use. */
+/** How long a turn of a destination lasts, in milliseconds. */
+const TURN = 10;
+
+/**
+ * Answers one request of each in 500 rounds, each when its turn is over: how many it had, and the most sockets that an
+ * origin had in use. Timers are faked.
+ */
 function answerInTurn(
   destinations: readonly TestDestination[],
   origins: readonly string[],
@@ -88,6 +94,7 @@ function answerInTurn(
   let most = 0;
   for (let round = 0; round < 500; round++) {
     for (const [index, one] of destinations.entries()) {
+      jest.advanceTimersByTime(TURN);
       if (one.requests.length > 0) answered[index] = (answered[index] ?? 0) + 1;
       one.answer(1);
       most = Math.max(most, ...origins.map((origin) => inUseAt(origin, destinations)));
@@ -208,6 +215,7 @@ describe('the delivery scheduler', () => {
 
   describe('the requests of the process', () => {
     it('go out in turn when there are more than it makes at once', () => {
+      jest.useFakeTimers();
       const scheduler = schedule({ requests: 8 });
       const [busy, other] = [new TestDestination('busy'), new TestDestination('other')];
       void send(scheduler, busy, 1_000);
@@ -216,11 +224,30 @@ describe('the delivery scheduler', () => {
       expect(busy.requests).toHaveLength(8);
       void send(scheduler, other, 1_000);
       for (let round = 0; round < 50; round++) {
+        jest.advanceTimersByTime(TURN);
         busy.answer(1);
         other.answer(1);
       }
       expect(busy.requests.length + other.requests.length).toBeLessThanOrEqual(9);
       expect(Math.abs(busy.requests.length - other.requests.length)).toBeLessThanOrEqual(2);
+    });
+
+    it.each([
+      ['its turn is over', TURN, 'delivered'],
+      ['one fails', 0, 'retry'],
+    ] as const)('stay with their destination until %s', (_, elapsed, result) => {
+      jest.useFakeTimers();
+      const scheduler = schedule({ requests: 2 });
+      const [busy, other] = [new TestDestination('busy'), new TestDestination('other')];
+      for (const one of [busy, other]) void send(scheduler, one, 1_000);
+      const underway = (): number[] => [busy.requests.length, other.requests.length];
+      // The first one of a destination is never held back, so there is one too many.
+      expect(underway()).toEqual([2, 1]);
+      busy.answer(1);
+      expect(underway()).toEqual([2, 1]);
+      jest.advanceTimersByTime(elapsed);
+      busy.answer(1, result);
+      expect(underway()).toEqual([1, 1]);
     });
 
     it('are counted for each URL of a destination, also after a change', () => {
@@ -264,6 +291,19 @@ describe('the delivery scheduler', () => {
       }
     });
 
+    it('go to others when what a destination would send next is held back', () => {
+      const scheduler = schedule({ connections: 1 });
+      const [held, other] = [
+        new TestDestination('/held', { origins }),
+        new TestDestination('/other', { origins }),
+      ];
+      void send(scheduler, held, 2);
+      void send(scheduler, other, 1);
+      held.answersAtOnce = 'deferred';
+      held.answer();
+      expect(other.requests).toHaveLength(1);
+    });
+
     it('are left in part to a destination below its share, while another one hangs', () => {
       const scheduler = schedule({ connections: 16 });
       const [slow, fast] = ['/slow', '/fast'].map((path) => new TestDestination(path, { origins }));
@@ -286,6 +326,7 @@ describe('the delivery scheduler', () => {
     });
 
     it('go to a destination with several URLs there, although others take each that comes free', () => {
+      jest.useFakeTimers();
       const scheduler = schedule({ connections: 8 });
       const busy = Array.from({ length: 12 }, (_, n) => new TestDestination(`/${n}`, { origins }));
       for (const one of busy) void send(scheduler, one, 1_000);
@@ -302,6 +343,7 @@ describe('the delivery scheduler', () => {
     });
 
     it('go to a destination with URLs at two origins, although their sockets never come free at one time', () => {
+      jest.useFakeTimers();
       const scheduler = schedule({ connections: 8 });
       const both = ['https://a.example.com', 'https://b.example.com'];
       const busy = both.flatMap((origin, at) =>

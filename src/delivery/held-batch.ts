@@ -1,0 +1,49 @@
+import type { AttemptTerms, DeliveryResult } from '../destinations/destination.js';
+import type { QueuedMessage } from '../queue/batch-job.js';
+
+/** The result of each message of a batch, in their order; `undefined` if the attempt was broken off. */
+export type BatchResults = (DeliveryResult | undefined)[];
+
+/** A batch in hand. Its messages are sent in order, when it is the destination's turn. */
+export class HeldBatch {
+  private readonly results: BatchResults;
+  /** Index of the next message to send. */
+  private next = 0;
+  private unsettled: number;
+
+  /** @param resolve called with the results when all of its messages are settled */
+  constructor(
+    private readonly messages: readonly QueuedMessage[],
+    readonly terms: AttemptTerms,
+    private readonly resolve: (results: BatchResults) => void,
+  ) {
+    this.results = new Array<DeliveryResult | undefined>(messages.length).fill(undefined);
+    this.unsettled = messages.length;
+  }
+
+  /** How many of its messages have not been sent. */
+  get unsent(): number {
+    return this.messages.length - this.next;
+  }
+
+  /** The messages of the next request, and where they begin. */
+  take(requestSize: number): { first: number; messages: readonly QueuedMessage[] } {
+    const first = this.next;
+    const messages = this.messages.slice(first, first + requestSize);
+    this.next += messages.length;
+    return { first, messages };
+  }
+
+  record(first: number, results: Readonly<BatchResults>): void {
+    // By index: an iterator for each message costs more than the rest of this.
+    for (let index = 0; index < results.length; index++) this.results[first + index] = results[index];
+  }
+
+  /** So many messages are settled. Returns whether all of them are now. */
+  settle(messages: number): boolean {
+    this.unsettled -= messages;
+    if (this.unsettled > 0) return false;
+    this.resolve(this.results);
+    return true;
+  }
+}
