@@ -8,7 +8,8 @@ import { startReceiver } from './support/receiver.mjs';
 /**
  * Delivery end to end, from the call to the receiver, against a bare HTTP client that signs and posts the same
  * bytes to the same receiver. Both keep the same number of connections busy all the time. With `--history`,
- * applications with and without a history of deliveries take turns instead, to see what it costs. `--queue=Redis`
+ * applications with and without a history of deliveries take turns instead, to see what it costs. With `--destinations=1000`,
+ * too, nearly every message has an entry there, where one destination has only its last ones written. `--queue=Redis`
  * measures one of the queues.
  */
 const EVENTS = 20_000;
@@ -16,6 +17,7 @@ const RUNS = 25;
 const CONNECTIONS = 64;
 const SECRET = 'secret';
 const TURNS = 15;
+const [, MANY] = process.argv.find((flag) => flag.startsWith('--destinations='))?.split('=') ?? [];
 /** Runs of an application in its turn, beside the one that warms it up. */
 const RUNS_A_TURN = 2;
 const QUEUES = [
@@ -45,22 +47,32 @@ async function bare(receiver, client, requests) {
 
 async function ours(receiver, { analytics, settled }) {
   await receiver.reset();
+  const sources = NAMES.length === 0 ? [analytics] : NAMES.map((name) => analytics.source(name));
   const deliver = async () => {
     const done = receiver.received(EVENTS);
-    await inBursts(EVENTS, () => analytics.track(EVENT));
+    await inBursts(EVENTS, (index) => sources[index % sources.length].track(EVENT));
     await done;
   };
   return measure(EVENTS, deliver, settled);
 }
 
 const receiver = await startReceiver();
+const webhook = { urls: receiver.urls, sharedSecret: SECRET, allowPrivateNetwork: true };
+/** Of the sources, if there are many; each has a destination of its own. */
+const NAMES = Array.from({ length: Number(MANY ?? 0) }, (_, index) => `source-${index}`);
 
 const start = (connection, history = true) =>
   startAnalytics({
     connection,
     connections: CONNECTIONS,
     history,
-    webhooks: { urls: receiver.urls, sharedSecret: SECRET, allowPrivateNetwork: true },
+    ...(NAMES.length === 0
+      ? { webhooks: webhook }
+      : {
+          writeKey: undefined,
+          sources: NAMES.map((name) => ({ name, writeKey: name })),
+          webhooks: NAMES.map((name) => ({ ...webhook, id: name, sources: [name] })),
+        }),
   });
 
 async function againstBareClient() {
@@ -132,7 +144,7 @@ async function withAndWithoutHistory() {
       target: 'throughput ≥ 0.95',
     });
   }
-  report('Delivery with and without a history', rows);
+  report(`Delivery with and without a history, ${MANY ?? 1} destinations`, rows);
 }
 
 await (process.argv.includes('--history') ? withAndWithoutHistory() : againstBareClient());
