@@ -8,7 +8,7 @@ import { missingRight } from '../queue-failure.js';
 const COMMANDS = `
   exists; get; incr; pexpire 1000; pttl; set 0 PX 1000;
   hdel f; hexists f; hget f; hgetall; hincrby f 1; hkeys; hmget f; hmset f v; hscan 0; hset f v; hvals;
-  lindex 0; llen; lpush v; lrange 0 0; lrem 0 v; ltrim 0 0; rpush v;
+  lindex 0; llen; lpush v; lrange 0 0; lrem 0 v; rpush v;
   sadd v; scard; smembers; srem v;
   xadd * f v; xtrim MAXLEN 1;
   zadd 0 v; zcard; zpopmin; zrange 0 0; zrangebylex - +; zrangebyscore 0 0; zrem v; zremrangebyrank 0 0;

@@ -52,7 +52,7 @@ describeBackend('the store of the history', (backend) => {
     const { storage } = opened;
     if (storage.kind === 'redis') {
       const keys = ['entries', 'whole'].map((name) => `{nestjs-analytics:history}:${name}:crm`);
-      const script = "return redis.call('HLEN', KEYS[1]) + redis.call('LLEN', KEYS[2])";
+      const script = "return redis.call('HLEN', KEYS[1]) + redis.call('ZCARD', KEYS[2])";
       return Number(await storage.client.eval(script, 2, ...keys));
     }
     const text = 'SELECT count(*)::integer AS count FROM nestjs_analytics.delivery_entry';
@@ -127,6 +127,19 @@ describeBackend('the store of the history', (backend) => {
     }
     expect(await idsOf('crm', 1_000)).toEqual(Array.from({ length: 100 }, (_, index) => `m${249 - index}`));
     expect(await storedEntries()).toBe(100);
+  });
+
+  it('keeps the latest entries, also when a process writes older ones after them', async () => {
+    const from = (first: number): WrittenEntry[] =>
+      Array.from({ length: 100 }, (_, index) => {
+        const number = first + index;
+        return entry(`m${number}`, { ordinal: ordinalOf(NOW) + number, isWhole: true });
+      });
+    await store.write([history({ entries: from(100) })], NOW);
+    const late = await createHistoryStore(opened.storage);
+    await late.write([history({ entries: from(0) })], NOW);
+    expect((await idsOf('crm')).at(0)).toBe('m199');
+    expect((await idsOf('crm')).at(-1)).toBe('m100');
   });
 
   it('tells messages that were delivered by their first attempt and others in one order', async () => {

@@ -15,9 +15,8 @@ export const CLUSTER_GROUPS = MAX_PARTITIONS;
 
 /**
  * The keys of a destination, or of all destinations of a group. `entries`: a hash of texts by messageId, whose first line is
- * the head and whose others are attempts. `order`: the messageIds by their ordinal. `whole`: a list of the entries of messages
- * that were delivered by their first attempt, each as `textOf` makes it, the latest first. To write one there costs a
- * tenth. `hours`: a hash of counts as JSON by the number of the hour. A destination that is idle for a week goes with its
+ * the head and whose others are attempts. `order`: the messageIds by their ordinal. `whole`: the entries of messages that
+ * were delivered by their first attempt, each as `textOf` makes it, by their ordinal. To write one there costs much less. `hours`: a hash of counts as JSON by the number of the hour. A destination that is idle for a week goes with its
  * keys.
  */
 export function keysOf(destination: string, group: number | undefined): string[] {
@@ -55,7 +54,7 @@ const REMOVE_OLD = `
 /**
  * Keys: those of destinations in turn, and that of the minutes. Arguments: the oldest ordinal, the oldest hour and
  * the oldest minute that are kept, the counts of minutes as a JSON text, and for each destination a JSON text, the number of
- * its whole entries, and these, the oldest first. Ordinals are texts, for a number of that size would lose its last digits.
+ * its whole entries, and these. Ordinals are texts, for a number of that size would lose its last digits.
  * Nobody waits for it.
  */
 export const WRITE = new RedisScript(
@@ -94,13 +93,14 @@ export const WRITE = new RedisScript(
   end
 
   local function add_whole(key, first, last)
-    redis.call('LPUSH', key, unpack(ARGV, first, last))
-    redis.call('LTRIM', key, 0, ${KEPT_ENTRIES - 1})
-    local oldest = redis.call('LINDEX', key, -1)
-    while oldest and tonumber(string.match(oldest, '^%d+')) < tonumber(ARGV[1]) do
-      redis.call('LTRIM', key, 0, -2)
-      oldest = redis.call('LINDEX', key, -1)
+    local order = {}
+    for at = first, last do
+      order[#order + 1] = string.match(ARGV[at], '^%d+')
+      order[#order + 1] = ARGV[at]
     end
+    redis.call('ZADD', key, unpack(order))
+    redis.call('ZREMRANGEBYRANK', key, 0, -${KEPT_ENTRIES + 1})
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. ARGV[1])
     redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR})
   end
 
@@ -159,7 +159,7 @@ export const RECENT = new RedisScript(`
       found[#found + 1] = text
     end
   end
-  return {found, redis.call('LRANGE', KEYS[3], 0, -1)}`);
+  return {found, redis.call('ZRANGEBYSCORE', KEYS[3], ARGV[1], '+inf')}`);
 
 /**
  * Keys: of minutes and of hours. Arguments: how many messages wait, and for each key the number of the period,

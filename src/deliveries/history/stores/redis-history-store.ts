@@ -58,14 +58,13 @@ export class RedisHistoryStore implements HistoryStore {
 
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
     const keys = scripts.keysOf(destination, this.groupOf?.(destination));
-    const oldest = oldestOrdinal(now);
-    const found = await scripts.RECENT.run(this.client, keys, [oldest]);
+    const found = await scripts.RECENT.run(this.client, keys, [oldestOrdinal(now)]);
     const [others, whole] = Array.isArray(found) ? found.map(textsIn) : [];
     const entries = inGroups(others ?? [], 3).map(([messageId = '', ordinal, text = '']): StoredEntry => {
       const [head = '', ...attempts] = text.split('\n');
       return { messageId, ordinal: Number(ordinal), head, attempts };
     });
-    entries.push(...(whole ?? []).map(entryOf).filter(({ ordinal }) => ordinal >= oldest));
+    entries.push(...(whole ?? []).map(entryOf));
     return latestOf(entries, limit);
   }
 
