@@ -1,4 +1,5 @@
 import type { AnalyticsClient } from './client/analytics-client.js';
+import type { DeletionSources } from './client/deletions.js';
 import type { FlushOptions, FlushResult } from './client/flush-result.js';
 import type { SourceUsage } from './client/source-usage.js';
 import type { OutboxExecutor } from './client/message-store.js';
@@ -153,7 +154,13 @@ export class AnalyticsService {
     });
   }
 
-  private sourcesOf(params: DeletionParams): readonly [string, ...string[]] {
+  private sourcesOf(params: DeletionParams): DeletionSources {
+    const names = this.namesIn(params);
+    return { names, areAll: names.length === this.sources.length };
+  }
+
+  /** Names of the sources that a deletion is for, each once. */
+  private namesIn(params: DeletionParams): readonly [string, ...string[]] {
     // Untyped code may pass anything. A value that is no object is refused together with the other fields.
     const given: unknown = isJsonObject(params) ? params.sources : undefined;
     if (given === undefined) return this.boundTo === undefined ? this.sources : [this.boundTo];

@@ -54,7 +54,7 @@ export class AnalyticsClient {
       onAddFailed: observer.onAddFailed.bind(observer),
     });
     this.deletions = new Deletions(
-      (source, deletion, tenant) => this.take(source, 'delete', deletion, tenant),
+      (source, deletion, tenant) => this.taken(source, 'delete', deletion, tenant),
       parts.router,
       this.filter,
       options.onDeletion,
@@ -90,16 +90,7 @@ export class AnalyticsClient {
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
   take<T extends MessageType>(source: string, type: T, params: MessageParams[T], boundTo?: string): string {
-    const { messageId, message, tenant } = this.checked(source, type, params, boundTo);
-    if (message === null) return messageId;
-    try {
-      const refusal = this.core.take(source, message, { tenant });
-      if (refusal !== undefined) this.refuse(refusal, { source, tenant, message });
-      if (this.deletions.hasMoreToDo(message)) void this.deletions.onTaken(source, message);
-      return messageId;
-    } catch (error) {
-      return this.live.failed({ source, type, fields: params, tenant }, error);
-    }
+    return this.taken(source, type, params, boundTo).messageId;
   }
 
   /**
@@ -208,6 +199,25 @@ export class AnalyticsClient {
     this.filter.refuse(refusal);
     this.live.refused(call, refusal);
   };
+
+  /** Takes one call, and returns what was made of it. */
+  private taken<T extends MessageType>(
+    source: string,
+    type: T,
+    params: MessageParams[T],
+    boundTo: string | undefined,
+  ): PreparedMessage {
+    const prepared = this.checked(source, type, params, boundTo);
+    const { message, tenant } = prepared;
+    if (message === null) return prepared;
+    try {
+      const refusal = this.core.take(source, message, { tenant });
+      if (refusal !== undefined) this.refuse(refusal, { source, tenant, message });
+      return prepared;
+    } catch (error) {
+      return this.live.failed({ source, type, fields: params, tenant }, error);
+    }
+  }
 
   /** The message of a call after all checks; `null` if it is dropped. */
   private checked<T extends MessageType>(

@@ -27,6 +27,8 @@ export interface TakenMessage {
   readonly body: string;
   /** Bytes of the body in UTF-8. */
   readonly bytes: number;
+  /** Whose event it is; `undefined` for nobody's. */
+  readonly tenant: string | undefined;
   /** Of its call, in an application that measures. */
   readonly call: CallTrace | undefined;
   /** Copies, one per destination, that are not in the queue yet. */
@@ -34,7 +36,7 @@ export interface TakenMessage {
 }
 
 /** What is known of a message when it is taken. */
-export type NewMessage = Pick<TakenMessage, 'id' | 'body' | 'bytes' | 'call'>;
+export type NewMessage = Pick<TakenMessage, 'id' | 'body' | 'bytes' | 'tenant' | 'call'>;
 
 /** A wait until every message up to a number is in the queue. */
 interface Waiter {
@@ -107,10 +109,10 @@ export class Backlog {
     return this.maxBytes - this.bytes;
   }
 
-  add({ id, body, bytes, call }: NewMessage, copies: number): TakenMessage {
+  add({ id, body, bytes, tenant, call }: NewMessage, copies: number): TakenMessage {
     this.bytes += bytes * copies;
     this.count++;
-    return { number: this.numbers.next(), id, body, bytes, call, copies };
+    return { number: this.numbers.next(), id, body, bytes, tenant, call, copies };
   }
 
   /** A message with an unknown route was counted once; it now goes to this many destinations. */

@@ -103,10 +103,10 @@ export class ClientCore {
   take(source: string, message: AnalyticsMessage, terms: TakingTerms = {}): Refusal | undefined {
     this.assertOpen();
     const { tenant, isReceived = false, onRefused } = terms;
-    const { json, bytes, route } = this.outgoing.of(source, message, terms);
+    const { json: body, bytes, route, tenant: named } = this.outgoing.of(source, message, terms);
     const isWatched = this.observer.isWatched();
     const at = isWatched ? Date.now() : undefined;
-    const checked = { id: message.messageId, body: json, bytes, call: this.parts.telemetry?.call() };
+    const checked = { id: message.messageId, body, bytes, tenant: named, call: this.parts.telemetry?.call() };
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at };
     if (!('connections' in route)) {
       const owner = this.outgoing.ownerOf(message, tenant);

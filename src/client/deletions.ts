@@ -1,10 +1,26 @@
 import type { DeleteParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { PreparedMessage } from './analytics-client.types.js';
 import type { MessageFilter } from './message-filter.js';
 import type { Router } from './router.js';
 
-/** Sources, of which there is at least one. */
-type Sources = readonly [string, ...string[]];
+/** The sources that a deletion is for. */
+export interface DeletionSources {
+  readonly names: readonly [string, ...string[]];
+  /** Whether these are all sources of the application. */
+  readonly areAll: boolean;
+}
+
+/** A deletion of a user that was taken. */
+export interface TakenDeletion {
+  readonly userId: string;
+  /** Name of the source whose destinations hear of it. */
+  readonly source: string;
+  /** Whether it was made for all sources, those without a destination included. */
+  readonly isOfAllSources: boolean;
+  /** Whose user it is, where the call or the source has said so. */
+  readonly tenant: string | undefined;
+}
 
 /**
  * Never rejects.
@@ -12,33 +28,33 @@ type Sources = readonly [string, ...string[]];
  * @param at when the user was deleted, in milliseconds since the epoch. @default now
  * @returns whether the deletion is stored; `false` if the application closes before
  */
-export type OnDeletion = (userId: string, source: string, at?: number) => Promise<boolean>;
+export type OnDeletion = (deletion: TakenDeletion, at?: number) => Promise<boolean>;
 
 /** Deletions of users: one message for each source that has a destination. */
 export class Deletions {
   /**
-   * @param takeCall takes the message of one source, and returns its messageId
+   * @param takeCall takes the message of one source
    * @param onDeletion called for every deletion that was taken, once per source
    */
   constructor(
-    private readonly takeCall: (source: string, params: DeleteParams, tenant?: string) => string,
+    private readonly takeCall: (source: string, params: DeleteParams, tenant?: string) => PreparedMessage,
     private readonly router: Router,
     private readonly filter: MessageFilter,
     private readonly onDeletion: OnDeletion | undefined,
   ) {}
 
   /** Takes a deletion. Returns the messageId of the first message. */
-  take(sources: Sources, params: DeleteParams, tenant?: string): string {
+  take(sources: DeletionSources, params: DeleteParams, boundTo?: string): string {
     const [first, ...others] = this.affectedBy(sources);
-    const messageId = this.takeCall(first, params, tenant);
-    for (const source of others) this.takeCall(source, params, tenant);
+    const messageId = this.takeOne(first, sources, params, boundTo);
+    for (const source of others) this.takeOne(source, sources, params, boundTo);
     this.refuseForwarded();
     return messageId;
   }
 
   /** The sources of a deletion that have a destination; the first one, if none has. */
-  affectedBy(sources: Sources): [string, ...string[]] {
-    const [first = sources[0], ...others] = sources.filter((source) => this.router.leads(source));
+  affectedBy({ names }: DeletionSources): [string, ...string[]] {
+    const [first = names[0], ...others] = names.filter((source) => this.router.leads(source));
     return [first, ...others];
   }
 
@@ -61,8 +77,23 @@ export class Deletions {
    * @param at when that was, in milliseconds since the epoch. @default now
    * @returns whether that is stored; `false` if the application closes before
    */
-  async onTaken(source: string, message: AnalyticsMessage, at?: number): Promise<boolean> {
+  async onTaken(
+    message: AnalyticsMessage,
+    where: Omit<TakenDeletion, 'userId'>,
+    at?: number,
+  ): Promise<boolean> {
     if (message.type !== 'delete' || this.onDeletion === undefined) return true;
-    return this.onDeletion(message.userId, source, at);
+    return this.onDeletion({ userId: message.userId, ...where }, at);
+  }
+
+  private takeOne(
+    source: string,
+    { areAll: isOfAllSources }: DeletionSources,
+    params: DeleteParams,
+    boundTo: string | undefined,
+  ): string {
+    const { messageId, message, tenant } = this.takeCall(source, params, boundTo);
+    if (message !== null) void this.onTaken(message, { source, isOfAllSources, tenant });
+    return messageId;
   }
 }

@@ -2,6 +2,7 @@ import type { Telemetry } from '../shared/telemetry.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import { serialize, type SerializedMessage } from '../messages/serialize.js';
 import { eventFilterOf, type SourceFilter, withFilter } from '../messages/source-filter.js';
+import { isTenantName } from '../options/tenant-name.js';
 import { webhookBody } from '../webhooks/request/webhook-body.js';
 import type { Route, Router } from './router.js';
 import { type SourceUsage, SourceUsages } from './source-usage.js';
@@ -16,6 +17,8 @@ export interface OutgoingOptions {
 
 /** A message as it goes to the queue, and where it goes. */
 export interface OutgoingMessage extends SerializedMessage {
+  /** Whose event it is; `undefined` for nobody's, or for a name that no tenant can have. */
+  tenant: string | undefined;
   route: Route | Promise<Route>;
 }
 
@@ -40,11 +43,14 @@ export class OutgoingMessages {
 
   /** A message as it goes to the queue. @throws InvalidMessageError, MessageTooLargeError */
   of(source: string, message: AnalyticsMessage, terms: OutgoingTerms = {}): OutgoingMessage {
-    const { tenant, maxBytes, isReceived } = terms;
+    const { maxBytes, isReceived } = terms;
     const { body = webhookBody, schemas } = this.options;
     const filter = eventFilterOf(message, schemas?.get(source));
     const { json, bytes } = serialize(body(withFilter(message, filter)), maxBytes);
-    return { json, bytes, route: this.router.route(source, message, filter, tenant, isReceived) };
+    // Found once, since the application may have a function of its own for it.
+    const tenant = terms.tenant ?? this.router.ownerOf?.(message, undefined);
+    const route = this.router.route(source, message, filter, tenant, isReceived);
+    return { json, bytes, tenant: isTenantName(tenant) ? tenant : undefined, route };
   }
 
   /** Whether any destination takes a message; `true` if they cannot be looked up. Never rejects. */

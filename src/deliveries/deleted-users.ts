@@ -3,6 +3,7 @@ import type { BatchMessage, QueuedBatch } from '../queue/batch-job.js';
 import { isReplay } from '../queue/job-id.js';
 import type { QueueStorage } from '../queue/queue-backend.js';
 import type { DeletionStore } from './deletion-store.js';
+import { DeletionKeys } from './deletion-key.js';
 import { usersOf } from './message-body.js';
 
 const debug = debugFactory('analytics');
@@ -36,7 +37,7 @@ export class DeletedUsers {
   async strip(batch: QueuedBatch, { timestamp: addedAt }: QueuedJob): Promise<QueuedBatch | undefined> {
     const queuedAt = Math.min(addedAt, batch.firstAttemptAt ?? addedAt);
     try {
-      const messages = await this.without(batch.messages, queuedAt);
+      const messages = await this.without(batch.messages, batch.source, queuedAt);
       if (messages.length === batch.messages.length) return batch;
       return messages.length === 0 ? undefined : { ...batch, messages };
     } catch (error) {
@@ -48,16 +49,35 @@ export class DeletedUsers {
   /**
    * Leaves out the messages about users who were deleted after they were queued.
    *
+   * @param source name of their source
    * @param queuedAt when they were queued, in milliseconds since the epoch
    */
-  async without(messages: readonly BatchMessage[], queuedAt: number): Promise<BatchMessage[]> {
-    const users = messages.map(({ body }) => usersOf(body));
-    const deletedAt = await this.store.find([...new Set(users.flatMap(({ keys }) => keys))]);
+  async without(
+    messages: readonly BatchMessage[],
+    source: string,
+    queuedAt: number,
+  ): Promise<BatchMessage[]> {
+    const keysOf = new DeletionKeys(source);
+    const ages = messages.map((message) => ageOf(message, keysOf));
+    const deletedAt = await this.store.find([...new Set(ages.flatMap(({ keys }) => keys))]);
     return messages.filter((_, index) => {
-      const user = users[index];
-      return user === undefined || !isFromBefore(user, queuedAt, deletedAt);
+      const age = ages[index];
+      return age === undefined || !isFromBefore(age, queuedAt, deletedAt);
     });
   }
+}
+
+/** What tells whether a message is older than a deletion. */
+export interface MessageAge {
+  /** Keys of the deletions that it can be meant by. */
+  keys: readonly string[];
+  /** The timestamp of the message, in milliseconds since the epoch; `NaN` if it has none. */
+  timestamp: number;
+}
+
+export function ageOf({ body, tenant }: BatchMessage, keysOf: DeletionKeys): MessageAge {
+  const { keys, timestamp } = usersOf(body);
+  return { keys: keysOf.of(keys, tenant), timestamp };
 }
 
 /**
@@ -66,7 +86,7 @@ export class DeletedUsers {
  * the same user id are left alone.
  */
 export function isFromBefore(
-  { keys, timestamp }: { keys: readonly string[]; timestamp: number },
+  { keys, timestamp }: MessageAge,
   queuedAt: number,
   deletedAt: ReadonlyMap<string, number>,
 ): boolean {

@@ -3,13 +3,13 @@ export const DELETION_MEMORY = 7 * 24 * 60 * 60 * 1_000;
 
 /** A user who was deleted. */
 export interface Deletion {
-  /** Stands for the user's id; see `userKey`. */
+  /** Stands for the user's id and for what the deletion is for; see `deletionKey`. */
   key: string;
   /** When the user was deleted, in milliseconds since the epoch. */
   at: number;
   /**
    * What is needed to carry the deletion out, in one line. It is dropped once that is done. If the user was deleted
-   * several times before that, each task has a line.
+   * several times before that, each task of the key has a line.
    */
   task: string;
 }
@@ -20,11 +20,11 @@ export interface Deletion {
  */
 export interface DeletionStore {
   /**
-   * An earlier deletion of a user than the one that is known counts as made at the same time as that. A task that
+   * An earlier deletion than the one that is known by the same key counts as made at the same time as that. A task that
    * another process has stored and that is not carried out yet stays beside the new one.
    */
   add(deletions: readonly Deletion[]): Promise<void>;
-  /** When users were deleted, by their key. Users who were not deleted are left out. */
+  /** When users were deleted, by the deletion's key. Keys of no deletion are left out. */
   find(keys: readonly string[]): Promise<Map<string, number>>;
   /** Some of the deletions that still have to be carried out, about this many; none only if none is left. */
   pending(limit: number): Promise<Deletion[]>;

@@ -137,7 +137,7 @@ export class FailedMessages {
     const { destination, source, firstAttemptAt = job.addedAt } = batch;
     const meant = batch.messages.filter((message) => matches(failedMessage(job, batch, message)));
     if (meant.length === 0 || !(await this.isDeliverable(destination))) return 0;
-    const messages = await this.deleted.without(meant, Math.min(job.addedAt, firstAttemptAt));
+    const messages = await this.deleted.without(meant, source, Math.min(job.addedAt, firstAttemptAt));
     if (messages.length === 0) return 0;
     const { jobId, failedRetention } = job;
     const replayed = { destination, source, messages };

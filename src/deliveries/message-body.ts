@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { isMessageType } from '../messages/message-builders.js';
 import type { JsonObject, MessageType } from '../messages/message.types.js';
 import { isJsonObject } from '../messages/value-kind.js';
+import { userKey } from './deletion-key.js';
 
 /** Fields that name users. An alias has its own. */
 const USER_KEYS = ['userId', 'User ID', 'Previous ID', 'previousId'];
@@ -35,11 +35,6 @@ export function usersOf(body: string): MessageUsers {
     keys: ids.filter((id) => typeof id === 'string').map(userKey),
     timestamp: typeof message.timestamp === 'string' ? Date.parse(message.timestamp) : NaN,
   };
-}
-
-/** A short text that stands for a user's id, so that ids of any length need not be stored. */
-export function userKey(userId: string): string {
-  return createHash('sha256').update(userId).digest('base64url').slice(0, 22);
 }
 
 function parse(body: string): JsonObject {

@@ -4,8 +4,9 @@ import debugFactory from 'debug';
 import { thrownAt } from '../shared/thrown-at.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { within } from '../shared/within.js';
+import type { TakenDeletion } from '../client/deletions.js';
+import { deletionKey } from './deletion-key.js';
 import type { DeletionStore } from './deletion-store.js';
-import { userKey } from './message-body.js';
 import type { UserMessages } from './user-messages.js';
 
 const debug = debugFactory('analytics');
@@ -27,7 +28,9 @@ export type Erasure = (users: readonly DeletedUser[]) => Promise<void>;
 
 /** A deletion that this process was told of. */
 interface OwnDeletion {
+  userId: string;
   at: number;
+  /** Names of the sources whose destinations hear of it. */
   sources: ReadonlySet<string>;
 }
 
@@ -38,9 +41,9 @@ interface OwnDeletion {
  * leaves undone.
  */
 export class UserEraser implements OnApplicationBootstrap {
-  /** Not stored yet, by user. */
+  /** Not stored yet, by their keys. */
   private readonly waiting = new Map<string, OwnDeletion>();
-  /** Not carried out yet, by the user's key. A new one of the same user replaces it, and has its sources too. */
+  /** Not carried out yet, by their keys. A new one of the same key replaces it, and has its sources too. */
   private readonly stored = new Map<string, OwnDeletion>();
   private readonly erasures: Erasure[] = [];
   private readonly stop = new AbortController();
@@ -79,18 +82,19 @@ export class UserEraser implements OnApplicationBootstrap {
   /**
    * Never rejects.
    *
-   * @param source name of a source that the user is deleted from
    * @param at when the user was deleted, in milliseconds since the epoch. @default now
    * @returns whether the deletion is stored; `false` if the application closes before
    */
-  async add(userId: string, source: string, at = Date.now()): Promise<boolean> {
+  async add(deletion: TakenDeletion, at = Date.now()): Promise<boolean> {
     if (this.stop.signal.aborted) return false;
-    const known = this.waiting.get(userId) ?? this.stored.get(userKey(userId));
+    const { userId, source, isOfAllSources, tenant } = deletion;
+    const key = deletionKey(userId, { source: isOfAllSources ? undefined : source, tenant });
+    const known = this.waiting.get(key) ?? this.stored.get(key);
     const latest = Math.max(at, known?.at ?? 0);
-    this.waiting.set(userId, { at: latest, sources: new Set(known?.sources).add(source) });
+    this.waiting.set(key, { userId, at: latest, sources: new Set(known?.sources).add(source) });
     this.startStoring();
     this.start();
-    return this.isStored(userId);
+    return this.isStored(key);
   }
 
   /**
@@ -101,13 +105,17 @@ export class UserEraser implements OnApplicationBootstrap {
     await within(timeout, this.work ?? Promise.resolve());
     this.stop.abort();
     clearTimeout(this.keepAlive);
-    return this.waiting.size;
+    return this.waitingUsers;
   }
 
-  /** Resolves to whether all deletions of a user are stored, when they are or when the application closes. */
-  private async isStored(userId: string): Promise<boolean> {
-    while (this.waiting.has(userId) && !this.stop.signal.aborted) await this.storing;
-    return !this.waiting.has(userId);
+  private get waitingUsers(): number {
+    return new Set(Array.from(this.waiting.values(), ({ userId }) => userId)).size;
+  }
+
+  /** Resolves to whether the deletions of a key are stored, when they are or when the application closes. */
+  private async isStored(key: string): Promise<boolean> {
+    while (this.waiting.has(key) && !this.stop.signal.aborted) await this.storing;
+    return !this.waiting.has(key);
   }
 
   private startStoring(): void {
@@ -160,16 +168,16 @@ export class UserEraser implements OnApplicationBootstrap {
     await Promise.resolve();
     const deletions = [...this.waiting];
     await this.store.add(
-      deletions.map(([userId, { at, sources }]) => ({
-        key: userKey(userId),
+      deletions.map(([key, { userId, at, sources }]) => ({
+        key,
         at,
         task: JSON.stringify({ userId, sources: [...sources] } satisfies DeletedUser),
       })),
     );
     this.hasStored = true;
-    for (const [userId, deletion] of deletions) {
-      this.stored.set(userKey(userId), deletion);
-      if (this.waiting.get(userId) === deletion) this.waiting.delete(userId);
+    for (const [key, deletion] of deletions) {
+      this.stored.set(key, deletion);
+      if (this.waiting.get(key) === deletion) this.waiting.delete(key);
     }
     return this.waiting.size === 0;
   }
@@ -193,7 +201,7 @@ export class UserEraser implements OnApplicationBootstrap {
     if (!isComplete) return false;
     await this.store.done(deletions);
     for (const { key, at } of deletions) if (this.stored.get(key)?.at === at) this.stored.delete(key);
-    debug('carried out the deletion of %d users', deletions.length);
+    debug('carried out %d deletions', deletions.length);
     return false;
   }
 
@@ -205,7 +213,7 @@ export class UserEraser implements OnApplicationBootstrap {
   private reportFailure(error: unknown): void {
     if (this.stop.signal.aborted) return;
     this.logger.warn(
-      `The kept messages of ${Math.max(this.waiting.size, 1)} deleted users could not be removed yet ` +
+      `The kept messages of ${Math.max(this.waitingUsers, 1)} deleted users could not be removed yet ` +
         `(${thrownAt(error)}). It is tried again until it works; check the queue.`,
     );
   }

@@ -1,7 +1,8 @@
 import { openMessages } from '../queue/batch-job.js';
 import type { BatchState, BatchStore, StoredJob } from '../queue/batch-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
-import { isFromBefore } from './deleted-users.js';
+import { ageOf, isFromBefore } from './deleted-users.js';
+import { DeletionKeys } from './deletion-key.js';
 import { usersOf } from './message-body.js';
 
 /** States in which messages stay for long: put back for a retry, and failed for good. */
@@ -34,7 +35,7 @@ export class UserMessages {
    * as soon as they are put back or kept. Call it once the deletion is stored: jobs that are written later do
    * not have such messages any more, so each job that is there now is looked at once.
    *
-   * @param deletedAt when each was deleted, by the user's key, in milliseconds since the epoch
+   * @param deletedAt when each was deleted, by the deletion's key, in milliseconds since the epoch
    * @param signal ends the search; it is not complete then
    * @returns whether it was completed
    */
@@ -74,8 +75,8 @@ export class UserMessages {
     { jobId, addedAt, failedAt }: StoredJob,
     deletedAt: ReadonlyMap<string, number>,
   ): Promise<void> {
-    const removed = await this.store.removeWhere(jobId, ({ body }, { firstAttemptAt = addedAt }) =>
-      isFromBefore(usersOf(body), Math.min(addedAt, firstAttemptAt), deletedAt),
+    const removed = await this.store.removeWhere(jobId, (message, { source, firstAttemptAt = addedAt }) =>
+      isFromBefore(ageOf(message, new DeletionKeys(source)), Math.min(addedAt, firstAttemptAt), deletedAt),
     );
     if (failedAt !== undefined) return;
     for (const batch of removed) this.onRemoved(batch.destination, openMessages(batch).length);
@@ -106,7 +107,7 @@ export class UserMessages {
   }
 }
 
-/** Four bytes of a key tell nearly all users apart. A false match only costs a needless read. */
+/** Four bytes of a user's key tell nearly all apart. A false match only costs a needless read. */
 function shortOf(key: string): number {
   return Buffer.from(key.slice(0, 6), 'base64url').readUInt32BE(0);
 }

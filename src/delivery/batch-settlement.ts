@@ -49,6 +49,7 @@ export function settleBatch(attempt: TriedBatch, now: number): BatchSettlement {
       continue;
     }
     const settled: BatchMessage = { id: message.id, body: message.body, outcomes: result.outcomes };
+    if (message.tenant !== undefined) settled.tenant = message.tenant;
     if (message.call !== undefined) settled.call = message.call;
     if (result.class === 'delivered') settlement.delivered.push(settled);
     else if (result.class === 'permanent') settlement.failed.push({ ...settled, failedAt: now });

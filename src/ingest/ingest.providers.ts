@@ -21,7 +21,7 @@ function createHooks(options: ResolvedOptions, runtime: DecoratorRuntime, eraser
   return {
     callContext: () => runtime.contextFields,
     refusal: checker.refusal,
-    onDeletion: (userId, source, at) => eraser.add(userId, source, at),
+    onDeletion: (deletion, at) => eraser.add(deletion, at),
   };
 }
 

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { SourceConnection } from '../client/router.js';
 import { batchBytes, MAX_BATCH_BYTES } from '../messages/serialize.js';
-import type { NewBatch, NewJob } from '../queue/batch-job.js';
+import type { NewBatch, NewJob, NewMessage } from '../queue/batch-job.js';
 import { jobIdOf } from '../queue/job-id.js';
 
 /** As many as other jobs hold. */
@@ -20,6 +20,8 @@ export interface Move {
   json: string;
   /** Bytes of `json` in UTF-8. */
   bytes: number;
+  /** Whose event it is; `undefined` for nobody's. */
+  tenant: string | undefined;
   /** At least one. */
   connections: readonly SourceConnection[];
 }
@@ -41,7 +43,7 @@ export function jobsOf(moves: readonly Move[]): NewJob[] {
 }
 
 class OutboxJob {
-  private readonly batches = new Map<SourceConnection, { id: string; body: string }[]>();
+  private readonly batches = new Map<SourceConnection, NewMessage[]>();
   private readonly hash: Hash = createHash('sha256');
   private failedRetention = 0;
   private count = 0;
@@ -54,14 +56,14 @@ class OutboxJob {
     );
   }
 
-  add({ row, messageId, json, bytes, connections }: Move): void {
+  add({ row, messageId, json, bytes, tenant, connections }: Move): void {
     this.hash.update(`${row} ${messageId} ${json}\n`);
     for (const connection of connections) {
       const { source, destination, failedRetention } = connection;
       this.hash.update(`${JSON.stringify([source, destination])}\n`);
       const messages = this.batches.get(connection);
-      if (messages === undefined) this.batches.set(connection, [{ id: messageId, body: json }]);
-      else messages.push({ id: messageId, body: json });
+      if (messages === undefined) this.batches.set(connection, [{ id: messageId, body: json, tenant }]);
+      else messages.push({ id: messageId, body: json, tenant });
       this.failedRetention = Math.max(this.failedRetention, failedRetention);
     }
     this.count += connections.length;

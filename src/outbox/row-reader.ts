@@ -28,6 +28,8 @@ interface ReadRow {
   message: AnalyticsMessage;
   /** Whose event it is, where the call or its source has said so. */
   tenant: string | undefined;
+  /** Of a deletion: whether it was made for all sources. */
+  isOfAllSources: boolean;
   /** When it was written, in milliseconds since the epoch. */
   writtenAt: number;
 }
@@ -79,7 +81,7 @@ export class RowReader {
     try {
       const stored: unknown = JSON.parse(row.message);
       const message = checkMessage(stored);
-      return await this.routed({ row, message, tenant: tenantIn(stored), writtenAt });
+      return await this.routed({ row, message, ...termsIn(stored), writtenAt });
     } catch (error) {
       return { kind: 'set aside', row, problem: problemIn(error) };
     }
@@ -95,7 +97,7 @@ export class RowReader {
     const { row, message, tenant } = read;
     const owner = client.ownerOf(message, tenant);
     if (this.unanswered.has(owner)) return { kind: 'wait', ...read, delay: this.rest(owner) };
-    const { json, bytes, route } = client.outgoing(row.source, message, tenant);
+    const { json, bytes, route, tenant: named } = client.outgoing(row.source, message, tenant);
     const found = 'connections' in route ? route : await this.answer(owner, route);
     if (found === undefined) return { kind: 'wait', ...read, delay: this.rest(owner) };
     const { destinations } = row;
@@ -108,7 +110,8 @@ export class RowReader {
       .filter((connection) => !connections.includes(connection))
       .map(({ destination }) => destination);
     if (connections.length === 0) return { kind: 'wait for room', ...read, full };
-    const move = { row: row.id, due: row.due, messageId: message.messageId, json, bytes, connections };
+    const { id, due } = row;
+    const move = { row: id, due, messageId: message.messageId, json, bytes, tenant: named, connections };
     if (full.length === 0) return { kind: 'move', ...read, move };
     return { kind: 'move in part', ...read, move, full };
   }
@@ -139,9 +142,14 @@ export class RowReader {
   }
 }
 
-/** Whose event it is, where the call or its source has said so. */
-function tenantIn(stored: unknown): string | undefined {
-  return isJsonObject(stored) && typeof stored.tenant === 'string' ? stored.tenant : undefined;
+/** What a row says beside its message. */
+function termsIn(stored: unknown): Pick<ReadRow, 'tenant' | 'isOfAllSources'> {
+  const { tenant, isOfAllSources } = isJsonObject(stored) ? stored : {};
+  return {
+    tenant: typeof tenant === 'string' ? tenant : undefined,
+    // To older versions, each deletion was one of all sources.
+    isOfAllSources: isOfAllSources !== false,
+  };
 }
 
 /** Why a message cannot be read, without anything of what is in it. */

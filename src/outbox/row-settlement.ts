@@ -68,10 +68,11 @@ export class RowSettlement {
   private async begun(decision: RowDecision): Promise<RowDecision> {
     if (decision.kind === 'set aside' || decision.kind === 'leave alone') return decision;
     const { deletions } = this.parts.client;
-    const { row, message, writtenAt, kind } = decision;
+    const { row, message, tenant, isOfAllSources, writtenAt, kind } = decision;
     if (row.destinations !== null || (kind === 'wait' && row.due !== NEVER_CLAIMED)) return decision;
     if (!deletions.hasMoreToDo(message)) return decision;
-    const isStored = await within(STORING_PATIENCE, deletions.onTaken(row.source, message, writtenAt));
+    const where = { source: row.source, isOfAllSources, tenant };
+    const isStored = await within(STORING_PATIENCE, deletions.onTaken(message, where, writtenAt));
     if (isStored === true) return decision;
     // Where this process closes, another one may take the row at once.
     return { kind: 'leave alone', row, delay: isStored === undefined ? BEGIN_AGAIN_AFTER : 0 };

@@ -1,4 +1,5 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
+import type { DeletionSources } from '../client/deletions.js';
 import type { MessageStore, OutboxExecutor } from '../client/message-store.js';
 import { InvalidExecutorError, OutboxNotConfiguredError } from '../errors/outbox.errors.js';
 import type {
@@ -21,7 +22,13 @@ export interface CallSources<D extends DeleteParams> {
   /** Whose events they are, where the caller has said so. */
   tenant: string | undefined;
   /** Names of the sources that a deletion is for. @throws UnknownSourceError */
-  ofDeletion(params: D): readonly [string, ...string[]];
+  ofDeletion(params: D): DeletionSources;
+}
+
+/** What a row says beside its message. */
+interface StoredTerms {
+  /** Of a deletion. */
+  isOfAllSources?: boolean;
 }
 
 /**
@@ -80,9 +87,11 @@ export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
 
   /** Requests the deletion of a user, which begins when the transaction is committed. */
   async delete(params: D): Promise<string> {
-    const [first, ...others] = this.client.deletions.affectedBy(this.sources.ofDeletion(params));
-    const messageId = await this.write(first, 'delete', params);
-    for (const source of others) await this.write(source, 'delete', params);
+    const sources = this.sources.ofDeletion(params);
+    const [first, ...others] = this.client.deletions.affectedBy(sources);
+    const terms = { isOfAllSources: sources.areAll };
+    const messageId = await this.write(first, 'delete', params, terms);
+    for (const source of others) await this.write(source, 'delete', params, terms);
     this.client.deletions.refuseForwarded();
     return messageId;
   }
@@ -92,10 +101,11 @@ export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
     source: string,
     type: T,
     params: MessageParams[T],
+    terms: StoredTerms = {},
   ): Promise<string> {
     const { messageId, message, tenant } = this.client.prepare(source, type, params, this.sources.tenant);
     if (message !== null) {
-      const stored = tenant === undefined ? { ...message } : { ...message, tenant };
+      const stored = { ...message, tenant, ...terms };
       await this.store.write(this.executor, { source, message: stringify(stored) });
     }
     return messageId;

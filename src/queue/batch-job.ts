@@ -48,6 +48,8 @@ export interface QueuedMessage {
   /** The exact bytes to send, as the JSON text that was made at the call. */
   body: string;
   outcomes: UrlOutcome[];
+  /** Whose event it is, if anybody's. Older versions write none, and their workers drop it. */
+  tenant?: string;
   /** Of the call that made it, in an application that measures. Workers of older versions drop it. */
   call?: CallTrace;
 }
@@ -89,11 +91,16 @@ export function openMessages({ messages }: QueuedBatch): BatchMessage[] {
   return messages.filter(({ failedAt }) => failedAt === undefined);
 }
 
+/** What a producer knows of a message. */
+export type NewMessage = Pick<QueuedMessage, 'id' | 'body'> & {
+  [Key in 'tenant' | 'call']?: QueuedMessage[Key] | undefined;
+};
+
 /** What a producer knows of a batch. */
 export interface NewBatch {
   destination: string;
   source: string;
-  messages: readonly Pick<QueuedMessage, 'id' | 'body' | 'call'>[];
+  messages: readonly NewMessage[];
 }
 
 /** How a job is named, and how long it is kept. */

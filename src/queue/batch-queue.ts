@@ -2,6 +2,7 @@ import type { JobsOptions } from 'bullmq';
 import type { ApplicationMarks } from './application-marks.js';
 import {
   BATCH_JOB_VERSION,
+  type BatchMessage,
   JOB_NAME,
   type JobTerms,
   type LeftBatch,
@@ -166,8 +167,11 @@ function batchOf({ destination, source, messages }: NewBatch): QueuedBatch {
   return {
     destination,
     source,
-    messages: messages.map(({ id, body, call }) =>
-      call === undefined ? { id, body, outcomes: [] } : { id, body, outcomes: [], call },
-    ),
+    messages: messages.map(({ id, body, tenant, call }) => {
+      const message: BatchMessage = { id, body, outcomes: [] };
+      if (tenant !== undefined) message.tenant = tenant;
+      if (call !== undefined) message.call = call;
+      return message;
+    }),
   };
 }

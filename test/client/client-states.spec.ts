@@ -246,7 +246,7 @@ describe('a client that closes', () => {
     const code = expect.objectContaining({ code: 'ANALYTICS_CLOSED' });
     expect(() => client.take('web', 'track', { userId: 'u1', event: 'E' })).toThrow(code);
     expect(() => client.received.take(client.received.begin(), { source: 'web', fields: {} })).toThrow(code);
-    expect(() => client.deletions.take(['web'], { userId: 'u1' })).toThrow(code);
+    expect(() => client.deletions.take({ names: ['web'], areAll: true }, { userId: 'u1' })).toThrow(code);
     expect(() => client.usageOf('web')).toThrow(code);
     await expect(client.flush()).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
     await expect(client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({

@@ -1,8 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { DeliveriesService } from '../../src/index.js';
 import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
 import type { DeletionStore } from '../../src/deliveries/deletion-store.js';
-import { userKey } from '../../src/deliveries/message-body.js';
+import { UserEraser } from '../../src/deliveries/user-eraser.js';
+import { userKey } from '../../src/deliveries/deletion-key.js';
 import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
@@ -35,6 +36,25 @@ describeBackend('the deletion of a user', (backend) => {
       .sort();
   }
 
+  /** The tenants of the messages that the queue holds, but for deletions. */
+  async function tenantsIn(app: AnalyticsApp): Promise<string[]> {
+    const jobs = await app.queue.getJobs(['delayed', 'failed']);
+    return queuedMessages(...jobs)
+      .filter(({ body }) => body.includes('"type":"track"'))
+      .map(({ body }) => /"groupId":"(\w+)"/.exec(body)?.[1] ?? '')
+      .sort();
+  }
+
+  /** Deletes a user, and waits until that is carried out. */
+  async function deleted(app: AnalyticsApp, call: () => void): Promise<void> {
+    const store = await createDeletionStore(storageOf(app));
+    const carriedOut = jest.spyOn(app.context.get(UserEraser), 'add');
+    call();
+    await Promise.all(carriedOut.mock.results.map(({ value }) => value));
+    carriedOut.mockRestore();
+    await until(async () => ((await store.pending(1)).length === 0 ? true : undefined));
+  }
+
   it('removes the messages from batches that are put back, and leaves those of others', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const app = await stage.app({
@@ -60,6 +80,50 @@ describeBackend('the deletion of a user', (backend) => {
     await receiver.received(3);
     await until(async () => ((await app.queue.getDelayedCount()) > 0 ? true : undefined));
     await until(async () => ((await usersIn(app)).join() === 'stays' ? true : undefined));
+  });
+
+  it('for one tenant leaves alone what is kept or retried of a user of the same id of another', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: [
+        webhooksTo(receiver, { id: 'refused' }),
+        webhooksTo(await stage.receiver({ answer: [503] }), { id: 'retried', retryWindow: SLOW }),
+      ],
+    });
+    const { analytics } = app;
+    const tenants = ['acme', 'beta'].map((id) => analytics.tenant(id));
+    for (const tenant of tenants) tenant.track({ userId: '1', event: 'Refused' });
+    analytics.track({ userId: '1', event: 'Refused' });
+    await analytics.flush();
+    await until(async () => ((await tenantsIn(app)).length === 6 ? true : undefined));
+
+    await deleted(app, () => analytics.tenant('acme').delete({ userId: '1' }));
+    expect(await tenantsIn(app)).toEqual(['', '', 'beta', 'beta']);
+    const before = receiver.requests.length;
+    expect(await app.context.get(DeliveriesService).replay({ type: 'track' })).toBe(2);
+    await receiver.received(before + 2);
+    await until(async () => ((await tenantsIn(app)).length === 4 ? true : undefined));
+    await deleted(app, () => analytics.delete({ userId: '1' }));
+    expect(await tenantsIn(app)).toEqual([]);
+  });
+
+  it('from one source leaves alone the messages of the others', async () => {
+    const app = await stage.app({
+      connection: backend.connection,
+      sources: ['web', 'shop'].map((name) => ({ name, writeKey: name })),
+      webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
+    });
+    const { analytics } = app;
+    for (const source of ['web', 'shop']) {
+      analytics.source(source).track({ userId: 'gone', event: 'Refused', context: { groupId: source } });
+    }
+    await analytics.flush();
+    await app.settled();
+    await deleted(app, () => analytics.delete({ userId: 'gone', sources: ['web'] }));
+    expect(await tenantsIn(app)).toEqual(['shop']);
+    await deleted(app, () => analytics.delete({ userId: 'gone', sources: ['web', 'shop'] }));
+    expect(await tenantsIn(app)).toEqual([]);
   });
 
   it('is carried out by the next start where the process ended before', async () => {
@@ -233,7 +297,7 @@ describe('the deletion of users', () => {
     await done(store);
   });
 
-  it('is stored while another one is carried out, with all sources of the user', async () => {
+  it('is stored while another one is carried out, as is one from another source', async () => {
     const app = await stage.app({
       connection: await newConnection(),
       sources: ['web', 'shop'].map((name) => ({ name, writeKey: name })),
@@ -262,7 +326,7 @@ describe('the deletion of users', () => {
     }
     expect(stored).toEqual([
       { userId: 'second', sources: ['web'] },
-      { userId: 'second', sources: ['web', 'shop'] },
+      { userId: 'second', sources: ['shop'] },
     ]);
     release();
     await done(store);

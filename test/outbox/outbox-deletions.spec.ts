@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import type { AnalyticsService } from '../../src/index.js';
+import type { AnalyticsMessage, AnalyticsService } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { deferred } from '../support/deferred.js';
 import { describeWith } from '../support/describe-backend.js';
@@ -12,6 +12,10 @@ import { DamagedTable } from '../stored-destinations/damaged-table.js';
 import { Shop } from './outbox-stage.js';
 
 const ROWS = 'SELECT destinations FROM nestjs_analytics.outbox';
+const ownerOfDeletions =
+  (tenant: string) =>
+  ({ type }: AnalyticsMessage): string | undefined =>
+    type === 'delete' ? tenant : undefined;
 /** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
 const SLOW = 4 * 60 * 60 * 1_000;
 
@@ -58,6 +62,29 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     await until(async () => (await shop.rows(ROWS)).length === 0 || undefined);
   });
 
+  it('leaves alone the messages of users of the same id of other tenants and sources', async () => {
+    const app = await start({
+      sources: ['web', 'shop'].map((name) => ({ name, writeKey: name })),
+      webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
+    });
+    const { analytics } = app;
+    const acme = analytics.source('web').tenant('acme');
+    for (const client of [
+      acme,
+      analytics.source('web').tenant('beta'),
+      analytics.source('shop').tenant('acme'),
+    ]) {
+      client.track({ userId: 'same', event: 'Refused' });
+    }
+    await users(app, 'same,same,same');
+    await acme.within(shop.pool).delete({ userId: 'same' });
+    await users(app, 'same,same');
+    await analytics.tenant('acme').within(shop.pool).delete({ userId: 'same' });
+    await users(app, 'same');
+    await analytics.within(shop.pool).delete({ userId: 'same' });
+    await users(app, '');
+  });
+
   it('removes the user’s messages while its destination is full, which then has room for it', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const app = await start({
@@ -73,11 +100,15 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
   it('removes the user’s messages while its destinations cannot be looked up', async () => {
     const app = await start({
       webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
-      destinations: { store: new DamagedTable(), allowPrivateNetwork: true },
+      destinations: {
+        store: new DamagedTable(),
+        tenant: ownerOfDeletions('damaged'),
+        allowPrivateNetwork: true,
+      },
     });
     for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
     await users(app, 'gone,stays');
-    await app.analytics.tenant('damaged').within(shop.pool).delete({ userId: 'gone' });
+    await app.analytics.within(shop.pool).delete({ userId: 'gone' });
     await users(app, 'stays');
     expect(await shop.rows(ROWS)).toHaveLength(1);
   });
@@ -94,6 +125,7 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
           },
           findById: () => Promise.resolve(undefined),
         },
+        tenant: ownerOfDeletions('slow'),
         allowPrivateNetwork: true,
       },
     };
@@ -101,7 +133,7 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
     await users(app, 'gone,stays');
     const { analytics } = app;
-    await analytics.tenant('slow').within(shop.pool).delete({ userId: 'gone' });
+    await analytics.within(shop.pool).delete({ userId: 'gone' });
     const claimed = `${ROWS} WHERE due_at > '-infinity'`;
     await until(async () => (await shop.rows(claimed)).length === 1 || undefined);
     const closed = app.close();
