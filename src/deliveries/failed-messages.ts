@@ -66,7 +66,8 @@ export class FailedMessages {
     const matches = matcherOf(filter);
     let position = 0;
     const states: BatchState[] = waiting ? ['failed', ...UNENDED] : ['failed'];
-    for await (const [job, state] of this.store.jobs(states, destinationsOf(filter))) {
+    const destinations = destinationsOf(filter);
+    for await (const [job, state] of this.store.jobs({ states, destinations, signal })) {
       signal?.throwIfAborted();
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
@@ -89,7 +90,7 @@ export class FailedMessages {
       throw new DestinationNotFoundError(filter.destination);
     const matches = matcherOf(filter);
     let replayed = 0;
-    for await (const [job] of this.store.jobs(['failed'], destinationsOf(filter))) {
+    for await (const [job] of this.store.jobs({ states: ['failed'], destinations: destinationsOf(filter) })) {
       for (const batch of job.batches) {
         // From here, another application's would go to other URLs.
         const isMeant = filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
@@ -110,7 +111,7 @@ export class FailedMessages {
     destinations?: ReadonlySet<string>,
   ): Promise<void> {
     const matches = matcherOf({ error: 'DESTINATION_DISABLED' });
-    for await (const [job] of this.store.jobs(['failed'], destinations)) {
+    for await (const [job] of this.store.jobs({ states: ['failed'], destinations })) {
       for (const batch of job.batches) {
         const isKept = batch.messages.some((message) => matches(failedMessage(job, batch, message)));
         if (isKept && (await isMeant(batch.destination))) await this.replayBatch(job, batch, matches);
@@ -122,7 +123,8 @@ export class FailedMessages {
   async count({ signal, ...filter }: FailedCountQuery): Promise<number> {
     const matches = matcherOf(filter);
     let count = 0;
-    for await (const [job] of this.store.jobs(['failed'], destinationsOf(filter))) {
+    const destinations = destinationsOf(filter);
+    for await (const [job] of this.store.jobs({ states: ['failed'], destinations, signal })) {
       signal?.throwIfAborted();
       count += failedMessages(job, 'failed').filter(matches).length;
     }

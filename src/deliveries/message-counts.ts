@@ -18,7 +18,7 @@ const STATES: BatchState[] = ['failed', 'delayed', 'waiting', 'active'];
 /** Counts the messages of all jobs by reading them. A job that cannot be read counts as one message. */
 export async function countMessages(store: BatchStore): Promise<MessageCounts> {
   const counts: MessageCounts = { waiting: 0, active: 0, delayed: 0, failed: 0 };
-  for await (const [job, state] of store.jobs(STATES)) {
+  for await (const [job, state] of store.jobs({ states: STATES })) {
     if (job.unreadable !== undefined) counts[state]++;
     for (const batch of job.batches) {
       const failed = failedOf(batch, state).length;

@@ -1,6 +1,6 @@
 import type { BacklogStore } from './backlog-store.js';
 import { openMessages } from './batch-job.js';
-import { WAITING_TYPES } from './partition-store.js';
+import { WAITING_TYPES } from './job-ids.js';
 import type { BatchJobQueue } from './queue-backend.js';
 import { readJob } from './read-job.js';
 

@@ -1,10 +1,11 @@
 import type { BatchMessage, QueuedBatch } from './batch-job.js';
-import { type BatchState, PartitionStore, type StoredJob } from './partition-store.js';
+import type { BatchState } from './job-ids.js';
+import { type JobSelection, PartitionStore, type StoredJob } from './partition-store.js';
 import { jobKeyOf, jobOfKey } from './partitions.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
-export { WAITING_TYPES } from './partition-store.js';
-export type { BatchState, StoredJob } from './partition-store.js';
+export { type BatchState, WAITING_TYPES } from './job-ids.js';
+export type { StoredJob } from './partition-store.js';
 
 type JobInState = [job: StoredJob, state: BatchState];
 
@@ -21,19 +22,10 @@ export class BatchStore {
     private readonly storage: QueueStorage,
   ) {}
 
-  /**
-   * The jobs of some states, one state after the other, newest first, each once.
-   *
-   * @param destinations leaves out the jobs whose ids say that they are for others. @default none are left out
-   */
-  async *jobs(
-    states: readonly BatchState[],
-    destinations?: ReadonlySet<string>,
-  ): AsyncGenerator<JobInState, void> {
-    const sources = this.stores.map((store, partition) => ({
-      partition,
-      jobs: store.jobs(states, destinations),
-    }));
+  /** The jobs of some states, one state after the other, newest first, each once. */
+  async *jobs(selection: JobSelection): AsyncGenerator<JobInState, void> {
+    const { states } = selection;
+    const sources = this.stores.map((store, partition) => ({ partition, jobs: store.jobs(selection) }));
     const heads = await Promise.all(sources.map(headOf));
     for (;;) {
       const first = heads.reduce<Head | undefined>(
@@ -49,7 +41,7 @@ export class BatchStore {
   /** The ids of the jobs that are in a state now. */
   async ids(state: BatchState): Promise<string[]> {
     const ids = this.stores.map(async (store, partition) =>
-      (await store.ids(state)).map((id) => jobKeyOf(partition, id)),
+      (await store.idsIn(state)).map((id) => jobKeyOf(partition, id)),
     );
     return (await Promise.all(ids)).flat();
   }

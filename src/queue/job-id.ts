@@ -2,8 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { hashOf } from './partitions.js';
 
 const REPLAY_PREFIX = 'replay-';
-/** What the id of a job ends with if all of its messages are for one destination. */
-const SUFFIX = /-d[0-9a-f]{8}$/;
 
 /**
  * The id of a job with messages for these destinations, by which adding it again is harmless.
@@ -23,18 +21,6 @@ export function jobIdFor(destination: string, id: string): string {
   return id + suffixOf(destination);
 }
 
-/**
- * Returns a function that tells whether a job may have messages for one of these destinations. Jobs for several, and those
- * of older versions, may have any.
- */
-export function mayBeFor(destinations: ReadonlySet<string>): (jobId: string) => boolean {
-  const suffixes = new Set(Array.from(destinations, suffixOf));
-  return (jobId) => {
-    const [suffix] = SUFFIX.exec(jobId) ?? [];
-    return suffix === undefined || suffixes.has(suffix);
-  };
-}
-
 /** The id of a job that delivers failed messages of a destination again. */
 export function replayJobId(destination: string, hash: string): string {
   return jobIdFor(destination, REPLAY_PREFIX + hash);
@@ -45,6 +31,10 @@ export function isReplay(jobId: string | undefined): boolean {
   return jobId?.startsWith(REPLAY_PREFIX) ?? false;
 }
 
-function suffixOf(destination: string): string {
+/**
+ * What the id of a job ends with if all of its messages are for this destination. Jobs for several, and those of older
+ * versions, have no such end.
+ */
+export function suffixOf(destination: string): string {
   return `-d${hashOf(destination).toString(16).padStart(8, '0')}`;
 }

@@ -3,20 +3,12 @@ import { InvalidJobError } from '../errors/delivery.errors.js';
 import { TimeSlice } from '../shared/time-slice.js';
 import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
 import { JobData } from './job-data.js';
-import { mayBeFor } from './job-id.js';
+import { type BatchState, JobIds, WAITING_TYPES } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { type JobProblem, readJob } from './read-job.js';
 import { oldestWaitingIn } from './postgres/oldest-waiting.js';
 import { isSyntaxError } from './readable-job.js';
 import { storedData } from './shared-bodies.js';
-
-/**
- * The state of a job in the queue: not yet taken, being delivered, put back for later, or failed for good.
- */
-export type BatchState = 'waiting' | 'active' | 'delayed' | 'failed';
-
-/** The two kinds of jobs that BullMQ has for the state `waiting`: without and with a priority. */
-export const WAITING_TYPES = ['waiting', 'prioritized'] as const satisfies JobType[];
 
 /**
  * The order in which jobs move between states, so that a job that moves meanwhile is still found in at least
@@ -47,45 +39,70 @@ export interface StoredJob {
   failedRetention: number;
 }
 
+/** Which jobs are read. */
+export interface JobSelection {
+  states: readonly BatchState[];
+  /** Leaves out the jobs whose ids say that they are for others. @default none are left out */
+  destinations?: ReadonlySet<string> | undefined;
+  /** Ends the reading, which then rejects with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
 /** The jobs of one partition, whoever wrote them. */
 export class PartitionStore {
   private readonly data: JobData;
+  private readonly ids: JobIds;
 
   constructor(
     private readonly queue: BatchJobQueue,
     private readonly storage: QueueStorage,
   ) {
     this.data = new JobData(queue, storage);
+    this.ids = new JobIds(queue, storage);
   }
 
   /**
    * The jobs of some states, one state after the other, newest first, each once. The ids are all read first,
-   * since offsets shift while the queue moves. The jobs are then read page by page.
-   *
-   * @param destinations leaves out the jobs whose ids say that they are for others. @default none are left out
+   * since jobs move meanwhile. The jobs are then read page by page.
    */
-  async *jobs(
-    states: readonly BatchState[],
-    destinations?: ReadonlySet<string>,
-  ): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
+  async *jobs(selection: JobSelection): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
+    const { states, signal } = selection;
     const slice = new TimeSlice();
-    const isMeant = destinations === undefined ? () => true : mayBeFor(destinations);
-    const found = new Map<string, BatchState>();
-    for (const state of PATH.filter((each) => states.includes(each))) {
-      for (const id of await this.ids(state)) if (isMeant(id)) found.set(id, state);
-    }
+    const found = await this.find(selection);
     for (const state of states) {
-      const ids = [...found.keys()].filter((id) => found.get(id) === state);
-      for (let start = 0; start < ids.length; start += PAGE) {
-        for (const job of await this.read(ids.slice(start, start + PAGE))) yield [job, state];
-        await slice.check();
+      let page: string[] = [];
+      for (const [id, foundIn] of found) {
+        if (foundIn === state && page.push(id) === PAGE) {
+          for (const job of await this.read(page)) yield [job, state];
+          page = [];
+        }
+        if (!slice.isOver) continue;
+        await slice.pause();
+        signal?.throwIfAborted();
       }
+      for (const job of await this.read(page)) yield [job, state];
     }
   }
 
-  /** The ids of the jobs that are in a state now. All are read at once, since offsets shift while jobs move. */
-  ids(state: BatchState): Promise<string[]> {
-    return this.queue.getRanges(state === 'waiting' ? [...WAITING_TYPES] : [state], 0, -1);
+  /** The ids of the jobs that are in a state now. */
+  async idsIn(state: BatchState): Promise<string[]> {
+    return [...(await this.find({ states: [state] })).keys()];
+  }
+
+  /** The ids of jobs, and the state in which each was seen last. */
+  private async find({ states, destinations, signal }: JobSelection): Promise<Map<string, BatchState>> {
+    const slice = new TimeSlice();
+    const found = new Map<string, BatchState>();
+    for (const state of PATH.filter((each) => states.includes(each))) {
+      for await (const ids of this.ids.inState(state, destinations)) {
+        signal?.throwIfAborted();
+        for (const id of ids) {
+          found.set(id, state);
+          if (slice.isOver) await slice.pause();
+        }
+      }
+    }
+    return found;
   }
 
   /**

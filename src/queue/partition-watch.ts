@@ -1,6 +1,6 @@
 import { MAX_PARTITIONS } from '../options/resolve-connection.js';
 import { within } from '../shared/within.js';
-import { WAITING_TYPES } from './partition-store.js';
+import { WAITING_TYPES } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueuePartitions } from './queue-partitions.js';
 import { RedisScript } from './redis/redis-script.js';

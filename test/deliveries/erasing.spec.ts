@@ -275,10 +275,11 @@ describe('the deletion of users', () => {
 
   /** Has something happen each time before the failed jobs are listed. */
   function beforeListing(app: AnalyticsApp, happens: () => Promise<void>): void {
-    const getRanges = app.queue.getRanges.bind(app.queue);
-    app.queue.getRanges = async (...args: Parameters<typeof getRanges>) => {
-      if (args[0].includes('failed')) await happens();
-      return getRanges(...args);
+    const store = app.context.get(BatchStore);
+    const ids = store.ids.bind(store);
+    store.ids = async (state) => {
+      if (state === 'failed') await happens();
+      return ids(state);
     };
   }
 

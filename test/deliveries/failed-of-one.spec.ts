@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import { BatchStore } from '../../src/queue/batch-store.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeRedis } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
@@ -54,6 +55,26 @@ describeRedis('where much has failed for one destination', () => {
     const stats = await admin.info('commandstats');
     return Number(/cmdstat_hgetall:calls=(\d+)/.exec(stats)?.[1] ?? 0);
   }
+
+  it('its ids are looked through page by page, with those that failed at the same time', async () => {
+    const { app, globex } = await start();
+    const key = app.queue.toKey('failed');
+    const added = Array.from({ length: 12_500 }, (_, n) => `other${n}-d00000000`);
+    // The latest 5,000 have failed within one millisecond.
+    const scores = added.flatMap((id, n) => [2_000_000_000_000 + Math.min(n, 7_500), id]);
+    await admin.zadd(key, ...scores);
+    await admin.call('CONFIG', 'RESETSTAT');
+    const failed = await app.context.get(DeliveriesService).failed({ destination: 'globex', waiting: false });
+    expect(failed).toHaveLength(OF_GLOBEX);
+    expect(globex.requests).toHaveLength(OF_GLOBEX);
+    const stats = await admin.info('commandstats');
+    expect(Number(/cmdstat_zrevrangebyscore:calls=(\d+)/.exec(stats)?.[1])).toBeGreaterThan(12);
+    expect(stats).not.toMatch(/cmdstat_(zrevrange|zrange):/);
+
+    const ids = await app.context.get(BatchStore).ids('failed');
+    const all = await admin.zrevrange(key, 0, -1);
+    expect(ids).toEqual(all);
+  });
 
   it('what failed for another is found, counted and replayed without reading that', async () => {
     const { app, globex } = await start();

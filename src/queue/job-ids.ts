@@ -1,0 +1,128 @@
+import { suffixOf } from './job-id.js';
+import type { BatchJobQueue, QueueStorage, RedisArgument, RedisCommands } from './queue-backend.js';
+import { RedisScript } from './redis/redis-script.js';
+
+/**
+ * The state of a job in the queue: not yet taken, being delivered, put back for later, or failed for good.
+ */
+export type BatchState = 'waiting' | 'active' | 'delayed' | 'failed';
+
+/** The two kinds of jobs that BullMQ has for the state `waiting`: without and with a priority. */
+export const WAITING_TYPES = ['waiting', 'prioritized'] as const;
+
+type IdType = BatchState | (typeof WAITING_TYPES)[number];
+
+/** Ids that Redis looks through at once. It does nothing else meanwhile. */
+const SCORED_PAGE = 1_000;
+/** The same of a list. Where others remove jobs from it, an id may be missed at the end of each page. */
+const LISTED_PAGE = 10_000;
+
+/**
+ * Keys: jobs. Arguments: `scored` or `listed`; highest score, or nothing; number to skip; number to look through; what the
+ * ids of jobs for one destination may end with, or nothing for all. Returns how many it looked through, the score of the
+ * last one, and ids.
+ */
+const READ = new RedisScript(`
+  local kind, highest, skipped, size = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+  local jobs, step
+  if kind == 'scored' then
+    jobs = redis.call('ZREVRANGEBYSCORE', KEYS[1], highest, '-inf', 'WITHSCORES', 'LIMIT', skipped, size)
+    step = 2
+  else
+    jobs = redis.call('LRANGE', KEYS[1], skipped, skipped + size - 1)
+    step = 1
+  end
+  local wanted, found = {}, {}
+  for i = 5, #ARGV do wanted[ARGV[i]] = true end
+  for i = 1, #jobs, step do
+    local id = jobs[i]
+    local is_meant = #ARGV == 4 or not string.find(id, '%-d%x%x%x%x%x%x%x%x$') or wanted[string.sub(id, -10)]
+    if is_meant then found[#found + 1] = id end
+  end
+  return {#jobs / step, jobs[#jobs] or '', found}`);
+
+/** $1 queue, $2 state, $3 suffixes of the destinations */
+const SELECT = `
+  SELECT id FROM get_range($1, $2, 0, -1, false) AS found (id)
+  WHERE id !~ '-d[0-9a-f]{8}$' OR right(id, 10) = ANY ($3)`;
+
+/** What the ids may end with; `undefined` for all. */
+type Suffixes = readonly string[] | undefined;
+type Pool = Extract<QueueStorage, { kind: 'postgres' }>['pool'];
+
+/**
+ * The ids of a partition's jobs. There may be a million: on Redis they are read page by page, since it serves nobody else
+ * while it reads one.
+ */
+export class JobIds {
+  constructor(
+    private readonly queue: Pick<BatchJobQueue, 'name' | 'toKey' | 'getRanges'>,
+    private readonly storage: QueueStorage,
+  ) {}
+
+  /**
+   * Those in one state, newest first. Jobs that move meanwhile may be left out, or come twice.
+   *
+   * @param destinations leaves out the ids that say that they are for others. @default none are left out
+   */
+  async *inState(state: BatchState, destinations?: ReadonlySet<string>): AsyncGenerator<string[], void> {
+    const suffixes = destinations && Array.from(new Set(destinations), suffixOf);
+    const { storage } = this;
+    for (const type of state === 'waiting' ? WAITING_TYPES : [state]) {
+      if (storage.kind === 'postgres') yield await this.selected(storage.pool, type, suffixes);
+      else if (type === 'waiting' || type === 'active') yield* this.listed(storage.client, type, suffixes);
+      else yield* this.scored(storage.client, type, suffixes);
+    }
+  }
+
+  private async selected(pool: Pool, type: IdType, suffixes: Suffixes): Promise<string[]> {
+    if (suffixes === undefined) return this.queue.getRanges([type], 0, -1);
+    const { rows } = await pool.query<{ id: string }>(SELECT, [this.queue.name, type, suffixes]);
+    return rows.map(({ id }) => id);
+  }
+
+  private async *listed(
+    client: RedisCommands,
+    type: IdType,
+    suffixes: Suffixes,
+  ): AsyncGenerator<string[], void> {
+    const key = this.queue.toKey(type === 'waiting' ? 'wait' : type);
+    for (let read = LISTED_PAGE, skipped = 0; read === LISTED_PAGE; skipped += LISTED_PAGE) {
+      const page = await pageOf(client, key, ['listed', '', skipped, LISTED_PAGE, ...(suffixes ?? [])]);
+      ({ read } = page);
+      yield page.ids;
+    }
+  }
+
+  private async *scored(
+    client: RedisCommands,
+    type: IdType,
+    suffixes: Suffixes,
+  ): AsyncGenerator<string[], void> {
+    const key = this.queue.toKey(type);
+    let highest = '+inf';
+    let skipped = 0;
+    for (let read = SCORED_PAGE; read === SCORED_PAGE;) {
+      const page = await pageOf(client, key, ['scored', highest, skipped, SCORED_PAGE, ...(suffixes ?? [])]);
+      ({ read } = page);
+      // Those with the score of the last one come again, unless there is a whole page of them.
+      skipped = page.last === highest ? skipped + SCORED_PAGE : 0;
+      highest = page.last;
+      yield page.ids;
+    }
+  }
+}
+
+interface Page {
+  /** Ids that were looked through. */
+  read: number;
+  /** Score of the last one. */
+  last: string;
+  ids: string[];
+}
+
+async function pageOf(client: RedisCommands, key: string, args: RedisArgument[]): Promise<Page> {
+  const answer = await READ.run(client, [key], args);
+  const [read, last, ids] = Array.isArray(answer) ? (answer as unknown[]) : [];
+  return { read: Number(read), last: String(last), ids: Array.isArray(ids) ? ids.map(String) : [] };
+}
