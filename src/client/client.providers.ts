@@ -28,8 +28,8 @@ import { TenantRouter } from './tenant-router.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /**
- * A job that fails makes BullMQ drop all failed jobs of the queue that are older than that job's own
- * retention, so the longest retention has to apply to all.
+ * Of all, since a job may have messages for several. In a worker of version 0.1.0, a job that fails also drops all failed
+ * jobs that are older than its own retention.
  */
 function longestRetention(options: ResolvedOptions): number {
   const hasOthers = options.destinations !== undefined || hasCustomDestinations(options);

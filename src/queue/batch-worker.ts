@@ -1,7 +1,7 @@
 import type { IQueueBackend, Job, withBackend, WorkerOptions } from 'bullmq';
 import type { BatchJobData } from './batch-job.js';
 import type { BatchProcessor, BatchWorkerOptions, WorkerOn } from './queue-backend.js';
-import { ReadableJob } from './readable-job.js';
+import { QueueJob } from './queue-job.js';
 import { Rest } from './rest.js';
 
 type BatchWorkerClass<B extends IQueueBackend, C> = new (
@@ -11,6 +11,12 @@ type BatchWorkerClass<B extends IQueueBackend, C> = new (
 ) => WorkerOn<B, C>;
 
 type BatchJob = Job<BatchJobData, void>;
+
+/**
+ * How long a worker waits for a job at most, in seconds. On PostgreSQL, BullMQ would wait for an hour where it could not ask
+ * when the next retry is due, as when there are too many connections.
+ */
+const LONGEST_BLOCK = 10;
 
 /** What BullMQ's own method returns where there is no job. Its types know nothing of that. */
 const NO_JOB = undefined as unknown as BatchJob;
@@ -70,7 +76,11 @@ export function batchWorkerOf<B extends IQueueBackend, C>({
     }
 
     protected override get Job(): typeof Job {
-      return ReadableJob;
+      return QueueJob;
+    }
+
+    protected override getBlockTimeout(blockUntil: number): number {
+      return Math.min(super.getBlockTimeout(blockUntil), LONGEST_BLOCK);
     }
 
     private hasEnded(): boolean {

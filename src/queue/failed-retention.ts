@@ -24,8 +24,8 @@ export interface FailedRetentionParts {
 }
 
 /**
- * Removes failed jobs when their retention is over. BullMQ does so only when another job fails, so the last ones would
- * stay forever, and by the retention of that job, so all are stored with the longest one.
+ * Removes failed jobs when their retention is over. BullMQ would do so only when another job fails, and by the retention of
+ * that one.
  */
 export class FailedRetention implements OnApplicationBootstrap, BeforeApplicationShutdown {
   /** One for each retention that some job has. */

@@ -7,7 +7,7 @@ import { type BatchState, JobIds, WAITING_TYPES } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { type JobProblem, readJob } from './read-job.js';
 import { oldestWaitingIn } from './postgres/oldest-waiting.js';
-import { isSyntaxError } from './readable-job.js';
+import { isSyntaxError } from './queue-job.js';
 import { storedData } from './shared-bodies.js';
 
 /**

@@ -81,6 +81,26 @@ describeBackend('messages that failed for good', (backend) => {
 describeServers('messages that failed for good', (backend) => {
   const stage = new Stage();
 
+  it('are kept where a message fails that comes from a process whose destinations keep nothing', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const options = { connection: backend.connection, flushAt: 1 };
+    const worker = await stage.app({ ...options, webhooks: bothTo(receiver) });
+    const producer = await stage.app({
+      ...options,
+      webhooks: webhooksTo(receiver, { id: SHORT, failedRetention: 0 }),
+      worker: false,
+    });
+    for (let n = 1; n <= 3; n++) {
+      worker.analytics.track({ userId: 'u1', event: 'Failed', integrations: { [SHORT]: false } });
+    }
+    await receiver.received(3);
+    await worker.settled();
+    producer.analytics.track({ userId: 'u1', event: 'Failed', integrations: { [LONG]: false } });
+    await receiver.received(4);
+    await worker.settled();
+    expect(await gone(worker, SHORT)).toEqual({ [LONG]: 3 });
+  });
+
   it('are removed when their time is over, however many stay', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });

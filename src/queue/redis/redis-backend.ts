@@ -12,7 +12,7 @@ import {
   type QueueStorage,
 } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
-import { batchQueueOf } from '../readable-job.js';
+import { batchQueueOf } from '../queue-job.js';
 import { probeWrites } from '../write-probe.js';
 import { prefixOf } from './hash-tags.js';
 import { isRightMissing, probeRights, rightsCheck } from './needed-rights.js';

@@ -18,6 +18,8 @@ const ROUNDS = 20;
 const DESTINATIONS = { encryptionKey: Buffer.alloc(32, 1).toString('hex') };
 const NOWHERE = { urls: ['https://hooks.example.com/events'] };
 
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
 describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue is put on', () => {
   const stage = new Stage();
   let server: PostgresServer;
@@ -28,7 +30,8 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     server = await PostgresServer.create();
     admin = new pg.Client({ connectionString: server.url() });
     await admin.connect();
-    await admin.query(`CREATE ROLE alice LOGIN PASSWORD 'right'; CREATE ROLE bob LOGIN CONNECTION LIMIT 0`);
+    await admin.query(`CREATE ROLE alice LOGIN PASSWORD 'right'; CREATE ROLE bob LOGIN CONNECTION LIMIT 0;
+      CREATE ROLE carol LOGIN`);
   });
   beforeEach(async () => {
     url = await server.createDatabase();
@@ -88,6 +91,49 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       `SELECT seq_tup_read + idx_tup_fetch AS count FROM pg_stat_user_tables WHERE relname = 'job'`,
     );
     expect(Number(rows[0]?.count)).toBeLessThan(10 * DELAYED);
+  });
+
+  it('records what was delivered once it ends no statements any more, and nothing is delivered twice', async () => {
+    let answer: (status: number) => void = () => undefined;
+    const answered = new Promise<number>((resolve) => (answer = resolve));
+    const receiver = await stage.receiver({ answer: () => answered });
+    const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Slowly recorded' });
+    await app.analytics.flush();
+    await receiver.received(1);
+    // What PostgreSQL says when `statement_timeout` is over.
+    await query(`CREATE FUNCTION busy() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'canceling statement' USING ERRCODE = 'query_canceled'; END $$;
+      CREATE TRIGGER busy BEFORE UPDATE OR DELETE ON bullmq.job FOR EACH ROW EXECUTE FUNCTION busy()`);
+    answer(200);
+    await app.log.line(/takes no more jobs \(it ended a statement.*57014\)/);
+    await query('DROP TRIGGER busy ON bullmq.job');
+    await app.log.line(/is back after/);
+    await app.settled();
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it('gets to a retry soon after it had too few connections for a while', async () => {
+    await admin.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO carol`);
+    const limit = (connections: number) => admin.query(`ALTER ROLE carol CONNECTION LIMIT ${connections}`);
+    const sessions = `FROM pg_stat_activity WHERE usename = 'carol'`;
+    const receiver = await stage.receiver({
+      answer: [{ status: 503, headers: { 'retry-after': '12' } }, 200],
+    });
+    const connection = url.replace('postgres@', 'carol@');
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver), flushAt: 1 });
+    app.analytics.track({ userId: 'u1', event: 'Retried' });
+    await until(async () => ((await app.queue.getDelayedCount()) === 1 ? true : undefined));
+    await limit(0);
+    await admin.query(`SELECT pg_terminate_backend(pid) ${sessions}`);
+    await app.log.line(/cannot be reached/);
+    await pause(2_500);
+    // The worker hears of new jobs again, and cannot ask when the next retry is due.
+    await limit(1);
+    await pause(3_000);
+    await limit(-1);
+    await receiver.received(2);
+    await app.settled();
   });
 
   it('says that the password is wrong', async () => {

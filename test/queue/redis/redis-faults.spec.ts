@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeRedis } from '../../support/describe-backend.js';
 import { eventsIn } from '../../support/received-message.js';
-import { NO_SNAPSHOTS, OUT_OF_MEMORY, type RedisRefusal } from '../../support/redis-refusals.js';
+import { DEMOTED, NO_SNAPSHOTS, OUT_OF_MEMORY, type RedisRefusal } from '../../support/redis-refusals.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -52,6 +52,32 @@ describeRedis('a Redis that answers and stores nothing', () => {
       expect.stringMatching(/^log: The queue on Redis is back after/),
     ];
     expect(await logOf(refusal)).toEqual([...outage, ...outage]);
+  });
+
+  it('records what was delivered when it takes jobs again, so that nothing is delivered twice', async () => {
+    const answers: (() => void)[] = [];
+    const receiver = await stage.receiver({
+      answer: () =>
+        new Promise<number>((resolve) =>
+          answers.push(() => {
+            resolve(200);
+          }),
+        ),
+    });
+    const app = await stage.app({ connection: server.url(), webhooks: webhooksTo(receiver), flushAt: 1 });
+    for (const event of ['First', 'Second']) app.analytics.track({ userId: 'u1', event });
+    await receiver.received(2);
+    await DEMOTED.begin(admin, server);
+    for (const answer of answers.splice(0)) answer();
+    await app.log.line(/takes no more jobs/);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await DEMOTED.end(admin, server);
+    await app.log.line(/is back after/);
+    app.analytics.track({ userId: 'u1', event: 'Third' });
+    await receiver.received(3);
+    for (const answer of answers) answer();
+    await app.settled();
+    expect(eventsIn(receiver.requests)).toEqual(['First', 'Second', 'Third']);
   });
 
   it('is asked for a job about once a second while jobs wait, and they are delivered when it takes jobs again', async () => {

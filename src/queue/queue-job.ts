@@ -1,7 +1,15 @@
-import { type IQueueBackend, Job, type JobProgress, type Queue, type withBackend } from 'bullmq';
+import {
+  ConnectionClosedError,
+  type IQueueBackend,
+  Job,
+  type JobProgress,
+  type Queue,
+  type withBackend,
+} from 'bullmq';
 import { types } from 'node:util';
-import type { BatchJobData } from './batch-job.js';
+import { type BatchJobData, failedRetentionOf } from './batch-job.js';
 import type { BatchQueueOptions, QueueOn } from './queue-backend.js';
+import { failureOf } from './queue-failure.js';
 
 type Add = Queue<BatchJobData, void>['add'];
 type AddBulk = Queue<BatchJobData, void>['addBulk'];
@@ -17,16 +25,17 @@ type BatchQueueClass<B extends IQueueBackend, C> = new (
   options: RedisQueueOptions<C>,
 ) => QueueOn<B, C>;
 
-/**
- * BullMQ's job, whose data need not be JSON, since anyone with access to the queue may have written it: then it is the
- * text. BullMQ's own job throws when it is read, so that a worker could neither deliver it nor let it fail.
- */
-export class ReadableJob<
+/** BullMQ's job, which does three things differently. */
+export class QueueJob<
   T = unknown,
   R = unknown,
   N extends string = string,
   P extends JobProgress = JobProgress,
 > extends Job<T, R, N, P> {
+  /**
+   * Data need not be JSON, since anyone with access to the queue may have written it: then it is the text. BullMQ throws, so
+   * that a worker could neither deliver such a job nor let it fail.
+   */
   static override fromJSON<T, R, N extends string>(
     ...[queue, json, jobId]: Parameters<typeof Job.fromJSON>
   ): Job<T, R, N> {
@@ -35,6 +44,35 @@ export class ReadableJob<
     } catch (error) {
       if (!isSyntaxError(error)) throw error;
       return super.fromJSON<T, R, N>(queue, { ...json, data: JSON.stringify(json.data) }, jobId);
+    }
+  }
+
+  /** What was delivered is recorded as soon as the server takes it, as if the connection had been lost. */
+  override async moveToCompleted(
+    ...args: Parameters<Job<T, R, N, P>['moveToCompleted']>
+  ): Promise<Awaited<ReturnType<Job<T, R, N, P>['moveToCompleted']>>> {
+    try {
+      return await super.moveToCompleted(...args);
+    } catch (error) {
+      throw asLostConnection(error);
+    }
+  }
+
+  /**
+   * Removes no other jobs: BullMQ would remove all that have failed longer ago than this one is to be kept, whosever they
+   * are. `FailedRetention` removes each in its own time. One that is not kept at all is removed at once.
+   */
+  override async moveToFailed(
+    ...args: Parameters<Job<T, R, N, P>['moveToFailed']>
+  ): Promise<Awaited<ReturnType<Job<T, R, N, P>['moveToFailed']>>> {
+    const stored = this.opts.removeOnFail;
+    this.opts.removeOnFail = failedRetentionOf(this.opts) === 0;
+    try {
+      return await super.moveToFailed(...args);
+    } catch (error) {
+      throw asLostConnection(error);
+    } finally {
+      this.opts.removeOnFail = stored;
     }
   }
 }
@@ -62,9 +100,17 @@ export function batchQueueOf<B extends IQueueBackend, C>({
     }
 
     protected override get Job(): typeof Job {
-      return ReadableJob;
+      return QueueJob;
     }
   };
+}
+
+/**
+ * A server that refuses to store anything for a while, such as a replica after a failover. BullMQ repeats what failed for a
+ * lost connection. What failed for another reason it gives up: the job would be delivered again.
+ */
+function asLostConnection(error: unknown): unknown {
+  return failureOf(error) === undefined ? error : new ConnectionClosedError(undefined, error);
 }
 
 /** Whether a text was not JSON. Also where the error is of another realm. */
