@@ -3,18 +3,14 @@ import type { MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
 import type { Refusal } from './admission.js';
 import { createClientCore, type MessageCore } from './client-core.js';
-import type {
-  AnalyticsClientOptions,
-  AnalyticsClientParts,
-  PreparedMessage,
-} from './analytics-client.types.js';
+import type { AnalyticsClientOptions, AnalyticsClientParts } from './analytics-client.types.js';
 import { AwaitedCalls } from './awaited-calls.js';
 import type { Losses } from './client-core.types.js';
 import { Deletions } from './deletions.js';
 import type { OutgoingMessage } from './outgoing-messages.js';
 import { type FlushOptions, type FlushResult, timeoutOf } from './flush-result.js';
 import { LiveCalls } from './live-calls.js';
-import { MessageFactory } from './message-factory.js';
+import { MessageFactory, type PreparedMessage } from './message-factory.js';
 import { MessageFilter } from './message-filter.js';
 import type { MessageStore } from './message-store.js';
 import { ReceivedMessages } from './received-messages.js';

@@ -1,5 +1,5 @@
 import type { LiveEvents } from '../live/live-events.js';
-import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
+import type { MessageType } from '../messages/message.types.js';
 import type { MessageCore } from './client-core.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts } from './client-core.types.js';
 import type { OnDeletion } from './deletions.js';
@@ -45,13 +45,4 @@ export interface AnalyticsClientParts extends ClientCoreParts {
   store?: MessageStore | undefined;
   /** @default nobody sees the calls */
   live?: LiveEvents | undefined;
-}
-
-/** A call after its checks. */
-export interface PreparedMessage {
-  messageId: string;
-  /** `null` if it is not sent. */
-  message: AnalyticsMessage | null;
-  /** Whose event it is, where the call or the source has said so. */
-  tenant: string | undefined;
 }

@@ -1,6 +1,7 @@
+import type { TakenDeletion } from '../deliveries/deletion-key.js';
 import type { DeleteParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
-import type { PreparedMessage } from './analytics-client.types.js';
+import type { PreparedMessage } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
 import type { Router } from './router.js';
 
@@ -9,17 +10,6 @@ export interface DeletionSources {
   readonly names: readonly [string, ...string[]];
   /** Whether these are all sources of the application. */
   readonly areAll: boolean;
-}
-
-/** A deletion of a user that was taken. */
-export interface TakenDeletion {
-  readonly userId: string;
-  /** Name of the source whose destinations hear of it. */
-  readonly source: string;
-  /** Whether it was made for all sources, those without a destination included. */
-  readonly isOfAllSources: boolean;
-  /** Whose user it is, where the call or the source has said so. */
-  readonly tenant: string | undefined;
 }
 
 /**

@@ -21,6 +21,15 @@ export interface CreatedMessage {
   tenant: string | undefined;
 }
 
+/** A call after its checks. */
+export interface PreparedMessage {
+  messageId: string;
+  /** `null` if it is not sent. */
+  message: AnalyticsMessage | null;
+  /** Whose event it is, where the call or the source has said so. */
+  tenant: string | undefined;
+}
+
 /** Makes checked messages of calls, with the context and the tenant that they get here. */
 export class MessageFactory {
   constructor(private readonly options: MessageFactoryOptions) {}

@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto';
 
+/** A deletion of a user that was taken. */
+export interface TakenDeletion {
+  readonly userId: string;
+  /** Name of the source whose destinations hear of it. */
+  readonly source: string;
+  /** Whether it was made for all sources, those without a destination included. */
+  readonly isOfAllSources: boolean;
+  /** Whose user it is, where the call or the source has said so. */
+  readonly tenant: string | undefined;
+}
+
 /** What a deletion of a user is for. */
 export interface DeletionReach {
   /** Name of the only source. @default all */

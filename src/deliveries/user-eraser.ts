@@ -4,8 +4,7 @@ import debugFactory from 'debug';
 import { thrownAt } from '../shared/thrown-at.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { within } from '../shared/within.js';
-import type { TakenDeletion } from '../client/deletions.js';
-import { deletionKey } from './deletion-key.js';
+import { deletionKey, type TakenDeletion } from './deletion-key.js';
 import type { DeletionStore } from './deletion-store.js';
 import type { UserMessages } from './user-messages.js';
 
