@@ -1,4 +1,4 @@
-import type { AttemptTerms, DeliveryResult, Destination } from '../destinations/destination.js';
+import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
 import { DestinationWindow } from './destination-window.js';
 import { limitOf } from './destination-pace.js';
@@ -37,7 +37,6 @@ export class DestinationQueue {
   /** Made when it has a `rateLimit` for the first time. */
   private budget: RateBudget | undefined;
   private held = 0;
-  private hasFailed = false;
   /** When it last had something to do, by `performance.now()`. */
   private activeAt = performance.now();
 
@@ -85,11 +84,6 @@ export class DestinationQueue {
   /** Messages in hand that have not been sent. */
   get unsentMessages(): number {
     return this.unsent;
-  }
-
-  /** Whether its latest request failed. */
-  get isFailing(): boolean {
-    return this.hasFailed;
   }
 
   /** Whether a request would go out at once. */
@@ -192,7 +186,8 @@ export class DestinationQueue {
       isOnItsWay = false;
       this.underway--;
       batch.record(first, results);
-      this.adapt(request, results);
+      this.window.end(request, results, this.underway === 0 && this.batches.length === 0);
+      for (const share of shares) share.isSlow = this.window.isSlow;
       const next = isSettledAtOnce ? undefined : this.nextOfTurn(shares, turnEnd);
       if (next === undefined) for (const share of shares) share.capacity.release(share);
       const isKept = next !== undefined && this.send(next, turnEnd);
@@ -207,7 +202,7 @@ export class DestinationQueue {
 
   /** What is sent with the places of a request that has ended; `undefined` if others may have them. */
   private nextOfTurn(shares: readonly CapacityShare[], turnEnd: number): HeldBatch | undefined {
-    const isOver = this.hasFailed || shares !== this.shares || performance.now() >= turnEnd;
+    const isOver = this.window.isFailing || shares !== this.shares || performance.now() >= turnEnd;
     return isOver || !this.wantsMore || limitOf(this.current) !== undefined ? undefined : this.batches[0];
   }
 
@@ -232,17 +227,5 @@ export class DestinationQueue {
     this.held--;
     this.activeAt = performance.now();
     this.observer.onBatchEnded(this);
-  }
-
-  private adapt(request: number, results: readonly (DeliveryResult | undefined)[]): void {
-    const now = performance.now();
-    // Messages of one request share its result, except those that their receiver refused one by one.
-    const result = results[0];
-    if (result !== undefined && result.class !== 'deferred') this.hasFailed = result.class === 'retry';
-    const isOver = this.underway === 0 && this.batches.length === 0;
-    if (result?.class === 'deferred' || (isOver && this.hasFailed)) this.window.restart();
-    else if (isOver) this.window.pause(now);
-    else if (result?.class === 'retry') this.window.fail(request, results.length, now);
-    else if (result !== undefined) this.window.succeed(results.length, now);
   }
 }

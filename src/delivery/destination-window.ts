@@ -1,3 +1,5 @@
+import type { DeliveryResult } from '../destinations/destination.js';
+
 /** Requests that an idle destination gets at once. */
 const FIRST_WINDOW = 4;
 
@@ -11,6 +13,16 @@ const RESTART_AFTER = 1_000;
 const PERIOD = 100;
 /** Weight of a new measurement against the earlier ones. */
 const WEIGHT = 0.3;
+
+/** A destination is slow while its latest request took longer than this, in milliseconds. */
+const SLOW = 1_000;
+
+/** A request on its way. */
+interface WindowRequest {
+  readonly number: number;
+  /** By `performance.now()`. */
+  readonly begunAt: number;
+}
 
 /**
  * How many requests a destination may have on their way, and how fast it takes messages. The window grows
@@ -26,6 +38,9 @@ export class DestinationWindow {
   private since = 0;
   /** When there was nothing left to send; `undefined` while there is. */
   private idleSince: number | undefined = -Infinity;
+  private hasFailed = false;
+  /** How long the latest request took, in milliseconds. */
+  private latest = 0;
 
   /** @param size largest number of requests on their way */
   constructor(private readonly size: number) {
@@ -41,19 +56,18 @@ export class DestinationWindow {
     return this.measured;
   }
 
-  /** Begins with a few requests again. */
-  restart(): void {
-    this.open = Math.min(FIRST_WINDOW, this.size);
-    this.idleSince = -Infinity;
+  /** Whether the latest request failed. */
+  get isFailing(): boolean {
+    return this.hasFailed;
   }
 
-  /** Nothing is left to send, and what was sent last has arrived. */
-  pause(now: number): void {
-    this.idleSince = now;
+  /** Whether the latest request failed or took long: what the next one takes may not be free again for a while. */
+  get isSlow(): boolean {
+    return this.hasFailed || this.latest > SLOW;
   }
 
-  /** @returns the number of the request, to be passed back when it ends */
-  begin(now: number): number {
+  /** @returns the request, to be passed back when it ends */
+  begin(now: number): WindowRequest {
     if (this.idleSince !== undefined) {
       // A few messages now and then should not open a socket each.
       if (now - this.idleSince > RESTART_AFTER) this.open = Math.min(FIRST_WINDOW, this.size);
@@ -61,16 +75,42 @@ export class DestinationWindow {
       this.since = now;
       this.settled = 0;
     }
-    return ++this.started;
+    return { number: ++this.started, begunAt: now };
   }
 
-  succeed(messages: number, now: number): void {
+  /**
+   * A request has ended.
+   *
+   * @param results of its messages
+   * @param isOver whether nothing is left to send, and nothing on its way
+   */
+  end(request: WindowRequest, results: readonly (DeliveryResult | undefined)[], isOver: boolean): void {
+    const now = performance.now();
+    // Messages of one request share its result, except those that their receiver refused one by one.
+    const result = results[0];
+    if (result !== undefined && result.class !== 'deferred') {
+      this.hasFailed = result.class === 'retry';
+      this.latest = now - request.begunAt;
+    }
+    if (result?.class === 'deferred' || (isOver && this.hasFailed)) this.restart();
+    else if (isOver) this.idleSince = now;
+    else if (result?.class === 'retry') this.fail(request.number, results.length, now);
+    else if (result !== undefined) this.succeed(results.length, now);
+  }
+
+  /** Begins with a few requests again. */
+  private restart(): void {
+    this.open = Math.min(FIRST_WINDOW, this.size);
+    this.idleSince = -Infinity;
+  }
+
+  private succeed(messages: number, now: number): void {
     if (this.open < this.size) this.open++;
     this.measure(messages, now);
   }
 
   /** @param request its number */
-  fail(request: number, messages: number, now: number): void {
+  private fail(request: number, messages: number, now: number): void {
     this.measure(messages, now);
     if (request <= this.shrunkAt) return;
     this.shrunkAt = this.started;

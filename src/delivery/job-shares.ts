@@ -52,12 +52,11 @@ export class JobShares {
 
   /**
    * How many more batches a destination may have in hand; 0 or less if none. What is kept for newcomers goes to
-   * those that have none in hand and can send one at once. Where nothing gets through, places would not be free
-   * again for a while.
+   * those that have none in hand and can send one at once. Those of a slow one would not be free again for a while.
    */
   roomFor(queue: DestinationQueue): number {
     if (this.freeFor(queue) <= 0) return 0;
-    if (this.isFull) return (queue.canSend && !queue.isFailing ? 1 : 0) - queue.batchesInHand;
+    if (this.isFull) return (queue.canSend && !queue.window.isSlow ? 1 : 0) - queue.batchesInHand;
     const undivided = this.jobs * UNDIVIDED_SHARE - this.held.size;
     const fairShare = (this.jobs * HELD_SHARE) / Math.max(this.active, 1);
     return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand);

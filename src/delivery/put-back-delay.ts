@@ -24,7 +24,7 @@ export function putBackDelay(queue: DestinationQueue, others: number): number {
   const { destination, putBack, messagesInHand } = queue;
   const spread = (putBack.size + others) * LOOK_INTERVAL;
   // While its requests fail, they say nothing of the time when it takes messages again.
-  const rate = queue.isFailing ? undefined : rateOf(queue);
+  const rate = queue.window.isFailing ? undefined : rateOf(queue);
   const ahead = rate === undefined ? 0 : ((messagesInHand + putBack.messages) / rate) * 1_000;
   const isEstimated = rate !== undefined && others === 0;
   const least = isEstimated ? LEAST_DELAY : Math.max(UNKNOWN_RATE_DELAY, spread) * (0.5 + Math.random());

@@ -9,6 +9,10 @@ export class CapacityShare {
   held = 0;
   /** Its turn came while there was no room in another capacity that the request needs too. */
   hasTurn = false;
+  /** Its requests hold their places for long, so it gets none of those that are kept free for others. */
+  isSlow = false;
+  /** Its request takes places beyond the limit. */
+  isBeyond = false;
 
   /**
    * @param places how many of them each of its requests takes
@@ -35,17 +39,19 @@ export class SharedCapacity {
    * reserve: to ask everyone in the ring after each request would take longer than the request.
    */
   private readonly preferred = new Set<CapacityShare>();
-  /** Those of the ring that hold no places, and may have one beyond the limit. */
+  /** Those of the ring that hold no places, and may have some beyond the limit. */
   private readonly idle = new Set<CapacityShare>();
   private readonly reserve: number;
   private taken = 0;
+  /** How many hold places beyond the limit. */
+  private beyond = 0;
   /** Fair shares have grown, so that others of the ring may have what is reserved. */
   private hasFewerSharers = false;
 
   /**
    * @param limit total number of places
-   * @param extra places beyond the limit for destinations that hold none, so that an idle one never waits for
-   *   others
+   * @param extra how many destinations that hold no places may have those of one request beyond the limit, so that
+   *   an idle one never waits for others
    */
   constructor(
     private readonly limit: number,
@@ -75,12 +81,15 @@ export class SharedCapacity {
   /**
    * Whether there is room for one more request. The first one of a share takes its places as soon as one is free, and
    * exceeds the limit by the others: places come free one at a time, so that others would take each of them before it
-   * had enough. So does one that has kept its turn.
+   * had enough. So does one that has kept its turn. What is reserved, and beyond the limit, is for those whose requests
+   * are short: it would not be free again for a while.
    */
   hasRoom(share: CapacityShare): boolean {
     const { free } = this;
     if (share.hasTurn) return true;
-    if (share.held === 0) return free + this.extra > 0;
+    if (share.held === 0) {
+      return this.isPreferred(share) ? free > 0 || this.beyond < this.extra : free > this.reserve;
+    }
     if (free < share.places) return false;
     return this.isPreferred(share) || free - share.places >= this.reserve;
   }
@@ -96,6 +105,10 @@ export class SharedCapacity {
   /** Takes the places of one request. */
   take(share: CapacityShare): void {
     share.hasTurn = false;
+    if (share.held === 0 && this.free <= 0) {
+      share.isBeyond = true;
+      this.beyond++;
+    }
     this.taken += share.places;
     share.held += share.places;
   }
@@ -104,6 +117,10 @@ export class SharedCapacity {
   release(share: CapacityShare): void {
     this.taken -= share.places;
     share.held -= share.places;
+    if (share.isBeyond && share.held === 0) {
+      share.isBeyond = false;
+      this.beyond--;
+    }
     if (this.ring.has(share)) this.wait(share);
   }
 
@@ -112,7 +129,7 @@ export class SharedCapacity {
     this.ring.add(share);
     if (this.isPreferred(share)) this.preferred.add(share);
     else this.preferred.delete(share);
-    if (share.held === 0) this.idle.add(share);
+    if (share.held === 0 && this.isPreferred(share)) this.idle.add(share);
     else this.idle.delete(share);
   }
 
@@ -143,13 +160,13 @@ export class SharedCapacity {
   private get candidates(): ReadonlySet<CapacityShare> {
     if (this.free > this.reserve) return this.ring;
     if (this.free > 0) return this.preferred;
-    return this.free + this.extra > 0 ? this.idle : NOBODY;
+    return this.beyond < this.extra ? this.idle : NOBODY;
   }
 
-  /** Whether it may have what is reserved: with one more request it is still within its fair share. */
-  private isPreferred({ held, places }: CapacityShare): boolean {
+  /** Whether it may have what is reserved: it is quick, and with one more request still within its fair share. */
+  private isPreferred({ held, places, isSlow }: CapacityShare): boolean {
     const sharers = this.shares.size;
-    return held === 0 || sharers === 1 || held + places <= this.limit / sharers;
+    return sharers === 1 || (!isSlow && (held === 0 || held + places <= this.limit / sharers));
   }
 
   private remove(share: CapacityShare): void {

@@ -317,6 +317,24 @@ describe('the delivery scheduler', () => {
       expect(fast.requests).toHaveLength(1);
     });
 
+    it('are left in part to a destination by others whose requests take long', async () => {
+      jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
+      const origin = 'https://shared.example.com';
+      const scheduler = schedule({ connections: 16, requests: 1_000 });
+      // Each request takes five of the sockets.
+      const origins = new Array<string>(5).fill(origin);
+      const slow = Array.from({ length: 8 }, (_, n) => new TestDestination(`slow-${n}`, { origins }));
+      for (const one of slow) void send(scheduler, one, 20);
+      for (let second = 0; second < 4; second++) {
+        jest.advanceTimersByTime(2_000);
+        for (const one of slow) one.answer(1);
+      }
+      const quick = new TestDestination('quick', { origins: [origin] });
+      void send(scheduler, quick, 1);
+      expect(quick.requests).toHaveLength(1);
+      await new Promise((resolve) => setImmediate(resolve));
+    });
+
     it('are counted for each URL of a destination', () => {
       const scheduler = schedule({ connections: 8 });
       const twice = new TestDestination('twice', { origins: [...origins, ...origins] });
@@ -457,6 +475,18 @@ describe('the delivery scheduler', () => {
       for (const one of failing) one.answer(1, 'retry');
       await new Promise((resolve) => setImmediate(resolve));
       expect(offer(scheduler, failing)).toBe(24);
+      expect(offer(scheduler, destinations('idle', 8))).toBe(8);
+    });
+
+    it('are left to newcomers by destinations whose latest request took long', async () => {
+      jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
+      const scheduler = schedule({ jobs: 32 });
+      const slow = destinations('slow', 32);
+      expect(offer(scheduler, slow)).toBe(32);
+      jest.advanceTimersByTime(2_000);
+      for (const one of slow) one.answer(1);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(offer(scheduler, slow)).toBe(24);
       expect(offer(scheduler, destinations('idle', 8))).toBe(8);
     });
 

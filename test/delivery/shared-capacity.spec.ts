@@ -107,6 +107,19 @@ describe('a capacity that destinations share', () => {
     expect([most.held, few.held, idle.held]).toEqual([LIMIT - 1, 1, 1]);
   });
 
+  it('lets as many have places beyond the limit as it may, however many each of their requests takes', () => {
+    const capacity = new SharedCapacity(8, 3);
+    const shares = Array.from({ length: 6 }, () => capacity.join(() => false, 5));
+    const taken = shares.filter((share) => {
+      const hasRoom = capacity.hasRoom(share);
+      if (hasRoom) capacity.take(share);
+      return hasRoom;
+    });
+    expect(taken).toHaveLength(5);
+    for (const share of taken.slice(2)) capacity.release(share);
+    expect(shares.filter((share) => capacity.hasRoom(share) && share.held === 0)).toHaveLength(4);
+  });
+
   it('lets those with several places a request have what is reserved within their share', () => {
     const senders = new Senders(new SharedCapacity(LIMIT));
     const [wide, narrow] = [senders.join(3), senders.join()];
