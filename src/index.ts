@@ -71,12 +71,15 @@ export { DestinationsService } from './stored-destinations/destinations.service.
 export type {
   CreatedDestination,
   DestinationDetails,
+  DestinationDisableOptions,
   DestinationEvent,
   DestinationPage,
   DestinationQuery,
   DestinationScope,
   DestinationUpdate,
+  DestinationUpdateOptions,
   NewDestination,
+  SecretRotationOptions,
 } from './stored-destinations/destinations.types.js';
 export type {
   DestinationPageQuery,

@@ -1,6 +1,6 @@
 import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import { ConsoleDisabledError, InvalidConsoleLinkError } from '../errors/console.errors.js';
-import { describe } from '../options/option-reader.js';
+import { type OptionRules, problemsOfCall } from '../options/call-options.js';
 import { isTenantName, TENANT_NAME } from '../options/tenant-name.js';
 
 /** Where the page is that a link opens, below the path of the console. */
@@ -16,6 +16,14 @@ export interface ConsoleLinkOptions {
   /** How long it can be used, in milliseconds: at most 30 days. @default 3600000 (an hour) */
   expiresIn?: number;
 }
+
+const TENANT: OptionRules<Pick<ConsoleLinkOptions, 'tenant'>> = {
+  tenant: { expected: TENANT_NAME, accepts: isTenantName, presence: 'required' },
+};
+const LINK: OptionRules<ConsoleLinkOptions> = {
+  ...TENANT,
+  expiresIn: { expected: 'a number of milliseconds', accepts: (value) => typeof value === 'number' },
+};
 
 /** Links with which your customers open the console without signing in, also in a frame of your own page. */
 export class ConsoleService {
@@ -34,9 +42,10 @@ export class ConsoleService {
    * @example
    * const src = `https://app.example.com${console.linkFor({ tenant: 'acme', expiresIn: 900_000 })}`
    */
-  linkFor({ tenant, expiresIn = EXPIRES_IN }: ConsoleLinkOptions): string {
+  linkFor(options: ConsoleLinkOptions): string {
     const { links, path } = this.given;
-    checkTenant(tenant);
+    check(options, LINK);
+    const { tenant, expiresIn = EXPIRES_IN } = options;
     return `${path}${LINK_PATH}#${links.create(tenant, expiresIn)}`;
   }
 
@@ -47,9 +56,9 @@ export class ConsoleService {
    *
    * @throws ConsoleDisabledError; InvalidConsoleLinkError for an id that no tenant can have
    */
-  async revokeLinks({ tenant }: { tenant: string }): Promise<void> {
-    checkTenant(tenant);
-    await this.given.links.revoke(tenant);
+  async revokeLinks(options: { tenant: string }): Promise<void> {
+    check(options, TENANT);
+    await this.given.links.revoke(options.tenant);
   }
 
   private get given(): { links: ConsoleLinks; path: string } {
@@ -58,7 +67,8 @@ export class ConsoleService {
   }
 }
 
-/** Untyped code may pass anything. */
-function checkTenant(tenant: unknown): void {
-  if (!isTenantName(tenant)) throw new InvalidConsoleLinkError('tenant', TENANT_NAME, describe(tenant));
+/** Untyped code may pass anything. @throws InvalidConsoleLinkError */
+function check(options: object, rules: Parameters<typeof problemsOfCall>[1]): void {
+  const [problem] = problemsOfCall(options, rules, 'options');
+  if (problem !== undefined) throw new InvalidConsoleLinkError(problem.path, problem.expected, problem.given);
 }

@@ -1,34 +1,31 @@
 import { types } from 'node:util';
 import { InvalidFilterError } from '../errors/delivery.errors.js';
 import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
-import { describe } from '../options/option-reader.js';
-import { closestName } from '../shared/closest-name.js';
+import { type OptionRule, type OptionRules, problemsOfCall, TEXT } from '../options/call-options.js';
 import type { FailedFilter } from './failed-filter.js';
 import type { FailedCountQuery, FailedQuery } from './failed-messages.js';
 import type { HourRange, RecentQuery, StatsQuery } from './history/history.types.js';
 
-interface Rule {
-  expected: string;
-  accepts: (value: unknown) => boolean;
-}
-
-const TEXT: Rule = { expected: 'a string', accepts: (value) => typeof value === 'string' };
-const TIME: Rule = {
+/** Must not mean all where the variable is `undefined` that should hold it. */
+const MEANT_TEXT: OptionRule = { ...TEXT, presence: 'meant' };
+const TIME: OptionRule = {
   expected: 'a valid Date, or milliseconds since the epoch',
   accepts: (value) => (types.isDate(value) || typeof value === 'number') && !Number.isNaN(value.valueOf()),
 };
-const POSITION: Rule = {
+const POSITION: OptionRule = {
   expected: 'an integer >= 0',
   accepts: (value) => (Number.isInteger(value) && Number(value) >= 0) || value === Infinity,
 };
 
-const FILTER: Readonly<Record<keyof FailedFilter, Rule>> = {
+const TEXTS: OptionRule = {
+  expected: 'an array of strings',
+  accepts: (value) => Array.isArray(value) && value.every((text) => typeof text === 'string'),
+};
+
+const FILTER: OptionRules<FailedFilter> = {
   destination: TEXT,
   source: TEXT,
-  messageIds: {
-    expected: 'an array of strings',
-    accepts: (value) => Array.isArray(value) && value.every((id) => typeof id === 'string'),
-  },
+  messageIds: TEXTS,
   type: { expected: `one of ${MESSAGE_TYPES.join(', ')}`, accepts: isMessageType },
   class: {
     expected: "'retry' or 'permanent'",
@@ -39,38 +36,36 @@ const FILTER: Readonly<Record<keyof FailedFilter, Rule>> = {
   from: TIME,
   to: TIME,
 };
-const COUNT: Readonly<Record<keyof FailedCountQuery, Rule>> = {
+const COUNT: OptionRules<FailedCountQuery> = {
   ...FILTER,
   signal: { expected: 'an AbortSignal', accepts: (value) => value instanceof AbortSignal },
 };
-const LIST: Readonly<Record<keyof FailedQuery, Rule>> = {
+const LIST: OptionRules<FailedQuery> = {
   ...COUNT,
   start: POSITION,
   end: POSITION,
   waiting: { expected: 'a boolean', accepts: (value) => typeof value === 'boolean' },
 };
-const HOURS: Readonly<Record<keyof HourRange, Rule>> = { from: TIME, to: TIME };
-const STATS: Readonly<Record<keyof StatsQuery, Rule>> = { destination: TEXT, tenant: TEXT, ...HOURS };
-const RECENT: Readonly<Record<keyof RecentQuery, Rule>> = {
+const HOURS: OptionRules<HourRange> = { from: TIME, to: TIME };
+const STATS: OptionRules<StatsQuery> = { destination: TEXT, tenant: MEANT_TEXT, ...HOURS };
+const RECENT: OptionRules<RecentQuery> = {
   destination: TEXT,
-  tenant: TEXT,
+  tenant: MEANT_TEXT,
   limit: { expected: 'a number', accepts: (value) => typeof value === 'number' && !Number.isNaN(value) },
+};
+const REPLAY: OptionRules<FailedFilter> = {
+  ...FILTER,
+  destination: MEANT_TEXT,
+  messageIds: { ...TEXTS, presence: 'meant' },
 };
 /** By the method that is called. */
 const RULES = {
-  replay: FILTER,
+  replay: REPLAY,
   countFailed: COUNT,
   failed: LIST,
   recent: RECENT,
   stats: STATS,
   totals: HOURS,
-};
-
-/** What must not mean all where the variable is `undefined` that should hold it. */
-const MEANT_TO_SELECT: Partial<Record<keyof typeof RULES, readonly string[]>> = {
-  replay: ['destination', 'messageIds'],
-  recent: ['tenant'],
-  stats: ['tenant'],
 };
 
 /**
@@ -79,19 +74,12 @@ const MEANT_TO_SELECT: Partial<Record<keyof typeof RULES, readonly string[]>> = 
  * @throws InvalidFilterError
  */
 export function checkFilter(query: FailedQuery | RecentQuery | StatsQuery, method: keyof typeof RULES): void {
-  const rules: Readonly<Record<string, Rule>> = RULES[method];
-  const meant = MEANT_TO_SELECT[method] ?? [];
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined && !meant.includes(name)) continue;
-    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
-    if (rule === undefined) throw unknownName(name, Object.keys(rules));
-    if (rule.accepts(value)) continue;
-    throw new InvalidFilterError(name, `Expected \`${name}\` to be ${rule.expected}, got ${describe(value)}`);
-  }
-}
-
-function unknownName(name: string, known: readonly string[]): InvalidFilterError {
-  const closest = closestName(name, known);
-  const hint = closest === undefined ? `It may have ${known.join(', ')}.` : `Did you mean \`${closest}\`?`;
-  return new InvalidFilterError(name, `A filter has no \`${name}\`. ${hint}`);
+  const [problem] = problemsOfCall(query, RULES[method], 'filter');
+  if (problem === undefined) return;
+  const { path, expected, given, hint } = problem;
+  const text =
+    hint === undefined
+      ? `Expected \`${path}\` to be ${expected}, got ${given}`
+      : `A filter has no \`${path}\`. ${hint}`;
+  throw new InvalidFilterError(path, text);
 }

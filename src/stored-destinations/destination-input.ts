@@ -1,11 +1,12 @@
 import { InvalidDestinationError } from '../errors/destination.errors.js';
 import type { OptionProblem } from '../errors/setup.errors.js';
+import { type OptionRule, type OptionRules, problemsOfCall, TEXT } from '../options/call-options.js';
 import type {
   DestinationPageQuery,
   DestinationRecord,
   DestinationSecrets,
 } from '../options/destination-store.js';
-import { describe, isRecord, OptionReader } from '../options/option-reader.js';
+import { describe, describeType, isRecord } from '../options/option-reader.js';
 import {
   DESTINATION_FIELDS,
   destinationProblems,
@@ -13,14 +14,42 @@ import {
 } from '../options/resolve-destination.js';
 import { TENANT_NAME } from '../options/tenant-name.js';
 import type {
+  DestinationDisableOptions,
   DestinationQuery,
   DestinationScope,
   DestinationUpdate,
+  DestinationUpdateOptions,
   NewDestination,
+  SecretRotationOptions,
 } from './destinations.types.js';
 
+const COUNT: OptionRule = { expected: 'an integer >= 0', accepts: isCount };
+/** Who asks. One who has not signed in must not become the operator. */
+const SCOPE: OptionRules<DestinationScope> = {
+  tenant: {
+    expected: 'the tenant that asks, or no such field for the application itself',
+    accepts: TEXT.accepts,
+    presence: 'meant',
+  },
+};
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
+
+/** The options of each call that takes more than a scope. */
+const OPTIONS = {
+  update: { ...SCOPE, version: COUNT } satisfies OptionRules<DestinationUpdateOptions>,
+  disable: { ...SCOPE, reason: TEXT } satisfies OptionRules<DestinationDisableOptions>,
+  rotateSecret: { ...SCOPE, overlap: COUNT } satisfies OptionRules<SecretRotationOptions>,
+};
+const QUERY: OptionRules<DestinationQuery> = {
+  ...SCOPE,
+  cursor: { expected: 'the `cursor` of a page', accepts: TEXT.accepts },
+  enabled: { expected: '`false`, or nothing', accepts: (value) => value === false },
+  limit: {
+    expected: `an integer from 1 to ${MAX_LIMIT}`,
+    accepts: (value) => isCount(value) && value >= 1 && value <= MAX_LIMIT,
+  },
+};
 
 /** A destination keeps its tenant, and separate calls enable and disable it. */
 const UPDATED = DESTINATION_FIELDS.filter((field) => field !== 'tenant' && field !== 'enabled');
@@ -40,13 +69,14 @@ export interface CheckedUpdate {
 
 /** The fields of a new destination. @throws InvalidDestinationError */
 export function checkedFields(fields: NewDestination, rules: DestinationRules): NewDestination {
+  if (!isRecord(fields)) throw notAnObject('fields', fields);
   const given = { ...fields };
   const problems = destinationProblems({ ...given }, DESTINATION_FIELDS, rules, { tenant: given.tenant });
   if ('tenant' in given && given.tenant === undefined) {
     const expected = `${TENANT_NAME}, or no such field for the messages of all`;
     problems.push({ path: 'tenant', expected, given: describe(given.tenant) });
   }
-  if (problems.length > 0) throw new InvalidDestinationError(problems);
+  refuse(problems);
   return given;
 }
 
@@ -62,7 +92,7 @@ export function checkedUpdate(
   secrets: DestinationSecrets,
   rules: DestinationRules,
 ): CheckedUpdate {
-  if (!isRecord(update)) throw problem('update', 'an object', update);
+  if (!isRecord(update)) throw notAnObject('update', update);
   const given: [string, unknown][] = Object.entries({ ...update });
   const changes = Object.fromEntries(
     given.filter(([, value]) => value !== undefined).map(([name, value]) => [name, value ?? undefined]),
@@ -78,7 +108,7 @@ export function checkedUpdate(
     ...misplaced(changes),
     ...destinationProblems({ ...kept, ...others }, UPDATED, rules, record),
   ];
-  if (problems.length > 0) throw new InvalidDestinationError(problems);
+  refuse(problems);
   const isSecret = ([name]: [string, unknown]): boolean => SECRETS.includes(name);
   const entries = Object.entries(changes);
   const changedSecrets: DestinationSecrets = Object.fromEntries(entries.filter(isSecret));
@@ -98,33 +128,44 @@ function misplaced(changes: Record<string, unknown>): OptionProblem[] {
 }
 
 /**
- * The tenant that asks; `undefined` where the application asks for itself. The tenant of somebody who has not signed in
- * must not make them the operator.
+ * The tenant that asks; `undefined` where the application asks for itself. A misspelt `tenant` is refused, for it would
+ * make a tenant the operator.
  *
+ * @param call which has options of its own. @default it has none but a scope
  * @throws InvalidDestinationError
  */
-export function askerOf(scope: DestinationScope): string | undefined {
-  const { tenant } = scope;
-  if ('tenant' in scope && typeof tenant !== 'string')
-    throw problem('tenant', 'the tenant that asks, or no such field for the application itself', tenant);
-  return tenant;
+export function askerOf(options: DestinationScope, call?: keyof typeof OPTIONS): string | undefined {
+  const rules = call === undefined ? SCOPE : OPTIONS[call];
+  refuse(problemsOfCall(options, rules, call === undefined ? 'scope' : 'options'));
+  return options.tenant;
 }
 
 /** @throws InvalidDestinationError */
 export function checkedQuery(query: DestinationQuery): DestinationPageQuery {
-  const tenant = askerOf(query);
-  const { cursor, enabled, limit } = query;
-  if (cursor !== undefined && typeof cursor !== 'string')
-    throw problem('cursor', 'the `cursor` of a page', cursor);
-  // Untyped code may pass anything.
-  const isFlag = enabled === undefined || (enabled as unknown) === false;
-  if (!isFlag) throw problem('enabled', '`false`, or nothing', enabled);
-  const reader = new OptionReader({ limit }, '', []);
-  const checked = reader.number('limit', DEFAULT_LIMIT, { min: 1, max: MAX_LIMIT });
-  if (reader.problems.length > 0) throw new InvalidDestinationError(reader.problems);
-  return { tenant, after: cursor, enabled, limit: checked };
+  refuse(problemsOfCall(query, QUERY, 'query'));
+  const { tenant, cursor, enabled, limit = DEFAULT_LIMIT } = query;
+  return { tenant, after: cursor, enabled, limit };
+}
+
+/** Whose destinations have changed; `undefined` for those of all. @throws InvalidDestinationError */
+export function changedTenant(tenant: unknown): string | undefined {
+  if (tenant === undefined || typeof tenant === 'string') return tenant;
+  throw problem('tenant', 'the id of a tenant, or nothing for all', tenant);
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function refuse(problems: readonly OptionProblem[]): void {
+  if (problems.length > 0) throw new InvalidDestinationError(problems);
 }
 
 function problem(path: string, expected: string, given: unknown): InvalidDestinationError {
   return new InvalidDestinationError([{ path, expected, given: describe(given) }]);
+}
+
+/** A text in its place is often a URL with a password. */
+function notAnObject(path: string, given: unknown): InvalidDestinationError {
+  return new InvalidDestinationError([{ path, expected: 'an object', given: describeType(given) }]);
 }

@@ -7,17 +7,20 @@ import type { TestResult } from '../webhooks/endpoint.js';
 import type { ChangeNotices } from './change-notices.js';
 import type { ConfiguredDestinations } from './configured-destinations.js';
 import { detailsOf } from './destination-details.js';
-import { askerOf, checkedFields, checkedQuery, checkedUpdate } from './destination-input.js';
+import { askerOf, changedTenant, checkedFields, checkedQuery, checkedUpdate } from './destination-input.js';
 import { type DestinationRecords, newId } from './destination-records.js';
 import type {
   CreatedDestination,
   DestinationDetails,
+  DestinationDisableOptions,
   DestinationEvent,
   DestinationPage,
   DestinationQuery,
   DestinationScope,
   DestinationUpdate,
+  DestinationUpdateOptions,
   NewDestination,
+  SecretRotationOptions,
 } from './destinations.types.js';
 import type { KeptMessages } from './kept-messages.js';
 import { newSecret, rotated } from './rotated-secrets.js';
@@ -42,7 +45,7 @@ export interface DestinationsParts {
  * promise resolves, and in all others within two seconds.
  *
  * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found. One that is
- * given as `undefined` is refused with `InvalidDestinationError`.
+ * given as `undefined` is refused with `InvalidDestinationError`, as is an option that has another name or a wrong value.
  * Every method rejects with `DestinationsDisabledError` without the option `destinations`, and the ones that
  * write with `DestinationsReadOnlyError` if the application's own store can only be read, and with
  * `DestinationConfiguredError` for a destination that is configured in code. If the application's own store does
@@ -117,16 +120,15 @@ export class DestinationsService {
    * Changes some fields. What waits for the destination is delivered as it is from now on. The tenant never
    * changes; `enable` and `disable` are calls of their own.
    *
-   * @param options `version`: refuses the change if somebody has changed that one by now
    * @throws InvalidDestinationError, DestinationNotFoundError, DestinationChangedError
    */
   async update(
     id: string,
     update: DestinationUpdate,
-    options: DestinationScope & { version?: number | undefined } = {},
+    options: DestinationUpdateOptions = {},
   ): Promise<DestinationDetails> {
     const { rules } = this.parts;
-    const { records, tenant } = this.changeable(id, options);
+    const { records, tenant } = this.changeable(id, options, 'update');
     const changed = await records.change(id, { tenant, version: options.version }, (record) => {
       const { fields, secrets } = checkedUpdate(update, record, records.secretsOf(record), rules);
       return { ...fields, ...(secrets !== undefined && records.sealed(record, secrets)) };
@@ -165,11 +167,8 @@ export class DestinationsService {
    *
    * @throws DestinationNotFoundError
    */
-  async disable(
-    id: string,
-    options: DestinationScope & { reason?: string | undefined } = {},
-  ): Promise<DestinationDetails> {
-    const { records, tenant } = this.changeable(id, options);
+  async disable(id: string, options: DestinationDisableOptions = {}): Promise<DestinationDetails> {
+    const { records, tenant } = this.changeable(id, options, 'disable');
     const changes = { enabled: false, disabledReason: options.reason };
     const changed = await records.change(id, { tenant }, () => changes);
     this.emit('disabled', changed);
@@ -180,16 +179,12 @@ export class DestinationsService {
    * Makes a new secret of Standard Webhooks, and returns it. For the overlap both secrets sign, so that the
    * receiver can change over.
    *
-   * @param options `overlap` in milliseconds. @default a day
    * @throws InvalidDestinationError if it has no such secret, or too many that still sign;
    *   DestinationNotFoundError
    */
-  async rotateSecret(
-    id: string,
-    options: DestinationScope & { overlap?: number | undefined } = {},
-  ): Promise<{ secret: string }> {
+  async rotateSecret(id: string, options: SecretRotationOptions = {}): Promise<{ secret: string }> {
+    const { records, tenant } = this.changeable(id, options, 'rotateSecret');
     const { overlap = DEFAULT_OVERLAP } = options;
-    const { records, tenant } = this.changeable(id, options);
     const secret = newSecret();
     const changed = await records.change(id, { tenant }, (record) =>
       records.sealed(record, rotated(records.secretsOf(record), secret, overlap, Date.now())),
@@ -220,8 +215,9 @@ export class DestinationsService {
    */
   async changed(tenant?: string): Promise<void> {
     const { notices, kept } = this.parts;
-    kept.deliverLate({ tenant });
-    await notices.tell({ tenant });
+    const change = { tenant: changedTenant(tenant) };
+    kept.deliverLate(change);
+    await notices.tell(change);
   }
 
   private get parts(): DestinationsParts {
@@ -237,9 +233,10 @@ export class DestinationsService {
   /** @throws InvalidDestinationError, DestinationConfiguredError */
   private changeable(
     id: string,
-    scope: DestinationScope,
+    options: DestinationScope,
+    call?: 'update' | 'disable' | 'rotateSecret',
   ): { records: DestinationRecords; tenant: string | undefined } {
-    const tenant = askerOf(scope);
+    const tenant = askerOf(options, call);
     if (this.findConfigured(id, tenant) !== undefined) throw new DestinationConfiguredError(id);
     return { records: this.parts.records, tenant };
   }

@@ -83,6 +83,21 @@ export interface DestinationScope {
   tenant?: string;
 }
 
+export interface DestinationUpdateOptions extends DestinationScope {
+  /** Refuses the change if somebody has changed this version by now. @default any version is changed */
+  version?: number | undefined;
+}
+
+export interface DestinationDisableOptions extends DestinationScope {
+  /** Why: `disabledReason` of the destination. */
+  reason?: string | undefined;
+}
+
+export interface SecretRotationOptions extends DestinationScope {
+  /** How long the old secret signs as well, in milliseconds. @default a day */
+  overlap?: number | undefined;
+}
+
 /** Selects a page of destinations. */
 export interface DestinationQuery extends DestinationScope {
   /** `cursor` of the page before. @default the first page */

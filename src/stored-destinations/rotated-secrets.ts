@@ -23,9 +23,6 @@ export function rotated(
   overlap: number,
   now: number,
 ): DestinationSecrets {
-  if (!Number.isInteger(overlap) || overlap < 0) {
-    throw problem('overlap', 'an integer >= 0', `${String(overlap)} (${typeof overlap})`);
-  }
   const { standardWebhooks, retiring = [] } = secrets;
   if (standardWebhooks === undefined) {
     const expected = 'a secret to rotate: `X-Signature` has room for one signature, so update `sharedSecret`';

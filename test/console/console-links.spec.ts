@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { ConsoleService, DestinationsService } from '../../src/index.js';
+import { type ConsoleLinkOptions, ConsoleService, DestinationsService } from '../../src/index.js';
 import { ConsoleLinks } from '../../src/destinations-api/links/console-links.js';
 import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
 import { createRevocationStore } from '../../src/destinations-api/links/revocation-store.js';
@@ -292,6 +292,30 @@ describe('the token of a link', () => {
       { expiresIn: 31 * 86_400_000 },
     ]) {
       expect(() => service(key()).linkFor({ ...LINK, ...wrong })).toThrow(code('INVALID_CONSOLE_LINK'));
+    }
+  });
+
+  it('is neither made nor revoked where its options are others than it has', async () => {
+    const console = new ConsoleService({
+      links: new ConsoleLinks(new LinkSigner([key()]), NEVER),
+      path: '/analytics',
+    });
+    const refused = (message: RegExp): object =>
+      expect.objectContaining({ code: 'INVALID_CONSOLE_LINK', message: expect.stringMatching(message) });
+    // An hour, where the caller meant a minute.
+    expect(() => console.linkFor({ ...LINK, expiresin: 60_000 } as ConsoleLinkOptions)).toThrow(
+      refused(/did you mean `expiresIn`\?/),
+    );
+    for (const [wrong, problem] of [
+      [{ ...LINK, expiresIn: '60000' }, /`expiresIn` .* expected a number of milliseconds, got "60000"/],
+      [{}, /`tenant` .* got undefined/],
+      ['acme', /expected an object, got a string/],
+      [undefined, /expected an object, got undefined/],
+    ] as const) {
+      expect(() => console.linkFor(wrong as unknown as ConsoleLinkOptions)).toThrow(refused(problem));
+    }
+    for (const wrong of [{ ...LINK, tenantId: 'globex' }, {}, 'acme', undefined]) {
+      await expect(console.revokeLinks(wrong as unknown as ConsoleLinkOptions)).rejects.toEqual(refused(/./));
     }
   });
 });

@@ -1,0 +1,63 @@
+import type { OptionProblem } from '../errors/setup.errors.js';
+import { describeKind, isJsonObject } from '../messages/value-kind.js';
+import { closestName } from '../shared/closest-name.js';
+import { describe } from './option-reader.js';
+
+/** What an option of a call may be. */
+export interface OptionRule {
+  readonly expected: string;
+  readonly accepts: (value: unknown) => boolean;
+  /**
+   * Whether it may be left out: `meant` may be, and is refused where it is `undefined`, which would mean all.
+   * @default it may be left out, and `undefined` says so
+   */
+  readonly presence?: 'required' | 'meant';
+}
+
+/** The options that a call has, by their names. */
+export type OptionRules<T> = Readonly<Record<keyof T, OptionRule>>;
+
+/** One wrong option of a call. */
+export interface CallProblem extends OptionProblem {
+  /** For a name that the call does not know: what to write in its place. */
+  hint?: string;
+}
+
+export const TEXT: OptionRule = {
+  expected: 'a string',
+  accepts: (value) => typeof value === 'string',
+};
+
+/**
+ * Everything that is wrong with the options of a call. Untyped code may pass anything, and a misspelt name would
+ * otherwise mean that nothing was asked for.
+ *
+ * @param place what the options are called
+ */
+export function problemsOfCall(
+  given: unknown,
+  rules: Readonly<Record<string, OptionRule>>,
+  place: string,
+): CallProblem[] {
+  // Of a text only the type is told: it may be a URL with a password.
+  if (!isJsonObject(given)) return [{ path: place, expected: 'an object', given: describeKind(given) }];
+  // Those of a class may be inherited.
+  const asked = Object.keys(rules).filter((name) => name in given || rules[name]?.presence === 'required');
+  return [...new Set([...Object.keys(given), ...asked])].flatMap((name) => {
+    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+    if (rule === undefined) return unknownName(name, Object.keys(rules));
+    const value = given[name];
+    if (value === undefined ? rule.presence === undefined : rule.accepts(value)) return [];
+    return { path: name, expected: rule.expected, given: describe(value) };
+  });
+}
+
+function unknownName(path: string, known: readonly string[]): CallProblem {
+  const closest = closestName(path, known);
+  return {
+    path,
+    expected: `one of the options ${known.join(', ')}`,
+    given: closest === undefined ? 'an unknown name' : `an unknown name; did you mean \`${closest}\`?`,
+    hint: closest === undefined ? `It may have ${known.join(', ')}.` : `Did you mean \`${closest}\`?`,
+  };
+}
