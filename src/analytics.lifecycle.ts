@@ -20,6 +20,7 @@ import type { BacklogUpkeep } from './queue/backlog-upkeep.js';
 import type { PartitionWatch } from './queue/partition-watch.js';
 import type { QueueBackend } from './queue/queue-backend.js';
 import type { QueuePartitions } from './queue/queue-partitions.js';
+import type { ApplicationEnd } from './shared/application-end.js';
 import { within } from './shared/within.js';
 
 /** The end of `shutdownTimeout` is reserved: this much to give the jobs in hand back to the queue … */
@@ -54,6 +55,7 @@ export interface AnalyticsParts {
   partitions: QueuePartitions;
   partitionWatch: PartitionWatch;
   backend: QueueBackend;
+  end: ApplicationEnd;
 }
 
 /**
@@ -110,7 +112,7 @@ export class AnalyticsLifecycle
   private async close(): Promise<void> {
     const { client, worker, eraser, outbox, events, logs, destinations } = this.parts;
     const { webhookClients, backlogs, backlogUpkeep, history, waitingSampler } = this.parts;
-    const { partitions, partitionWatch, backend } = this.parts;
+    const { partitions, partitionWatch, backend, end } = this.parts;
     const patience = this.timeLeft(CLOSING);
     this.work ??= this.endWork();
     const [, kept, workerEnded] = await Promise.all([
@@ -121,6 +123,7 @@ export class AnalyticsLifecycle
       destinations.finish(patience),
     ]);
     if (worker !== undefined) await within(this.timeLeft(DISCONNECTING), worker.close(!workerEnded));
+    end.come();
     destinations.close();
     backlogUpkeep.close();
     waitingSampler?.close();

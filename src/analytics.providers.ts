@@ -37,9 +37,11 @@ import { QUEUE_BACKEND, type QueueBackend } from './queue/queue-backend.js';
 import { QueuePartitions } from './queue/queue-partitions.js';
 import type { WebhookClients } from './webhooks/http/webhook-clients.js';
 import { WEBHOOK_CLIENTS } from './webhooks/webhooks.tokens.js';
+import { ApplicationEnd } from './shared/application-end.js';
 import { AnalyticsLogger } from './shared/analytics-logger.js';
 
 const ROOT_PROVIDERS: Provider[] = [
+  { provide: ApplicationEnd, useFactory: () => new ApplicationEnd() },
   {
     provide: AnalyticsService,
     inject: [AnalyticsClient, RESOLVED_OPTIONS, READ_STATUS],
@@ -66,6 +68,7 @@ const ROOT_PROVIDERS: Provider[] = [
       OUTBOX,
       HistoryRecorder,
       WaitingSampler,
+      ApplicationEnd,
     ],
     useFactory: (
       { shutdownTimeout }: ResolvedOptions,
@@ -85,6 +88,7 @@ const ROOT_PROVIDERS: Provider[] = [
       outbox: Outbox | undefined,
       history: HistoryRecorder | undefined,
       waitingSampler: WaitingSampler | undefined,
+      end: ApplicationEnd,
     ) =>
       new AnalyticsLifecycle(
         {
@@ -103,6 +107,7 @@ const ROOT_PROVIDERS: Provider[] = [
           outbox,
           history,
           waitingSampler,
+          end,
         },
         shutdownTimeout,
         new AnalyticsLogger(),

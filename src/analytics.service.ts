@@ -147,6 +147,7 @@ export class AnalyticsService {
    * @throws OutboxNotConfiguredError, InvalidExecutorError
    */
   within(executor: OutboxExecutor): TransactionalAnalytics<DeletionParams> {
+    this.client.assertOpen();
     return new TransactionalAnalytics(this.client, executor, {
       source: this.name,
       tenant: this.boundTenant,

@@ -13,6 +13,7 @@ import type { LiveFeed } from '../live/live-feed.js';
 import { AnalyticsHealthIndicator } from '../observability/analytics-health.indicator.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
+import { ApplicationEnd } from '../shared/application-end.js';
 import { ConsoleService } from './console.service.js';
 
 const HANDLER = Symbol('nestjs-analytics:console');
@@ -54,9 +55,9 @@ async function createHandler(
 export const CONSOLE_PROVIDERS: Provider[] = [
   {
     provide: ConsoleService,
-    inject: [RESOLVED_OPTIONS, CONSOLE_LINKS],
-    useFactory: ({ console }: ResolvedOptions, links: ConsoleLinks | undefined) =>
-      new ConsoleService(console && links && { links, path: console.path }),
+    inject: [RESOLVED_OPTIONS, CONSOLE_LINKS, ApplicationEnd],
+    useFactory: ({ console }: ResolvedOptions, links: ConsoleLinks | undefined, end: ApplicationEnd) =>
+      new ConsoleService(end.guarding(console && links && { links, path: console.path })),
   },
   {
     provide: HANDLER,

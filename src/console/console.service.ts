@@ -2,6 +2,7 @@ import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import { ConsoleDisabledError, InvalidConsoleLinkError } from '../errors/console.errors.js';
 import { type OptionRules, problemsOfCall } from '../options/call-options.js';
 import { isTenantName, TENANT_NAME } from '../options/tenant-name.js';
+import type { WhileOpen } from '../shared/application-end.js';
 
 /** Where the page is that a link opens, below the path of the console. */
 export const LINK_PATH = '/link';
@@ -25,10 +26,16 @@ const LINK: OptionRules<ConsoleLinkOptions> = {
   expiresIn: { expected: 'a number of milliseconds', accepts: (value) => typeof value === 'number' },
 };
 
+export interface ConsoleParts {
+  links: ConsoleLinks;
+  /** Of the console. */
+  path: string;
+}
+
 /** Links with which your customers open the console without signing in, also in a frame of your own page. */
 export class ConsoleService {
   /** @param parts `undefined` in an application without the console */
-  constructor(private readonly parts: { links: ConsoleLinks; path: string } | undefined) {}
+  constructor(private readonly parts: WhileOpen<ConsoleParts | undefined>) {}
 
   /**
    * A signed link to the console for whoever may see the destinations of a tenant. Returns a path such as
@@ -57,13 +64,15 @@ export class ConsoleService {
    * @throws ConsoleDisabledError; InvalidConsoleLinkError for an id that no tenant can have
    */
   async revokeLinks(options: { tenant: string }): Promise<void> {
+    const { links } = this.given;
     check(options, TENANT);
-    await this.given.links.revoke(options.tenant);
+    await links.revoke(options.tenant);
   }
 
-  private get given(): { links: ConsoleLinks; path: string } {
-    if (this.parts === undefined) throw new ConsoleDisabledError();
-    return this.parts;
+  private get given(): ConsoleParts {
+    const parts = this.parts();
+    if (parts === undefined) throw new ConsoleDisabledError();
+    return parts;
   }
 }
 

@@ -18,6 +18,7 @@ import { BatchQueue } from '../queue/batch-queue.js';
 import { BatchStore } from '../queue/batch-store.js';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
+import { ApplicationEnd } from '../shared/application-end.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 const logger = (): AnalyticsLogger => new AnalyticsLogger();
@@ -83,13 +84,21 @@ export const DELIVERIES_PROVIDERS: Provider[] = [
   },
   {
     provide: DeliveriesService,
-    inject: [BatchStore, FailedMessages, DestinationRegistry, DeliveryEvents, DeliveryHistory],
+    inject: [
+      BatchStore,
+      FailedMessages,
+      DestinationRegistry,
+      DeliveryEvents,
+      DeliveryHistory,
+      ApplicationEnd,
+    ],
     useFactory: (
       store: BatchStore,
-      messages: FailedMessages,
+      failedMessages: FailedMessages,
       destinations: DestinationRegistry,
       events: DeliveryEvents,
       history: DeliveryHistory | undefined,
-    ) => new DeliveriesService(store, messages, destinations, events, history),
+      end: ApplicationEnd,
+    ) => new DeliveriesService(end.guarding({ store, failedMessages, destinations, history }), events),
   },
 ];

@@ -24,12 +24,21 @@ import {
   NotAWebhookError,
 } from '../errors/delivery.errors.js';
 import type { BatchStore } from '../queue/batch-store.js';
+import type { WhileOpen } from '../shared/application-end.js';
+
+export interface DeliveriesParts {
+  store: BatchStore;
+  failedMessages: FailedMessages;
+  destinations: DestinationRegistry;
+  /** `undefined` in an application that keeps none. */
+  history: DeliveryHistory | undefined;
+}
 
 /**
  * What becomes of messages: live in this process, and as stored in the queue that all processes share. The
  * methods that read the queue count messages, not jobs, so they read the jobs: ten at a time, about a second
  * for 10,000. With a `destination`, jobs for others alone are not read. While the queue cannot be reached, they
- * wait or reject.
+ * wait or reject. Every method rejects with `AnalyticsClosedError` once the application has shut down.
  */
 export class DeliveriesService {
   /**
@@ -48,12 +57,8 @@ export class DeliveriesService {
   readonly endpoints$: Observable<EndpointEvent>;
 
   constructor(
-    private readonly store: BatchStore,
-    private readonly failedMessages: FailedMessages,
-    private readonly destinations: DestinationRegistry,
+    private readonly parts: WhileOpen<DeliveriesParts>,
     events: DeliveryEvents,
-    /** `undefined` in an application that keeps none. */
-    private readonly history: DeliveryHistory | undefined,
   ) {
     this.outcomes$ = events.outcomes.events$;
     this.endpoints$ = events.endpoints.events$;
@@ -63,8 +68,8 @@ export class DeliveriesService {
    * Counts the messages in the queue, over all destinations. The count is approximate while the queue is
    * working.
    */
-  counts(): Promise<MessageCounts> {
-    return countMessages(this.store);
+  async counts(): Promise<MessageCounts> {
+    return countMessages(this.parts().store);
   }
 
   /**
@@ -78,8 +83,9 @@ export class DeliveriesService {
    * await deliveries.failed({ destination: 'crm', status: 404, from: yesterday })
    */
   async failed(query: FailedQuery = {}): Promise<FailedMessage[]> {
+    const { failedMessages } = this.parts();
     checkFilter(query, 'failed');
-    return this.failedMessages.list(query);
+    return failedMessages.list(query);
   }
 
   /**
@@ -97,8 +103,9 @@ export class DeliveriesService {
    * await deliveries.replay({ destination: 'crm', messageIds: ['msg_1', 'msg_2'] })
    */
   async replay(filter: FailedFilter = {}): Promise<number> {
+    const { failedMessages } = this.parts();
     checkFilter(filter, 'replay');
-    return this.failedMessages.replay(filter);
+    return failedMessages.replay(filter);
   }
 
   /**
@@ -109,8 +116,9 @@ export class DeliveriesService {
    * @throws InvalidFilterError
    */
   async countFailed(query: FailedCountQuery = {}): Promise<number> {
+    const { failedMessages } = this.parts();
     checkFilter(query, 'countFailed');
-    return this.failedMessages.count(query);
+    return failedMessages.count(query);
   }
 
   /**
@@ -151,8 +159,9 @@ export class DeliveriesService {
    * await deliveries.recent({ destination: id, tenant: 'acme', limit: 20 })
    */
   async recent(query: RecentQuery): Promise<RecentDelivery[]> {
+    const { kept } = this;
     checkFilter(query, 'recent');
-    return this.kept.recent(query);
+    return kept.recent(query);
   }
 
   /**
@@ -167,8 +176,9 @@ export class DeliveriesService {
    * await deliveries.stats({ destination: id, tenant: 'acme', from: yesterday })
    */
   async stats(query: StatsQuery): Promise<HourStats[]> {
+    const { kept } = this;
     checkFilter(query, 'stats');
-    return this.kept.stats(query);
+    return kept.stats(query);
   }
 
   /**
@@ -178,8 +188,9 @@ export class DeliveriesService {
    * @throws InvalidFilterError; HistoryDisabledError with the option `history: false`
    */
   async totals(range: HourRange = {}): Promise<HourTotals[]> {
+    const { kept } = this;
     checkFilter(range, 'totals');
-    return this.kept.totals(range);
+    return kept.totals(range);
   }
 
   /**
@@ -193,13 +204,15 @@ export class DeliveriesService {
   }
 
   private get kept(): DeliveryHistory {
-    if (this.history === undefined) throw new HistoryDisabledError();
-    return this.history;
+    const { history } = this.parts();
+    if (history === undefined) throw new HistoryDisabledError();
+    return history;
   }
 
   private async webhooks(id: string): Promise<WebhooksDestination> {
+    const { destinations } = this.parts();
     const { WebhooksDestination } = await import('../webhooks/webhooks-destination.js');
-    const destination = await this.destinations.find(id);
+    const destination = await destinations.find(id);
     if (destination instanceof WebhooksDestination) return destination;
     throw destination === undefined ? new DestinationNotFoundError(id) : new NotAWebhookError(id);
   }

@@ -3,6 +3,7 @@ import type { OutboxStatus } from '../outbox/outbox-store.js';
 import type { BatchStore } from '../queue/batch-store.js';
 import { failureOf } from '../queue/queue-failure.js';
 import { describe } from '../options/option-reader.js';
+import type { WhileOpen } from '../shared/application-end.js';
 import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
 import type { DownEndpoint } from '../deliveries/endpoint-log.js';
@@ -53,11 +54,16 @@ export interface AnalyticsHealth extends AnalyticsStatus {
 
 export interface HealthParts {
   status: () => AnalyticsStatus;
-  backlogs: Pick<BacklogStore, 'waiting'>;
-  store: Pick<BatchStore, 'oldestWaiting'>;
+  databases: WhileOpen<Databases>;
+  hasOutbox: boolean;
   /** Whether there is anything that this process could deliver. */
   delivers: boolean;
-  /** `undefined` in an application without an outbox. */
+}
+
+/** What a check asks. */
+interface Databases {
+  backlogs: Pick<BacklogStore, 'waiting'>;
+  store: Pick<BatchStore, 'oldestWaiting'>;
   outbox: { status: () => Promise<OutboxStatus> } | undefined;
 }
 
@@ -73,7 +79,7 @@ const NUMBERS = ['timeout', 'maxWaiting', 'oldest', 'oldestInOutbox'] as const;
  * health.check([() => analytics.isHealthy('analytics', { timeout: 500, requireWorker: true })])
  */
 export class AnalyticsHealthIndicator {
-  private readonly load = new SharedWork(() => readLoad(this.parts).catch(refusalOf));
+  private readonly load = new SharedWork(() => readLoad(this.parts.databases).catch(refusalOf));
 
   constructor(private readonly parts: HealthParts) {}
 
@@ -92,7 +98,10 @@ export class AnalyticsHealthIndicator {
     // The queue and the outbox are two databases, and either may be away.
     const [load, outbox] = await Promise.all([
       within(timeout, this.load.result()),
-      within(timeout, this.parts.outbox?.status().catch(() => undefined) ?? Promise.resolve(undefined)),
+      within(
+        timeout,
+        outboxOf(this.parts.databases).catch(() => undefined),
+      ),
     ]);
     const status = this.parts.status();
     const { endpointsDown } = status;
@@ -130,7 +139,7 @@ export class AnalyticsHealthIndicator {
     outbox: OutboxStatus | undefined,
     { timeout = DEFAULT_TIMEOUT, oldestInOutbox }: AnalyticsHealthOptions,
   ): string[] {
-    if (this.parts.outbox === undefined || oldestInOutbox === undefined) return [];
+    if (!this.parts.hasOutbox || oldestInOutbox === undefined) return [];
     if (outbox === undefined) return [`The outbox did not answer within ${timeout} ms.`];
     if (outbox.oldestAge <= oldestInOutbox) return [];
     return [`A row has waited in the outbox for ${outbox.oldestAge} ms, more than ${oldestInOutbox} ms.`];
@@ -147,7 +156,12 @@ interface RefusedLoad {
   refusal: string;
 }
 
-async function readLoad({ backlogs, store }: Pick<HealthParts, 'backlogs' | 'store'>): Promise<Load> {
+async function outboxOf(databases: WhileOpen<Databases>): Promise<OutboxStatus | undefined> {
+  return databases().outbox?.status();
+}
+
+async function readLoad(databases: WhileOpen<Databases>): Promise<Load> {
+  const { backlogs, store } = databases();
   const [waiting, oldest] = await Promise.all([backlogs.waiting(), store.oldestWaiting()]);
   return { waiting, oldest: oldest === undefined ? 0 : Math.max(Date.now() - oldest, 0) };
 }

@@ -2,13 +2,14 @@ import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { DownEndpoint, EndpointLog } from '../deliveries/endpoint-log.js';
 import type { DeliveryWorker } from '../delivery/delivery-worker.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
+import type { ApplicationEnd } from '../shared/application-end.js';
 import type { QueueHealth } from '../queue/queue-health.js';
 
 /** The state of analytics in this process, from memory: reading it costs nothing and never waits. */
 export interface AnalyticsStatus {
   /**
-   * `down`: the queue's server cannot be reached, does not answer or was not ready since the start, or the embedded
-   * database has crashed.
+   * `down`: the queue's server cannot be reached, does not answer or was not ready since the start, the embedded
+   * database has crashed, or the application has closed.
    * `refusing`: it answers but stores nothing, for instance because its memory or disk is full. Calls are kept
    * in memory meanwhile.
    */
@@ -36,11 +37,13 @@ export interface StatusParts {
   endpoints: Pick<EndpointLog, 'down'>;
   /** `undefined` in an application without one. */
   outbox: { readonly latest: OutboxStatus | undefined } | undefined;
+  end: Pick<ApplicationEnd, 'hasCome'>;
 }
 
-export function readStatus({ client, health, worker, endpoints, outbox }: StatusParts): AnalyticsStatus {
+export function readStatus({ client, health, worker, endpoints, outbox, end }: StatusParts): AnalyticsStatus {
+  const isUsable = !end.hasCome;
   return {
-    queue: health.isUp ? 'up' : health.isRefusing ? 'refusing' : 'down',
+    queue: isUsable && health.isUp ? 'up' : isUsable && health.isRefusing ? 'refusing' : 'down',
     buffered: { messages: client.pending, bytes: client.pendingBytes },
     refused: client.refused,
     worker: worker === undefined ? 'none' : worker.isRunning ? 'running' : 'stopped',

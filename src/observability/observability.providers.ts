@@ -11,6 +11,7 @@ import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 import { QueuePartitions } from '../queue/queue-partitions.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
+import { ApplicationEnd } from '../shared/application-end.js';
 import { TELEMETRY } from '../shared/telemetry.js';
 import { AnalyticsHealthIndicator } from './analytics-health.indicator.js';
 import { type AnalyticsStatus, readStatus } from './analytics-status.js';
@@ -98,7 +99,7 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
   },
   {
     provide: READ_STATUS,
-    inject: [AnalyticsClient, QUEUE_BACKEND, DeliveryWorker, EndpointLog, OUTBOX],
+    inject: [AnalyticsClient, QUEUE_BACKEND, DeliveryWorker, EndpointLog, OUTBOX, ApplicationEnd],
     useFactory:
       (
         client: AnalyticsClient,
@@ -106,26 +107,27 @@ export const OBSERVABILITY_PROVIDERS: Provider[] = [
         worker: DeliveryWorker | undefined,
         endpoints: EndpointLog,
         outbox: Outbox | undefined,
+        end: ApplicationEnd,
       ) =>
       (): AnalyticsStatus =>
-        readStatus({ client, health, worker, endpoints, outbox }),
+        readStatus({ client, health, worker, endpoints, outbox, end }),
   },
   {
     provide: AnalyticsHealthIndicator,
-    inject: [RESOLVED_OPTIONS, READ_STATUS, QUEUE_BACKEND, BatchStore, OUTBOX],
+    inject: [RESOLVED_OPTIONS, READ_STATUS, QUEUE_BACKEND, BatchStore, OUTBOX, ApplicationEnd],
     useFactory: (
       { connection }: ResolvedOptions,
       status: () => AnalyticsStatus,
       { storage }: QueueBackend,
       store: BatchStore,
       outbox: Outbox | undefined,
+      end: ApplicationEnd,
     ) =>
       new AnalyticsHealthIndicator({
         status,
-        backlogs: createBacklogStore(storage),
-        store,
+        databases: end.guarding({ backlogs: createBacklogStore(storage), store, outbox }),
+        hasOutbox: outbox !== undefined,
         delivers: connection.kind !== 'none',
-        outbox,
       }),
   },
 ];

@@ -6,6 +6,7 @@ import type { ResolvedOptions } from '../options/resolved-options.js';
 import { BacklogCounter } from '../queue/backlog-counter.js';
 import { BatchQueue } from '../queue/batch-queue.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
+import { ApplicationEnd } from '../shared/application-end.js';
 import type { Outbox } from './outbox.js';
 import { OutboxService } from './outbox.service.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
@@ -47,8 +48,8 @@ export const OUTBOX_PROVIDERS: Provider[] = [
   },
   {
     provide: OutboxService,
-    inject: [OUTBOX, RESOLVED_OPTIONS],
-    useFactory: (outbox: Outbox | undefined, options: ResolvedOptions) =>
-      new OutboxService(outbox, options.outbox !== undefined),
+    inject: [OUTBOX, RESOLVED_OPTIONS, ApplicationEnd],
+    useFactory: (outbox: Outbox | undefined, options: ResolvedOptions, end: ApplicationEnd) =>
+      new OutboxService(end.guarding(outbox), options.outbox !== undefined),
   },
 ];

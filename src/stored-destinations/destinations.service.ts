@@ -3,6 +3,7 @@ import type { EventChannel } from '../deliveries/event-channel.js';
 import { DestinationConfiguredError, DestinationsDisabledError } from '../errors/destination.errors.js';
 import type { DestinationRecord, StoredDestination } from '../options/destination-store.js';
 import type { DestinationRules } from '../options/resolve-destination.js';
+import type { WhileOpen } from '../shared/application-end.js';
 import type { TestResult } from '../webhooks/endpoint.js';
 import type { ChangeNotices } from './change-notices.js';
 import type { ConfiguredDestinations } from './configured-destinations.js';
@@ -46,11 +47,11 @@ export interface DestinationsParts {
  *
  * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found. One that is
  * given as `undefined` is refused with `InvalidDestinationError`, as is an option that has another name or a wrong value.
- * Every method rejects with `DestinationsDisabledError` without the option `destinations`, and the ones that
- * write with `DestinationsReadOnlyError` if the application's own store can only be read, and with
- * `DestinationConfiguredError` for a destination that is configured in code. If the application's own store does
- * not answer in time, they reject with `DestinationStoreTimeoutError` where they only read, and with
- * `DestinationWriteTimeoutError` where the change may have been made, or be made later.
+ * Every method rejects with `DestinationsDisabledError` without the option `destinations`, with `AnalyticsClosedError`
+ * once the application has shut down, and the ones that write with `DestinationsReadOnlyError` if the application's own
+ * store can only be read, and with `DestinationConfiguredError` for a destination that is configured in code. If the
+ * application's own store does not answer in time, they reject with `DestinationStoreTimeoutError` where they only
+ * read, and with `DestinationWriteTimeoutError` where the change may have been made, or be made later.
  */
 export class DestinationsService {
   /** The changes that this process has made. */
@@ -58,7 +59,7 @@ export class DestinationsService {
 
   /** @param given `undefined` in an application without the option */
   constructor(
-    private readonly given: DestinationsParts | undefined,
+    private readonly given: WhileOpen<DestinationsParts | undefined>,
     private readonly events: EventChannel<DestinationEvent>,
   ) {
     this.changes$ = events.events$;
@@ -221,8 +222,9 @@ export class DestinationsService {
   }
 
   private get parts(): DestinationsParts {
-    if (this.given === undefined) throw new DestinationsDisabledError();
-    return this.given;
+    const parts = this.given();
+    if (parts === undefined) throw new DestinationsDisabledError();
+    return parts;
   }
 
   /** No tenant may learn of them. */

@@ -9,6 +9,7 @@ import { HISTORY_STORE } from '../deliveries/history/history.providers.js';
 import { HistoryRecorder } from '../deliveries/history/history-recorder.js';
 import type { HistoryStore } from '../deliveries/history/history-store.js';
 import { DestinationNotFoundError, NotAWebhookError } from '../errors/delivery.errors.js';
+import { ApplicationEnd } from '../shared/application-end.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
@@ -104,10 +105,12 @@ function createService(
   events: EventChannel<DestinationEvent>,
   recorder: HistoryRecorder | undefined,
   history: HistoryStore | undefined,
+  end: ApplicationEnd,
 ): DestinationsService {
-  if (destinations === undefined || parts === undefined) return new DestinationsService(undefined, events);
+  if (destinations === undefined || parts === undefined)
+    return new DestinationsService(end.guarding(undefined), events);
   return new DestinationsService(
-    {
+    end.guarding({
       records: parts.records,
       notices: parts.notices,
       configured: new ConfiguredDestinations({ webhooks, custom, sources: sourceNames(sources) }),
@@ -120,7 +123,7 @@ function createService(
       },
       kept,
       forgetHistory: createForget(recorder, history),
-    },
+    }),
     events,
   );
 }
@@ -163,6 +166,7 @@ export const STORED_DESTINATIONS_PROVIDERS: Provider[] = [
       DESTINATION_EVENTS,
       HistoryRecorder,
       HISTORY_STORE,
+      ApplicationEnd,
     ],
     useFactory: createService,
   },

@@ -282,8 +282,11 @@ describe('the token of a link', () => {
   it('is refused with what to do where it cannot be made', () => {
     const code = (value: string): object => expect.objectContaining({ code: value });
     const service = (...keys: Buffer[]): ConsoleService =>
-      new ConsoleService({ links: new ConsoleLinks(new LinkSigner(keys), NEVER), path: '/analytics' });
-    expect(() => new ConsoleService(undefined).linkFor(LINK)).toThrow(code('CONSOLE_DISABLED'));
+      new ConsoleService(() => ({
+        links: new ConsoleLinks(new LinkSigner(keys), NEVER),
+        path: '/analytics',
+      }));
+    expect(() => new ConsoleService(() => undefined).linkFor(LINK)).toThrow(code('CONSOLE_DISABLED'));
     expect(() => service().linkFor(LINK)).toThrow(code('CONSOLE_LINK_KEY'));
     for (const wrong of [
       { tenant: '' },
@@ -296,10 +299,10 @@ describe('the token of a link', () => {
   });
 
   it('is neither made nor revoked where its options are others than it has', async () => {
-    const console = new ConsoleService({
+    const console = new ConsoleService(() => ({
       links: new ConsoleLinks(new LinkSigner([key()]), NEVER),
       path: '/analytics',
-    });
+    }));
     const refused = (message: RegExp): object =>
       expect.objectContaining({ code: 'INVALID_CONSOLE_LINK', message: expect.stringMatching(message) });
     // An hour, where the caller meant a minute.
