@@ -1,9 +1,17 @@
 import { types } from 'node:util';
 import { InvalidFilterError } from '../errors/delivery.errors.js';
 import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
-import { type OptionRule, type OptionRules, problemsOfCall, TEXT } from '../options/call-options.js';
+import {
+  integer,
+  type OptionRule,
+  type OptionRules,
+  problemsOfCall,
+  TEXT,
+  textOf,
+} from '../options/call-options.js';
 import type { FailedFilter } from './failed-filter.js';
 import type { FailedCountQuery, FailedQuery } from './failed-messages.js';
+import { KEPT_ENTRIES } from './history/history-store.js';
 import type { HourRange, RecentQuery, StatsQuery } from './history/history.types.js';
 
 /** Must not mean all where the variable is `undefined` that should hold it. */
@@ -51,7 +59,7 @@ const STATS: OptionRules<StatsQuery> = { destination: TEXT, tenant: MEANT_TEXT, 
 const RECENT: OptionRules<RecentQuery> = {
   destination: TEXT,
   tenant: MEANT_TEXT,
-  limit: { expected: 'a number', accepts: (value) => typeof value === 'number' && !Number.isNaN(value) },
+  limit: integer(1, KEPT_ENTRIES),
 };
 const REPLAY: OptionRules<FailedFilter> = {
   ...FILTER,
@@ -75,11 +83,5 @@ const RULES = {
  */
 export function checkFilter(query: FailedQuery | RecentQuery | StatsQuery, method: keyof typeof RULES): void {
   const [problem] = problemsOfCall(query, RULES[method], 'filter');
-  if (problem === undefined) return;
-  const { path, expected, given, hint } = problem;
-  const text =
-    hint === undefined
-      ? `Expected \`${path}\` to be ${expected}, got ${given}`
-      : `A filter has no \`${path}\`. ${hint}`;
-  throw new InvalidFilterError(path, text);
+  if (problem !== undefined) throw new InvalidFilterError(problem.path, textOf(problem, 'A filter'));
 }

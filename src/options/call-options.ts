@@ -28,6 +28,13 @@ export const TEXT: OptionRule = {
   accepts: (value) => typeof value === 'string',
 };
 
+export function integer(min: number, max = Number.MAX_SAFE_INTEGER): OptionRule {
+  return {
+    expected: max === Number.MAX_SAFE_INTEGER ? `an integer >= ${min}` : `an integer from ${min} to ${max}`,
+    accepts: (value) => typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max,
+  };
+}
+
 /**
  * Everything that is wrong with the options of a call. Untyped code may pass anything, and a misspelt name would
  * otherwise mean that nothing was asked for.
@@ -50,6 +57,13 @@ export function problemsOfCall(
     if (value === undefined ? rule.presence === undefined : rule.accepts(value)) return [];
     return { path: name, expected: rule.expected, given: describe(value) };
   });
+}
+
+/** What is wrong, in a sentence without its full stop. @param owner what has the options, as a sentence begins with it */
+export function textOf({ path, expected, given, hint }: CallProblem, owner: string): string {
+  return hint === undefined
+    ? `Expected \`${path}\` to be ${expected}, got ${given}`
+    : `${owner} has no \`${path}\`. ${hint}`;
 }
 
 function unknownName(path: string, known: readonly string[]): CallProblem {

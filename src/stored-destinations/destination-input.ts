@@ -1,6 +1,6 @@
 import { InvalidDestinationError } from '../errors/destination.errors.js';
 import type { OptionProblem } from '../errors/setup.errors.js';
-import { type OptionRule, type OptionRules, problemsOfCall, TEXT } from '../options/call-options.js';
+import { integer, type OptionRules, problemsOfCall, TEXT } from '../options/call-options.js';
 import type {
   DestinationPageQuery,
   DestinationRecord,
@@ -23,7 +23,6 @@ import type {
   SecretRotationOptions,
 } from './destinations.types.js';
 
-const COUNT: OptionRule = { expected: 'an integer >= 0', accepts: isCount };
 /** Who asks. One who has not signed in must not become the operator. */
 const SCOPE: OptionRules<DestinationScope> = {
   tenant: {
@@ -37,18 +36,15 @@ const MAX_LIMIT = 1_000;
 
 /** The options of each call that takes more than a scope. */
 const OPTIONS = {
-  update: { ...SCOPE, version: COUNT } satisfies OptionRules<DestinationUpdateOptions>,
+  update: { ...SCOPE, version: integer(0) } satisfies OptionRules<DestinationUpdateOptions>,
   disable: { ...SCOPE, reason: TEXT } satisfies OptionRules<DestinationDisableOptions>,
-  rotateSecret: { ...SCOPE, overlap: COUNT } satisfies OptionRules<SecretRotationOptions>,
+  rotateSecret: { ...SCOPE, overlap: integer(0) } satisfies OptionRules<SecretRotationOptions>,
 };
 const QUERY: OptionRules<DestinationQuery> = {
   ...SCOPE,
   cursor: { expected: 'the `cursor` of a page', accepts: TEXT.accepts },
   enabled: { expected: '`false`, or nothing', accepts: (value) => value === false },
-  limit: {
-    expected: `an integer from 1 to ${MAX_LIMIT}`,
-    accepts: (value) => isCount(value) && value >= 1 && value <= MAX_LIMIT,
-  },
+  limit: integer(1, MAX_LIMIT),
 };
 
 /** A destination keeps its tenant, and separate calls enable and disable it. */
@@ -151,10 +147,6 @@ export function checkedQuery(query: DestinationQuery): DestinationPageQuery {
 export function changedTenant(tenant: unknown): string | undefined {
   if (tenant === undefined || typeof tenant === 'string') return tenant;
   throw problem('tenant', 'the id of a tenant, or nothing for all', tenant);
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function refuse(problems: readonly OptionProblem[]): void {

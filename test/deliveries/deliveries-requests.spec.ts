@@ -116,6 +116,23 @@ describe('DeliveriesService', () => {
     await expect(deliveries.totals({ from: new Date('yesterday') })).rejects.toThrow('a valid Date');
   });
 
+  it.each([1_000, 101, 0, -5, 2.5, NaN, '20'])(
+    'refuses to tell %p of the latest deliveries, of which 1 to 100 can be asked for',
+    async (limit) => {
+      const app = await stage.app({
+        connection: await newConnection(),
+        webhooks: { id: 'crm', urls: ['https://h.example/'] },
+      });
+      const deliveries = app.context.get(DeliveriesService);
+      const query = { destination: 'crm', limit: limit as number };
+      await expect(deliveries.recent(query)).rejects.toMatchObject({
+        code: 'INVALID_FILTER',
+        message: expect.stringMatching(/^Expected `limit` to be an integer from 1 to 100, got /),
+      });
+      expect(await deliveries.recent({ ...query, limit: 100 })).toEqual([]);
+    },
+  );
+
   it('takes positions only where a part is listed', async () => {
     const app = await stage.app({ connection: await newConnection() });
     const deliveries = app.context.get(DeliveriesService);

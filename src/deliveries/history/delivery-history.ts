@@ -43,8 +43,7 @@ export class DeliveryHistory {
   /** @throws DestinationNotFoundError */
   async recent({ destination, tenant, limit = KEPT_ENTRIES }: RecentQuery): Promise<RecentDelivery[]> {
     const profile = await this.profileOf(destination, tenant);
-    const count = limit >= 1 ? Math.min(Math.floor(limit), KEPT_ENTRIES) : 1;
-    const entries = await this.store.recent(destination, count, this.now());
+    const entries = await this.store.recent(destination, limit, this.now());
     return entries.map((entry) => deliveryOf(entry, profile));
   }
 
