@@ -12,6 +12,7 @@ import type {
   TraitSyncOptions,
   TraitSyncResult,
 } from './audiences.types.js';
+import { checkedOptions } from './call-check.js';
 import type { Announcement, Membership } from './membership.js';
 import type { RunningChanges } from './running-changes.js';
 import { checkIterable, checkUserId, isStorable, type TraitEntries, trueForEach } from './trait-entries.js';
@@ -41,7 +42,8 @@ export interface AudiencesServiceOptions {
  *
  * Every method rejects with `InvalidAudienceNameError` for a name that cannot become a property, with
  * `AudienceNameTakenError` for one whose property belongs to another audience, and with
- * `AnalyticsClosedError` once the application has shut down.
+ * `AnalyticsClosedError` once the application has shut down. Options that a call does not have, or that have a wrong
+ * value, are refused with `InvalidMessageError`.
  */
 export class AudiencesService implements BeforeApplicationShutdown, OnApplicationShutdown {
   constructor(
@@ -65,9 +67,10 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
   async sync(
     name: string,
     members: Iterable<string> | AsyncIterable<string>,
-    { wait = DEFAULT_WAIT, onProgress, ...to }: AudienceSyncOptions = {},
+    options: AudienceSyncOptions = {},
   ): Promise<AudienceSyncResult> {
     checkIterable('members', members);
+    const { wait = DEFAULT_WAIT, onProgress, ...to } = checkedOptions(options, 'sync');
     const announcement = this.announcement(to);
     const { changed, ...others } = await this.options.running.run(
       this.membership.sync(definitionOf(name, 'audience', announcement.source), trueForEach(members), {
@@ -90,9 +93,10 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
   async syncTrait(
     name: string,
     entries: TraitEntries,
-    { wait = DEFAULT_WAIT, onProgress = () => undefined, ...to }: TraitSyncOptions = {},
+    options: TraitSyncOptions = {},
   ): Promise<TraitSyncResult> {
     checkIterable('entries', entries);
+    const { wait = DEFAULT_WAIT, onProgress = () => undefined, ...to } = checkedOptions(options, 'syncTrait');
     const announcement = this.announcement(to);
     return this.options.running.run(
       this.membership.sync(definitionOf(name, 'trait', announcement.source), entries, {
@@ -110,12 +114,9 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
    * @throws AudienceBusyError when it is not this call's turn within `wait`; it is not made later, then
    * @throws otherwise as `sync`
    */
-  async add(
-    name: string,
-    userId: string,
-    { wait = DEFAULT_WAIT, ...to }: AudienceCallOptions = {},
-  ): Promise<boolean> {
+  async add(name: string, userId: string, options: AudienceCallOptions = {}): Promise<boolean> {
     checkUserId(userId);
+    const { wait = DEFAULT_WAIT, ...to } = checkedOptions(options, 'add');
     const announcement = this.announcement(to);
     const audience = definitionOf(name, 'audience', announcement.source);
     return this.options.running.run(this.membership.add(audience, userId, announcement, wait));
@@ -127,12 +128,9 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
    * @returns whether the user was in it before
    * @throws as `add`
    */
-  async remove(
-    name: string,
-    userId: string,
-    { wait = DEFAULT_WAIT, ...to }: AudienceCallOptions = {},
-  ): Promise<boolean> {
+  async remove(name: string, userId: string, options: AudienceCallOptions = {}): Promise<boolean> {
     checkUserId(userId);
+    const { wait = DEFAULT_WAIT, ...to } = checkedOptions(options, 'remove');
     const audience = await this.find(name, 'audience');
     if (audience === undefined) return false;
     return this.options.running.run(this.membership.remove(audience, userId, this.announcement(to), wait));
@@ -165,10 +163,8 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
    *
    * @throws as `sync`
    */
-  async delete(
-    name: string,
-    { wait = DEFAULT_WAIT, notify = true, ...to }: AudienceDeleteOptions = {},
-  ): Promise<void> {
+  async delete(name: string, options: AudienceDeleteOptions = {}): Promise<void> {
+    const { wait = DEFAULT_WAIT, notify = true, ...to } = checkedOptions(options, 'delete');
     const audience = await this.find(name);
     if (audience === undefined) return;
     const announcement = this.announcement(to);
