@@ -2,7 +2,8 @@ import type { BacklogStore } from '../queue/backlog-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
 import type { BatchStore } from '../queue/batch-store.js';
 import { failureOf } from '../queue/queue-failure.js';
-import { describe } from '../options/option-reader.js';
+import { type OptionRule, type OptionRules, problemsOfCall, textOf } from '../options/call-options.js';
+import { isRecord } from '../options/option-reader.js';
 import type { WhileOpen } from '../shared/application-end.js';
 import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
@@ -70,7 +71,17 @@ interface Databases {
 const DEFAULT_TIMEOUT = 1_000;
 /** Whoever watches a service asks every few seconds, so a check stays short while thousands of receivers are down. */
 const MOST_ENDPOINTS = 20;
-const NUMBERS = ['timeout', 'maxWaiting', 'oldest', 'oldestInOutbox'] as const;
+const LIMIT: OptionRule = {
+  expected: 'a number >= 0',
+  accepts: (value) => typeof value === 'number' && value >= 0,
+};
+const OPTIONS: OptionRules<AnalyticsHealthOptions> = {
+  timeout: LIMIT,
+  maxWaiting: LIMIT,
+  oldest: LIMIT,
+  oldestInOutbox: LIMIT,
+  requireWorker: { expected: 'a boolean', accepts: (value) => typeof value === 'boolean' },
+};
 
 /**
  * A health indicator for `@nestjs/terminus`, and for any other health check: it imports nothing of terminus.
@@ -85,8 +96,8 @@ export class AnalyticsHealthIndicator {
 
   /**
    * Asks the queue, and judges what it answers. Never takes longer than `timeout` and never rejects, whatever
-   * the queue does. A destination that is down is shown and does not make analytics unhealthy: its messages
-   * are safe in the queue.
+   * the queue does. Where an option has another name or a wrong value, it is unhealthy, and a reason says so. A
+   * destination that is down is shown and does not make analytics unhealthy: its messages are safe in the queue.
    *
    * @param key the name in the result
    */
@@ -94,7 +105,9 @@ export class AnalyticsHealthIndicator {
     key: Key,
     options: AnalyticsHealthOptions = {},
   ): Promise<Record<Key, AnalyticsHealth>> {
-    const { timeout = DEFAULT_TIMEOUT } = options;
+    // Untyped code may pass anything.
+    const limits: AnalyticsHealthOptions = isRecord(options) ? options : {};
+    const { timeout = DEFAULT_TIMEOUT } = limits;
     // The queue and the outbox are two databases, and either may be away.
     const [load, outbox] = await Promise.all([
       within(timeout, this.load.result()),
@@ -108,9 +121,9 @@ export class AnalyticsHealthIndicator {
     const more = endpointsDown.length - MOST_ENDPOINTS;
     const reasons = [
       ...reasonsOfOptions(options),
-      ...reasonsOf(status, load, options),
-      ...this.reasonsOfWorker(status, options),
-      ...this.reasonsOfOutbox(outbox, options),
+      ...reasonsOf(status, load, limits),
+      ...this.reasonsOfWorker(status, limits),
+      ...this.reasonsOfOutbox(outbox, limits),
     ];
     const health: AnalyticsHealth = {
       status: reasons.length === 0 ? 'up' : 'down',
@@ -170,12 +183,11 @@ function refusalOf(error: unknown): RefusedLoad {
   return { refusal: failureOf(error)?.reason ?? 'it answers with an error' };
 }
 
-/** A limit that is no number, as from a variable that is not set, would never be reached. */
-function reasonsOfOptions(options: AnalyticsHealthOptions): string[] {
-  return NUMBERS.flatMap((name) => {
-    const value: unknown = options[name];
-    if (value === undefined || (typeof value === 'number' && value >= 0)) return [];
-    return [`Expected \`${name}\` to be a number >= 0, got ${describe(value)}.`];
+/** A limit that has another name, or is no number, as from a variable that is not set, would never be reached. */
+function reasonsOfOptions(options: unknown): string[] {
+  return problemsOfCall(options, OPTIONS, 'options').map((problem) => {
+    const text = textOf(problem, '`isHealthy()`');
+    return problem.hint === undefined ? `${text}.` : text;
   });
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AnalyticsHealthIndicator, DeliveriesService } from '../../src/index.js';
+import { AnalyticsHealthIndicator, type AnalyticsHealthOptions, DeliveriesService } from '../../src/index.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeServers } from '../support/describe-backend.js';
 import { quickConnections } from '../support/quick-connections.js';
@@ -148,6 +148,18 @@ describe('the limits of a health check', () => {
       });
     },
   );
+
+  it.each<[unknown, string]>([
+    [{ maxwaiting: 5 }, '`isHealthy()` has no `maxwaiting`. Did you mean `maxWaiting`?'],
+    [{ requiresWorker: undefined }, '`isHealthy()` has no `requiresWorker`. Did you mean `requireWorker`?'],
+    [{ requireWorker: 'yes' }, 'Expected `requireWorker` to be a boolean, got "yes" (string).'],
+    [500, 'Expected `options` to be an object, got a number.'],
+    [null, 'Expected `options` to be an object, got null.'],
+  ])('make it fail where they are %p, which would limit nothing', async (limits, reason) => {
+    const app = await stage.app({ enabled: false });
+    const { analytics } = await healthOf(app).isHealthy('analytics', limits as AnalyticsHealthOptions);
+    expect(analytics).toMatchObject({ status: 'down', reasons: [reason] });
+  });
 });
 
 describe('the status', () => {
