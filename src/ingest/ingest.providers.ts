@@ -10,6 +10,7 @@ import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
 import { CallRecorder } from './decorators/call-recorder.js';
 import { identityOver } from './decorators/default-identity.js';
+import { DecoratorOptionsCheck } from './decorators/decorator-options-check.js';
 import { DecoratorLog } from './decorators/decorator-log.js';
 import { DECORATOR_RUNTIME, DecoratorRuntime } from './decorators/decorator-runtime.js';
 import { RequestContextInterceptor } from './decorators/request-context.interceptor.js';
@@ -33,7 +34,9 @@ function createRecorder(
 ): CallRecorder {
   const log = new DecoratorLog(new AnalyticsLogger(), live);
   const identityOf = identityOver(ingest.identity);
-  const recorder = new CallRecorder(client, { sources: sourceNames(sources), identityOf }, log);
+  // A misspelt option is a mistake in the code, so it shows up during development.
+  const check = process.env.NODE_ENV === 'production' ? undefined : new DecoratorOptionsCheck(log);
+  const recorder = new CallRecorder(client, { sources: sourceNames(sources), identityOf }, log, check);
   runtime.open(recorder, ingest.requestContext);
   return recorder;
 }

@@ -5,6 +5,7 @@ import type { Identity, IdentityResolver } from '../../options/request-context.t
 import { isTenantName, TENANT_NAME } from '../../options/tenant-name.js';
 import type { DecoratedCall, DecoratorDefinition } from './decorator-definition.js';
 import type { DecoratorLog } from './decorator-log.js';
+import type { DecoratorOptionsCheck } from './decorator-options-check.js';
 import type { DecoratorType } from './decorator-options.types.js';
 
 /** `AnalyticsClient` as the decorators call it. The client checks the fields, which may be anything here. */
@@ -37,11 +38,14 @@ export class CallRecorder {
     private readonly client: RecordingTarget,
     private readonly options: CallRecorderOptions,
     private readonly log: DecoratorLog,
+    /** `undefined` in production. */
+    private readonly optionsCheck?: DecoratorOptionsCheck,
   ) {}
 
   /** Records a call for one of the method's decorators. Never throws: errors are logged. */
   record(definition: DecoratorDefinition, call: DecoratedCall): void {
     try {
+      this.optionsCheck?.look(definition, call.method);
       if (isWanted(definition, call)) this.send(definition, call);
     } catch (error) {
       this.log.failed(definition, call.method, error);

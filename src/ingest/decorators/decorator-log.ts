@@ -40,6 +40,15 @@ export class DecoratorLog {
     this.live?.addError(error, callOf(definition));
   }
 
+  /** An option has another name than any that the decorator has, or a value that it cannot have. */
+  wrongOption(definition: DecoratorDefinition, method: string, option: string, text: string): void {
+    this.write(
+      placeOf(definition, method),
+      `option ${option}`,
+      `has a wrong option, which is ignored. ${text}`,
+    );
+  }
+
   private write(place: string, kind: string, text: string): void {
     debug('%s %s', place, text);
     const key = `${place}\n${kind}`;

@@ -90,6 +90,9 @@ interface FieldsOf<C, P> {
 /** The calls that a decorator can record. */
 export type DecoratorType = keyof FieldsOf<unknown, unknown>;
 
+/** The names of the options that a decorator has. */
+export type OptionName<T extends DecoratorType> = keyof FieldsOf<unknown, unknown>[T] | 'on';
+
 /** The options of a decorator on a method. `on` says which calls are recorded. */
 type OptionsOf<T extends DecoratorType, M extends AnyMethod, P = object> =
   | ({ /** Calls that returned. */ on?: 'success' } & FieldsOf<SucceededCall<M>, P>[T])
