@@ -75,6 +75,32 @@ describe('The documentation', () => {
     expect(JSON.parse(stdout)).toEqual({ queued: 1, refused: 0, pending: 0 });
   });
 
+  it('begins with a main.ts that flushes what is in memory on a SIGTERM', async () => {
+    const main = (await snippet('README.md', 'main'))
+      .replace('AppModule', 'Application')
+      .replace('3000', '0');
+    const running = execute(
+      'main.mjs',
+      `import 'reflect-metadata';
+      import { NestFactory } from '@nestjs/core';
+      import { AnalyticsService } from 'nestjs-analytics';
+      ${await snippet('README.md', 'quick start')}
+      @Module({ imports: [AppModule] })
+      class Application {
+        onApplicationShutdown() {
+          console.log('in memory:', app.get(AnalyticsService).status().buffered.messages);
+        }
+      }
+      ${main}
+      app.get(AnalyticsService).track({ userId: 'u1', event: 'Order Completed' });
+      process.kill(process.pid, 'SIGTERM');`,
+    );
+    await expect(running).rejects.toMatchObject({
+      signal: 'SIGTERM',
+      stdout: expect.stringContaining('in memory: 0\n'),
+    });
+  });
+
   it('gets a new application its first event, verified by its own receiver', async () => {
     const port = String(await freePort());
     const module = await snippet('docs/getting-started.md', 'shop.module.ts');
