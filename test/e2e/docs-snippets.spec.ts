@@ -205,7 +205,11 @@ describe('The documentation', () => {
       import { Global, Module } from '@nestjs/common';
       import { NestFactory } from '@nestjs/core';
       import { AnalyticsModule, AnalyticsService } from 'nestjs-analytics';
-      const values = { ANALYTICS_WRITE_KEY: 'wk', WEBHOOK_URLS: 'https://hooks.example.com/a,https://hooks.example.com/b' };
+      const values = {
+        ANALYTICS_WRITE_KEY: 'wk',
+        WEBHOOK_URLS: 'https://hooks.example.com/a,https://hooks.example.com/b',
+        WEBHOOK_SECRET: 'teehee',
+      };
       class ConfigService { get(name) { return values[name]; } getOrThrow(name) { return values[name]; } }
       @Global() @Module({ providers: [ConfigService], exports: [ConfigService] }) class ConfigModule {}
       const analytics = ${await snippet('docs/options.md', 'async')}
