@@ -2,7 +2,7 @@ import { AnalyticsError } from './analytics.error.js';
 import type { OptionProblem } from './setup.errors.js';
 
 /**
- * A destination was given wrong fields, or the application's own store holds such a one. All problems are in one
+ * A destination was given wrong fields, or the application's own store holds one like that. All problems are in one
  * list, in the words of the module's options.
  */
 export class InvalidDestinationError extends AnalyticsError {

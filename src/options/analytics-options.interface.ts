@@ -155,7 +155,7 @@ interface ModuleSettings {
   concurrency?: number | undefined;
   /** Sockets per origin. @default 64 */
   connections?: number | undefined;
-  /** How long a shutdown may wait for work in flight, in milliseconds. @default 10000 */
+  /** The longest that a shutdown may take, in milliseconds. @default 10000 */
   shutdownTimeout?: number | undefined;
   /**
    * How long a job that this process does not know is left to other workers before it fails for good: its

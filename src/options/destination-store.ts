@@ -28,9 +28,9 @@ export interface DestinationRecord extends DestinationSecrets {
   types?: MessageType[] | undefined;
   /** Names of the connected sources. @default all */
   sources?: string[] | undefined;
-  /** @default 5000 */
+  /** Milliseconds for the whole request, at most 60000. @default 5000 */
   timeout?: number | undefined;
-  /** @default 14400000 (4 hours) */
+  /** Milliseconds during which a message is retried, at most 7 days. @default 14400000 (4 hours) */
   retryWindow?: number | undefined;
   /** @default ['5xx', 408, 425, 429] */
   retryStatuses?: (number | '5xx')[] | undefined;

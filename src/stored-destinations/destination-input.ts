@@ -26,7 +26,7 @@ import type {
 /** Who asks. One who has not signed in must not become the operator. */
 const SCOPE: OptionRules<DestinationScope> = {
   tenant: {
-    expected: 'the tenant that asks, or no such field for the application itself',
+    expected: 'the tenant that asks; leave it out where the application itself asks',
     accepts: TEXT.accepts,
     presence: 'meant',
   },
@@ -69,7 +69,7 @@ export function checkedFields(fields: NewDestination, rules: DestinationRules): 
   const given = { ...fields };
   const problems = destinationProblems({ ...given }, DESTINATION_FIELDS, rules, { tenant: given.tenant });
   if ('tenant' in given && given.tenant === undefined) {
-    const expected = `${TENANT_NAME}, or no such field for the messages of all`;
+    const expected = `${TENANT_NAME}; leave the field out for a destination that gets the messages of all tenants`;
     problems.push({ path: 'tenant', expected, given: describe(given.tenant) });
   }
   refuse(problems);
