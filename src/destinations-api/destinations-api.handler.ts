@@ -22,30 +22,35 @@ interface DestinationsApiServices {
   links: ConsoleLinks | undefined;
 }
 
+/** What the log calls the API, and the option that moves it. One that only the console has is no option of its own. */
+const OWN = { name: 'The destinations API', option: "destinations: { api: { path: '/api/webhooks' } }" };
+const CONSOLE = { name: 'The console', option: "console: { path: '/admin/analytics' }" };
+
 /** Recognises the requests to the API of the destinations, and answers all of them. */
 export class DestinationsApiHandler extends HttpHandler<string> {
   readonly routes: OwnRoutes;
   /** Requests carry the cookies of whoever is signed in. */
   readonly isOpenToPages = false;
   protected readonly maxBytes = MAX_BODY_BYTES;
+  private readonly path: string;
 
   /**
-   * @param path where the API is; everything below it belongs to it
+   * @param options where the API is; everything below its path belongs to it
    * @param shutdownTimeout in milliseconds
    */
   constructor(
     private readonly api: Pick<DestinationsApi, 'handle'>,
-    private readonly path: string,
+    { path, isForConsole }: Pick<ResolvedDestinationsApi, 'path' | 'isForConsole'>,
     private readonly logger: { error(message: string): void },
     shutdownTimeout: number,
   ) {
     super(shutdownTimeout);
+    this.path = path;
     this.routes = {
-      name: 'The destinations API',
+      ...(isForConsole ? CONSOLE : OWN),
       method: 'ALL',
       paths: [path],
       isTree: true,
-      option: "destinations: { api: { path: '/api/webhooks' } }",
     };
   }
 
@@ -77,15 +82,21 @@ export class DestinationsApiHandler extends HttpHandler<string> {
 }
 
 export function createDestinationsApi(
-  { path, authorize, isForConsole }: ResolvedDestinationsApi,
+  options: ResolvedDestinationsApi,
   { destinations, deliveries, links }: DestinationsApiServices,
   { limitPerTenant, shutdownTimeout }: { limitPerTenant: number; shutdownTimeout: number },
 ): DestinationsApiHandler {
+  const { path, authorize, isForConsole } = options;
   const logger = new AnalyticsLogger();
   const log = new LimitedLog(logger, () => performance.now());
-  const authorizer = new Authorizer(authorize, 'destinations.api.authorize', log, links);
+  const authorizer = new Authorizer(
+    authorize,
+    isForConsole ? 'console.authorize' : 'destinations.api.authorize',
+    log,
+    links,
+  );
   const operations = new Operations(destinations, deliveries, path, new CreationLimit(limitPerTenant));
   const audit = new AuditLog(logger);
   const api = new DestinationsApi({ authorizer, operations, audit, logger, isForConsole });
-  return new DestinationsApiHandler(api, path, logger, shutdownTimeout);
+  return new DestinationsApiHandler(api, options, logger, shutdownTimeout);
 }

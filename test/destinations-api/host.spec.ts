@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { Controller, Get, Post } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import type { DestinationsOptions } from '../../src/index.js';
-import { PLATFORMS, type ServerOptions } from '../ingest/http/tracking-server.js';
+import { PLATFORMS, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -80,6 +80,30 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
       status: 401,
       body: { code: 'UNKNOWN_WRITE_KEY' },
     });
+  });
+
+  it('is told of by the options of the console where only the console has the API', async () => {
+    const fail = (): never => {
+      throw new Error('teehee');
+    };
+    const server = await stage.add(
+      TrackingServer.start({
+        platform,
+        host: { controllers: [OwnController] },
+        analytics: {
+          connection: await newConnection(),
+          destinations: { encryptionKey: false },
+          console: { authorize: fail },
+        },
+      }),
+    );
+    expect((await server.send(PATH, {})).status).toBe(500);
+    expect(server.log.analytics).toEqual([
+      expect.stringMatching(
+        /The console answers \/analytics\/destinations, .* give the console a path of its own: `console: \{ path: /,
+      ),
+      expect.stringMatching(/`console\.authorize` threw Error at/),
+    ]);
   });
 
   it('is answered at another path where one is given', async () => {
