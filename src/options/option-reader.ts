@@ -10,6 +10,8 @@ interface NumberRule {
   /** Largest allowed value. */
   max?: number;
   integer?: boolean;
+  /** As an error names it. */
+  unit?: string;
 }
 
 /** Describes a value for an error message. Strings are quoted and cut. */
@@ -71,7 +73,7 @@ export class OptionReader {
   number(name: string, fallback: number, rule: NumberRule): number {
     const value = this.values[name];
     if (value === undefined) return fallback;
-    const { min, max = Number.MAX_SAFE_INTEGER, integer = true } = rule;
+    const { min, max = Number.MAX_SAFE_INTEGER, integer = true, unit } = rule;
     if (
       typeof value === 'number' &&
       value >= min &&
@@ -81,8 +83,14 @@ export class OptionReader {
       return value;
     }
     const range = rule.max === undefined ? `>= ${min}` : `from ${min} to ${max}`;
-    this.report(name, `${integer ? 'an integer' : 'a finite number'} ${range}`, describe(value));
+    const kind = integer ? 'an integer' : 'a finite number';
+    this.report(name, `${unit === undefined ? '' : `${unit}, `}${kind} ${range}`, describe(value));
     return fallback;
+  }
+
+  /** A time. Whoever gives it in seconds, or as a text with a unit, is told which unit it has. */
+  milliseconds(name: string, fallback: number, rule: Pick<NumberRule, 'min' | 'max'>): number {
+    return this.number(name, fallback, { ...rule, unit: 'milliseconds' });
   }
 
   boolean(name: string, fallback: boolean): boolean {

@@ -123,8 +123,8 @@ function resolveOne(
     enabled: options.boolean('enabled', true),
     sources: options.names('sources', sources, 'sources'),
     batchSize: options.number('batchSize', BATCH_SIZE, { min: 1, max: MAX_BATCH_SIZE }),
-    timeout: options.number('timeout', 30 * SECOND, { min: 1, max: LONGEST_TIMER }),
-    retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: LONGEST_TIMER }),
+    timeout: options.milliseconds('timeout', 30 * SECOND, { min: 1, max: LONGEST_TIMER }),
+    retryWindow: options.milliseconds('retryWindow', 4 * HOUR, { min: 0, max: LONGEST_TIMER }),
     deliver: resolveDeliver(options, destination),
   };
 }

@@ -60,9 +60,10 @@ export function destinationProblems(
     options.report('tenant', TENANT_NAME, describe(fields.tenant));
   }
   const { timeout, retryWindow } = resolveRequestOptions(options, allowPrivateNetwork);
-  if (timeout > MAX_TIMEOUT) options.report('timeout', `at most ${MAX_TIMEOUT}`, describe(timeout));
+  if (timeout > MAX_TIMEOUT)
+    options.report('timeout', `at most ${MAX_TIMEOUT} milliseconds`, describe(timeout));
   if (retryWindow > MAX_RETRY_WINDOW) {
-    options.report('retryWindow', `at most ${MAX_RETRY_WINDOW} (7 days)`, describe(retryWindow));
+    options.report('retryWindow', `at most ${MAX_RETRY_WINDOW} milliseconds (7 days)`, describe(retryWindow));
   }
   checkSources(options, sources, stored);
   checkText(options, 'name', MAX_NAME);

@@ -61,7 +61,7 @@ export function resolveDestinations(options: OptionReader): ResolvedDestinations
     disableAfter:
       destinations.get('disableAfter') === Infinity
         ? Infinity
-        : destinations.number('disableAfter', DISABLE_AFTER, { min: 1 }),
+        : destinations.milliseconds('disableAfter', DISABLE_AFTER, { min: 1 }),
     allowPrivateNetwork: destinations.boolean('allowPrivateNetwork', false),
     store,
     api: resolveDestinationsApi(destinations),

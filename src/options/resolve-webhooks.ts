@@ -90,7 +90,7 @@ function resolveOne(
     ...resolveRequestOptions(options, allowPrivateNetwork),
     enabled: options.boolean('enabled', true),
     sources: options.names('sources', sources, 'sources'),
-    failedRetention: options.number('failedRetention', DEFAULT_FAILED_RETENTION, { min: 0 }),
+    failedRetention: options.milliseconds('failedRetention', DEFAULT_FAILED_RETENTION, { min: 0 }),
     backlogLimit: options.number('backlogLimit', DEFAULT_BACKLOG_LIMIT, { min: 1 }),
     allowPrivateNetwork,
   };
@@ -103,8 +103,8 @@ export function resolveRequestOptions(options: OptionReader, allowPrivateNetwork
     headers: resolveHeaders(options),
     sharedSecret: options.secret('sharedSecret', ' (leave it out to send unsigned)'),
     standardWebhooks: resolveStandardWebhooks(options),
-    timeout: options.number('timeout', 5 * SECOND, { min: 1, max: LONGEST_TIMER }),
-    retryWindow: options.number('retryWindow', 4 * HOUR, { min: 0, max: LONGEST_TIMER }),
+    timeout: options.milliseconds('timeout', 5 * SECOND, { min: 1, max: LONGEST_TIMER }),
+    retryWindow: options.milliseconds('retryWindow', 4 * HOUR, { min: 0, max: LONGEST_TIMER }),
     retryStatuses: resolveRetryStatuses(options),
     rateLimit:
       options.get('rateLimit') === undefined ? undefined : options.number('rateLimit', 1, RATE_LIMIT),

@@ -1,5 +1,6 @@
 import { isRecord } from './option-reader.js';
 import { hasCustomDestinations, type ResolvedOptions } from './resolved-options.js';
+import { smallTimes } from './small-times.js';
 
 export interface StartLogger {
   warn(message: string): void;
@@ -38,6 +39,11 @@ export function warnAtStart(options: ResolvedOptions, given: unknown, logger: St
     logger.warn(
       `\`${path}\` is given and is undefined, so that requests are sent without \`${header}\`. Check the ` +
         'variable that it comes from, or leave the key out if that is intended.',
+    );
+  }
+  for (const { path, value } of smallTimes(given)) {
+    logger.warn(
+      `\`${path}\` is ${value} ms; times are in milliseconds. Give ${value * 1_000} if ${value} seconds are meant.`,
     );
   }
 }

@@ -49,6 +49,36 @@ describe('the warnings at start', () => {
     expect(warningsOf({ writeKey: 'wk', enabled: false })).toEqual([]);
   });
 
+  it.each([
+    [{ webhooks: { urls, timeout: 5 } }, 'webhooks.timeout', 5],
+    [{ webhooks: [{ id: 'a', urls, timeout: 99 }] }, 'webhooks[0].timeout', 99],
+    [{ webhooks: { urls, retryWindow: 4 } }, 'webhooks.retryWindow', 4],
+    [{ webhooks: { urls, failedRetention: 7 } }, 'webhooks.failedRetention', 7],
+    [{ webhooks: { urls }, flushAfter: 5 }, 'flushAfter', 5],
+    [{ webhooks: { urls }, shutdownTimeout: 10 }, 'shutdownTimeout', 10],
+    [{ webhooks: { urls }, unknownJobTimeout: 600 }, 'unknownJobTimeout', 600],
+    [{ destinations: { encryptionKey: false, disableAfter: 5 } }, 'destinations.disableAfter', 5],
+    [
+      { customDestinations: [{ id: 'a', timeout: 30, deliver: () => undefined }] },
+      'customDestinations[0].timeout',
+      30,
+    ],
+  ])('name a time that was probably meant in seconds: %j', (given, path, value) => {
+    expect(warningsOf({ writeKey: 'wk', ...given })).toEqual([
+      `\`${path}\` is ${value} ms; times are in milliseconds. Give ${value}000 if ${value} seconds are meant.`,
+    ]);
+  });
+
+  it('say nothing of a time that is likely, or 0 where that has a meaning', () => {
+    const none = { retryWindow: 0, failedRetention: 0, timeout: 100 };
+    const times = { flushAfter: 0, shutdownTimeout: 0, unknownJobTimeout: 0 };
+    expect(warningsOf({ writeKey: 'wk', webhooks: { urls, ...none }, ...times })).toEqual([]);
+    const few = { retryWindow: 1_000, failedRetention: 1_000 };
+    expect(warningsOf({ writeKey: 'wk', webhooks: { urls, ...few }, flushAfter: 10 })).toEqual([]);
+    const destinations = { encryptionKey: false, disableAfter: Infinity };
+    expect(warningsOf({ writeKey: 'wk', destinations })).toEqual([]);
+  });
+
   it('say nothing where the key is left out, or has a value', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([]);
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls, sharedSecret: 'teehee' } })).toEqual([]);

@@ -166,6 +166,12 @@ describe('wrong options', () => {
     );
   });
 
+  it('are told the unit of a time', () => {
+    expect(() => resolveOptions(withWebhooks({ timeout: '5s' }), {})).toThrow(
+      '`webhooks.timeout`: expected milliseconds, an integer from 1 to 2147483647, got "5s" (string)',
+    );
+  });
+
   it.each([
     ['webhook', { writeKey: 'wk', webhook: webhooks }, 'webhooks'],
     ['flushat', { writeKey: 'wk', flushat: 1 }, 'flushAt'],

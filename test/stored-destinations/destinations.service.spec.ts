@@ -62,7 +62,7 @@ describe('the destinations service', () => {
       '- `urls[1]`: expected a public address, unless `allowPrivateNetwork` is true, got a private or reserved address',
       '- `headers["Host"]`: expected a header of your own, got a name that is set by the request itself',
       '- `sharedSecret`: expected a non-empty string (leave it out to send unsigned), got an empty string',
-      '- `timeout`: expected an integer from 1 to 2147483647, got 0 (number)',
+      '- `timeout`: expected milliseconds, an integer from 1 to 2147483647, got 0 (number)',
     ]);
   });
 
