@@ -93,18 +93,19 @@ export class CodeDestination implements Destination {
       at: startedAt,
       duration,
     }));
-    this.record(outcomes, startedAt);
+    this.record(outcomes, startedAt, end);
     return outcomes.map((outcome) => ({ class: outcome.class, outcomes: [outcome] }));
   }
 
   /** It is up if it took or refused any message. Each other error is reported once a call. */
-  private record(outcomes: readonly UrlOutcome[], startedAt: number): void {
+  private record(outcomes: readonly UrlOutcome[], startedAt: number, end: CallEnd): void {
     const best =
       outcomes.find((outcome) => outcome.class === 'delivered') ??
       outcomes.find((outcome) => outcome.class === 'permanent') ??
       outcomes[0];
     if (best === undefined) return;
-    this.state.record(best, startedAt);
+    const { timeout } = this.options;
+    this.state.record(best, startedAt, end.kind === 'threw' ? { timeout, thrown: end } : { timeout });
     const told = new Set([best.error]);
     for (const outcome of outcomes) {
       if (told.has(outcome.error)) continue;

@@ -1,33 +1,54 @@
 import type { UrlOutcome } from '../queue/batch-job.js';
+import type { EndpointName, RequestDetails } from '../webhooks/endpoint-state.js';
 
 /** What the reader of the log can do about a URL that refused a message. */
 export interface EndpointHint {
   level: 'warn' | 'error';
+  /** Of hints of the same kind one is logged in an outage, whose requests may fail in many ways. */
+  kind: string;
   text: string;
 }
 
 const RETRIED: EndpointHint = {
   level: 'warn',
-  text: 'Its messages are retried until it does, or until their time is over.',
+  kind: 'retried',
+  text: 'Its messages are retried until it takes them, or until their time is over.',
 };
+
+/** What to check about a request that is retried, by its error. */
+const CHECKS: ReadonlyMap<string, string> = new Map([
+  ['DNS_FAILED', 'The name of its host does not resolve: check the URL for a typo, and the DNS of the host.'],
+  ['ECONNREFUSED', 'Nothing listens on its port: start the receiver, or check the port of the URL.'],
+  ['ECONNRESET', 'It broke the connection off: look at its log, and at the proxy before it.'],
+  ['CONNECTION_CLOSED', 'It closed the connection before it answered: look at its log.'],
+  ['UNREACHABLE', 'There is no way to its host: check its network and firewall.'],
+]);
+const SERVER_ERROR = 'The receiver, or a proxy before it, has an error: look at its log.';
+const TOO_MANY_REQUESTS = 'It gets too many requests: set a `rateLimit`, or raise its limit.';
 
 /** What to do about the first message that was retried and has failed for good. It stands in a line of its own. */
 export const TIME_OVER: EndpointHint = {
   level: 'error',
+  kind: 'timeOver',
   text:
     'did not take messages before their time to be retried was over. They are kept as failed, and not retried any more. ' +
     'Correct the receiver; then replay them.',
 };
 
-const TIMED_OUT: EndpointHint = {
-  level: 'error',
-  text:
-    'It did not answer in time. Its messages are retried until it does, or until their time is over. Raise ' +
-    '`timeout` on the destination if its receiver needs longer.',
-};
+function timedOut(details: RequestDetails | undefined): EndpointHint {
+  const limit = details === undefined ? 'in time' : `within ${details.timeout} ms`;
+  return {
+    level: 'error',
+    kind: 'timedOut',
+    text:
+      `It did not answer ${limit}. Its messages are retried until it does, or until their time is over. Raise ` +
+      '`timeout` on the destination if its receiver needs longer.',
+  };
+}
 
 const NO_TLS: EndpointHint = {
   level: 'warn',
+  kind: 'noTls',
   text:
     'It does not speak TLS on this port, or only a version below 1.2. Its messages are retried until it ' +
     'does, or until their time is over. Use `http:` for it, or the port that it serves https on.',
@@ -35,6 +56,7 @@ const NO_TLS: EndpointHint = {
 
 const ADDRESS_REFUSED: EndpointHint = {
   level: 'error',
+  kind: 'addressRefused',
   text:
     'Its address is private or reserved, so nothing is sent to it, and its messages fail for good. Give ' +
     'a public URL, or set `allowPrivateNetwork: true` on the destination if it is meant; then replay them.',
@@ -42,6 +64,7 @@ const ADDRESS_REFUSED: EndpointHint = {
 
 const NOT_TRUSTED: EndpointHint = {
   level: 'error',
+  kind: 'notTrusted',
   text:
     'Its certificate is not trusted, so nothing is sent to it, and its messages fail for good. Its owner ' +
     'has to install a valid one of a public authority, for this host; then replay them.',
@@ -49,27 +72,47 @@ const NOT_TRUSTED: EndpointHint = {
 
 const REFUSED: EndpointHint = {
   level: 'warn',
+  kind: 'refused',
   text: 'Refused messages are not retried, they are kept as failed. Correct the URL or the receiver; then replay them.',
 };
 
 const REFUSED_BY_CODE: EndpointHint = {
   level: 'warn',
+  kind: 'refusedByCode',
   text: 'Messages that it refuses are not retried, they are kept as failed. Correct the cause; then replay them.',
 };
 
 const INVALID_RESULT: EndpointHint = {
   level: 'error',
+  kind: 'invalidResult',
   text:
     'Its `deliver` must return nothing, or an array of `{ messageId, error }` with messages of the call. Its ' +
     'messages are retried.',
 };
 
+/** What to do about a request that is retried. A code of the application's own destination has another meaning. */
+function retried({ destination, url }: EndpointName, { status, error = '' }: UrlOutcome): EndpointHint {
+  const check = status === undefined ? CHECKS.get(error) : checkOfStatus(status);
+  if (check === undefined || url === destination) return RETRIED;
+  return { ...RETRIED, text: `${check} ${RETRIED.text}` };
+}
+
+function checkOfStatus(status: number): string | undefined {
+  if (status === 429) return TOO_MANY_REQUESTS;
+  return status >= 500 ? SERVER_ERROR : undefined;
+}
+
 /** The hint for an outcome that is not `delivered`. */
-export function hintFor({ class: outcomeClass, status, error = '' }: UrlOutcome): EndpointHint {
+export function hintFor(
+  endpoint: EndpointName,
+  outcome: UrlOutcome,
+  details: RequestDetails | undefined,
+): EndpointHint {
+  const { class: outcomeClass, status, error = '' } = outcome;
   if (outcomeClass === 'retry') {
-    if (error === 'TIMEOUT') return TIMED_OUT;
+    if (error === 'TIMEOUT') return timedOut(details);
     if (error === 'INVALID_DELIVERY_RESULT') return INVALID_RESULT;
-    return error === 'TLS_FAILED' ? NO_TLS : RETRIED;
+    return error === 'TLS_FAILED' ? NO_TLS : retried(endpoint, outcome);
   }
   if (error === 'ADDRESS_REFUSED') return ADDRESS_REFUSED;
   if (error.startsWith('TLS_')) return NOT_TRUSTED;

@@ -1,6 +1,7 @@
 import type { UrlOutcome } from '../queue/batch-job.js';
 import type { RequestTracing, Telemetry } from '../shared/telemetry.js';
-import type { EndpointName, EndpointObserver } from '../webhooks/endpoint-state.js';
+import { thrownAt } from '../shared/thrown-at.js';
+import type { EndpointName, EndpointObserver, RequestDetails } from '../webhooks/endpoint-state.js';
 import type { EndpointEvent, EndpointStateEvent } from './delivery-events.js';
 import { type EndpointHint, hintFor, TIME_OVER } from './endpoint-hint.js';
 import { type EndpointLogger, EndpointLines } from './endpoint-lines.js';
@@ -19,7 +20,7 @@ interface Trouble {
   failures: number;
   failedMessages: number;
   isDown: boolean;
-  /** Hints that were already logged. */
+  /** Kinds of hints that were already logged. */
   told: Set<string>;
   latest: UrlOutcome;
 }
@@ -57,7 +58,7 @@ export class EndpointLog implements EndpointObserver {
     this.telemetry?.attempted(destination, outcomeClass, duration);
   }
 
-  onOutcome(endpoint: EndpointName, outcome: UrlOutcome): void {
+  onOutcome(endpoint: EndpointName, outcome: UrlOutcome, details?: RequestDetails): void {
     if (outcome.class === 'delivered') {
       this.recover(endpoint, outcome);
       return;
@@ -65,7 +66,7 @@ export class EndpointLog implements EndpointObserver {
     const trouble = this.troubleOf(endpoint, outcome);
     trouble.latest = outcome;
     trouble.failures++;
-    this.tell(endpoint, trouble);
+    this.tell(endpoint, trouble, details);
   }
 
   onDown(endpoint: EndpointName, _failures: number, latest: UrlOutcome): void {
@@ -92,8 +93,8 @@ export class EndpointLog implements EndpointObserver {
     const trouble = this.troubleOf(endpoint, outcome);
     if (++trouble.failedMessages === 1) this.emit('exhausted', endpoint, trouble);
     // Of a refusal, the line about its first one has said so.
-    if (outcome.class === 'retry' && !trouble.told.has(TIME_OVER.text)) {
-      trouble.told.add(TIME_OVER.text);
+    if (outcome.class === 'retry' && !trouble.told.has(TIME_OVER.kind)) {
+      trouble.told.add(TIME_OVER.kind);
       this.lines.write(endpoint, { ...TIME_OVER, failures: 0 });
     }
   }
@@ -142,14 +143,15 @@ export class EndpointLog implements EndpointObserver {
     if (trouble.failedMessages > 0) this.emit('up', endpoint, trouble);
   }
 
-  private tell(endpoint: EndpointName, { latest, told }: Trouble): void {
-    const hint: EndpointHint = hintFor(latest);
-    if (told.has(hint.text)) return;
-    told.add(hint.text);
+  private tell(endpoint: EndpointName, { latest, told }: Trouble, details?: RequestDetails): void {
+    const hint: EndpointHint = hintFor(endpoint, latest, details);
+    if (told.has(hint.kind)) return;
+    told.add(hint.kind);
     const answer = latest.status === undefined ? (latest.error ?? 'no answer') : `status ${latest.status}`;
+    const place = details?.thrown === undefined ? '' : ` (threw ${thrownAt(details.thrown.error)})`;
     this.lines.write(endpoint, {
       level: hint.level,
-      text: `does not take events: ${answer}. ${hint.text}`,
+      text: `does not take events: ${answer}${place}. ${hint.text}`,
       failures: 0,
     });
   }

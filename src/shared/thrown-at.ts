@@ -6,6 +6,15 @@ import { types } from 'node:util';
  */
 export function thrownAt(error: unknown): string {
   if (!types.isNativeError(error)) return `a value of type ${typeof error}`;
+  try {
+    return placeOf(error);
+  } catch {
+    // Its properties may throw when they are read.
+    return 'an error that cannot be read';
+  }
+}
+
+function placeOf(error: Error): string {
   // The stack begins with the text, whose lines may look like those of a stack.
   const stack = String(error.stack).replace(error.message, '');
   const frame = /\n\s+(at .*)/.exec(stack)?.[1];

@@ -16,11 +16,19 @@ export interface EndpointName {
   origin: string;
 }
 
+/** What the log tells of a request beside its outcome, which is stored and must hold no such thing. */
+export interface RequestDetails {
+  /** The limit that the request had, in milliseconds. */
+  timeout: number;
+  /** What the application's code threw, if it did. */
+  thrown?: { error: unknown };
+}
+
 /** Learns what the URLs answer, and which of them go down and come up, in the order of the answers. */
 export interface EndpointObserver {
   /** Traces requests. */
   readonly tracing?: RequestTracing | undefined;
-  onOutcome(endpoint: EndpointName, outcome: UrlOutcome): void;
+  onOutcome(endpoint: EndpointName, outcome: UrlOutcome, details?: RequestDetails): void;
   /** Called once for each request, with its outcome. */
   onRequest?(endpoint: EndpointName, outcome: UrlOutcome): void;
   /** @param failures how many requests have failed in a row */
@@ -100,10 +108,10 @@ export class EndpointState {
    * @param startedAt when that was, in milliseconds since the epoch
    * @param retryAfter the pause that the receiver asked for, in milliseconds
    */
-  record(outcome: UrlOutcome, startedAt: number, retryAfter?: number): void {
+  record(outcome: UrlOutcome, startedAt: number, details: RequestDetails, retryAfter?: number): void {
     this.latest = outcome;
     this.observer?.onRequest?.(this.name, outcome);
-    this.report(outcome);
+    this.report(outcome, details);
     if (outcome.class !== 'retry') {
       this.latestFailure = undefined;
       this.breaker.recordAnswer(Date.now());
@@ -118,8 +126,8 @@ export class EndpointState {
   }
 
   /** Reports the answer for one message of a request whose own answer was another. */
-  report(outcome: UrlOutcome): void {
-    if (!this.hasEnded) this.observer?.onOutcome(this.name, outcome);
+  report(outcome: UrlOutcome, details?: RequestDetails): void {
+    if (!this.hasEnded) this.observer?.onOutcome(this.name, outcome, details);
   }
 
   private tellDown(failures: number): void {

@@ -144,7 +144,7 @@ export class Endpoint {
       return undefined;
     }
     const answer = this.judge(response, attempt);
-    this.state.record(answer.outcome, startedAt, answer.retryAfter);
+    this.state.record(answer.outcome, startedAt, this.options, answer.retryAfter);
     return answer;
   }
 

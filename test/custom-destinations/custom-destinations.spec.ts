@@ -374,7 +374,40 @@ describeBackend('a custom destination', (backend) => {
     });
     expect(await of('warehouse')).toMatchObject({ class: 'delivered', messageId: 'id-E' });
     expect(await of('second')).toMatchObject({ class: 'delivered', messageId: 'id-E', type: 'track' });
-    expect(await app.log.line(/"wrong" does not take events/)).toContain(code);
+    const line = await app.log.line(/"wrong" does not take events/);
+    expect(line).toContain(code === 'TIMEOUT' ? 'TIMEOUT. It did not answer within 100 ms.' : code);
+  });
+
+  it.each<[what: string, error: () => Error]>([
+    ['an error', () => new TypeError('the password is teehee')],
+    ['an error with a code', () => Object.assign(new TypeError('teehee'), { code: 'ECONNREFUSED' })],
+  ])('that throws %s is found by the place in the log, which leaves out the text', async (_, error) => {
+    const warehouse = new Warehouse((call) => {
+      if (call === 1) throw error();
+    });
+    const app = await start([warehouse]);
+    await track(app, 'E');
+    const line = await app.log.line(/"warehouse" does not take events/);
+    expect(line).toMatch(
+      /: (DELIVERY_ERROR|ECONNREFUSED) \(threw TypeError at .*custom-destinations\.spec\.ts:\d+:\d+\)+\. Its messages/,
+    );
+    expect(line).not.toContain('teehee');
+  });
+
+  it('harms nobody with an error that cannot be read', async () => {
+    const warehouse = new Warehouse((call) => {
+      const get = (): never => {
+        throw new Error('unreadable');
+      };
+      if (call === 1) throw Object.defineProperty(new Error(), 'stack', { get });
+    });
+    const app = await start([warehouse]);
+    await track(app, 'E');
+    await app.log.line(
+      /"warehouse" does not take events: DELIVERY_ERROR \(threw an error that cannot be read\)/,
+    );
+    await app.settled();
+    expect(warehouse.events).toEqual(['E', 'E']);
   });
 
   it('is down after five failures in a row, and has no requests to explain or test', async () => {

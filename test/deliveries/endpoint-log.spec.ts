@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { freePort } from '../support/free-port.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
@@ -28,7 +29,7 @@ describe('what the log tells of a receiver', () => {
     ]);
   });
 
-  it('names a timeout', async () => {
+  it('names a timeout, and the limit', async () => {
     const receiver = await stage.receiver({ answer: [() => undefined, 200] });
     const app = await stage.app({
       connection: await newConnection(),
@@ -36,8 +37,25 @@ describe('what the log tells of a receiver', () => {
     });
     app.analytics.track({ userId: 'u1', event: 'Slow' });
     await app.analytics.flush();
-    expect(await app.log.line(/does not take/)).toMatch(/^error: .* does not take events: TIMEOUT/);
+    expect(await app.log.line(/does not take/)).toMatch(
+      /^error: .* does not take events: TIMEOUT\. It did not answer within 100 ms\./,
+    );
     await app.log.line(/again/);
+  });
+
+  it('says what to check where nothing listens, once for all that goes wrong before it takes events', async () => {
+    const port = await freePort();
+    const webhooks = { urls: [`http://127.0.0.1:${port}/`], retryWindow: 20_000, allowPrivateNetwork: true };
+    const app = await stage.app({ connection: await newConnection(), webhooks });
+    app.analytics.track({ userId: 'u1', event: 'Refused' });
+    await app.analytics.flush();
+    const refused = await app.log.line(/does not take/);
+    expect(refused).toMatch(
+      /ECONNREFUSED\. .*start the receiver, or check the port of the URL\. .*are retried/,
+    );
+    await stage.receiver({ answer: [503, 200], port });
+    const back = await app.log.line(/again/);
+    expect(app.log.analytics).toEqual([refused, back]);
   });
 
   it('is one more line when the time of messages is over that it has not taken', async () => {
@@ -56,7 +74,9 @@ describe('what the log tells of a receiver', () => {
 
     expect(back).toMatch(/2 messages failed for good/);
     expect(app.log.analytics).toEqual([
-      expect.stringMatching(/^warn: .* does not take events: status 503\. .*or until their time is over/),
+      expect.stringMatching(
+        /^warn: .* does not take events: status 503\. .*look at its log\. .*or until their time is over/,
+      ),
       expect.stringMatching(
         /^error: .*"webhooks"\) did not take messages before their time to be retried was over\. .*replay/,
       ),

@@ -34,6 +34,12 @@ async function codesOfAnswers(): Promise<string[]> {
   return codesIn(folders.flat(), /(?:RequestRefusal\(\s*\d+,\s*|super\(\s*\d+,\s*|code: )'([A-Z_]+)'/g);
 }
 
+/** The codes that the code of a custom destination may lead to. */
+async function codesOfCode(): Promise<string[]> {
+  const texts = await sources('custom-destinations/', /^message-answers\.ts$/);
+  return codesIn(texts, /const (?:DELIVERY_ERROR|INVALID_RESULT) = '([A-Z_]+)'/g);
+}
+
 /** What the page says under the heading of each code. */
 async function entries(): Promise<Map<string, string>> {
   const sections = (await readFile(PAGE, 'utf8')).split(/^### /m).slice(1);
@@ -51,9 +57,10 @@ describe('the codes of errors', () => {
     ['of errors', codesOfErrors],
     ['of requests', codesOfRequests],
     ['of the HTTP APIs', codesOfAnswers],
+    ['of custom destinations', codesOfCode],
   ])('%s have an entry each, with what happened, why, and what to do', async (_, codesOf) => {
     const codes = new Set(await codesOf());
-    expect(codes.size).toBeGreaterThan(5);
+    expect(codes.size).toBeGreaterThan(1);
     const page = await entries();
     const missing = Array.from(codes).filter(
       (code) => !PARTS.every((part) => page.get(code)?.includes(part) === true),
@@ -68,6 +75,8 @@ describe('the codes of errors', () => {
       ...(await codesOfAnswers()),
       // Says in the queue that all messages of a job failed.
       'DELIVERY_FAILED',
+      // Of custom destinations.
+      ...(await codesOfCode()),
     ]);
     const others = Array.from((await entries()).keys()).filter((code) => !codes.has(code));
     expect(others).toEqual([]);
