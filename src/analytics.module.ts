@@ -1,11 +1,11 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './analytics.module-definition.js';
 import { ANALYTICS_EXPORTS, ANALYTICS_PROVIDERS } from './analytics.providers.js';
 import { InvalidImportError, InvalidOptionsError, type OptionProblem } from './errors/setup.errors.js';
 import { isAbsent } from './messages/message-checks.js';
 import { isRecord } from './options/option-reader.js';
-import { MODULE_EXTRAS } from './options/options.tokens.js';
+import { MODULE_EXTRAS, MODULE_OPTIONS } from './options/options.tokens.js';
 import { DEFAULT_SOURCE } from './options/resolve-sources.js';
 
 /** What makes the options of `forRootAsync`. */
@@ -14,6 +14,12 @@ const NO_MAKER: OptionProblem = {
   path: 'useFactory',
   expected: 'a function that returns the options, or `useClass` or `useExisting`',
   given: 'none of them',
+};
+
+const NO_METHOD: OptionProblem = {
+  path: 'useClass',
+  expected: 'a class with the method `createAnalyticsOptions()`; the same goes for `useExisting`',
+  given: 'one without it',
 };
 
 const IMPORT_CHECK = Symbol.for('nestjs-analytics:import-check');
@@ -38,12 +44,14 @@ export class AnalyticsModule extends ConfigurableModuleClass {
   /**
    * The module with options that a factory or a class makes, and with its extras beside them.
    *
-   * @throws InvalidOptionsError without any of `useFactory`, `useClass` and `useExisting`
+   * @throws InvalidOptionsError without any of `useFactory`, `useClass` and `useExisting`. At start, a class without
+   *   `createAnalyticsOptions()` is reported by it as well
    */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     if (!isRecord(options) || MAKERS.every((maker) => isAbsent(options[maker])))
       throw new InvalidOptionsError([NO_MAKER]);
-    return complete(super.forRootAsync(options));
+    const definition = super.forRootAsync(options);
+    return complete(isAbsent(options.useFactory) ? checkingFactory(definition) : definition);
   }
 
   /**
@@ -54,6 +62,25 @@ export class AnalyticsModule extends ConfigurableModuleClass {
   static forFeature(this: never): never {
     throw InvalidImportError.forFeature();
   }
+}
+
+/** Nest calls the method whether it is there or not, and its error would speak of its own code. */
+function checkingFactory(definition: DynamicModule): DynamicModule {
+  const providers = (definition.providers ?? []).map((provider): Provider => {
+    if (!('useFactory' in provider) || provider.provide !== MODULE_OPTIONS) return provider;
+    return {
+      ...provider,
+      useFactory: (factory: unknown): unknown => {
+        if (!hasMethod(factory)) throw new InvalidOptionsError([NO_METHOD]);
+        return provider.useFactory(factory);
+      },
+    };
+  });
+  return { ...definition, providers };
+}
+
+function hasMethod(factory: unknown): boolean {
+  return isRecord(factory) && typeof factory.createAnalyticsOptions === 'function';
 }
 
 /**

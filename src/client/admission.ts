@@ -22,7 +22,8 @@ export interface TakingTerms extends OutgoingTerms {
 
 export const NO_ROOM: Refusal = {
   kind: 'buffer_full',
-  reason: 'the buffer is full while the queue cannot take more',
+  reason: 'the buffer is full (`maxBufferedBytes`): messages come faster than the queue takes them',
+  forTenant: 'the buffer is full',
 };
 
 /** A destination has reached its limit. No tenant may know of those of the application. */

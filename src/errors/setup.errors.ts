@@ -165,8 +165,9 @@ export class NoQueueError extends AnalyticsError {
 
   constructor() {
     super(
-      'This application has no queue, since there is nothing that it could deliver. Give `webhooks` or an ' +
-        '`endpoint`, and leave out `enabled: false`. In a test, `RecordedAnalytics` has the messages.',
+      'This application has no queue, since there is nothing that it could deliver. Give `webhooks`, ' +
+        '`destinations`, `customDestinations` or an `endpoint`, and leave out `enabled: false`. In a test, ' +
+        '`RecordedAnalytics` has the messages.',
     );
   }
 }

@@ -167,7 +167,8 @@ export class OptionReader {
       }
       const similar = closestName(name, [...names, ...extras]);
       const hint = similar === undefined ? '' : `; did you mean \`${similar}\`?`;
-      this.report(name, `one of the options ${names.join(', ')}`, `an unknown name${hint}`);
+      const others = extras.length === 0 ? '' : `, or one of the extras ${extras.join(', ')}`;
+      this.report(name, `one of the options ${names.join(', ')}${others}`, `an unknown name${hint}`);
     }
   }
 }

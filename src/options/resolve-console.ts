@@ -17,7 +17,7 @@ export function resolveConsole(options: OptionReader): ResolvedConsole | undefin
   const given = options.get('console');
   if (given === undefined) return undefined;
   if (!isRecord(given)) {
-    options.report('console', '`{ authorize, path }`', describeType(given));
+    options.report('console', '`{ authorize, path, frameAncestors }`', describeType(given));
     return undefined;
   }
   if (options.get('destinations') === undefined) {

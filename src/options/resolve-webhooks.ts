@@ -86,7 +86,7 @@ function resolveOne(
   options.onlyKnows(KNOWN);
   const allowPrivateNetwork = options.boolean('allowPrivateNetwork', false);
   return {
-    id: options.get('id') === undefined && defaultId !== undefined ? defaultId : options.requiredString('id'),
+    id: resolveId(options, defaultId),
     ...resolveRequestOptions(options, allowPrivateNetwork),
     enabled: options.boolean('enabled', true),
     sources: options.names('sources', sources, 'sources'),
@@ -94,6 +94,14 @@ function resolveOne(
     backlogLimit: options.number('backlogLimit', DEFAULT_BACKLOG_LIMIT, { min: 1 }),
     allowPrivateNetwork,
   };
+}
+
+function resolveId(options: OptionReader, defaultId: string | undefined): string {
+  if (options.get('id') !== undefined) return options.requiredString('id');
+  if (defaultId === undefined) {
+    options.report('id', 'a non-empty string: an `id` is required when there are several', 'undefined');
+  }
+  return defaultId ?? '';
 }
 
 /** Reads and checks everything that a request depends on. */

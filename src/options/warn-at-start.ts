@@ -32,7 +32,8 @@ export function warnAtStart(options: ResolvedOptions, given: unknown, logger: St
   const isEmpty = options.webhooks.length === 0 && !hasOthers;
   if (options.enabled && isEmpty && options.forwarding === undefined) {
     logger.warn(
-      'No destination is configured, so messages are checked and dropped. Give `webhooks: { urls: […] }` or an `endpoint`.',
+      'No destination is configured, so messages are checked and dropped. Give `webhooks: { urls: […] }`, ' +
+        '`destinations`, `customDestinations` or an `endpoint`.',
     );
   }
   for (const { path, header } of undefinedSecrets(isRecord(given) ? given.webhooks : undefined)) {

@@ -69,7 +69,10 @@ class BrokenSettings implements AnalyticsOptionsFactory {
   }
 }
 
-@Module({ providers: [Settings], exports: [Settings] })
+@Injectable()
+class NoSettings {}
+
+@Module({ providers: [Settings, NoSettings], exports: [Settings, NoSettings] })
 class SettingsModule {}
 
 @Controller()
@@ -183,6 +186,16 @@ describe('AnalyticsModule', () => {
         /forRootAsync was given threw TypeError: WRITE_KEY is not set\. Correct/,
       ),
       cause: expect.any(TypeError),
+    });
+  });
+
+  it.each([
+    ['useClass', { useClass: NoSettings }],
+    ['useExisting', { imports: [SettingsModule], useExisting: NoSettings }],
+  ])('says what the class of %s has to have', async (_, options) => {
+    await expect(stage.appWith([javascript.forRootAsync(options)])).rejects.toMatchObject({
+      code: 'INVALID_OPTIONS',
+      problems: [{ expected: expect.stringContaining('`createAnalyticsOptions()`') }],
     });
   });
 

@@ -44,7 +44,9 @@ describe('the warnings at start', () => {
 
   it('say that messages are dropped where there is no destination', () => {
     expect(warningsOf({ writeKey: 'wk' })).toEqual([
-      expect.stringMatching(/^No destination is configured, so messages are checked and dropped\. Give/),
+      expect.stringMatching(
+        /^No destination is configured, so messages are checked and dropped\. Give .*`destinations`, `customDestinations`/,
+      ),
     ]);
     expect(warningsOf({ writeKey: 'wk', enabled: false })).toEqual([]);
   });

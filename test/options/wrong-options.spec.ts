@@ -166,6 +166,23 @@ describe('wrong options', () => {
     );
   });
 
+  it.each([
+    [
+      { writeKey: 'wk', typo: 1 },
+      'typo',
+      /, or one of the extras isGlobal, worker, trackingApi, sourceNames$/,
+    ],
+    [
+      { writeKey: 'wk', webhooks: [webhooks, webhooks] },
+      'webhooks[1].id',
+      /an `id` is required when there are/,
+    ],
+    [{ writeKey: 'wk', console: true }, 'console', /^`\{ authorize, path, frameAncestors \}`$/],
+  ])('are told all that may be given: %j', (given, path, expected) => {
+    const problem = problemsOf(given).find((one) => one.path === path);
+    expect(problem?.expected).toMatch(expected);
+  });
+
   it('are told the unit of a time', () => {
     expect(() => resolveOptions(withWebhooks({ timeout: '5s' }), {})).toThrow(
       '`webhooks.timeout`: expected milliseconds, an integer from 1 to 2147483647, got "5s" (string)',

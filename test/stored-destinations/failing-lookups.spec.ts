@@ -33,7 +33,7 @@ describeRedis('a tenant whose destinations cannot be looked up', () => {
     process.off('unhandledRejection', onRejection);
     expect(rejections).toEqual([]);
     expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
-    await app.log.line(/Messages are refused: the buffer is full/);
+    await app.log.line(/Messages are refused: the buffer is full \(`maxBufferedBytes`\)/);
   });
 
   it('holds up none of another tenant, and gets its own messages when it can be looked up', async () => {
