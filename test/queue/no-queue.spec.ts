@@ -72,7 +72,10 @@ describe('an application', () => {
     expect(await queue.getJobs(['failed'])).toEqual([]);
     expect(await queue.isPaused()).toBe(false);
     const data = { v: 2, batches: [] };
-    await expect(queue.add('batch', data)).rejects.toMatchObject({ code: 'NO_QUEUE' });
+    await expect(queue.add('batch', data)).rejects.toMatchObject({
+      code: 'NO_QUEUE',
+      message: expect.stringContaining('`destinations`, `customDestinations` or an `endpoint`'),
+    });
     await expect(queue.addBulk([{ name: 'batch', data }])).rejects.toMatchObject({ code: 'NO_QUEUE' });
     const deliveries = app.context.get(DeliveriesService);
     expect(await deliveries.counts()).toMatchObject({ waiting: 0, failed: 0 });

@@ -102,6 +102,16 @@ describe('the destinations service', () => {
     for (let n = 0; n < 4; n++) await destinations.create({ urls: [URL] });
   });
 
+  it('says to leave out a tenant that is undefined where that is meant', async () => {
+    const undefinedTenant = Object.assign({ urls: [URL] }, { tenant: undefined });
+    await expect(destinations.create(undefinedTenant)).rejects.toThrow(
+      'leave the field out for a destination that gets the messages of all tenants, got undefined',
+    );
+    await expect(destinations.list({ tenant: undefined })).rejects.toThrow(
+      'the tenant that asks; leave it out where the application itself asks, got undefined',
+    );
+  });
+
   it('tells a secret that it made once, and none that was given', async () => {
     const made = await destinations.create({ tenant: 'secrets', urls: [URL] });
     expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
