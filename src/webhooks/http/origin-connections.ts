@@ -2,6 +2,9 @@ import type { Connector } from './guarded-connector.js';
 import type { IdleConnections } from './idle-connections.js';
 import { WebhookConnection } from './webhook-connection.js';
 
+/** How long each connection to an origin carries one request only, after `useOnce`, in milliseconds. */
+const USED_ONCE = 600_000;
+
 /** Something that waits for a connection. */
 export interface ConnectionTaker {
   /** Called with a connection, which belongs to the taker until it is released or discarded. */
@@ -21,6 +24,8 @@ export class OriginConnections {
   /** The most recently used one is taken first: its socket is the least likely to have been closed. */
   private readonly idle: WebhookConnection[] = [];
   private readonly waiting = new Set<ConnectionTaker>();
+  /** Runs while each connection carries one request only. */
+  private usedOnce: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly origin: string,
@@ -52,6 +57,10 @@ export class OriginConnections {
 
   /** Takes back a connection that can be used again. */
   release(connection: WebhookConnection): void {
+    if (this.usedOnce !== undefined) {
+      this.discard(connection);
+      return;
+    }
     const taker = this.nextTaker();
     if (taker === undefined) {
       this.idle.push(connection);
@@ -63,6 +72,17 @@ export class OriginConnections {
     }
   }
 
+  /**
+   * What came on a connection was no answer, but the late rest of the one before: some receivers send a body after a 204.
+   * It would spoil half of all answers, and their messages would be sent again.
+   */
+  useOnce(): void {
+    this.usedOnce ??= setTimeout(() => {
+      this.usedOnce = undefined;
+      this.checkEmpty();
+    }, USED_ONCE).unref();
+  }
+
   /** Ends a connection whose state is unknown. */
   discard(connection: WebhookConnection): void {
     this.forget(connection);
@@ -72,8 +92,8 @@ export class OriginConnections {
       queueMicrotask(() => {
         taker.begin(next);
       });
-    } else if (this.open.size === 0) {
-      this.onEmpty(this.origin);
+    } else {
+      this.checkEmpty();
     }
   }
 
@@ -85,6 +105,7 @@ export class OriginConnections {
 
   /** Ends all connections. */
   async destroy(): Promise<void> {
+    clearTimeout(this.usedOnce);
     await Promise.all(Array.from(this.open, (connection) => connection.destroy()));
   }
 
@@ -97,6 +118,10 @@ export class OriginConnections {
   private forget(connection: WebhookConnection): void {
     this.open.delete(connection);
     void connection.destroy();
+  }
+
+  private checkEmpty(): void {
+    if (this.open.size === 0 && this.usedOnce === undefined) this.onEmpty(this.origin);
   }
 
   private nextTaker(): ConnectionTaker | undefined {

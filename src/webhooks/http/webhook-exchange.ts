@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import { ReceiverTimeoutError } from '../../errors/delivery.errors.js';
 import type { InFlight, InFlightList } from './in-flight-list.js';
 import type { ConnectionTaker, OriginConnections } from './origin-connections.js';
+import { errors } from './undici.js';
 import type { Expiring } from '../../shared/deadline.js';
 import { EXCERPT_BYTES } from '../../shared/excerpt.js';
 import type { WebhookConnection } from './webhook-connection.js';
@@ -117,6 +118,8 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
       this.send(this.connections.replace(connection));
       return;
     }
+    if (connection?.hasAnswered === true && error instanceof errors.HTTPParserError)
+      this.connections.useOnce();
     this.end(this.response() ?? this.failure(error));
   }
 

@@ -62,6 +62,19 @@ describe('reading what a receiver answers', () => {
     };
   }
 
+  it('uses each connection once where bytes come after an answer, while the next request is on its way', async () => {
+    const used = new Set<Socket>();
+    respond = (socket) => {
+      const late = used.has(socket) ? 'OK' : '';
+      used.add(socket);
+      socket.write(`${late}HTTP/1.1 204 No Content\r\n\r\n`);
+    };
+    const results: (number | string)[] = [];
+    for (let n = 0; n < 6; n++) results.push(await post());
+    expect(results).toEqual([204, 'INVALID_RESPONSE', 204, 204, 204, 204]);
+    expect(connections).toBe(5);
+  });
+
   it.each([
     ['an unasked 100 Continue', ['HTTP/1.1 100 Continue\r\n\r\n', ANSWER]],
     ['an unasked 100 Continue in the same packet', [`HTTP/1.1 100 Continue\r\n\r\n${ANSWER}`]],
