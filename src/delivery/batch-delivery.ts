@@ -48,8 +48,6 @@ const LONGEST_LOOK = 300_000;
 
 /** Decides what happens to a batch now, and has its messages sent when their turn comes. */
 export class BatchDelivery {
-  /** In milliseconds since the epoch. A batch that was due long before found no worker. */
-  private readonly startedAt = Date.now();
   /** Many batches are released at once when their destination goes down. */
   private readonly turns = new EventLoopTurns();
   /** When jobs look again whose destinations cannot be looked up. Many may wait until somebody puts that right. */
@@ -72,7 +70,7 @@ export class BatchDelivery {
     if (queued.notBefore !== undefined && queued.notBefore > now) {
       return { kind: 'putBack', batch: queued, destination, until: queued.notBefore };
     }
-    const firstAttemptAt = resumedWindow(queued, destination, this.startedAt, now);
+    const firstAttemptAt = resumedWindow(queued, destination, this.scheduler.running.time, now);
     const tried = { firstAttemptAt, retryWindow: destination.retryWindow, startedAt: now };
     const isLast = now >= lastAttemptAt(tried);
     const open = openMessages(queued);

@@ -8,6 +8,7 @@ import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
 import type { PutBackJob } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
+import { RunningSince } from './running-since.js';
 import { type CapacityShare, SharedCapacity } from './shared-capacity.js';
 
 /** The longest time between two looks of a batch, as a share of the retry window. */
@@ -40,6 +41,7 @@ export interface DeliverySchedulerOptions {
  * and the limit of the process allow.
  */
 export class DeliveryScheduler implements DestinationQueueObserver {
+  readonly running = new RunningSince();
   private readonly queues = new Map<string, DestinationQueue>();
   private readonly origins = new Map<string, SharedCapacity>();
   private readonly process: SharedCapacity;
@@ -193,6 +195,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
 
   /** Promotes put-back jobs of all destinations. Those that got some come last the next time. */
   private refillAll(): void {
+    this.running.tick();
     this.sweep();
     let promoted = 0;
     const served: DestinationQueue[] = [];

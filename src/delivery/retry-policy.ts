@@ -61,20 +61,20 @@ export interface WaitingBatch {
 
 /**
  * When the first attempt of a batch counts as made. Its window stands still while there is no worker. If the
- * window ended more than an eighth of its length before this worker started, the batch gets the rest of the
- * window that it had at its last attempt, and at least an eighth.
+ * window ended more than an eighth of its length before this worker started, or went on after a pause, the batch gets the
+ * rest of the window that it had at its last attempt, and at least an eighth.
  *
- * @param startedAt when this worker was started, in milliseconds since the epoch
+ * @param runningSince since when this worker runs, in milliseconds since the epoch
  */
 export function resumedWindow(
   batch: WaitingBatch,
   { retryWindow }: { retryWindow: number },
-  startedAt: number,
+  runningSince: number,
   now: number,
 ): number {
   const { firstAttemptAt = now, notBefore = firstAttemptAt, messages } = batch;
   const share = retryWindow * LONGEST_DELAY_SHARE;
-  if (startedAt - lastAttemptAt({ firstAttemptAt, retryWindow }) <= share) return firstAttemptAt;
+  if (runningSince - lastAttemptAt({ firstAttemptAt, retryWindow }) <= share) return firstAttemptAt;
   const attempts = messages.flatMap(({ outcomes }) => outcomes.map(({ at }) => at));
   const lastSeen = Math.max(notBefore, ...attempts);
   const rest = Math.max(retryWindow - (lastSeen - firstAttemptAt), share);

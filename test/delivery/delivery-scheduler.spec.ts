@@ -132,6 +132,20 @@ describe('the delivery scheduler', () => {
   ): Promise<readonly (DeliveryResult | undefined)[]> =>
     scheduler.deliver(to, messagesOf(count), firstAttempt());
 
+  it('runs since its start, or since the process was suspended for long', () => {
+    const start = Date.now();
+    jest.useFakeTimers({ now: start });
+    const scheduler = schedule();
+    scheduler.start();
+    jest.advanceTimersByTime(600_000);
+    expect(scheduler.running.time).toBe(start);
+    jest.setSystemTime(start + 6 * 3_600_000);
+    expect(scheduler.running.time).toBe(start + 6 * 3_600_000);
+    jest.advanceTimersByTime(600_000);
+    expect(scheduler.running.time).toBe(start + 6 * 3_600_000);
+    scheduler.stop();
+  });
+
   describe('the window of a destination', () => {
     it('lets four requests out at first, and one more with each that is taken', () => {
       const crm = new TestDestination('crm');
