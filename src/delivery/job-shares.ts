@@ -10,6 +10,8 @@ const HELD_SHARE = 3 / 4;
  * has to be read from the queue again.
  */
 const UNDIVIDED_SHARE = 1 / 4;
+/** Share of the jobs in hand up to which newcomers get one whose latest request took long. */
+const SLOW_SHARE = 7 / 8;
 /** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
 const LIMITED_SHARE = 1 / 2;
 
@@ -52,14 +54,20 @@ export class JobShares {
 
   /**
    * How many more batches a destination may have in hand; 0 or less if none. What is kept for newcomers goes to
-   * those that have none in hand and can send one at once. Those of a slow one would not be free again for a while.
+   * those that have none in hand and can send one at once, and less of it to slow ones, whose places would not be free
+   * again for a while.
    */
   roomFor(queue: DestinationQueue): number {
     if (this.freeFor(queue) <= 0) return 0;
-    if (this.isFull) return (queue.canSend && !queue.window.isSlow ? 1 : 0) - queue.batchesInHand;
+    if (this.isFull) return (this.hasPlaceFor(queue) ? 1 : 0) - queue.batchesInHand;
     const undivided = this.jobs * UNDIVIDED_SHARE - this.held.size;
     const fairShare = (this.jobs * HELD_SHARE) / Math.max(this.active, 1);
     return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand);
+  }
+
+  private hasPlaceFor({ canSend, window }: DestinationQueue): boolean {
+    if (!canSend || window.isFailing) return false;
+    return !window.isSlow || this.held.size < this.jobs * SLOW_SHARE;
   }
 
   /** All but the places for newcomers are taken. */

@@ -9,7 +9,7 @@ export class CapacityShare {
   held = 0;
   /** Its turn came while there was no room in another capacity that the request needs too. */
   hasTurn = false;
-  /** Its requests hold their places for long, so it gets none of those that are kept free for others. */
+  /** Its requests hold their places for long, so it gets few of those that are kept free for others. */
   isSlow = false;
   /** Its request takes places beyond the limit. */
   isBeyond = false;
@@ -42,11 +42,15 @@ export class SharedCapacity {
   /** Those of the ring that hold no places, and may have some beyond the limit. */
   private readonly idle = new Set<CapacityShare>();
   private readonly reserve: number;
+  /** Those of the ring that are slow. */
+  private readonly slow = new Set<CapacityShare>();
+  /** The slow one that has places of the reserve, or beyond the limit. */
+  private slowInReserve: CapacityShare | undefined;
   private taken = 0;
   /** How many hold places beyond the limit. */
   private beyond = 0;
-  /** Fair shares have grown, so that others of the ring may have what is reserved. */
-  private hasFewerSharers = false;
+  /** Others of the ring may have what is reserved now. */
+  private hasMorePreferred = false;
 
   /**
    * @param limit total number of places
@@ -71,7 +75,7 @@ export class SharedCapacity {
   leave(share: CapacityShare): void {
     this.shares.delete(share);
     this.remove(share);
-    this.hasFewerSharers = true;
+    this.hasMorePreferred = true;
   }
 
   get isUnused(): boolean {
@@ -82,13 +86,13 @@ export class SharedCapacity {
    * Whether there is room for one more request. The first one of a share takes its places as soon as one is free, and
    * exceeds the limit by the others: places come free one at a time, so that others would take each of them before it
    * had enough. So does one that has kept its turn. What is reserved, and beyond the limit, is for those whose requests
-   * are short: it would not be free again for a while.
+   * are short, and for one other at a time: it would not be free again for a while.
    */
   hasRoom(share: CapacityShare): boolean {
     const { free } = this;
     if (share.hasTurn) return true;
     if (share.held === 0) {
-      return this.isPreferred(share) ? free > 0 || this.beyond < this.extra : free > this.reserve;
+      return free > this.reserve || (this.hasReserve && (!share.isSlow || this.slowInReserve === undefined));
     }
     if (free < share.places) return false;
     return this.isPreferred(share) || free - share.places >= this.reserve;
@@ -105,9 +109,10 @@ export class SharedCapacity {
   /** Takes the places of one request. */
   take(share: CapacityShare): void {
     share.hasTurn = false;
-    if (share.held === 0 && this.free <= 0) {
-      share.isBeyond = true;
-      this.beyond++;
+    if (share.held === 0) {
+      if (share.isSlow && this.free <= this.reserve) this.slowInReserve = share;
+      share.isBeyond = this.free <= 0;
+      if (share.isBeyond) this.beyond++;
     }
     this.taken += share.places;
     share.held += share.places;
@@ -117,9 +122,10 @@ export class SharedCapacity {
   release(share: CapacityShare): void {
     this.taken -= share.places;
     share.held -= share.places;
-    if (share.isBeyond && share.held === 0) {
+    if (share.held === 0) {
+      if (this.slowInReserve === share) this.slowInReserve = undefined;
+      if (share.isBeyond) this.beyond--;
       share.isBeyond = false;
-      this.beyond--;
     }
     if (this.ring.has(share)) this.wait(share);
   }
@@ -127,9 +133,11 @@ export class SharedCapacity {
   /** Resumes a share when it is its turn. */
   wait(share: CapacityShare): void {
     this.ring.add(share);
+    if (share.isSlow) this.slow.add(share);
+    else this.removeSlow(share);
     if (this.isPreferred(share)) this.preferred.add(share);
     else this.preferred.delete(share);
-    if (share.held === 0 && this.isPreferred(share)) this.idle.add(share);
+    if (share.held === 0 && !share.isSlow) this.idle.add(share);
     else this.idle.delete(share);
   }
 
@@ -139,10 +147,11 @@ export class SharedCapacity {
 
   /** Resumes the waiting shares one after the other, until none of them finds room. */
   resume(): void {
-    if (this.hasFewerSharers) {
-      this.hasFewerSharers = false;
+    if (this.hasMorePreferred) {
+      this.hasMorePreferred = false;
       for (const share of this.ring) this.wait(share);
     }
+    this.resumeSlow();
     // One that finds no room may leave the ring: it waits elsewhere, or has nothing more to send.
     for (let unasked = this.candidates.size; unasked > 0;) {
       const [next] = this.candidates;
@@ -152,8 +161,24 @@ export class SharedCapacity {
     }
   }
 
+  /** Gives the slow one that has waited longest its turn, where the others would take each place before it. */
+  private resumeSlow(): void {
+    if (this.free > this.reserve || !this.hasReserve || this.slowInReserve !== undefined) return;
+    for (const share of this.slow) {
+      if (share.held > 0) continue;
+      this.remove(share);
+      share.resume(share);
+      return;
+    }
+  }
+
   private get free(): number {
     return this.limit - this.taken;
+  }
+
+  /** Whether there are places of the reserve, or beyond the limit. */
+  private get hasReserve(): boolean {
+    return this.free > 0 || this.beyond < this.extra;
   }
 
   /** Those of the ring that may find room, in turn. */
@@ -163,15 +188,24 @@ export class SharedCapacity {
     return this.beyond < this.extra ? this.idle : NOBODY;
   }
 
-  /** Whether it may have what is reserved: it is quick, and with one more request still within its fair share. */
+  /**
+   * Whether it may have what is reserved: it is quick and holds no places, or would with one more request still be within
+   * its fair share. Of the latter, slow ones would get none, so both then share what is not reserved.
+   */
   private isPreferred({ held, places, isSlow }: CapacityShare): boolean {
     const sharers = this.shares.size;
-    return sharers === 1 || (!isSlow && (held === 0 || held + places <= this.limit / sharers));
+    if (sharers === 1) return true;
+    return !isSlow && (held === 0 || (this.slow.size === 0 && held + places <= this.limit / sharers));
   }
 
   private remove(share: CapacityShare): void {
     this.ring.delete(share);
     this.preferred.delete(share);
     this.idle.delete(share);
+    this.removeSlow(share);
+  }
+
+  private removeSlow(share: CapacityShare): void {
+    if (this.slow.delete(share) && this.slow.size === 0) this.hasMorePreferred = true;
   }
 }

@@ -331,6 +331,30 @@ describe('the delivery scheduler', () => {
       expect(fast.requests).toHaveLength(1);
     });
 
+    it.each([8, 15, 40, 80])('go to one whose requests take long as to %d others that are quick', (count) => {
+      jest.useFakeTimers({ now: Date.now() });
+      const origins = ['https://shared.example.com'];
+      const scheduler = schedule({ requests: 10_000 });
+      const all = ['slow', ...Array.from({ length: count }, (_, n) => `quick-${n}`)].map(
+        (id) => new TestDestination(id, { origins }),
+      );
+      const [slow, ...quick] = all;
+      for (const one of all) for (let n = 0; n < 40; n++) void send(scheduler, one, 200);
+      jest.advanceTimersByTime(2_000);
+      slow?.answer(1);
+      let held = 0;
+      for (let round = 0; round < 400; round++) {
+        for (const one of quick) {
+          jest.advanceTimersByTime(TURN);
+          one.answer(1);
+        }
+        if (round % 40 === 0) slow?.answer(1);
+        held += slow?.requests.length ?? 0;
+      }
+      const share = 64 / all.length;
+      expect(held / 400).toBeGreaterThan(share / 2);
+    });
+
     it('are left in part to a destination by others whose requests take long', async () => {
       jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
       const origin = 'https://shared.example.com';
@@ -500,8 +524,8 @@ describe('the delivery scheduler', () => {
       jest.advanceTimersByTime(2_000);
       for (const one of slow) one.answer(1);
       await new Promise((resolve) => setImmediate(resolve));
-      expect(offer(scheduler, slow)).toBe(24);
-      expect(offer(scheduler, destinations('idle', 8))).toBe(8);
+      expect(offer(scheduler, slow)).toBe(28);
+      expect(offer(scheduler, destinations('idle', 4))).toBe(4);
     });
 
     it('are promoted in turn where many destinations wait for a place', () => {
