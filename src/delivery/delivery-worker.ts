@@ -5,6 +5,7 @@ import { jobOfKey } from '../queue/partitions.js';
 import type { BatchJobWorker, BatchWorkerOptions, QueueBackend } from '../queue/queue-backend.js';
 import type { QueuePartitions } from '../queue/queue-partitions.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
+import { HandedOutJobs } from './handed-out-jobs.js';
 import type { JobBudget } from './job-budget.js';
 import type { JobProcessor } from './job-processor.js';
 import { RetryLater } from './job-outcome.errors.js';
@@ -112,18 +113,31 @@ export class DeliveryWorker {
       },
     };
     const { signal } = this.cancellation;
+    const handedOut = new HandedOutJobs();
     const worker = this.backend.createWorker(
       partition,
       async (job, token) => {
         const place = budget.take(worker);
+        const { id = token ?? '' } = job;
+        const putBack = (): void => {
+          handedOut.recorded(id);
+          place.putBack();
+        };
         try {
-          await this.processor.process({ job, partition, token, signal, place });
+          await handedOut.deliver(id, () =>
+            this.processor.process({ job, partition, token, signal, place: { putBack } }),
+          );
         } finally {
           place.leave();
         }
       },
       workerOptions,
     );
+    const onRecorded = (job: { id?: string | undefined } | undefined): void => {
+      if (job?.id !== undefined) handedOut.recorded(job.id);
+    };
+    worker.on('completed', onRecorded);
+    worker.on('failed', onRecorded);
     worker.on('error', (error) => {
       this.backend.health.report(error);
     });

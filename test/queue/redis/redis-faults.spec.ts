@@ -80,6 +80,25 @@ describeRedis('a Redis that answers and stores nothing', () => {
     expect(eventsIn(receiver.requests)).toEqual(['First', 'Second', 'Third']);
   });
 
+  it('hands jobs out again after it was silent for longer than their locks, and nothing is delivered twice', async () => {
+    let answer: (status: number) => void = () => undefined;
+    const answered = new Promise<number>((resolve) => (answer = resolve));
+    const receiver = await stage.receiver({ answer: () => answered });
+    const webhooks = webhooksTo(receiver, { timeout: 3_000 });
+    const app = await stage.app({ connection: server.url(), webhooks });
+    app.analytics.track({ userId: 'u1', event: 'Once' });
+    await app.analytics.flush();
+    await receiver.received(1);
+    server.pause();
+    answer(200);
+    // The lock lasts six seconds.
+    await new Promise((resolve) => setTimeout(resolve, 8_000));
+    server.resume();
+    await app.settled();
+    expect(await app.queue.getCompletedCount()).toBe(1);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
   it('is asked for a job about once a second while jobs wait, and they are delivered when it takes jobs again', async () => {
     const receiver = await stage.receiver();
     const options = { connection: server.url(), webhooks: webhooksTo(receiver) };
