@@ -75,9 +75,10 @@ export interface MessageAge {
   timestamp: number;
 }
 
+/** What older versions have queued says in its context alone whose it is. */
 export function ageOf({ body, tenant }: BatchMessage, keysOf: DeletionKeys): MessageAge {
-  const { keys, timestamp } = usersOf(body);
-  return { keys: keysOf.of(keys, tenant), timestamp };
+  const { keys, group, timestamp } = usersOf(body);
+  return { keys: keysOf.of(keys, tenant ?? group), timestamp };
 }
 
 /**

@@ -23,6 +23,8 @@ export function summaryOf(body: string): { type: MessageType | undefined; event?
 export interface MessageUsers {
   /** Keys of its users. None for a deletion, which outlives its user's other messages. */
   keys: string[];
+  /** Whose event it is as far as its context says, if it does. */
+  group: string | undefined;
   /** The timestamp of the message, in milliseconds since the epoch; `NaN` if it has none. */
   timestamp: number;
 }
@@ -33,8 +35,13 @@ export function usersOf(body: string): MessageUsers {
   const ids = message.type === 'delete' ? [] : USER_KEYS.map((key) => message[key]);
   return {
     keys: ids.filter((id) => typeof id === 'string').map(userKey),
+    group: groupIn(message.context),
     timestamp: typeof message.timestamp === 'string' ? Date.parse(message.timestamp) : NaN,
   };
+}
+
+function groupIn(context: unknown): string | undefined {
+  return isJsonObject(context) && typeof context.groupId === 'string' ? context.groupId : undefined;
 }
 
 function parse(body: string): JsonObject {
