@@ -19,6 +19,7 @@ import {
 import type { QueueHealth } from '../queue-health.js';
 import { probeWrites } from '../write-probe.js';
 import { addAndTakeBack } from './add-and-take-back.js';
+import { checkClock } from './clock-check.js';
 import { prepareJobTables } from './job-tables.js';
 import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
 import { ReconnectingPool } from './reconnecting-pool.js';
@@ -132,6 +133,7 @@ export async function createPostgresQueueBackend(
     return new ReconnectingPool(forWorker.pool, health, async (client) => {
       await queue.ready;
       await forWorker.checkSession(client);
+      await checkClock(client, health);
     });
   };
   let workerPool: ReconnectingPool | undefined;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { AnalyticsHealthIndicator, DestinationsService } from '../../../src/index.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
@@ -31,7 +31,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     admin = new pg.Client({ connectionString: server.url() });
     await admin.connect();
     await admin.query(`CREATE ROLE alice LOGIN PASSWORD 'right'; CREATE ROLE bob LOGIN CONNECTION LIMIT 0;
-      CREATE ROLE carol LOGIN`);
+      CREATE ROLE dave LOGIN`);
   });
   beforeEach(async () => {
     url = await server.createDatabase();
@@ -114,13 +114,13 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
   });
 
   it('gets to a retry soon after it had too few connections for a while', async () => {
-    await admin.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO carol`);
-    const limit = (connections: number) => admin.query(`ALTER ROLE carol CONNECTION LIMIT ${connections}`);
-    const sessions = `FROM pg_stat_activity WHERE usename = 'carol'`;
+    await admin.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO dave`);
+    const limit = (connections: number) => admin.query(`ALTER ROLE dave CONNECTION LIMIT ${connections}`);
+    const sessions = `FROM pg_stat_activity WHERE usename = 'dave'`;
     const receiver = await stage.receiver({
       answer: [{ status: 503, headers: { 'retry-after': '12' } }, 200],
     });
-    const connection = url.replace('postgres@', 'carol@');
+    const connection = url.replace('postgres@', 'dave@');
     const app = await stage.app({ connection, webhooks: webhooksTo(receiver), flushAt: 1 });
     app.analytics.track({ userId: 'u1', event: 'Retried' });
     await until(async () => ((await app.queue.getDelayedCount()) === 1 ? true : undefined));
@@ -134,6 +134,19 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await limit(-1);
     await receiver.received(2);
     await app.settled();
+  });
+
+  it('says that the clock of a worker differs from its own', async () => {
+    const { now } = Date;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 10_000);
+    try {
+      const app = await stage.app({ connection: url, webhooks: webhooksTo(await stage.receiver()) });
+      expect(await app.log.line(/clock/)).toMatch(
+        /the clock of this process is 10 s ahead of that of the server\./,
+      );
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it('says that the password is wrong', async () => {

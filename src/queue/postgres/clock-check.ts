@@ -1,0 +1,26 @@
+import type { PgPoolClient } from 'bullmq';
+import type { QueueHealth } from '../queue-health.js';
+
+/** In milliseconds. Locks are three times as long, at least. */
+const TOLERANCE = 2_000;
+
+const NOW = `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text AS now`;
+
+/**
+ * Reports a clock that differs from the server's. BullMQ writes by the clock of one worker until when it has a job, and
+ * another worker compares that with its own: it would take jobs that are being delivered.
+ */
+export async function checkClock(client: PgPoolClient, health: Pick<QueueHealth, 'report'>): Promise<void> {
+  const askedAt = Date.now();
+  const { rows } = await client.query<{ now: string }>(NOW);
+  const difference = (askedAt + Date.now()) / 2 - Number(rows[0]?.now);
+  if (!(Math.abs(difference) > TOLERANCE)) return;
+  const seconds = Math.round(Math.abs(difference) / 1_000);
+  const side = difference > 0 ? 'ahead of' : 'behind';
+  health.report(
+    new Error(
+      `the clock of this process is ${seconds} s ${side} that of the server. Where the clocks of workers differ by some ` +
+        'seconds, messages are delivered several times. Synchronize them, as by NTP.',
+    ),
+  );
+}
