@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { SharedReplays } from '../../src/stored-destinations/shared-replays.js';
+
+describe('replays of what was kept for destinations', () => {
+  let begun: string[][];
+  let ends: (() => void)[];
+  let replays: SharedReplays;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    begun = [];
+    ends = [];
+    replays = new SharedReplays((ids) => {
+      begun.push([...ids]);
+      return new Promise((resolve) => ends.push(resolve));
+    });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('begin when the one before is done, for all who have asked meanwhile', async () => {
+    void replays.of('first');
+    await jest.advanceTimersByTimeAsync(0);
+    void replays.of('second');
+    void replays.of('third');
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(begun).toEqual([['first']]);
+    ends[0]?.();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(begun).toEqual([['first'], ['second', 'third']]);
+  });
+
+  it('do not wait until one is done that takes long', async () => {
+    void replays.of('of many messages');
+    await jest.advanceTimersByTimeAsync(0);
+    void replays.of('of another tenant');
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(begun).toEqual([['of many messages'], ['of another tenant']]);
+  });
+
+  it('are three at most, and the next one is for all who have asked meanwhile', async () => {
+    for (const id of ['first', 'second', 'third', 'fourth', 'fifth']) {
+      void replays.of(id);
+      await jest.advanceTimersByTimeAsync(6_000);
+    }
+    expect(begun).toEqual([['first'], ['second'], ['third']]);
+    ends[1]?.();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(begun.slice(3)).toEqual([['fourth', 'fifth']]);
+  });
+});
