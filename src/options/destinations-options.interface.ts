@@ -23,6 +23,11 @@ export interface DestinationsOptions {
   /** Destinations that a tenant may have. @default 20 */
   limitPerTenant?: number | undefined;
   /**
+   * Messages that may wait in the queue for each of these destinations, and for each of `customDestinations`. What comes on
+   * top is refused and counted. @default 1,000,000
+   */
+  backlogLimit?: number | undefined;
+  /**
    * A destination for which every message failed for good during this time is disabled, in milliseconds.
    * Infinity: never. @default 432000000 (5 days)
    */

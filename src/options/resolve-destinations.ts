@@ -2,12 +2,14 @@ import type { AnalyticsMessage } from '../messages/message.types.js';
 import { DESTINATION_STORE_METHODS, type DestinationStore, isWritable } from './destination-store.js';
 import type { DestinationsOptions } from './destinations-options.interface.js';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
+import { DEFAULT_BACKLOG_LIMIT } from './resolve-webhooks.js';
 import { type ResolvedDestinationsApi, resolveDestinationsApi } from './resolve-destinations-api.js';
 
 const KNOWN: readonly string[] = [
   'encryptionKey',
   'tenant',
   'limitPerTenant',
+  'backlogLimit',
   'disableAfter',
   'allowPrivateNetwork',
   'store',
@@ -30,6 +32,7 @@ export interface ResolvedDestinations {
   isPlainIntended: boolean;
   tenantOf: (message: AnalyticsMessage) => string | undefined;
   limitPerTenant: number;
+  backlogLimit: number;
   /** In milliseconds. */
   disableAfter: number;
   allowPrivateNetwork: boolean;
@@ -58,6 +61,7 @@ export function resolveDestinations(options: OptionReader): ResolvedDestinations
     ...resolveKeys(destinations, isOurs),
     tenantOf: resolveTenant(destinations),
     limitPerTenant: destinations.number('limitPerTenant', 20, { min: 0 }),
+    backlogLimit: destinations.number('backlogLimit', DEFAULT_BACKLOG_LIMIT, { min: 1 }),
     disableAfter:
       destinations.get('disableAfter') === Infinity
         ? Infinity

@@ -11,7 +11,7 @@ export interface SmallTime {
 /** The shortest times that are likely to be meant, in milliseconds, by the name of the option. 0 has a meaning of its own. */
 type Shortest = Readonly<Record<string, number>>;
 
-const OF_MODULE: Shortest = { flushAfter: 10, shutdownTimeout: 100, unknownJobTimeout: 1_000 };
+const OF_MODULE: Shortest = { shutdownTimeout: 100, unknownJobTimeout: 1_000 };
 const OF_WEBHOOKS: Shortest = { timeout: 100, retryWindow: 1_000, failedRetention: 1_000 };
 const OF_DESTINATIONS: Shortest = { disableAfter: 1_000 };
 const OF_CUSTOM: Shortest = { timeout: 100, retryWindow: 1_000 };

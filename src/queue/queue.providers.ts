@@ -47,7 +47,8 @@ export function createBacklogStore(storage: QueueStorage): BacklogStore {
 
 function limitsOf(options: ResolvedOptions): (destination: string) => number {
   const limits = new Map(options.webhooks.map(({ id, backlogLimit }) => [id, backlogLimit]));
-  const others = hasOthers(options) ? DEFAULT_BACKLOG_LIMIT : Infinity;
+  const { backlogLimit = DEFAULT_BACKLOG_LIMIT } = options.destinations ?? {};
+  const others = hasOthers(options) ? backlogLimit : Infinity;
   return (destination) => limits.get(destination) ?? others;
 }
 

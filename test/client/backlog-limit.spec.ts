@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { DeliveriesService, type EndpointEvent } from '../../src/index.js';
+import { DeliveriesService, DestinationsService, type EndpointEvent } from '../../src/index.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
 import type { Receiver } from '../support/receiver.js';
@@ -55,6 +55,23 @@ describeBackend('a destination for which as many messages wait as its `backlogLi
     await app.settled();
     const ids = new Set(crm.requests.map(({ headers }) => headers['webhook-id']));
     expect(ids.size).toBe(LIMIT + 10);
+  });
+
+  it('may be one that was added at run time, while those of other tenants get theirs', async () => {
+    const others = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: [],
+      destinations: { allowPrivateNetwork: true, encryptionKey: false, backlogLimit: 5 },
+    });
+    const destinations = app.context.get(DestinationsService);
+    const down = await stage.receiver({ answer: [503] });
+    await destinations.create({ tenant: 'acme', urls: [down.url()] });
+    await destinations.create({ tenant: 'beta', urls: [others.url()] });
+    for (let n = 0; n < 8; n++) app.analytics.tenant('acme').track({ userId: 'u1', event: 'Waited' });
+    expect(await app.analytics.flush()).toEqual({ queued: 5, refused: 3, pending: 0 });
+    app.analytics.tenant('beta').track({ userId: 'u1', event: 'Taken' });
+    await others.received(1);
   });
 
   it('is still full after a restart, and counts what is refused', async () => {

@@ -56,7 +56,6 @@ describe('the warnings at start', () => {
     [{ webhooks: [{ id: 'a', urls, timeout: 99 }] }, 'webhooks[0].timeout', 99],
     [{ webhooks: { urls, retryWindow: 4 } }, 'webhooks.retryWindow', 4],
     [{ webhooks: { urls, failedRetention: 7 } }, 'webhooks.failedRetention', 7],
-    [{ webhooks: { urls }, flushAfter: 5 }, 'flushAfter', 5],
     [{ webhooks: { urls }, shutdownTimeout: 10 }, 'shutdownTimeout', 10],
     [{ webhooks: { urls }, unknownJobTimeout: 600 }, 'unknownJobTimeout', 600],
     [{ destinations: { encryptionKey: false, disableAfter: 5 } }, 'destinations.disableAfter', 5],
@@ -76,7 +75,7 @@ describe('the warnings at start', () => {
     const times = { flushAfter: 0, shutdownTimeout: 0, unknownJobTimeout: 0 };
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls, ...none }, ...times })).toEqual([]);
     const few = { retryWindow: 1_000, failedRetention: 1_000 };
-    expect(warningsOf({ writeKey: 'wk', webhooks: { urls, ...few }, flushAfter: 10 })).toEqual([]);
+    expect(warningsOf({ writeKey: 'wk', webhooks: { urls, ...few }, flushAfter: 5 })).toEqual([]);
     const destinations = { encryptionKey: false, disableAfter: Infinity };
     expect(warningsOf({ writeKey: 'wk', destinations })).toEqual([]);
   });
