@@ -2,7 +2,6 @@ import type { AnalyticsMessage } from '../messages/message.types.js';
 import { DESTINATION_STORE_METHODS, type DestinationStore, isWritable } from './destination-store.js';
 import type { DestinationsOptions } from './destinations-options.interface.js';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
-import { DEFAULT_BACKLOG_LIMIT } from './resolve-webhooks.js';
 import { type ResolvedDestinationsApi, resolveDestinationsApi } from './resolve-destinations-api.js';
 
 const KNOWN: readonly string[] = [
@@ -32,7 +31,8 @@ export interface ResolvedDestinations {
   isPlainIntended: boolean;
   tenantOf: (message: AnalyticsMessage) => string | undefined;
   limitPerTenant: number;
-  backlogLimit: number;
+  /** `undefined`: the default. */
+  backlogLimit: number | undefined;
   /** In milliseconds. */
   disableAfter: number;
   allowPrivateNetwork: boolean;
@@ -61,7 +61,10 @@ export function resolveDestinations(options: OptionReader): ResolvedDestinations
     ...resolveKeys(destinations, isOurs),
     tenantOf: resolveTenant(destinations),
     limitPerTenant: destinations.number('limitPerTenant', 20, { min: 0 }),
-    backlogLimit: destinations.number('backlogLimit', DEFAULT_BACKLOG_LIMIT, { min: 1 }),
+    backlogLimit:
+      destinations.get('backlogLimit') === undefined
+        ? undefined
+        : destinations.number('backlogLimit', Infinity, { min: 1 }),
     disableAfter:
       destinations.get('disableAfter') === Infinity
         ? Infinity

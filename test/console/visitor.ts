@@ -100,6 +100,10 @@ export class Visitor {
 
   /** Looks for jumps of the layout from now on. The returned function resolves to what has jumped, and how far. */
   async layoutShifts(): Promise<() => Promise<string[]>> {
+    // What was changed before is laid out with the next frame.
+    await this.page.evaluate(
+      'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))',
+    );
     await this.page.evaluate(`{
       globalThis.layoutShifts = [];
       globalThis.shiftObserver?.disconnect();

@@ -35,6 +35,7 @@ describe('the package', () => {
       'console/console.service.ts',
       'delivery/delivery-worker.ts',
       'delivery/delivery.providers.ts',
+      'delivery/handed-out-jobs.ts',
       'delivery/job-outcome.errors.ts',
       'destinations-api/destinations-api.providers.ts',
       'http/mount-handler.ts',
