@@ -123,7 +123,7 @@ export class AnalyticsLifecycle
       destinations.finish(patience),
     ]);
     if (worker !== undefined) await within(this.timeLeft(DISCONNECTING), worker.close(!workerEnded));
-    end.come();
+    end.begin();
     destinations.close();
     backlogUpkeep.close();
     waitingSampler?.close();

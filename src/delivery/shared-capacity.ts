@@ -41,16 +41,18 @@ export class SharedCapacity {
   private readonly preferred = new Set<CapacityShare>();
   /** Those of the ring that hold no places, and may have some beyond the limit. */
   private readonly idle = new Set<CapacityShare>();
-  private readonly reserve: number;
   /** Those of the ring that are slow. */
   private readonly slow = new Set<CapacityShare>();
+  private readonly reserve: number;
   /** The slow one that has places of the reserve, or beyond the limit. */
   private slowInReserve: CapacityShare | undefined;
   private taken = 0;
   /** How many hold places beyond the limit. */
   private beyond = 0;
-  /** Others of the ring may have what is reserved now. */
-  private hasMorePreferred = false;
+  /** Whether a slow one waited when others were last resumed. */
+  private hadSlow = false;
+  /** Fair shares have grown, so that others of the ring may have what is reserved. */
+  private hasFewerSharers = false;
 
   /**
    * @param limit total number of places
@@ -75,7 +77,7 @@ export class SharedCapacity {
   leave(share: CapacityShare): void {
     this.shares.delete(share);
     this.remove(share);
-    this.hasMorePreferred = true;
+    this.hasFewerSharers = true;
   }
 
   get isUnused(): boolean {
@@ -134,7 +136,7 @@ export class SharedCapacity {
   wait(share: CapacityShare): void {
     this.ring.add(share);
     if (share.isSlow) this.slow.add(share);
-    else this.removeSlow(share);
+    else this.slow.delete(share);
     if (this.isPreferred(share)) this.preferred.add(share);
     else this.preferred.delete(share);
     if (share.held === 0 && !share.isSlow) this.idle.add(share);
@@ -147,10 +149,12 @@ export class SharedCapacity {
 
   /** Resumes the waiting shares one after the other, until none of them finds room. */
   resume(): void {
-    if (this.hasMorePreferred) {
-      this.hasMorePreferred = false;
+    const hasSlow = this.slow.size > 0;
+    if (this.hasFewerSharers || (this.hadSlow && !hasSlow)) {
+      this.hasFewerSharers = false;
       for (const share of this.ring) this.wait(share);
     }
+    this.hadSlow = hasSlow;
     this.resumeSlow();
     // One that finds no room may leave the ring: it waits elsewhere, or has nothing more to send.
     for (let unasked = this.candidates.size; unasked > 0;) {
@@ -202,10 +206,6 @@ export class SharedCapacity {
     this.ring.delete(share);
     this.preferred.delete(share);
     this.idle.delete(share);
-    this.removeSlow(share);
-  }
-
-  private removeSlow(share: CapacityShare): void {
-    if (this.slow.delete(share) && this.slow.size === 0) this.hasMorePreferred = true;
+    this.slow.delete(share);
   }
 }

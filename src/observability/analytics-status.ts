@@ -37,11 +37,11 @@ export interface StatusParts {
   endpoints: Pick<EndpointLog, 'down'>;
   /** `undefined` in an application without one. */
   outbox: { readonly latest: OutboxStatus | undefined } | undefined;
-  end: Pick<ApplicationEnd, 'hasCome'>;
+  end: Pick<ApplicationEnd, 'isReached'>;
 }
 
 export function readStatus({ client, health, worker, endpoints, outbox, end }: StatusParts): AnalyticsStatus {
-  const isUsable = !end.hasCome;
+  const isUsable = !end.isReached;
   return {
     queue: isUsable && health.isUp ? 'up' : isUsable && health.isRefusing ? 'refusing' : 'down',
     buffered: { messages: client.pending, bytes: client.pendingBytes },

@@ -66,7 +66,7 @@ export class JobIds {
    * @param destinations leaves out the ids that say that they are for others. @default none are left out
    */
   async *inState(state: BatchState, destinations?: ReadonlySet<string>): AsyncGenerator<string[], void> {
-    const suffixes = destinations && Array.from(new Set(destinations), suffixOf);
+    const suffixes = destinations && Array.from(destinations, suffixOf);
     const { storage } = this;
     for (const type of state === 'waiting' ? WAITING_TYPES : [state]) {
       if (storage.kind === 'postgres') yield await this.selected(storage.pool, type, suffixes);

@@ -8,21 +8,21 @@ export type WhileOpen<T> = () => T;
  * so services get what they work with through this.
  */
 export class ApplicationEnd {
-  private isReached = false;
+  private hasBegun = false;
 
-  get hasCome(): boolean {
-    return this.isReached;
+  get isReached(): boolean {
+    return this.hasBegun;
   }
 
   /** The connections are about to be closed: nothing that needs them is begun any more. */
-  come(): void {
-    this.isReached = true;
+  begin(): void {
+    this.hasBegun = true;
   }
 
   /** The same parts until then. */
   guarding<T>(parts: T): WhileOpen<T> {
     return () => {
-      if (this.isReached) throw new AnalyticsClosedError();
+      if (this.hasBegun) throw new AnalyticsClosedError();
       return parts;
     };
   }

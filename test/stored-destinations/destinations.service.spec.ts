@@ -337,6 +337,7 @@ describe('the option `destinations`', () => {
     [{ encryptionKey: [] }, '`destinations.encryptionKey`: expected at least one key'],
     [{ encryptionKey: [randomBytes(32).toString('hex'), 7] }, '`destinations.encryptionKey[1]`'],
     [{ limitPerTenant: -1 }, '`destinations.limitPerTenant`'],
+    [{ backlogLimit: 0 }, '`destinations.backlogLimit`'],
     [{ tenant: 'acme' }, '`destinations.tenant`: expected a function'],
     [
       { store: { findById: () => undefined } },
