@@ -12,11 +12,26 @@ export function typeOf(body: string): MessageType | undefined {
   return isMessageType(type) ? type : undefined;
 }
 
-/** What the history of deliveries tells of a message: its type, and the name of a `track` event. */
+/**
+ * How the body of a webhook begins, up to the name of an event. A text with an escape does not match, nor does what
+ * `forwarding` sends.
+ */
+const BEGINNING =
+  /^\{"version":1,"type":"([a-z]+)",(?:"userId":"[^"\\]*",)?(?:"anonymousId":"[^"\\]*",)?(?:"event":"([^"\\]*)")?/;
+
+/**
+ * What the history of deliveries tells of a message: its type, and the name of a `track` event. Nearly all bodies tell it
+ * by how they begin; to parse the rest of them costs ten times as much.
+ */
 export function summaryOf(body: string): { type: MessageType | undefined; event?: string } {
-  const { type, event } = parse(body);
+  const { type, event } = summaryFields(body);
   if (!isMessageType(type)) return { type: undefined };
   return type === 'track' && typeof event === 'string' ? { type, event } : { type };
+}
+
+function summaryFields(body: string): { type?: unknown; event?: unknown } {
+  const [, type, event] = BEGINNING.exec(body) ?? [];
+  return type === undefined || (type === 'track' && event === undefined) ? parse(body) : { type, event };
 }
 
 /** Whom a message is about. */

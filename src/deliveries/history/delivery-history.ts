@@ -1,7 +1,5 @@
 import type { DestinationProfile } from '../../destinations/destination-registry.js';
 import { DestinationNotFoundError } from '../../errors/delivery.errors.js';
-import type { UrlOutcome } from '../../queue/batch-job.js';
-import type { EntryHead } from './history-entry.js';
 import { ALL_DESTINATIONS, type HistoryStore, KEPT_ENTRIES, type StoredEntry } from './history-store.js';
 import type {
   HourRange,
@@ -108,9 +106,7 @@ function deliveryOf(
   { messageId, ordinal, head, attempts }: StoredEntry,
   { originOf }: DestinationProfile,
 ): RecentDelivery {
-  // Only the recorder writes these texts.
-  const { type, event, source, state, error } = JSON.parse(head) as EntryHead;
-  const outcomes = attempts.map((attempt) => JSON.parse(attempt) as UrlOutcome);
+  const { type, event, source, state, error } = head;
   return {
     messageId,
     type,
@@ -119,7 +115,7 @@ function deliveryOf(
     state,
     ...(error !== undefined && { error }),
     at: Math.floor(ordinal / 1_000),
-    attempts: outcomes
+    attempts: [...attempts]
       .sort((one, other) => one.at - other.at)
       .map((outcome) => ({ ...outcome, origin: originOf(outcome.url) })),
   };

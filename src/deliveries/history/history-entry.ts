@@ -1,16 +1,11 @@
 import type { MessageType } from '../../messages/message.types.js';
 import type { BatchMessage, UrlOutcome } from '../../queue/batch-job.js';
 import { summaryOf } from '../message-body.js';
-import type { WrittenEntry } from './history-store.js';
+import { type EntryHead, KEPT_ATTEMPTS, type WrittenEntry } from './history-store.js';
 import type { RecentDelivery } from './history.types.js';
 
-/** Attempts of a message that are kept. */
-export const KEPT_ATTEMPTS = 20;
 /** Characters of an answer, and of the name of an event, that are kept. */
 const TEXT_LENGTH = 256;
-
-/** What is kept of a message beside its id and its attempts. */
-export type EntryHead = Pick<RecentDelivery, 'type' | 'event' | 'source' | 'state' | 'error'>;
 
 /** What became of a message. */
 export interface EntryState {
@@ -67,15 +62,9 @@ export class HistoryEntry {
   get stored(): WrittenEntry {
     const { messageId, ordinal, attempts, isWhole } = this;
     const { state, error } = this.state;
-    const { type, event } = this.summary;
-    const head: Record<keyof EntryHead, string | undefined> = {
-      type,
-      event,
-      source: this.source,
-      state,
-      error,
-    };
-    return { messageId, ordinal, head: JSON.stringify(head), attempts: attempts.map(attemptText), isWhole };
+    const head: EntryHead = { ...this.summary, source: this.source, state };
+    if (error !== undefined) head.error = error;
+    return { messageId, ordinal, head, attempts: attempts.map(withShortExcerpt), isWhole };
   }
 }
 
@@ -83,9 +72,9 @@ function latest<T>(attempts: T[]): T[] {
   return attempts.length > KEPT_ATTEMPTS ? attempts.slice(-KEPT_ATTEMPTS) : attempts;
 }
 
-function attemptText(outcome: UrlOutcome): string {
+function withShortExcerpt(outcome: UrlOutcome): UrlOutcome {
   const { excerpt } = outcome;
-  return JSON.stringify(excerpt === undefined ? outcome : { ...outcome, excerpt: cut(excerpt) });
+  return excerpt === undefined ? outcome : { ...outcome, excerpt: cut(excerpt) };
 }
 
 /** A surrogate whose other half is cut off becomes U+FFFD. */

@@ -1,3 +1,5 @@
+import type { UrlOutcome } from '../../queue/batch-job.js';
+import type { RecentDelivery } from './history.types.js';
 import { HOUR, oldestHour, type StoredCounts } from './hour-counts.js';
 
 /** In the place of a destination's id: what happened at all of them together. No destination has this id. */
@@ -6,6 +8,12 @@ export const ALL_DESTINATIONS = '';
 /** Entries that are kept of a destination. */
 export const KEPT_ENTRIES = 100;
 
+/** Attempts of a message that are kept. */
+export const KEPT_ATTEMPTS = 20;
+
+/** What is kept of a message beside its id and its attempts. */
+export type EntryHead = Pick<RecentDelivery, 'type' | 'event' | 'source' | 'state' | 'error'>;
+
 /** What happened to one message at one destination, as it is stored. */
 export interface StoredEntry {
   messageId: string;
@@ -13,10 +21,8 @@ export interface StoredEntry {
    * When that was, in microseconds since the epoch. Of the entries that one process writes no two have the same.
    */
   ordinal: number;
-  /** `EntryHead` as JSON. */
-  head: string;
-  /** Attempts, each as the JSON of a `UrlOutcome`. */
-  attempts: string[];
+  head: EntryHead;
+  attempts: readonly UrlOutcome[];
 }
 
 /** An entry that is written. */

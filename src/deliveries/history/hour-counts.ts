@@ -58,9 +58,12 @@ export class HourCounts {
 
   /** What is not 0. */
   get stored(): StoredCounts {
-    const { delivered, retried, failed } = this;
-    const counts = Object.entries({ delivered, retried, failed }).filter(([, count]) => count > 0);
-    return { ...Object.fromEntries(counts), ...Object.fromEntries(this.durations) };
+    const counts: Record<string, number> = {};
+    if (this.delivered > 0) counts.delivered = this.delivered;
+    if (this.retried > 0) counts.retried = this.retried;
+    if (this.failed > 0) counts.failed = this.failed;
+    for (const [bucket, count] of this.durations) counts[bucket] = count;
+    return counts;
   }
 
   /** @param hour its number, counted from the epoch */

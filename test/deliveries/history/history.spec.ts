@@ -317,7 +317,7 @@ describeBackend('the history of a destination', (backend) => {
 async function obstruct(storage: QueueStorage): Promise<() => Promise<unknown>> {
   if (storage.kind === 'redis') {
     const { client } = storage;
-    const keys = ['entries', 'whole'].map((name) => `{nestjs-analytics:history}:${name}:webhooks`);
+    const keys = ['entries', 'delivered'].map((name) => `{nestjs-analytics:history}:${name}:webhooks`);
     const obstruction = 'a text';
     await client.eval(
       "return redis.call('MSET', KEYS[1], ARGV[1], KEYS[2], ARGV[1])",

@@ -50,7 +50,14 @@ describeWith('postgres', PostgresServer.installed, 'two processes never wait for
     const now = Date.now();
     const history: StoredHistory = {
       destination: 'crm',
-      entries: [{ messageId: 'm-1', ordinal: ordinalOf(now), head: '{}', attempts: ['{}'] }],
+      entries: [
+        {
+          messageId: 'm-1',
+          ordinal: ordinalOf(now),
+          head: { type: 'track', event: 'Paid', source: 'web', state: 'delivered' },
+          attempts: [],
+        },
+      ],
       hours: [[Math.floor(now / HOUR), { delivered: 1 }]],
     };
     await writes?.write([history], now);

@@ -1,6 +1,5 @@
 import { missingIndex, SCHEMA } from '../../../queue/postgres/own-tables.js';
-import { KEPT_ATTEMPTS } from '../history-entry.js';
-import { KEPT_ENTRIES } from '../history-store.js';
+import { KEPT_ATTEMPTS, KEPT_ENTRIES } from '../history-store.js';
 
 export const ENTRIES = `${SCHEMA}.delivery_entry`;
 const HOURS = `${SCHEMA}.delivery_hour`;

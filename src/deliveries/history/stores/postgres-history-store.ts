@@ -11,6 +11,7 @@ import {
 import { hourOf, oldestHour, parseCounts } from '../hour-counts.js';
 import { minuteOf, oldestMinute } from '../minute-counts.js';
 import * as statements from './postgres-history-statements.js';
+import { entryOf, textsOf } from './stored-texts.js';
 
 /** How often this process removes what is too old, in milliseconds. */
 const EXPIRE_INTERVAL = 3_600_000;
@@ -62,12 +63,7 @@ export class PostgresHistoryStore implements HistoryStore {
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
     const params = [destination, oldestOrdinal(now), limit];
     const rows = await this.tables.look<EntryRow>(statements.ENTRIES, statements.RECENT, params);
-    return rows.map(({ message_id: messageId, ordinal, head, attempts }) => ({
-      messageId,
-      ordinal: Number(ordinal),
-      head,
-      attempts,
-    }));
+    return rows.map((row) => entryOf(row.message_id, Number(row.ordinal), row.head, row.attempts));
   }
 
   async hours(destination: string, first: number, last: number): Promise<StoredPeriods> {
@@ -97,7 +93,10 @@ function periodsOf(rows: readonly CountsRow[]): StoredPeriods {
 
 function columnsOfEntries(histories: readonly StoredHistory[]): unknown[][] {
   const rows = histories.flatMap(({ destination, entries }) =>
-    entries.map((entry) => ({ destination, ...entry })),
+    entries.map((entry) => {
+      const { messageId, ordinal } = entry;
+      return { destination, messageId, ordinal, ...textsOf(entry) };
+    }),
   );
   return [
     rows.map(({ destination }) => destination),

@@ -1,23 +1,23 @@
 import { MAX_PARTITIONS } from '../../../options/resolve-connection.js';
 import { prefixOf } from '../../../queue/redis/hash-tags.js';
 import { RedisScript } from '../../../queue/redis/redis-script.js';
-import { KEPT_ATTEMPTS } from '../history-entry.js';
-import { ALL_DESTINATIONS, KEPT_ENTRIES, type PeriodLength } from '../history-store.js';
+import { ALL_DESTINATIONS, KEPT_ATTEMPTS, KEPT_ENTRIES, type PeriodLength } from '../history-store.js';
 import { HOUR, KEPT_HOURS } from '../hour-counts.js';
 import { KEPT_MINUTES, MINUTE } from '../minute-counts.js';
 
 const PREFIX = '{nestjs-analytics:history}:';
 
-const KEYS = ['entries', 'order', 'whole', 'hours'];
+const KEYS = ['entries', 'order', 'delivered', 'hours'];
 
 /** Groups of destinations on a cluster. Each has a hash tag of its own, so that they are spread over the nodes. */
 export const CLUSTER_GROUPS = MAX_PARTITIONS;
 
 /**
  * The keys of a destination, or of all destinations of a group. `entries`: a hash of texts by messageId, whose first line is
- * the head and whose others are attempts. `order`: the messageIds by their ordinal. `whole`: the entries of messages that
- * were delivered by their first attempt, each as `textOf` makes it, by their ordinal. To write one there costs much less. `hours`: a hash of counts as JSON by the number of the hour. A destination that is idle for a week goes with its
- * keys.
+ * the head and whose others are attempts. `order`: the messageIds by their ordinal. `delivered`: a hash of the entries of
+ * messages that were delivered by their first attempt, as `wholeEntriesOf` makes them, and of how many there are, as
+ * `count`. To write one there costs much less. `hours`: a hash of counts as JSON by the number of the hour. A
+ * destination that is idle for a week goes with its keys.
  */
 export function keysOf(destination: string, group: number | undefined): string[] {
   return KEYS.map((name) => keyOf(name, destination, group));
@@ -53,8 +53,8 @@ const REMOVE_OLD = `
 
 /**
  * Keys: those of destinations in turn, and that of the minutes. Arguments: the oldest ordinal, the oldest hour and
- * the oldest minute that are kept, the counts of minutes as a JSON text, and for each destination a JSON text, the number of
- * its whole entries, and these. Ordinals are texts, for a number of that size would lose its last digits.
+ * the oldest minute that are kept, the counts of minutes as a JSON text, and for each destination a JSON text and, if it has
+ * whole entries, their name and text. Ordinals are texts, for a number of that size would lose its last digits.
  * Nobody waits for it.
  */
 export const WRITE = new RedisScript(
@@ -92,15 +92,26 @@ export const WRITE = new RedisScript(
     redis.call('ZADD', keys.order, unpack(order))
   end
 
-  local function add_whole(key, first, last)
-    local order = {}
-    for at = first, last do
-      order[#order + 1] = string.match(ARGV[at], '^%d+')
-      order[#order + 1] = ARGV[at]
+  -- Ordinals have the same number of digits, so the names are in their order.
+  local function remove_delivered(key)
+    local names, gone, kept = redis.call('HKEYS', key), {}, 0
+    table.sort(names)
+    for at = #names, 1, -1 do
+      local ordinal, count = string.match(names[at], '^(%d+) (%d+)')
+      if ordinal and (kept >= ${KEPT_ENTRIES} or tonumber(ordinal) < tonumber(ARGV[1])) then
+        gone[#gone + 1] = names[at]
+      elseif ordinal then
+        kept = kept + count
+      end
     end
-    redis.call('ZADD', key, unpack(order))
-    redis.call('ZREMRANGEBYRANK', key, 0, -${KEPT_ENTRIES + 1})
-    redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. ARGV[1])
+    if #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
+    redis.call('HSET', key, 'count', kept)
+  end
+
+  local function add_delivered(key, count, name, text)
+    redis.call('HSET', key, name, text)
+    local stored = redis.call('HINCRBY', key, 'count', count)
+    if stored >= ${2 * KEPT_ENTRIES} then remove_delivered(key) end
     redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR})
   end
 
@@ -120,23 +131,30 @@ export const WRITE = new RedisScript(
       remove_old(key, oldest)
     end
     redis.call('HSET', key, number, cjson.encode(counts))
+    return not known
   end
 
   local at = 5
   for first = 1, #KEYS - 1, ${KEYS.length} do
     local keys = {entries = KEYS[first], order = KEYS[first + 1]}
-    local whole, hours = KEYS[first + 2], KEYS[first + 3]
+    local delivered, hours = KEYS[first + 2], KEYS[first + 3]
     local given = cjson.decode(ARGV[at])
+    at = at + 1
     if #given.entries > 0 then
       add_entries(keys, given.entries)
       remove_entries(keys)
       for _, key in pairs(keys) do redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR}) end
     end
-    local last = at + 1 + ARGV[at + 1]
-    if last > at + 1 then add_whole(whole, at + 2, last) end
-    for _, hour in ipairs(given.hours) do add_counts(hours, hour[1], hour[2], ARGV[2]) end
+    if given.whole > 0 then
+      add_delivered(delivered, given.whole, ARGV[at], ARGV[at + 1])
+      at = at + 2
+    end
+    local is_new_hour = false
+    for _, hour in ipairs(given.hours) do
+      is_new_hour = add_counts(hours, hour[1], hour[2], ARGV[2]) or is_new_hour
+    end
+    if is_new_hour and redis.call('EXISTS', delivered) == 1 then remove_delivered(delivered) end
     redis.call('PEXPIRE', hours, ${KEPT_HOURS * HOUR})
-    at = last + 1
   end
   local minutes = KEYS[#KEYS]
   for _, minute in ipairs(cjson.decode(ARGV[4])) do
@@ -147,7 +165,7 @@ export const WRITE = new RedisScript(
   false,
 );
 
-/** Keys: those of a destination. Argument: the oldest ordinal. Ids, ordinals and texts in turn, and all whole entries. */
+/** Keys: those of a destination. Argument: the oldest ordinal. Ids, ordinals and texts in turn, and the texts of whole entries. */
 export const RECENT = new RedisScript(`
   local found = {}
   local ids = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', ARGV[1], 'WITHSCORES')
@@ -159,7 +177,11 @@ export const RECENT = new RedisScript(`
       found[#found + 1] = text
     end
   end
-  return {found, redis.call('ZRANGEBYSCORE', KEYS[3], ARGV[1], '+inf')}`);
+  local delivered, whole = redis.call('HGETALL', KEYS[3]), {}
+  for i = 1, #delivered, 2 do
+    if delivered[i] ~= 'count' then whole[#whole + 1] = delivered[i + 1] end
+  end
+  return {found, whole}`);
 
 /**
  * Keys: of minutes and of hours. Arguments: how many messages wait, and for each key the number of the period,

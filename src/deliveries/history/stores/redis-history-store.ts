@@ -12,7 +12,8 @@ import {
 import { HOUR, HourCounts, hourOf, KEPT_HOURS, oldestHour, parseCounts } from '../hour-counts.js';
 import { KEPT_MINUTES, MINUTE, minuteOf, oldestMinute } from '../minute-counts.js';
 import * as scripts from './redis-history-scripts.js';
-import { entryOf, latestOf, textOf } from './whole-entries.js';
+import { entryOf, textsOf } from './stored-texts.js';
+import { entriesIn, latestOf, wholeEntriesOf } from './whole-entries.js';
 
 /**
  * Stores the history on the queue's Redis. On a cluster, destinations are in groups, and a write is of one group:
@@ -30,16 +31,7 @@ export class RedisHistoryStore implements HistoryStore {
     const [first] = histories;
     const group = first && this.groupOf?.(first.destination);
     const keys = histories.flatMap(({ destination }) => scripts.keysOf(destination, group));
-    const args = histories.flatMap(({ entries, hours }) => {
-      const whole = entries.filter(({ isWhole }) => isWhole);
-      const others = entries.filter(({ isWhole }) => isWhole !== true);
-      const texts = others.map((entry) => ({ ...entry, ordinal: String(entry.ordinal) }));
-      return [
-        JSON.stringify({ entries: texts, hours: namedByTexts(hours) }),
-        whole.length,
-        ...whole.map(textOf),
-      ];
-    });
+    const args = histories.flatMap(argumentsOf);
     const kept = [oldestOrdinal(now), oldestHour(now), oldestMinute(now)];
     await scripts.WRITE.run(
       this.client,
@@ -59,12 +51,13 @@ export class RedisHistoryStore implements HistoryStore {
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
     const keys = scripts.keysOf(destination, this.groupOf?.(destination));
     const found = await scripts.RECENT.run(this.client, keys, [oldestOrdinal(now)]);
-    const [others, whole] = Array.isArray(found) ? found.map(textsIn) : [];
-    const entries = inGroups(others ?? [], 3).map(([messageId = '', ordinal, text = '']): StoredEntry => {
+    const [others = [], whole = []] = Array.isArray(found) ? found.map(textsIn) : [];
+    const entries = inGroups(others, 3).map(([messageId = '', ordinal, text = '']): StoredEntry => {
       const [head = '', ...attempts] = text.split('\n');
-      return { messageId, ordinal: Number(ordinal), head, attempts };
+      return entryOf(messageId, Number(ordinal), head, attempts);
     });
-    entries.push(...(whole ?? []).map(entryOf));
+    const oldest = oldestOrdinal(now);
+    entries.push(...whole.flatMap(entriesIn).filter(({ ordinal }) => ordinal >= oldest));
     return latestOf(entries, limit);
   }
 
@@ -101,6 +94,22 @@ export class RedisHistoryStore implements HistoryStore {
   async forget(destination: string): Promise<void> {
     await scripts.FORGET.run(this.client, scripts.keysOf(destination, this.groupOf?.(destination)), []);
   }
+}
+
+/** What the script is told of a destination. */
+function argumentsOf({ entries, hours }: StoredHistory): string[] {
+  const whole = entries.filter(({ isWhole }) => isWhole);
+  const others = entries
+    .filter(({ isWhole }) => isWhole !== true)
+    .map((entry) => ({
+      messageId: entry.messageId,
+      ordinal: String(entry.ordinal),
+      ...textsOf(entry),
+    }));
+  const given = JSON.stringify({ entries: others, whole: whole.length, hours: namedByTexts(hours) });
+  if (whole.length === 0) return [given];
+  const { name, text } = wholeEntriesOf(whole);
+  return [given, name, text];
 }
 
 /** The counts of each period over all groups. */

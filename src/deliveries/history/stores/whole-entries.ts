@@ -1,24 +1,38 @@
-import { KEPT_ATTEMPTS } from '../history-entry.js';
-import type { StoredEntry } from '../history-store.js';
+import type { UrlOutcome } from '../../../queue/batch-job.js';
+import { type EntryHead, KEPT_ATTEMPTS, type StoredEntry } from '../history-store.js';
 
-/**
- * An entry as one text: its ordinal and the number of its attempts, the head, the attempts, and last its messageId, the only
- * part that may hold a line break.
- */
-export function textOf({ messageId, ordinal, head, attempts }: StoredEntry): string {
-  return [`${ordinal} ${attempts.length}`, head, ...attempts, messageId].join('\n');
+/** Whole entries of one destination that are written at once. */
+export interface WholeEntries {
+  /**
+   * The ordinal of the latest of them, their number, and its messageId: in the order of these names, the latest are last. Two
+   * processes may have given the same ordinal.
+   */
+  name: string;
+  /** All of them as the JSON of `WrittenFields`. */
+  text: string;
 }
 
-/** Reads what `textOf` has made. */
-export function entryOf(text: string): StoredEntry {
-  const [numbers = '', head = '', ...lines] = text.split('\n');
-  const [ordinal, count] = numbers.split(' ').map(Number);
+/** The fields of an entry, without their names. */
+type WrittenFields = [messageId: string, ordinal: number, head: EntryHead, attempts: readonly UrlOutcome[]];
+
+/** @param entries the latest last; at least one */
+export function wholeEntriesOf(entries: readonly StoredEntry[]): WholeEntries {
+  const latest = entries.at(-1);
   return {
-    messageId: lines.slice(count).join('\n'),
-    ordinal: ordinal ?? 0,
-    head,
-    attempts: lines.slice(0, count),
+    name: `${latest?.ordinal ?? 0} ${entries.length} ${latest?.messageId ?? ''}`,
+    text: JSON.stringify(entries.map(fieldsOf)),
   };
+}
+
+/** Reads the text that `wholeEntriesOf` has made. */
+export function entriesIn(text: string): StoredEntry[] {
+  // Only the store writes these texts.
+  const entries = JSON.parse(text) as WrittenFields[];
+  return entries.map(([messageId, ordinal, head, attempts]) => ({ messageId, ordinal, head, attempts }));
+}
+
+function fieldsOf({ messageId, ordinal, head, attempts }: StoredEntry): WrittenFields {
+  return [messageId, ordinal, head, attempts];
 }
 
 /**
