@@ -20,7 +20,8 @@ export class HistoryEntry {
   private attempts: readonly UrlOutcome[];
   /** Until it is summarised. */
   private body: string | undefined;
-  private summary: { type: MessageType | undefined; event?: string } = { type: undefined };
+  private type: MessageType | undefined;
+  private event: string | undefined;
   private isWhole: boolean;
 
   /**
@@ -55,16 +56,23 @@ export class HistoryEntry {
   summarize(): void {
     if (this.body === undefined) return;
     const { type, event } = summaryOf(this.body);
-    this.summary = event === undefined ? { type } : { type, event: cut(event) };
+    this.type = type;
+    this.event = event === undefined ? undefined : cut(event);
     this.body = undefined;
   }
 
   get stored(): WrittenEntry {
-    const { messageId, ordinal, attempts, isWhole } = this;
+    const { messageId, ordinal, attempts, isWhole, type, event, source } = this;
     const { state, error } = this.state;
-    const head: EntryHead = { ...this.summary, source: this.source, state };
-    if (error !== undefined) head.error = error;
-    return { messageId, ordinal, head, attempts: attempts.map(withShortExcerpt), isWhole };
+    const head: EntryHead = { type, event, source, state, error };
+    const isShort = attempts.every(({ excerpt }) => excerpt === undefined);
+    return {
+      messageId,
+      ordinal,
+      head,
+      attempts: isShort ? attempts : attempts.map(withShortExcerpt),
+      isWhole,
+    };
   }
 }
 
