@@ -27,8 +27,8 @@ export interface RequestEnvelope {
   integrations: JsonObject;
   /** When the request arrived, in milliseconds since the epoch. */
   receivedAt: number;
-  /** When the sender claims to have sent it, unchecked. */
-  sentAt: unknown;
+  /** When the sender claims to have sent it, in milliseconds since the epoch; `NaN` if it says nothing valid. */
+  sentAt: number;
   /** Whether timestamps stay unchanged, whatever the sender's clock says. */
   isImport: boolean;
   ip: string | undefined;
@@ -98,13 +98,18 @@ function timestampOf(message: JsonObject, envelope: RequestEnvelope): Date | str
   const given = message.timestamp ?? message.originalTimestamp;
   if (given === undefined || given === null) return new Date(envelope.receivedAt);
   const timestamp = toTimestamp(given);
-  const offset = clockOffset(message.sentAt ?? envelope.sentAt, envelope);
+  const own = message.sentAt ?? undefined;
+  const offset = clockOffset(own === undefined ? envelope.sentAt : timeOf(own), envelope);
   return offset === 0 ? timestamp : new Date(Date.parse(timestamp) + offset);
 }
 
 /** Milliseconds by which the sender's clock is behind; 0 if the difference is small or unknown. */
-function clockOffset(sentAt: unknown, { isImport, receivedAt }: RequestEnvelope): number {
-  if (isImport || typeof sentAt !== 'string') return 0;
-  const offset = receivedAt - parseIso8601(sentAt);
-  return Math.abs(offset) > CLOCK_TOLERANCE ? offset : 0;
+function clockOffset(sentAt: number, { isImport, receivedAt }: RequestEnvelope): number {
+  const offset = receivedAt - sentAt;
+  return !isImport && Math.abs(offset) > CLOCK_TOLERANCE ? offset : 0;
+}
+
+/** The time that a `sentAt` says, in milliseconds since the epoch; `NaN` if it says none. */
+export function timeOf(sentAt: unknown): number {
+  return typeof sentAt === 'string' ? parseIso8601(sentAt) : Number.NaN;
 }

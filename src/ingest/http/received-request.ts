@@ -7,7 +7,13 @@ import type { JsonObject } from '../../messages/message.types.js';
 import { stringify } from '../../messages/serialize.js';
 import { describeKind, isJsonObject } from '../../messages/value-kind.js';
 import type { RequestSize } from './rate-limiter.js';
-import { integrationsOf, mayBeAddress, type RequestEnvelope, withShared } from './received-message.js';
+import {
+  integrationsOf,
+  mayBeAddress,
+  type RequestEnvelope,
+  timeOf,
+  withShared,
+} from './received-message.js';
 import type { TrackingRoute } from './tracking-routes.js';
 
 /** The largest number of messages in one request. */
@@ -37,7 +43,8 @@ export function readRequest(
 ): ReceivedRequest {
   // Who sends through a trusted proxy may have written anything into the header that it forwards.
   const senderIp = ip !== undefined && mayBeAddress(ip) ? ip : undefined;
-  const common = { receivedAt, sentAt: fields.sentAt, ip: senderIp };
+  // Read once: it may be as long as the body, and be that of thousands of messages.
+  const common = { receivedAt, sentAt: timeOf(fields.sentAt), ip: senderIp };
   if (route.kind === 'single') {
     const envelope = { ...common, type: route.type, context: {}, integrations: {}, isImport: false };
     return { messages: [fields], envelope, isSingle: true, size: { messages: 1, bytes } };
@@ -73,38 +80,50 @@ function messagesOf({ batch }: JsonObject): readonly unknown[] {
 }
 
 function sharedFields(body: JsonObject): SharedFields {
-  try {
-    return { context: objectOf(body, 'context'), integrations: integrationsOf(body) };
-  } catch (error) {
-    if (!(error instanceof InvalidMessageError)) throw error;
-    throw new RequestRefusal(400, 'INVALID_BODY', `${error.message}.`);
-  }
+  return refusingBody(() => ({ context: objectOf(body, 'context'), integrations: integrationsOf(body) }));
 }
 
 /**
  * Bytes of a batch after everything it shares is merged into each message. Otherwise a request of a few
  * hundred bytes could fill the whole buffer. Only a batch that may exceed the limit is measured exactly.
+ *
+ * @throws {RequestRefusal} for a batch that is too large then, or shares what cannot be serialised: each message
+ *   would try to, which may take seconds
  */
 function mergedBytes(messages: readonly unknown[], shared: SharedFields, bodyBytes: number): number {
   if (isEmpty(shared.context) && isEmpty(shared.integrations)) return bodyBytes;
-  const atMost = bodyBytes + messages.length * bytesOf({ ...shared });
+  const sharedBytes = refusingBody(() => Buffer.byteLength(stringify({ ...shared })));
+  const atMost = bodyBytes + messages.length * sharedBytes;
   if (atMost <= MAX_BATCH_BYTES) return atMost;
   let bytes = 0;
   for (const message of messages) {
-    bytes += bytesOf(message, shared);
+    bytes += bytesOf(message, shared) ?? sharedBytes;
     if (batchBytes(bytes, messages.length) > MAX_BATCH_BYTES) throw tooLargeMerged();
   }
   return bytes;
 }
 
-/** A message that cannot be merged or serialised takes no space. It will be refused by its index. */
-function bytesOf(message: unknown, shared?: SharedFields): number {
+/**
+ * Bytes of a message; `undefined` if it cannot be merged or serialised. It will be refused by its index, and to find
+ * that out takes as long as what is shared.
+ */
+function bytesOf(message: unknown, shared: SharedFields): number | undefined {
   if (!isJsonObject(message)) return 0;
   try {
-    return Buffer.byteLength(stringify(shared === undefined ? message : merged(message, shared)));
+    return Buffer.byteLength(stringify(merged(message, shared)));
   } catch (error) {
-    if (error instanceof InvalidMessageError) return 0;
+    if (error instanceof InvalidMessageError) return undefined;
     throw error;
+  }
+}
+
+/** Reads what all messages of a batch share. @throws {RequestRefusal} for what is wrong with it */
+function refusingBody<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof InvalidMessageError)) throw error;
+    throw new RequestRefusal(400, 'INVALID_BODY', `${error.message}.`);
   }
 }
 

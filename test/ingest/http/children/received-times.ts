@@ -1,5 +1,9 @@
 /** Prints the times of messages as they are received in the zone of this process: one line for each envelope. */
-import { type RequestEnvelope, receivedMessage } from '../../../../src/ingest/http/received-message.js';
+import {
+  type RequestEnvelope,
+  receivedMessage,
+  timeOf,
+} from '../../../../src/ingest/http/received-message.js';
 
 const [timestamp = '', receivedAt = '', ...sent] = process.argv.slice(2);
 for (const sentAt of sent) {
@@ -8,7 +12,7 @@ for (const sentAt of sent) {
     context: {},
     integrations: {},
     receivedAt: Date.parse(receivedAt),
-    sentAt,
+    sentAt: timeOf(sentAt),
     isImport: false,
     ip: undefined,
   };
