@@ -3,6 +3,7 @@ import { types } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { JsonObject } from '../messages/message.types.js';
 import { describeKind, isJsonObject } from '../messages/value-kind.js';
+import { bodyReadBefore } from './body-read-before.js';
 import { JoinedChunks } from './joined-chunks.js';
 import { RequestRefusal } from './request-refusal.js';
 
@@ -26,7 +27,7 @@ export interface BodyRules {
 /** A request's body. */
 export interface RequestBody {
   fields: JsonObject;
-  /** The JSON that it was. */
+  /** The JSON that it was; empty if that is not known. */
   text: string;
   /** Its bytes after decompression. */
   bytes: number;
@@ -54,7 +55,10 @@ export class BodyReader {
   async read(request: IncomingMessage): Promise<RequestBody> {
     const { maxBytes, isOptional } = this.rules;
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
-    const received = await this.receive(request);
+    const before = bodyReadBefore(request);
+    if (before !== undefined && !Buffer.isBuffer(before)) return parsedBefore(before, maxBytes);
+    const received = before ?? (await this.receive(request));
+    if (received.length > maxBytes) throw tooLarge(maxBytes);
     if (received.length === 0 && isOptional === true) return { fields: {}, text: '', bytes: 0 };
     const bytes = isGzip(received) ? inflate(received, maxBytes) : received;
     const text = decode(bytes);
@@ -118,6 +122,21 @@ export class BodyReader {
       );
       largest?.fail(tooBusy());
     }
+  }
+}
+
+/** A body that the host has parsed. Its text would lack the digits of large numbers. */
+function parsedBefore(fields: JsonObject, maxBytes: number): RequestBody {
+  const bytes = bytesOf(fields);
+  if (bytes > maxBytes) throw tooLarge(maxBytes);
+  return { fields, text: '', bytes };
+}
+
+function bytesOf(fields: JsonObject): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(fields));
+  } catch {
+    throw new RequestRefusal(400, 'INVALID_BODY', 'The body is nested too deeply.');
   }
 }
 
