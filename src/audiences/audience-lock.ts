@@ -74,7 +74,11 @@ export class AudienceLock implements AudienceHold {
   async release(): Promise<boolean> {
     clearInterval(this.timer);
     this.heldUntil = 0;
-    return this.store.unlock(this.trait, this.kind, this.token).catch(() => false);
+    try {
+      return await this.store.unlock(this.trait, this.kind, this.token);
+    } catch {
+      return false;
+    }
   }
 
   /** If no renewal succeeds in time, `assertHeld` reports the failure. */

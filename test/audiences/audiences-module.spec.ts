@@ -109,6 +109,19 @@ describe('the option `audiences`', () => {
     expect(receiver.requests).toHaveLength(3);
   });
 
+  it('may have a store whose locks cannot be released: what was changed is told all the same', async () => {
+    class KeepsLocks extends MemoryAudienceStore {
+      override unlock(): never {
+        throw new Error('The store is away');
+      }
+    }
+    const receiver = await stage.receiver();
+    const store = new KeepsLocks();
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver), audiences: { store } });
+    expect(await app.context.get(AudiencesService).add('VIP', 'ann')).toBe(true);
+    expect((await store.members('vip', 10)).userIds).toEqual(['ann']);
+  });
+
   it.each([
     [{ source: 'unknown' }, 'audiences.source'],
     [{ store: {} }, 'audiences.store'],
