@@ -35,9 +35,11 @@ export class MemoryAudienceStore implements AudienceStore {
   private readonly locks = new Map<string, Lock>();
 
   register(definition: AudienceDefinition): Promise<AudienceDefinition> {
-    const audience = this.audiences.get(definition.trait) ?? { definition, generation: 0, users: new Map() };
-    this.audiences.set(definition.trait, audience);
-    return Promise.resolve(audience.definition);
+    const { trait, name, kind } = definition;
+    const known = this.audiences.get(trait);
+    if (known === undefined) this.audiences.set(trait, { definition, generation: 0, users: new Map() });
+    else if (known.definition.name === name && known.definition.kind === kind) known.definition = definition;
+    return Promise.resolve(known?.definition ?? definition);
   }
 
   find(trait: string): Promise<AudienceDefinition | undefined> {

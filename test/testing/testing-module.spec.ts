@@ -212,6 +212,19 @@ describe('the testing module', () => {
     ]);
   });
 
+  it('lists audiences with the source of their latest calls', async () => {
+    const { module } = await start({
+      sources: [
+        { name: 'web', writeKey: 'wk_1' },
+        { name: 'jobs', writeKey: 'wk_2' },
+      ],
+    });
+    const audiences = module.get(AudiencesService);
+    await audiences.add('VIP', 'u1', { source: 'web' });
+    await audiences.add('VIP', 'u2', { source: 'jobs' });
+    expect(await audiences.list()).toMatchObject([{ name: 'VIP', source: 'jobs' }]);
+  });
+
   it('has no deliveries, and sends no test event', async () => {
     const { module } = await start({
       webhooks: { urls: ['http://127.0.0.1:9/'], allowPrivateNetwork: true },
