@@ -13,7 +13,9 @@ interface HashedKey {
 export function basicKey(authorization: string | undefined): string | undefined {
   const encoded = BASIC.exec(authorization ?? '')?.[1];
   if (encoded === undefined) return undefined;
-  const [userName = ''] = Buffer.from(encoded, 'base64').toString('utf8').split(':', 1);
+  const credentials = Buffer.from(encoded, 'base64').toString('utf8');
+  // Clients send no password, so the last colon ends the name: a key may have one.
+  const userName = credentials.endsWith(':') ? credentials.slice(0, -1) : credentials.replace(/:.*$/s, '');
   return userName === '' ? undefined : userName;
 }
 

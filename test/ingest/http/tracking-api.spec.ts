@@ -22,6 +22,7 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
         sources: [
           { name: 'web', writeKey: KEY },
           { name: 'old', writeKey: 'wk_old', enabled: false },
+          { name: 'colons', writeKey: 'wk:with:colons' },
         ],
       },
     },
@@ -64,6 +65,9 @@ describe.each(PLATFORMS)('the tracking API on %s', (platform) => {
 
   it.each([
     ['the user name of Basic authentication', {}, basic(KEY)],
+    ['the user name, also beside a password', {}, { authorization: `Basic ${btoa(`${KEY}:secret`)}` }],
+    ['the user name, without a colon after it', {}, { authorization: `Basic ${btoa(KEY)}` }],
+    ['the user name, also with colons in it', {}, basic('wk:with:colons')],
     ['the body', { writeKey: KEY }, {}],
     ['Bearer authentication', {}, { authorization: `Bearer ${KEY}` }],
     ['the body, where the user name is empty', { writeKey: KEY }, basic('')],
