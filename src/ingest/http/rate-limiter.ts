@@ -27,7 +27,7 @@ export class RateLimiter {
     return Math.max((this.paidAt.get(key) ?? -Infinity) - now, 0);
   }
 
-  /** Counts a request that was taken. */
+  /** Counts a request that was read. */
   count(key: string, { messages, bytes }: RequestSize, now: number): void {
     const paidAt = Math.max(this.paidAt.get(key) ?? -Infinity, now - SECOND);
     const units = Math.max(messages, bytes / UNIT_BYTES);

@@ -13,7 +13,7 @@ import {
   refusedForNow,
 } from './intake.js';
 import { restoreIds } from './message-ids.js';
-import type { RateLimiter } from './rate-limiter.js';
+import type { RateLimiter, RequestSize } from './rate-limiter.js';
 import { receivedMessage, uncountedBytes } from './received-message.js';
 import { type ReceivedRequest, readRequest } from './received-request.js';
 import { acceptedAnswer, type RefusedMessage } from './tracking-answer.js';
@@ -44,15 +44,16 @@ export class TrackingApi {
     const receivedAt = Date.now();
     const { authorization } = raw.headers;
     const key = basicKey(authorization);
-    // A wrong key in the header is refused before the body is read.
-    if (key !== undefined) this.sourceOf(key);
+    // What the header tells is refused before the body is read, which costs the most.
+    if (key !== undefined) this.refuseIfLimited(this.sourceOf(key));
     if (!this.parts.intake.isOpen) throw queueUnavailable();
     const body = await this.bodies.read(raw);
     const source = this.sourceOf(key ?? otherKey(body.fields, authorization));
     this.refuseIfLimited(source);
-    restoreIds(body.text, body.fields);
-    const request = readRequest(route, body, { receivedAt, ip });
-    this.parts.limiter.count(source, request.size, performance.now());
+    const request = this.counted(source, body.bytes, () => {
+      restoreIds(body.text, body.fields);
+      return readRequest(route, body, { receivedAt, ip });
+    });
     const incoming = this.parts.intake.begin(request.size.bytes);
     // Nothing that waits for the queue may hold the body, which takes far more memory than what is taken of it.
     return answerWhenQueued(incoming, this.take(incoming, source, request), request.isSingle);
@@ -85,6 +86,18 @@ export class TrackingApi {
       'This write key sends more than it may: send less often.',
       wait,
     );
+  }
+
+  /** Reads a request and counts it, also one that is wrong: to read it has cost as much. */
+  private counted(source: string, bytes: number, read: () => ReceivedRequest): ReceivedRequest {
+    let size: RequestSize = { messages: 1, bytes };
+    try {
+      const request = read();
+      ({ size } = request);
+      return request;
+    } finally {
+      this.parts.limiter.count(source, size, performance.now());
+    }
   }
 
   /** Returns the messages that are refused. Those whose destinations are looked up may still be added to it. */

@@ -315,7 +315,10 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
     {
       platform,
       analytics: {
-        sources: ['large', 'clock', 'buffer'].map((name) => ({ name, writeKey: `wk_${name}` })),
+        sources: ['large', 'unread', 'wrong', 'clock', 'buffer'].map((name) => ({
+          name,
+          writeKey: `wk_${name}`,
+        })),
         trackingApi: { rateLimit: 10 },
         maxBufferedBytes: 100 * KILOBYTE,
         flushAt: 10_000,
@@ -333,6 +336,23 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
     expect(await server.post('/v1/track', large, basic('wk_large'))).toMatchObject({ status: 200 });
     const limited = await server.post('/v1/track', TRACK, basic('wk_large'));
     expect(limited).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+  });
+
+  it('is refused above it before a body is read, where the header has the key', async () => {
+    const { authorization } = basic('wk_unread');
+    const large = { ...TRACK, properties: { text: 'x'.repeat(20 * KILOBYTE) } };
+    expect(await server.post('/v1/track', large, { authorization })).toMatchObject({ status: 200 });
+    const headers = { authorization, 'content-length': '100' };
+    const unfinished = request(new URL('/v1/track', server.url), { method: 'POST', headers });
+    unfinished.write('{');
+    expect(await once(unfinished, 'response')).toMatchObject([{ statusCode: 429 }]);
+    unfinished.destroy();
+  });
+
+  it('counts a request that is wrong like any other', async () => {
+    const wrong = { batch: 'x'.repeat(20 * KILOBYTE) };
+    expect(await server.post('/v1/batch', wrong, basic('wk_wrong'))).toMatchObject({ status: 400 });
+    expect(await server.post('/v1/track', TRACK, basic('wk_wrong'))).toMatchObject({ status: 429 });
   });
 
   it('does not depend on the wall clock', async () => {
