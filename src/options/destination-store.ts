@@ -36,7 +36,7 @@ export interface DestinationRecord extends DestinationSecrets {
   retryStatuses?: (number | '5xx')[] | undefined;
   /** Requests a second, over all processes, within 20 %. Each URL counts. @default no limit */
   rateLimit?: number | undefined;
-  /** The application's own data about it, as JSON. */
+  /** The application's own data about it, as JSON, at most 100 levels deep. */
   metadata?: JsonObject | undefined;
   /** @default true */
   enabled?: boolean | undefined;

@@ -1,5 +1,6 @@
 import type { OptionProblem } from '../errors/setup.errors.js';
 import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
+import { isDeeper } from '../shared/is-deeper.js';
 import type { DestinationRecord } from './destination-store.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 import { type RequestOptions, resolveRequestOptions } from './resolve-webhooks.js';
@@ -35,6 +36,8 @@ const MAX_TIMEOUT = 60_000;
 const MAX_RETRY_WINDOW = 7 * 86_400_000;
 /** Bytes of all fields together, as JSON. */
 const MAX_BYTES = 16_384;
+/** Objects and arrays within one another: what reads them calls itself for each, and indents each more than the last. */
+const MAX_DEPTH = 100;
 const PATTERN = `the name of an event of at most ${MAX_PATTERN} characters, with a \`*\` at its end at most`;
 
 export interface DestinationRules {
@@ -151,8 +154,13 @@ function checkMetadata(options: OptionReader): void {
   const metadata = options.get('metadata');
   if (metadata === undefined) return;
   if (!isRecord(metadata)) options.report('metadata', 'an object', describe(metadata));
-  else if (jsonOf(metadata) === undefined)
-    options.report('metadata', 'an object that JSON can hold', 'another');
+  else if (!isFlatJson(jsonOf(metadata)))
+    options.report('metadata', `an object that JSON can hold, at most ${MAX_DEPTH} levels deep`, 'another');
+}
+
+/** @param json `undefined` for what JSON cannot hold */
+function isFlatJson(json: string | undefined): boolean {
+  return json !== undefined && !isDeeper(JSON.parse(json), MAX_DEPTH);
 }
 
 function checkSize(options: OptionReader, fields: Record<string, unknown>): void {

@@ -5,6 +5,7 @@ import {
   DeliveriesService,
   type DestinationEvent,
   DestinationsService,
+  type JsonObject,
 } from '../../src/index.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
@@ -34,6 +35,11 @@ async function problemsOf(work: Promise<unknown>): Promise<string[]> {
     .split('\n')
     .slice(1)
     .map((line) => line.trim());
+}
+
+/** An object with arrays within one another. */
+function nested(levels: number): JsonObject {
+  return JSON.parse(`{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`) as JsonObject;
 }
 
 describe('the destinations service', () => {
@@ -91,6 +97,17 @@ describe('the destinations service', () => {
     [{ id: 'mine' }, '`id`'],
   ])('refuses %j', async (fields, path) => {
     expect(await wrong(fields)).toEqual([expect.stringContaining(`- ${path}: `)]);
+  });
+
+  it('takes metadata that is as deep as it may be, and none that is deeper', async () => {
+    const metadata = nested(100);
+    const { id } = await destinations.create({ tenant: 'deep', urls: [URL], metadata });
+    expect(await destinations.get(id)).toMatchObject({ metadata });
+    const problem =
+      '- `metadata`: expected an object that JSON can hold, at most 100 levels deep, got another';
+    expect(await wrong({ metadata: nested(101) })).toEqual([problem]);
+    // JSON itself has no limit, and the stack has.
+    expect(await wrong({ metadata: nested(8_000) })).toEqual([problem]);
   });
 
   it('has a limit for each tenant, and none for the application itself', async () => {

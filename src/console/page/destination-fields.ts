@@ -1,5 +1,6 @@
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import { ApiError, type Fields } from './api-requests.js';
+import { indented } from './json-text.js';
 
 /** The texts of a form's fields, by the names of the fields. */
 export type Texts = Readonly<Record<string, string>>;
@@ -71,7 +72,7 @@ export function textsOf(destination: DestinationDetails | undefined): Texts {
     name: name ?? '',
     description: description ?? '',
     rateLimit: rateLimit === undefined ? '' : String(rateLimit),
-    metadata: metadata === undefined ? '' : JSON.stringify(metadata, null, 2),
+    metadata: metadata === undefined ? '' : indented(metadata),
   };
 }
 

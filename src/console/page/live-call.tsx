@@ -1,5 +1,6 @@
 import { Fragment, type JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { indented } from './json-text.js';
 import { Details } from './parts.js';
 import type { ShownCall } from './use-live.js';
 
@@ -76,15 +77,11 @@ function Contents({ call, onFollow }: Pick<LiveCallProps, 'call' | 'onFollow'>):
         </p>
       )}
       {isCut === true && <p>It is long, so this is only its beginning.</p>}
-      {json !== undefined && <pre tabIndex={0}>{isCut === true ? json : indented(json)}</pre>}
+      {json !== undefined && <pre tabIndex={0}>{isCut === true ? json : indented(JSON.parse(json))}</pre>}
     </>
   );
 }
 
 function userOf({ userId, anonymousId }: ShownCall): string | undefined {
   return userId ?? anonymousId;
-}
-
-function indented(json: string): string {
-  return JSON.stringify(JSON.parse(json), null, 2);
 }
