@@ -49,6 +49,20 @@ describeWith('chromium', Browser.binary !== undefined, 'names from outside in th
     expect(await isForwards('article ul:last-of-type li', 'not paid')).toBe(true);
   });
 
+  it('lead to their destinations, also where nothing of them is drawn', async () => {
+    const { visitor, app } = visit;
+    const destinations = app.server.app.get(DestinationsService);
+    const paths = ['/empty', '/blank', '/format', '/filler'];
+    for (const [index, name] of ['', ' \u00a0', '\u200b\u202e', '\u3164'].entries())
+      await destinations.create({ tenant: 'acme', name, urls: [app.receiver.url(paths[index])] });
+    await visitor.goTo('#/destinations');
+    for (const path of paths) {
+      await visitor.goTo('#/destinations');
+      await visitor.page.locator(`a::-p-text(${path})`).click();
+      await visitor.page.locator(`h1::-p-text(${path})`).wait();
+    }
+  });
+
   it('that are no names, as in a broken link, are not found', async () => {
     const { visitor } = visit;
     for (const hash of ['#/destinations/%E0%A4', '#/destinations/%E0%A4/messages/%']) {

@@ -121,9 +121,15 @@ function Row({
   );
 }
 
-/** What a destination is called; one that is configured in code may have neither a name nor a URL. */
-export function titleOf({ id, name, urls }: DestinationDetails): string {
-  return name ?? urls[0] ?? id;
+/** A character that is drawn. */
+const VISIBLE = /[^\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/**
+ * What a destination is called; one that is configured in code may have neither a name nor a URL. A name of which
+ * nothing is drawn would make a link that nobody finds.
+ */
+export function titleOf({ id, name = '', urls }: DestinationDetails): string {
+  return VISIBLE.test(name) ? name : (urls[0] ?? id);
 }
 
 /** Whether a destination gets events, and why not. */
