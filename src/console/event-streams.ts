@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answerToError } from '../destinations-api/api-answer.js';
+import { answerToError, internalError, refusedAnswer } from '../destinations-api/api-answer.js';
 import { RunningRequests } from '../destinations-api/running-requests.js';
 import { thrownAt } from '../shared/thrown-at.js';
-import type { StreamedAnswer } from '../http/http-answer.js';
+import type { HttpAnswer, StreamedAnswer } from '../http/http-answer.js';
 import { SilentConnectionError } from '../queue/queue-failure.js';
 import { within } from '../shared/within.js';
 
@@ -72,9 +72,9 @@ export class EventStreams {
         try {
           yield* send(new StreamTime(ended));
         } catch (error) {
-          if (answerToError(error) === undefined)
-            logger.error(`A live stream has failed: ${thrownAt(error)}`);
-          yield eventText('away', {});
+          const answer = answerToError(error);
+          if (answer === undefined) logger.error(`A live stream has failed: ${thrownAt(error)}`);
+          yield awayText(answer ?? refusedAnswer(internalError()));
         } finally {
           leave();
         }
@@ -86,6 +86,11 @@ export class EventStreams {
 /** A server-sent event. @param id of the latest event of which the page has seen all */
 export function eventText(event: string, data: object, id?: number): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Why nothing more comes, as a page that asks again is answered. */
+function awayText({ body }: HttpAnswer): string {
+  return eventText('away', JSON.parse(body) as object);
 }
 
 /** Text that the page skips; a proxy sees that the stream is alive. */

@@ -116,6 +116,12 @@ describe.each(PLATFORMS)('what the console tells of changes on %s', (platform) =
     expect((await watch(OPERATOR)).answer.statusCode).toBe(200);
     await destinations.delete(id);
     await Promise.all(watchers.map(({ ended }) => ended));
+    for (const { parts } of watchers) {
+      const data = expect.objectContaining({
+        error: expect.objectContaining({ code: 'DESTINATION_NOT_FOUND' }),
+      });
+      expect(parts.at(-1)).toMatchObject({ event: 'away', data });
+    }
     // More than may be open: one that is refused takes no place.
     for (let n = 0; n < 21; n++) expect((await watch(ACME)).answer.statusCode).toBe(404);
     expect(server.log.errors).toEqual([]);

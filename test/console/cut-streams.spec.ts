@@ -55,6 +55,29 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
     TIMEOUT,
   );
 
+  it(
+    'says that the destination is gone where somebody else deletes it, and nothing else',
+    async () => {
+      const { visitor, app } = visit;
+      const destinations = app.app.server.app.get(DestinationsService);
+      const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.reads('Nothing was delivered in the last seven days.');
+      await visitor.page.evaluate(`{
+        globalThis.notices = [];
+        new MutationObserver(() => {
+          const text = document.querySelector('.notice')?.textContent;
+          if (text !== undefined && text !== notices.at(-1)) notices.push(text);
+        }).observe(document.body, { childList: true, subtree: true, characterData: true });
+      }`);
+      await destinations.delete(id);
+      const gone = 'There is no destination with this id. Nothing here is renewed any more.';
+      await visitor.reads(gone);
+      expect(await visitor.page.evaluate('notices')).toEqual([gone]);
+    },
+    TIMEOUT,
+  );
+
   it.each(ANSWERS)(
     'says so where it is told of changes and gets %s',
     async (_, answer, says) => {

@@ -19,6 +19,9 @@ const FINAL: readonly string[] = [
   'DESTINATION_NOT_FOUND',
 ];
 
+/** The code where the database is away. */
+const AWAY = 'QUEUE_UNAVAILABLE';
+
 /** Whether events arrive: `away` is tried again, `ended` is not. */
 export type StreamState = 'connecting' | 'watching' | 'away' | 'ended';
 
@@ -141,14 +144,22 @@ export class StreamClient {
     // A comment, which only shows that the stream is alive.
     if (name === undefined) return undefined;
     this.id = fields.get('id') ?? this.id;
-    if (name === 'away') {
-      throw new ApiError('QUEUE_UNAVAILABLE', 'The database of the queue does not answer.');
-    }
-    if (name === 'ready') this.observer.onConnection({ state: 'watching' });
     const data: unknown = JSON.parse(fields.get('data') ?? '{}');
+    if (name === 'away') throw awayError(data as Away);
+    if (name === 'ready') this.observer.onConnection({ state: 'watching' });
     this.observer.onEvent(name, data);
     return name;
   }
+}
+
+/** Why a stream goes on no more. */
+interface Away {
+  error: { code: string; message: string };
+}
+
+function awayError({ error: { code, message } }: Away): ApiError {
+  // Of changes, which the rest of that message is about, nothing was asked for.
+  return new ApiError(code, code === AWAY ? 'The database of the queue does not answer.' : message);
 }
 
 function cutOff(): ApiError {
