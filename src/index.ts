@@ -119,13 +119,13 @@ export {
   InvalidDecoratorTargetError,
   InvalidImportError,
   InvalidOptionsError,
-  type OptionProblem,
   MissingPackageError,
   NoQueueError,
   OptionsFactoryError,
   UnsupportedAdapterError,
   UnsupportedQueueServerError,
 } from './errors/setup.errors.js';
+export type { OptionProblem } from './errors/option-problem.js';
 export { EmbeddedQueueLockedError } from './errors/embedded-queue.errors.js';
 export {
   InvalidHeadersError,

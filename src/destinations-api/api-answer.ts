@@ -1,6 +1,6 @@
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { InvalidDestinationError } from '../errors/destination.errors.js';
-import type { OptionProblem } from '../errors/setup.errors.js';
+import { type OptionProblem, withProblems } from '../errors/option-problem.js';
 import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import { RequestRefusal, type RefusalStatus } from '../http/request-refusal.js';
 import { failureOf } from '../queue/queue-failure.js';
@@ -31,11 +31,7 @@ const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['cod
 /** The request has wrong fields. */
 export class InvalidRequest extends RequestRefusal {
   constructor(readonly problems: readonly OptionProblem[]) {
-    super(
-      422,
-      'INVALID_REQUEST',
-      `The request has wrong fields: ${problems.map(({ path }) => path).join(', ')}.`,
-    );
+    super(422, 'INVALID_REQUEST', withProblems('The request has wrong fields', problems));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { RequestRefusal } from '../http/request-refusal.js';
-import type { OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import type { JsonObject } from '../messages/message.types.js';
 import { describe } from '../options/option-reader.js';
 import { InvalidRequest } from './api-answer.js';

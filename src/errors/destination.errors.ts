@@ -1,5 +1,5 @@
 import { AnalyticsError } from './analytics.error.js';
-import type { OptionProblem } from './setup.errors.js';
+import { type OptionProblem, withProblems } from './option-problem.js';
 
 /**
  * A destination was given wrong fields, or the application's own store holds one like that. All problems are in one
@@ -14,12 +14,12 @@ export class InvalidDestinationError extends AnalyticsError {
     readonly destination?: string,
   ) {
     super(
-      (destination === undefined
-        ? 'The destination has wrong fields:\n'
-        : `The destination "${destination}" has wrong fields, so its messages are kept as failed:\n`) +
-        problems
-          .map(({ path, expected, given }) => `  - \`${path}\`: expected ${expected}, got ${given}`)
-          .join('\n'),
+      withProblems(
+        destination === undefined
+          ? 'The destination has wrong fields'
+          : `The destination "${destination}" has wrong fields, so its messages are kept as failed`,
+        problems,
+      ),
     );
   }
 }

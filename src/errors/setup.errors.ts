@@ -1,27 +1,13 @@
 import { types } from 'node:util';
 import { AnalyticsError } from './analytics.error.js';
-
-/** One wrong option. */
-export interface OptionProblem {
-  /** Where the option is: `webhooks.urls[5]`. */
-  path: string;
-  /** What is expected. */
-  expected: string;
-  /** What was given. Secrets are shown by their type only. */
-  given: string;
-}
+import { type OptionProblem, withProblems } from './option-problem.js';
 
 /** The options of the module are wrong. Thrown at start, with all problems in one list. */
 export class InvalidOptionsError extends AnalyticsError {
   readonly code = 'INVALID_OPTIONS';
 
   constructor(readonly problems: readonly OptionProblem[]) {
-    super(
-      `AnalyticsModule was given wrong options:\n` +
-        problems
-          .map(({ path, expected, given }) => `  - \`${path}\`: expected ${expected}, got ${given}`)
-          .join('\n'),
-    );
+    super(withProblems('AnalyticsModule was given wrong options', problems));
   }
 }
 

@@ -1,4 +1,4 @@
-import type { OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import { describeKind, isJsonObject } from '../messages/value-kind.js';
 import { closestName } from '../shared/closest-name.js';
 import { describe } from './option-reader.js';

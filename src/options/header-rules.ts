@@ -1,4 +1,4 @@
-import type { OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import { describeKind } from '../messages/value-kind.js';
 
 const MAX_HEADERS = 5;

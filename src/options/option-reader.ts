@@ -1,4 +1,4 @@
-import type { OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import { closestName } from '../shared/closest-name.js';
 
 /** Whoever gives more wrong options is told of these: customers fill in destinations, and an answer must not be huge. */

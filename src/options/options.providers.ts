@@ -1,12 +1,8 @@
 import type { Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import type { QueueOptions } from 'bullmq';
-import {
-  DuplicateModuleError,
-  InvalidImportError,
-  InvalidOptionsError,
-  type OptionProblem,
-} from '../errors/setup.errors.js';
+import { DuplicateModuleError, InvalidImportError, InvalidOptionsError } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import { MODULE_EXTRAS, MODULE_OPTIONS, RECORDING, RESOLVED_OPTIONS } from './options.tokens.js';
 import { type RecordedState, recordedOptions } from './recorded-options.js';
 import type { ModuleExtras } from './resolve-options.js';

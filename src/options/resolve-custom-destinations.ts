@@ -1,4 +1,5 @@
-import { InvalidOptionsError, type OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
+import { InvalidOptionsError } from '../errors/setup.errors.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { closestName } from '../shared/closest-name.js';
 import type { CustomDestination, CustomDestinationClass } from './custom-destination.interface.js';

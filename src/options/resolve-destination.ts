@@ -1,4 +1,4 @@
-import type { OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import { isMessageType, MESSAGE_TYPES } from '../messages/message-builders.js';
 import { isDeeper } from '../shared/is-deeper.js';
 import type { DestinationRecord } from './destination-store.js';

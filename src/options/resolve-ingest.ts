@@ -1,4 +1,4 @@
-import type { OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import type { IdentityResolver } from './request-context.types.js';
 import type { StandardSchema } from './standard-schema.types.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';

@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'bullmq';
-import { InvalidOptionsError, type OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
+import { InvalidOptionsError } from '../errors/setup.errors.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import { describeKind } from '../messages/value-kind.js';
 import { isPublicAddress } from '../shared/private-address.js';
 

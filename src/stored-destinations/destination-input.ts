@@ -1,5 +1,5 @@
 import { InvalidDestinationError } from '../errors/destination.errors.js';
-import type { OptionProblem } from '../errors/setup.errors.js';
+import type { OptionProblem } from '../errors/option-problem.js';
 import { integer, type OptionRules, problemsOfCall, TEXT } from '../options/call-options.js';
 import type {
   DestinationPageQuery,

@@ -1,4 +1,4 @@
-import type { OptionProblem } from '../../errors/setup.errors.js';
+import type { OptionProblem } from '../../errors/option-problem.js';
 
 /** Without it, the API changes nothing. */
 const CONSOLE_HEADER = 'x-analytics-console';

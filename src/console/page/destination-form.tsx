@@ -1,7 +1,7 @@
 import type { JSX, TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
-import type { OptionProblem } from '../../errors/setup.errors.js';
+import type { OptionProblem } from '../../errors/option-problem.js';
 import { ApiError, type Fields } from './api-requests.js';
 import { changedMeanwhile, type Draft, fieldsIn, follow, textsIn } from './destination-draft.js';
 import { type FormField, formFields, removalOf, type Texts } from './destination-fields.js';
