@@ -153,6 +153,28 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
   );
 
   it(
+    'is told where no answer comes that it may have been done all the same',
+    async () => {
+      const { visitor } = visit;
+      const { page } = visitor;
+      await visitor.goTo(`#/destinations/${await addDestination()}`);
+      await visitor.reads('Nothing was delivered in the last seven days.');
+      await page.evaluate(`{
+        globalThis.inRealTime = AbortSignal.timeout;
+        AbortSignal.timeout = (time) => inRealTime.call(AbortSignal, time / 100);
+      }`);
+      await between('/test', () => undefined);
+      await visitor.click('Send a test event');
+      await visitor.reads('It may have done what you asked for all the same');
+      await page.evaluate('AbortSignal.timeout = inRealTime');
+      intercept = undefined;
+      await visitor.click('Send a test event');
+      await visitor.reads('200 from');
+    },
+    TIMEOUT,
+  );
+
+  it(
     'is told to sign in again where the session has ended',
     async () => {
       const { visitor } = visit;

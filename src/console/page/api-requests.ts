@@ -8,6 +8,9 @@ const LINK_HEADER = 'x-analytics-link';
 
 const STREAM_TYPE = 'text/event-stream';
 
+/** How long the answer to what changes something may take, in milliseconds: longer than the API takes for anything. */
+const SEND_PATIENCE = 90_000;
+
 /** The fields of a destination that are sent. */
 export type Fields = Record<string, unknown>;
 
@@ -36,7 +39,7 @@ export class ApiRequests {
   }
 
   send<T>(method: string, url: string, body?: Fields): Promise<T> {
-    return this.ask(method, url, body);
+    return this.ask(method, url, body, inTime(SEND_PATIENCE));
   }
 
   /** Reads server-sent events. */
@@ -69,10 +72,7 @@ export class ApiRequests {
         ...(headers as Record<string, string>),
       },
     }).catch(() => {
-      throw new ApiError(
-        'UNREACHABLE',
-        'The application cannot be reached. Check the connection and try again.',
-      );
+      throw unreachable(request.method);
     });
     if (response.ok) return response;
     const { error } = (await jsonOf(response)) as {
@@ -106,6 +106,17 @@ async function streamIn(response: Response): Promise<ReadableStream<Uint8Array>>
   // What comes instead may have no end.
   await body?.cancel();
   throw unexpectedAnswer(response);
+}
+
+/** What was sent may have come, and only its answer was lost. */
+function unreachable(method = 'GET'): ApiError {
+  return new ApiError(
+    'UNREACHABLE',
+    method === 'GET'
+      ? 'The application cannot be reached. Check the connection and try again.'
+      : 'The application has not answered. It may have done what you asked for all the same: check the connection, ' +
+          'and look before you try again.',
+  );
 }
 
 /** The answer's own text is for whoever builds a page. */
