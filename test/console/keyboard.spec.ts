@@ -31,4 +31,27 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     const isThere = `document.activeElement.matches('button:enabled') && document.activeElement.textContent`;
     await page.waitForFunction(`(${isThere}) === ${JSON.stringify(name)}`);
   });
+
+  it('stays at the button with which a form is saved, and goes back to the one that has opened it', async () => {
+    const { visitor, app } = visit;
+    const { page } = visitor;
+    const urls = [app.app.receiver.url()];
+    const { id } = await app.app.server.app.get(DestinationsService).create({ tenant: 'acme', urls });
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.click('Edit');
+    const save = async (text: string): Promise<void> => {
+      await page.locator('#rateLimit').fill(text);
+      await page.focus('button[type=submit]');
+      await page.keyboard.press('Enter');
+    };
+    const isAt = (name: string): Promise<unknown> =>
+      page.waitForFunction(`document.activeElement.matches('button:enabled') &&
+        document.activeElement.textContent === ${JSON.stringify(name)}`);
+    await save('many');
+    await visitor.reads('Expected a finite number');
+    await isAt('Save');
+    await save('50');
+    await visitor.reads('50 requests a second');
+    await isAt('Edit');
+  });
 });

@@ -6,6 +6,7 @@ import { ApiError, type Fields } from './api-requests.js';
 import { changedMeanwhile, type Draft, fieldsIn, follow, textsIn } from './destination-draft.js';
 import { type FormField, formFields, removalOf, type Texts } from './destination-fields.js';
 import { Problem } from './parts.js';
+import { useFocusBack } from './use-focus-back.js';
 
 /** How often it is tried to save what somebody else keeps changing. */
 const MAX_TRIES = 5;
@@ -29,6 +30,7 @@ export function DestinationForm({ destination, isOperator, save, latest }: FormP
   const [meanwhile, setMeanwhile] = useState<Texts>({});
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
+  const { button, onBegin } = useFocusBack(isBusy);
   const problems = error instanceof ApiError ? error.problems : [];
   const texts = textsIn(draft);
 
@@ -53,6 +55,7 @@ export function DestinationForm({ destination, isOperator, save, latest }: FormP
 
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
+    onBegin();
     setBusy(true);
     setError(undefined);
     setMeanwhile({});
@@ -79,7 +82,7 @@ export function DestinationForm({ destination, isOperator, save, latest }: FormP
         />
       ))}
       <Problem error={error} />
-      <button type="submit" disabled={isBusy}>
+      <button ref={button} type="submit" disabled={isBusy}>
         {draft.base === undefined ? 'Add' : 'Save'}
       </button>
     </form>

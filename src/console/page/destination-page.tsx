@@ -1,5 +1,5 @@
-import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import type { JSX, RefObject } from 'preact';
+import { useRef, useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import type { TestResult } from '../../webhooks/endpoint.js';
 import type { Api } from './api.js';
@@ -33,6 +33,7 @@ export function DestinationPage({
   const [secret, setSecret] = useState<string>();
   const [results, setResults] = useState<TestResult[]>();
   const [form, setForm] = useState<'none' | 'shown' | 'hidden'>('none');
+  const edit = useRef<HTMLButtonElement>(null);
   if (destination === undefined && error !== undefined) return <NotLoaded loaded={loaded} />;
   // All of it appears at once, so that nothing is pushed down by what comes later.
   if (destination === undefined || !hasLoaded(stats) || !hasLoaded(recent)) return <p>Loading …</p>;
@@ -66,6 +67,7 @@ export function DestinationPage({
           <Changes
             api={api}
             destination={destination}
+            edit={edit}
             isEdited={form === 'shown'}
             onEdit={(isEdited) => {
               setForm(isEdited ? 'shown' : 'hidden');
@@ -86,6 +88,8 @@ export function DestinationPage({
             save={async (fields, version) => {
               if (Object.keys(fields).length > 0) await api.update(id, { ...fields, version });
               await reload();
+              // What has the focus goes with the form.
+              edit.current?.focus({ preventScroll: true });
               setForm('none');
             }}
             latest={() => api.get(id)}
@@ -108,6 +112,8 @@ export function DestinationPage({
 interface ChangesProps {
   api: Api;
   destination: DestinationDetails;
+  /** The button that opens the form. */
+  edit: RefObject<HTMLButtonElement | null>;
   isEdited: boolean;
   onEdit: (isEdited: boolean) => void;
   /** A new secret, which is shown once. */
@@ -116,7 +122,7 @@ interface ChangesProps {
 }
 
 /** What can be changed of a destination that is not configured in code. */
-function Changes({ api, destination, isEdited, onEdit, onSecret, reload }: ChangesProps): JSX.Element {
+function Changes({ api, destination, edit, isEdited, onEdit, onSecret, reload }: ChangesProps): JSX.Element {
   const { id, enabled } = destination;
   return (
     <>
@@ -134,6 +140,7 @@ function Changes({ api, destination, isEdited, onEdit, onSecret, reload }: Chang
         Rotate the secret
       </Action>
       <button
+        ref={edit}
         type="button"
         aria-expanded={isEdited}
         onClick={() => {

@@ -1,7 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { Question } from './question.js';
 import type { Connection } from './stream-client.js';
+import { useFocusBack } from './use-focus-back.js';
 import type { Loaded } from './use-loaded.js';
 
 /** A moment in the zone of the reader. */
@@ -48,14 +49,7 @@ export function Action({ run, children, question }: ActionProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error>();
   const [asked, setAsked] = useState<Asked>();
-  const button = useRef<HTMLButtonElement>(null);
-  const hadFocus = useRef(false);
-  useEffect(() => {
-    // While it is disabled, nothing has the focus.
-    if (!isBusy && hadFocus.current && document.activeElement === document.body) {
-      button.current?.focus({ preventScroll: true });
-    }
-  }, [isBusy]);
+  const { button, onBegin } = useFocusBack(isBusy);
   const ask = async (text: string): Promise<boolean> => {
     const isYes = await new Promise<boolean>((answer) => {
       setAsked({ text, answer });
@@ -64,7 +58,7 @@ export function Action({ run, children, question }: ActionProps): JSX.Element {
     return isYes;
   };
   const click = async (): Promise<void> => {
-    hadFocus.current = document.activeElement === button.current;
+    onBegin();
     setBusy(true);
     setError(undefined);
     try {
