@@ -144,6 +144,21 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
   );
 
   it(
+    'takes what has become of a field for saved where that is what was typed',
+    async () => {
+      const { visitor, app } = visit;
+      const destinations = app.server.app.get(DestinationsService);
+      const id = await open({ description: 'Of the north' });
+      await visitor.fill('Description', 'Of the south');
+      // As if it was saved before, without an answer.
+      await destinations.update(id, { description: 'Of the south' });
+      await save();
+      expect(await destinations.get(id)).toMatchObject({ description: 'Of the south', version: 2 });
+    },
+    TIMEOUT,
+  );
+
+  it(
     'shows what somebody else has made of the same field, and replaces that only when it is saved again',
     async () => {
       const { visitor, app } = visit;

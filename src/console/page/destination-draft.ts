@@ -23,12 +23,17 @@ export function fieldsIn(draft: Draft): Fields {
   return Object.fromEntries(changedIn(draft).map((name) => [name, fields[name]]));
 }
 
-/** What is not any more as it was where a field was changed in the draft as well: what that is now, by the fields. */
+/**
+ * What is not any more as it was where a field was changed in the draft as well: what that is now, by the fields. None of
+ * those that have become what was typed, as where a change was made whose answer did not come.
+ */
 export function changedMeanwhile(draft: Draft, latest: DestinationDetails): Texts {
   const before = comparedTexts(draft.base);
   const now = comparedTexts(latest);
   return Object.fromEntries(
-    changedIn(draft).flatMap((name) => (before[name] === now[name] ? [] : [[name, now[name] ?? '']])),
+    changedIn(draft)
+      .filter((name) => now[name] !== before[name] && now[name] !== draft.typed[name]?.trim())
+      .map((name) => [name, now[name] ?? '']),
   );
 }
 
