@@ -159,6 +159,20 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
   );
 
   it(
+    'refuses a header that is there twice, of which it would send the last one',
+    async () => {
+      const { visitor, app } = visit;
+      const destinations = app.server.app.get(DestinationsService);
+      const id = await open({});
+      await visitor.page.locator('#headers').fill('x-key: 1\nx-team: a\nx-key: 2');
+      await visitor.click('Save');
+      await visitor.reads('Expected each header once, got a name that is there twice.');
+      expect(await destinations.get(id)).toMatchObject({ headers: [] });
+    },
+    TIMEOUT,
+  );
+
+  it(
     'shows what somebody else has made of the same field, and replaces that only when it is saved again',
     async () => {
       const { visitor, app } = visit;

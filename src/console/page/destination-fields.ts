@@ -114,13 +114,16 @@ function headersIn(text: string, areRemoved: boolean): Fields {
 }
 
 function headersOf(text: string): Record<string, string> {
-  return Object.fromEntries(
-    linesOf(text).map((line): [string, string] => {
-      const colon = line.indexOf(':');
-      if (colon === -1) throw wrong('headers', 'a colon between name and value', 'a line without one');
-      return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-    }),
-  );
+  const headers = linesOf(text).map((line): [string, string] => {
+    const colon = line.indexOf(':');
+    if (colon === -1) throw wrong('headers', 'a colon between name and value', 'a line without one');
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+  });
+  const fields = Object.fromEntries(headers);
+  // An object holds only the last one of them, and the API says the same of names that differ in their case.
+  if (Object.keys(fields).length < headers.length)
+    throw wrong('headers', 'each header once', 'a name that is there twice');
+  return fields;
 }
 
 function jsonOf(text: string): unknown {
