@@ -11,11 +11,15 @@ import { UserEraser } from './user-eraser.js';
 import { UserMessages } from './user-messages.js';
 import { DestinationRegistry } from '../destinations/destination-registry.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import { DEFAULT_FAILED_LIMIT } from '../options/resolve-webhooks.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import { BacklogCounter } from '../queue/backlog-counter.js';
 import type { FullBacklog } from '../queue/destination-backlog.js';
 import { BatchQueue } from '../queue/batch-queue.js';
 import { BatchStore } from '../queue/batch-store.js';
+import { ApplicationMarks } from '../queue/application-marks.js';
+import { FailedLimit } from '../queue/failed-limit.js';
+import { QueuePartitions } from '../queue/queue-partitions.js';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 import { ApplicationEnd } from '../shared/application-end.js';
@@ -39,6 +43,34 @@ function createDeliveryEvents(counter: BacklogCounter): DeliveryEvents {
   return events;
 }
 
+function createFailedLimit(
+  options: ResolvedOptions,
+  { queues }: QueuePartitions,
+  { health, jobStorage }: QueueBackend,
+  lines: DestinationLines,
+  telemetry: Telemetry | undefined,
+): FailedLimit {
+  const { destinations, webhooks } = options;
+  const limits = new Map(webhooks.map(({ id, failedLimit }) => [id, failedLimit]));
+  const limitOf = (id: string): number => limits.get(id) ?? destinations?.failedLimit ?? DEFAULT_FAILED_LIMIT;
+  return new FailedLimit({
+    queues,
+    storage: jobStorage,
+    health,
+    marks: new ApplicationMarks(options),
+    limitOf,
+    onRemoved: (destination, messages) => {
+      lines.write(
+        'warn',
+        'removed',
+        `Of the messages for the destination ${JSON.stringify(destination)} that failed for good, the latest ` +
+          `${limitOf(destination)} are kept (its \`failedLimit\`). Older ones are removed.`,
+      );
+      telemetry?.removed(destination, messages);
+    },
+  });
+}
+
 /** Reports what becomes of messages, and lets the application act on it. */
 export const DELIVERIES_PROVIDERS: Provider[] = [
   ...HISTORY_PROVIDERS,
@@ -52,6 +84,11 @@ export const DELIVERIES_PROVIDERS: Provider[] = [
       { endpoints }: DeliveryEvents,
       telemetry: Telemetry | undefined,
     ) => new EndpointLog(logger(), new Set(webhooks.map(({ id }) => id)), endpoints, telemetry),
+  },
+  {
+    provide: FailedLimit,
+    inject: [RESOLVED_OPTIONS, QueuePartitions, QUEUE_BACKEND, DestinationLines, TELEMETRY],
+    useFactory: createFailedLimit,
   },
   {
     provide: FailedMessages,

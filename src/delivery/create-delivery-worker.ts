@@ -7,12 +7,13 @@ import type { HistoryRecorder } from '../deliveries/history/history-recorder.js'
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
+import type { FailedLimit } from '../queue/failed-limit.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { QueueBackend } from '../queue/queue-backend.js';
 import type { QueuePartitions } from '../queue/queue-partitions.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import { BatchDelivery } from './batch-delivery.js';
-import { DeliveryReporter } from './delivery-reporter.js';
+import { DeliveryReporter, type MessageCounter } from './delivery-reporter.js';
 import { DeliveryScheduler, type DeliverySchedulerOptions } from './delivery-scheduler.js';
 import { DeliveryWorker } from './delivery-worker.js';
 import { JobBudget } from './job-budget.js';
@@ -31,6 +32,7 @@ export interface DeliveryWorkerParts {
   backend: QueueBackend;
   partitions: QueuePartitions;
   counter: BacklogCounter;
+  failedLimit: FailedLimit;
   deleted: DeletedUsers;
   endpoints: EndpointLog;
   lines: DestinationLines;
@@ -86,13 +88,19 @@ function createReporter({
   lines,
   events: { outcomes },
   counter,
+  failedLimit,
   history,
   telemetry,
 }: DeliveryWorkerParts): DeliveryReporter {
-  const onEnded = (destination: string, messages: number): void => {
-    counter.ended(destination, messages);
+  const counters: MessageCounter = {
+    ended: (destination, messages) => {
+      counter.ended(destination, messages);
+    },
+    failed: (destination, messages) => {
+      failedLimit.failed(destination, messages);
+    },
   };
-  return new DeliveryReporter(endpoints, outcomes, lines, onEnded, history, telemetry);
+  return new DeliveryReporter(endpoints, outcomes, lines, counters, history, telemetry);
 }
 
 function longestTimeout({ webhooks, forwarding }: ResolvedOptions): number {

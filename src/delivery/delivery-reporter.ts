@@ -22,13 +22,21 @@ const STATES: Record<Exclude<MessageOutcome['class'], 'dropped'>, RecentDelivery
   failed: 'failed',
 };
 
+/** Counts messages of destinations. */
+export interface MessageCounter {
+  /** They no longer wait. */
+  ended(destination: string, messages: number): void;
+  /** They failed for good. */
+  failed(destination: string, messages: number): void;
+}
+
 /** Reports to the log, to the application and to the history what became of batches. */
 export class DeliveryReporter {
   constructor(
     private readonly endpoints: EndpointLog,
     private readonly outcomes: EventChannel<MessageOutcome>,
     private readonly lines: DestinationLines,
-    private readonly onEnded: (destination: string, messages: number) => void,
+    private readonly counter: MessageCounter,
     /** `undefined` in an application that keeps none. */
     private readonly history: Pick<HistoryRecorder, 'record' | 'discard'> | undefined,
     private readonly telemetry?: Telemetry,
@@ -65,7 +73,8 @@ export class DeliveryReporter {
   ): void {
     // Messages about deleted users have ended, too, without an outcome.
     const open = left === undefined ? 0 : openMessages(left).length;
-    this.onEnded(batch.destination, openMessages(batch).length - open);
+    this.counter.ended(batch.destination, openMessages(batch).length - open);
+    if (failed.length > 0) this.counter.failed(batch.destination, failed.length);
     if (this.telemetry !== undefined) timeDelivered(this.telemetry, batch.destination, delivered);
     this.emit(batch, 'delivered', delivered);
     this.emit(batch, 'retry', retried);
@@ -83,7 +92,8 @@ export class DeliveryReporter {
     for (const batch of batches) {
       // The others failed before, and were reported then.
       const open = openMessages(batch);
-      this.onEnded(batch.destination, open.length);
+      this.counter.ended(batch.destination, open.length);
+      this.counter.failed(batch.destination, open.length);
       this.emit(batch, 'failed', open, error.code);
     }
   }
@@ -97,7 +107,7 @@ export class DeliveryReporter {
       'dropped',
       `Messages that waited for the destination ${JSON.stringify(destination)} are dropped: it was deleted.`,
     );
-    this.onEnded(destination, open.length);
+    this.counter.ended(destination, open.length);
     this.history?.discard(destination);
     this.emit(batch, 'dropped', open);
   }

@@ -11,6 +11,7 @@ import type { LiveDestinations } from '../stored-destinations/live-destinations.
 import { RECORDING, RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
 import { BacklogCounter } from '../queue/backlog-counter.js';
+import { FailedLimit } from '../queue/failed-limit.js';
 import { BatchQueue } from '../queue/batch-queue.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 import { QueuePartitions } from '../queue/queue-partitions.js';
@@ -52,6 +53,7 @@ async function createWorker(
   backend: QueueBackend,
   partitions: QueuePartitions,
   counter: BacklogCounter,
+  failedLimit: FailedLimit,
   deleted: DeletedUsers,
   endpoints: EndpointLog,
   lines: DestinationLines,
@@ -67,6 +69,7 @@ async function createWorker(
     backend,
     partitions,
     counter,
+    failedLimit,
     deleted,
     endpoints,
     lines,
@@ -97,6 +100,7 @@ export const DELIVERY_PROVIDERS: Provider[] = [
       QUEUE_BACKEND,
       QueuePartitions,
       BacklogCounter,
+      FailedLimit,
       DeletedUsers,
       EndpointLog,
       DestinationLines,

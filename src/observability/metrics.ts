@@ -26,6 +26,7 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   private readonly takenMessages: BufferedCounter;
   private readonly refusedMessages: BufferedCounter;
   private readonly queuedMessages: BufferedCounter;
+  private readonly removedMessages: BufferedCounter;
   private readonly attempts: BufferedCounter;
   private readonly requestDuration: Histogram;
   private readonly latency: Histogram;
@@ -40,6 +41,11 @@ export class Metrics implements Telemetry, OnModuleDestroy {
       'messages.queued',
       '{message}',
       'Messages that were added to the queue, once for each destination.',
+    );
+    this.removedMessages = counter(
+      'messages.removed',
+      '{message}',
+      'Messages that had failed for good and were removed, since there were too many of a destination.',
     );
     this.attempts = counter('delivery.attempts', '{attempt}', 'Requests to the URLs of destinations.');
     this.requestDuration = meter.createHistogram('nestjs_analytics.delivery.duration', {
@@ -78,6 +84,11 @@ export class Metrics implements Telemetry, OnModuleDestroy {
     this.queuedMessages.add(messages, label, () => ({ destination: label }));
   }
 
+  removed(destination: string, messages: number): void {
+    const label = this.parts.labels.of(destination);
+    this.removedMessages.add(messages, label, () => ({ destination: label }));
+  }
+
   attempted(destination: string, outcomeClass: string, duration: number): void {
     const attributes = { destination: this.parts.labels.of(destination), class: outcomeClass };
     this.attempts.add(1, `${attributes.destination}\n${outcomeClass}`, () => attributes);
@@ -107,6 +118,12 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   }
 
   private get counters(): BufferedCounter[] {
-    return [this.takenMessages, this.refusedMessages, this.queuedMessages, this.attempts];
+    return [
+      this.takenMessages,
+      this.refusedMessages,
+      this.queuedMessages,
+      this.removedMessages,
+      this.attempts,
+    ];
   }
 }

@@ -28,6 +28,11 @@ export interface DestinationsOptions {
    */
   backlogLimit?: number | undefined;
   /**
+   * How many messages that failed for good are kept for each of these destinations, and for each of `customDestinations`.
+   * When there are about a twentieth more, the oldest are removed. @default 1,000,000
+   */
+  failedLimit?: number | undefined;
+  /**
    * A destination for which every message failed for good during this time is disabled, in milliseconds.
    * Infinity: never. @default 432000000 (5 days)
    */

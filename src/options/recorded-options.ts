@@ -22,6 +22,7 @@ function standIn(id: string, sources: string[]): ResolvedWebhooks {
     retryStatuses: [],
     rateLimit: undefined,
     failedRetention: 0,
+    failedLimit: Infinity,
     backlogLimit: Infinity,
     allowPrivateNetwork: false,
   };

@@ -9,6 +9,7 @@ const KNOWN: readonly string[] = [
   'tenant',
   'limitPerTenant',
   'backlogLimit',
+  'failedLimit',
   'disableAfter',
   'allowPrivateNetwork',
   'store',
@@ -33,6 +34,8 @@ export interface ResolvedDestinations {
   limitPerTenant: number;
   /** `undefined`: the default. */
   backlogLimit: number | undefined;
+  /** Messages that failed for good and are kept for each. `undefined`: the default. */
+  failedLimit: number | undefined;
   /** In milliseconds. */
   disableAfter: number;
   allowPrivateNetwork: boolean;
@@ -61,10 +64,8 @@ export function resolveDestinations(options: OptionReader): ResolvedDestinations
     ...resolveKeys(destinations, isOurs),
     tenantOf: resolveTenant(destinations),
     limitPerTenant: destinations.number('limitPerTenant', 20, { min: 0 }),
-    backlogLimit:
-      destinations.get('backlogLimit') === undefined
-        ? undefined
-        : destinations.number('backlogLimit', Infinity, { min: 1 }),
+    backlogLimit: resolveLimit(destinations, 'backlogLimit'),
+    failedLimit: resolveLimit(destinations, 'failedLimit'),
     disableAfter:
       destinations.get('disableAfter') === Infinity
         ? Infinity
@@ -73,6 +74,10 @@ export function resolveDestinations(options: OptionReader): ResolvedDestinations
     store,
     api: resolveDestinationsApi(destinations),
   };
+}
+
+function resolveLimit(options: OptionReader, name: string): number | undefined {
+  return options.get(name) === undefined ? undefined : options.number(name, Infinity, { min: 1 });
 }
 
 function resolveKeys(

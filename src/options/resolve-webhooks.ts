@@ -11,6 +11,8 @@ const HOUR = 3_600 * SECOND;
 
 /** Milliseconds that a message which failed for good is kept, unless a destination says otherwise. */
 export const DEFAULT_FAILED_RETENTION = 7 * 24 * HOUR;
+/** Messages that failed for good and are kept for a destination, unless it says otherwise. */
+export const DEFAULT_FAILED_LIMIT = 1_000_000;
 /** Messages that may wait for a destination, unless it says otherwise. */
 export const DEFAULT_BACKLOG_LIMIT = 1_000_000;
 
@@ -33,6 +35,7 @@ const KNOWN: readonly string[] = [
   'retryStatuses',
   'rateLimit',
   'failedRetention',
+  'failedLimit',
   'backlogLimit',
   'allowPrivateNetwork',
 ] satisfies (keyof ResolvedWebhooks)[];
@@ -91,6 +94,7 @@ function resolveOne(
     enabled: options.boolean('enabled', true),
     sources: options.names('sources', sources, 'sources'),
     failedRetention: options.milliseconds('failedRetention', DEFAULT_FAILED_RETENTION, { min: 0 }),
+    failedLimit: options.number('failedLimit', DEFAULT_FAILED_LIMIT, { min: 1 }),
     backlogLimit: options.number('backlogLimit', DEFAULT_BACKLOG_LIMIT, { min: 1 }),
     allowPrivateNetwork,
   };

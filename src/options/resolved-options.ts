@@ -43,6 +43,8 @@ export interface ResolvedWebhooks {
   rateLimit: number | undefined;
   /** Milliseconds that a message which failed for good is kept. */
   failedRetention: number;
+  /** How many messages that failed for good are kept. */
+  failedLimit: number;
   /** The largest number of messages that may wait for it in the queue. */
   backlogLimit: number;
   allowPrivateNetwork: boolean;

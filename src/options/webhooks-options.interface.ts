@@ -44,6 +44,11 @@ export interface WebhooksOptions {
    */
   failedRetention?: number | undefined;
   /**
+   * How many messages that failed for good are kept. When there are about a twentieth more, the oldest are removed until
+   * they are as many. An integer of at least 1. @default 1000000
+   */
+  failedLimit?: number | undefined;
+  /**
    * The largest number of messages that may wait for this destination in the queue. Further messages are
    * refused before they are queued, and counted. Other destinations still get theirs. An integer of at least
    * 1. @default 1000000

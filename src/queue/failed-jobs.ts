@@ -16,6 +16,12 @@ export interface FailedJob {
   retention: number;
 }
 
+/** One that was asked for by its id. */
+export interface SizedJob extends FailedJob {
+  /** How many messages it has. */
+  messages: number;
+}
+
 /** Where a page begins. */
 export interface PageStart {
   /** With the jobs that failed at this time, in milliseconds since the epoch, … */
@@ -27,12 +33,8 @@ export interface PageStart {
   size: number;
 }
 
-/**
- * Keys: failed jobs by their time. Arguments: what the keys of jobs begin with, first and last time, number to skip, number
- * to read. No body can look like what is gathered, since a body is a text within the JSON.
- */
-const READ = new RedisScript(
-  `
+/** Returns parts of data. No body can look like what is gathered, since a body is a text within the JSON. */
+const GATHERED = `
   local function gathered(data, label, stop)
     local found, from = {}, 1
     while true do
@@ -42,7 +44,14 @@ const READ = new RedisScript(
       table.insert(found, string.sub(data, last + 1, next - 1))
       from = next + 1
     end
-  end
+  end`;
+
+/**
+ * Keys: failed jobs by their time. Arguments: what the keys of jobs begin with, first and last time, number to skip, number
+ * to read.
+ */
+const READ_PAGE = new RedisScript(
+  `${GATHERED}
   local read = {}
   local jobs = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[2], ARGV[3], 'WITHSCORES', 'LIMIT', ARGV[4], ARGV[5])
   for index = 1, #jobs, 2 do
@@ -55,12 +64,39 @@ const READ = new RedisScript(
   false,
 );
 
-/** $1 queue, $2 first and $3 last time, $4 number to skip, $5 number to read */
-const SELECT = `
-  SELECT id, finished_at_ms::text AS time, opts::text AS opts,
+/** Keys: failed jobs by their time. Arguments: what the keys of jobs begin with, and ids. */
+const READ_SIZED = new RedisScript(
+  `${GATHERED}
+  local read = {}
+  for index = 2, #ARGV do
+    local id = ARGV[index]
+    local time = redis.call('ZSCORE', KEYS[1], id)
+    if time then
+      local job = redis.call('HMGET', ARGV[1] .. id, 'opts', 'data')
+      local data = job[2] or ''
+      local destinations, marks = gathered(data, '"destination":"', '"'), gathered(data, '"marks":[', ']')
+      local messages = #gathered(data, '"outcomes"', '[')
+      table.insert(read, { id, time, job[1] or '', destinations, marks, messages })
+    end
+  end
+  return read`,
+  false,
+);
+
+const COLUMNS = `id, finished_at_ms::text AS time, opts::text AS opts,
     jsonb_path_query_array(data, '$.batches[*].destination')::text AS destinations,
-    jsonb_path_query_array(data, '$.batches[*].marks[*]')::text AS marks
-  FROM ${quoteSchemaName(DEFAULT_SCHEMA)}.job
+    jsonb_path_query_array(data, '$.batches[*].marks[*]')::text AS marks`;
+const TABLE = `${quoteSchemaName(DEFAULT_SCHEMA)}.job`;
+
+/** $1 queue, $2 ids, whose order is kept */
+const SELECT_SIZED = `
+  SELECT ${COLUMNS}, jsonb_path_query_array(data, '$.batches[*].messages.size()')::text AS sizes
+  FROM ${TABLE} WHERE queue = $1 AND state = 'failed' AND id = ANY ($2::text[])
+  ORDER BY array_position($2::text[], id)`;
+
+/** $1 queue, $2 first and $3 last time, $4 number to skip, $5 number to read */
+const SELECT_PAGE = `
+  SELECT ${COLUMNS} FROM ${TABLE}
   WHERE queue = $1 AND state = 'failed' AND finished_at_ms >= $2 AND finished_at_ms <= $3
   ORDER BY finished_at_ms, id OFFSET $4 LIMIT $5`;
 
@@ -70,6 +106,10 @@ interface Row {
   opts: string;
   destinations: string;
   marks: string;
+}
+
+interface SizedRow extends Row {
+  sizes: string;
 }
 
 /**
@@ -86,19 +126,39 @@ export class FailedJobs {
     const { storage, queue } = this;
     if (storage.kind === 'redis') {
       const args = [queue.toKey(''), failedAt, until, skipped, size];
-      const jobs = await READ.run(storage.client, [queue.toKey('failed')], args);
+      const jobs = await READ_PAGE.run(storage.client, [queue.toKey('failed')], args);
       return listOf(jobs).map(redisJob);
     }
     const params = [queue.name, failedAt, until, skipped, size];
-    const { rows } = await storage.pool.query<Row>(SELECT, params);
-    return rows.map(({ id, time, opts, destinations, marks }) => ({
-      id,
-      failedAt: Number(time),
-      destinations: textsIn(parsed(destinations)),
-      marks: textsIn(parsed(marks)),
-      retention: retentionIn(opts),
-    }));
+    const { rows } = await storage.pool.query<Row>(SELECT_PAGE, params);
+    return rows.map(postgresJob);
   }
+
+  /** Those with these ids, in the same order. Jobs that are gone, or in another state, are left out. */
+  async sized(ids: readonly string[]): Promise<SizedJob[]> {
+    const { storage, queue } = this;
+    if (storage.kind === 'redis') {
+      const args = [queue.toKey(''), ...ids];
+      const jobs = await READ_SIZED.run(storage.client, [queue.toKey('failed')], args);
+      return listOf(jobs).map((job) => ({ ...redisJob(job), messages: Number(listOf(job)[5]) }));
+    }
+    const { rows } = await storage.pool.query<SizedRow>(SELECT_SIZED, [queue.name, ids]);
+    return rows.map((row) => ({ ...postgresJob(row), messages: sumOf(parsed(row.sizes)) }));
+  }
+}
+
+function postgresJob({ id, time, opts, destinations, marks }: Row): FailedJob {
+  return {
+    id,
+    failedAt: Number(time),
+    destinations: textsIn(parsed(destinations)),
+    marks: textsIn(parsed(marks)),
+    retention: retentionIn(opts),
+  };
+}
+
+function sumOf(sizes: unknown): number {
+  return listOf(sizes).reduce<number>((sum, size) => sum + Number(size), 0);
 }
 
 /** What was gathered are parts of JSON: the inside of each string, and of each list. */

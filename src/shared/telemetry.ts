@@ -51,6 +51,8 @@ export interface Telemetry {
   /** What the message of the current call carries; `undefined` for nothing. */
   call(): CallTrace | undefined;
   refused(kind: RefusalKind): void;
+  /** Messages of a destination that had failed for good were removed, since it had too many of them. */
+  removed(destination: string, messages: number): void;
   /** Messages for a destination are in the queue. */
   queued(destination: string, messages: number): void;
   /**

@@ -181,6 +181,25 @@ describeBackend('the metrics', (backend) => {
     expect(await refused('backlog_full')).toEqual([before + 4]);
   });
 
+  it('count failed messages that were removed, since their destination had too many', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const id = `dead-${backend.name}`;
+    const app = await stage.app({
+      connection: backend.connection,
+      flushAt: 1,
+      webhooks: webhooksTo(receiver, { id, failedLimit: 1 }),
+    });
+    // Each in a job of its own: whole jobs are removed.
+    for (let n = 1; n <= 3; n++) {
+      app.analytics.track({ userId: 'u1', event: 'Failed' });
+      await app.analytics.flush();
+      await app.settled();
+    }
+    await until(async () =>
+      (await valueOf('messages.removed', { destination: id })) === 2 ? true : undefined,
+    );
+  });
+
   it('count messages whose destinations could not be looked up', async () => {
     const [before = 0] = await refused('lookup_failed');
     const app = await stage.app({

@@ -33,6 +33,7 @@ describe('the options', () => {
           retryWindow: 4 * 3_600_000,
           retryStatuses: ['5xx', 408, 425, 429],
           failedRetention: 7 * 24 * 3_600_000,
+          failedLimit: 1_000_000,
           backlogLimit: 1_000_000,
           allowPrivateNetwork: false,
         },

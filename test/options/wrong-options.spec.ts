@@ -73,6 +73,7 @@ describe('wrong options', () => {
     ['an empty shared secret', withWebhooks({ sharedSecret: '' }), 'webhooks.sharedSecret'],
     ['a timeout of 0', withWebhooks({ timeout: 0 }), 'webhooks.timeout'],
     ['a timeout as a string', withWebhooks({ timeout: '5000' }), 'webhooks.timeout'],
+    ['a limit of 0 failed messages', withWebhooks({ failedLimit: 0 }), 'webhooks.failedLimit'],
     ['a backlog limit of 0', withWebhooks({ backlogLimit: 0 }), 'webhooks.backlogLimit'],
     ['a backlog limit of 1.5', withWebhooks({ backlogLimit: 1.5 }), 'webhooks.backlogLimit'],
     ['a retry window longer than a timer', withWebhooks({ retryWindow: 2 ** 31 }), 'webhooks.retryWindow'],

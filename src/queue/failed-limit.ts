@@ -1,0 +1,123 @@
+import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { types } from 'node:util';
+import type { ApplicationMarks } from './application-marks.js';
+import { FailedJobs, type SizedJob } from './failed-jobs.js';
+import { JobIds } from './job-ids.js';
+import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
+import type { QueueHealth } from './queue-health.js';
+
+/** Jobs read at once. */
+const PAGE = 20;
+/** A destination is looked at once for this share of its limit that fails, on average. */
+const SHARE = 1 / 20;
+/** How long a look waits, in milliseconds. A message is reported as failed before its job is. */
+const DELAY = 5_000;
+/** How much longer than the last looks took the next ones wait, so that they take little of the database's time. */
+const REST = 20;
+
+export interface FailedLimitParts {
+  /** The partitions. Each keeps to the limits by itself; a destination uses more than one only after their number grew. */
+  queues: readonly BatchJobQueue[];
+  storage: QueueStorage;
+  health: QueueHealth;
+  /** Tells whose jobs are whose. */
+  marks: Pick<ApplicationMarks, 'isOwn'>;
+  /** The most messages that are kept for a destination. */
+  limitOf: (destination: string) => number;
+  /** Called with how many messages of a destination were removed. */
+  onRemoved: (destination: string, messages: number) => void;
+}
+
+/**
+ * Removes the oldest failed jobs of a destination that has more messages in them than it may: one that refuses everything
+ * would otherwise fill the database for all others until the retention is over.
+ *
+ * How many there are is not counted as they fail. Replays, deletions, retentions and dashboards remove jobs as well, so a
+ * count would go wrong, and a wrong one would remove what should be kept. Instead, each message that fails has the
+ * destination looked at with a small probability. So it does not matter how many processes share the work, or how often
+ * they are started anew.
+ */
+export class FailedLimit implements BeforeApplicationShutdown {
+  private readonly due = new Set<string>();
+  private timer: NodeJS.Timeout | undefined;
+  /** How long the last looks took, in milliseconds. */
+  private lastDuration = 0;
+  private isClosed = false;
+
+  constructor(private readonly parts: FailedLimitParts) {}
+
+  /** Messages have failed for good. */
+  failed(destination: string, messages: number): void {
+    if (Math.random() >= messages / this.parts.limitOf(destination) / SHARE) return;
+    this.due.add(destination);
+    this.schedule();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+  }
+
+  private schedule(): void {
+    if (this.isClosed || this.due.size === 0) return;
+    this.timer ??= setTimeout(
+      () => {
+        const startedAt = performance.now();
+        void this.lookAtAll().finally(() => {
+          this.lastDuration = performance.now() - startedAt;
+          this.timer = undefined;
+          this.schedule();
+        });
+      },
+      Math.max(DELAY, REST * this.lastDuration),
+    ).unref();
+  }
+
+  private async lookAtAll(): Promise<void> {
+    for (const destination of [...this.due]) {
+      try {
+        for (const queue of this.parts.queues) await this.lookAt(queue, destination);
+        this.due.delete(destination);
+      } catch (error) {
+        if (types.isNativeError(error)) this.parts.health.report(error);
+        return;
+      }
+    }
+  }
+
+  private async lookAt(queue: BatchJobQueue, destination: string): Promise<void> {
+    const { limitOf, onRemoved } = this.parts;
+    const limit = limitOf(destination);
+    let kept = 0;
+    let removed = 0;
+    for await (const job of this.newestFirst(queue, destination)) {
+      if (kept < limit) kept += job.messages;
+      else if ((await queue.remove(job.id)) === 1) removed += job.messages;
+    }
+    if (removed > 0) onRemoved(destination, removed);
+  }
+
+  /** The failed jobs of a destination alone. */
+  private async *newestFirst(queue: BatchJobQueue, destination: string): AsyncGenerator<SizedJob, void> {
+    const { storage } = this.parts;
+    const ids = new JobIds(queue, storage);
+    const jobs = new FailedJobs(queue, storage);
+    let before: ReadonlySet<string> = new Set();
+    for await (const found of ids.inState('failed', new Set([destination]))) {
+      // Some ids may come again on the next page.
+      const page = found.filter((id) => !before.has(id));
+      before = new Set(found);
+      for (let start = 0; start < page.length; start += PAGE) {
+        if (this.isClosed) return;
+        for (const job of await jobs.sized(page.slice(start, start + PAGE)))
+          if (this.isOwn(job, destination)) yield job;
+      }
+    }
+  }
+
+  /** Ids of jobs for different destinations may end alike, and another application's destination may have the same id. */
+  private isOwn({ destinations, marks }: SizedJob, destination: string): boolean {
+    const isOwn = marks.length === 0 || this.parts.marks.isOwn({ marks: [...marks] });
+    return isOwn && destinations.length > 0 && destinations.every((id) => id === destination);
+  }
+}

@@ -1,0 +1,145 @@
+import { expect, it } from '@jest/globals';
+import { DeliveriesService, DestinationsService, type WebhooksOptions } from '../../src/index.js';
+import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { FailedLimit } from '../../src/queue/failed-limit.js';
+import { jobIdFor } from '../../src/queue/job-id.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { describeBackend, describeServers } from '../support/describe-backend.js';
+import { messageIds } from '../support/message-ids.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const WEEK = 604_800_000;
+const LINE = 'the latest 3 are kept (its `failedLimit`)';
+
+/** Two destinations that refuse everything. One keeps three messages at most. */
+function bothTo(receiver: Receiver): WebhooksOptions[] {
+  return [webhooksTo(receiver, { id: 'dead', failedLimit: 3 }), webhooksTo(receiver, { id: 'crm' })];
+}
+
+/** The ids of the failed messages of a destination, the latest first. */
+async function failedOf(app: AnalyticsApp, destination: string): Promise<string[]> {
+  const failed = await app.context.get(DeliveriesService).failed({ destination, end: 9_999 });
+  return failed.map(({ messageId }) => messageId);
+}
+
+/** Resolves to the failed messages of a destination once there are so few. */
+function kept(app: AnalyticsApp, destination: string, count: number): Promise<string[]> {
+  return until(async () => {
+    const ids = await failedOf(app, destination);
+    return ids.length <= count ? ids : undefined;
+  });
+}
+
+/** Has messages of a destination fail, so many in each job. */
+async function fail(
+  app: AnalyticsApp,
+  destination: string,
+  ids: readonly string[],
+  perJob = 1,
+): Promise<void> {
+  const jobs = [];
+  for (let start = 0; start < ids.length; start += perJob) {
+    const messages = ids.slice(start, start + perJob).map((id) => ({ id, body: `{"id":"${id}"}` }));
+    jobs.push({
+      jobId: jobIdFor(destination, `${destination}-${start}`),
+      failedRetention: WEEK,
+      batches: [{ destination, source: 'default', messages }],
+    });
+  }
+  for (let start = 0; start < jobs.length; start += 100)
+    await app.context.get(BatchQueue).add(jobs.slice(start, start + 100));
+  await app.settled();
+}
+
+describeBackend('a destination that refuses everything', (backend) => {
+  const stage = new Stage();
+
+  it('keeps its latest failed messages, says so once, and takes none from others', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({ connection: backend.connection, flushAt: 1, webhooks: bothTo(receiver) });
+    for (const event of ['1', '2', '3', '4', '5', '6']) {
+      app.analytics.track({ userId: 'u1', event, messageId: event });
+      await app.analytics.flush();
+      await app.settled();
+    }
+    expect(await kept(app, 'dead', 3)).toEqual(['6', '5', '4']);
+    expect(await failedOf(app, 'crm')).toHaveLength(6);
+    const deliveries = app.context.get(DeliveriesService);
+    expect(await deliveries.counts()).toMatchObject({ failed: 9 });
+    app.analytics.track({ userId: 'u1', event: '7', messageId: '7' });
+    expect(
+      await until(async () => {
+        const ids = await failedOf(app, 'dead');
+        return ids[0] === '7' && ids.length === 3 ? ids : undefined;
+      }),
+    ).toEqual(['7', '6', '5']);
+    expect(app.log.analytics.filter((line) => line.includes(LINE))).toHaveLength(1);
+    expect(await deliveries.countFailed({ destination: 'dead' })).toBe(3);
+    expect(await deliveries.replay({ destination: 'dead' })).toBe(3);
+  });
+
+  it('keeps at least as many messages as it may, however many are in a job', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });
+    await fail(app, 'dead', messageIds('m', 8), 2);
+    expect((await kept(app, 'dead', 4)).length).toBe(4);
+  });
+
+  it('keeps as many as the options say for all, where it was added at run time', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({
+      connection: backend.connection,
+      flushAt: 1,
+      destinations: { allowPrivateNetwork: true, encryptionKey: false, failedLimit: 2 },
+    });
+    const { id } = await app.context.get(DestinationsService).create({ urls: [receiver.url()] });
+    for (const event of ['1', '2', '3']) {
+      app.analytics.track({ userId: 'u1', event, messageId: event });
+      await app.analytics.flush();
+      await app.settled();
+    }
+    expect(await kept(app, id, 2)).toEqual(['3', '2']);
+  });
+
+  it('keeps what another application has queued for a destination of the same id', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const options = { connection: backend.connection, flushAt: 1 };
+    const others = webhooksTo(await stage.receiver({ answer: [400] }), { id: 'dead' });
+    const other = await stage.app({ ...options, writeKey: 'wk_other', webhooks: others });
+    other.analytics.track({ userId: 'u1', event: 'Of the other one', messageId: 'other' });
+    await other.failedJobs();
+    await other.close();
+    const app = await stage.app({ ...options, webhooks: bothTo(receiver) });
+    await fail(app, 'dead', messageIds('m', 6));
+    expect(await kept(app, 'dead', 4)).toContain('other');
+  });
+});
+
+describeServers('many failed messages', (backend) => {
+  const stage = new Stage();
+
+  it('are counted once each, over the pages that they are read in', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });
+    await fail(app, 'crm', messageIds('m', 1_100));
+    const { health, jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    const removed: [destination: string, messages: number][] = [];
+    const limit = new FailedLimit({
+      queues: app.queues,
+      storage: jobStorage,
+      health,
+      marks: { isOwn: () => true },
+      limitOf: () => 1_005,
+      onRemoved: (...args) => {
+        removed.push(args);
+      },
+    });
+    limit.failed('crm', 1_100);
+    expect(await until(() => removed[0])).toEqual(['crm', 95]);
+    limit.beforeApplicationShutdown();
+    expect(await failedOf(app, 'crm')).toHaveLength(1_005);
+  });
+});
