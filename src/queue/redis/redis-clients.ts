@@ -122,6 +122,8 @@ export async function openRedisClients(
     // for ever. Only a client that never connected ends at once.
     override disconnect(reconnect = false): void {
       if (!reconnect && this.status === 'reconnecting') this.status = 'wait';
+      // Each answer of a replica asks for a new connection. `ioredis` would add a listener to the socket for each of them.
+      if (reconnect && this.status === 'ready' && this.stream.writableEnded) return;
       super.disconnect(reconnect);
     }
   }

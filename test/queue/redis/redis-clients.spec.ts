@@ -59,6 +59,24 @@ describeRedis('a client of Redis', () => {
     expect(await Promise.all(answers)).toEqual(Array.from({ length: 10 }, (_, index) => `${index}`));
   });
 
+  it('leaves a demoted server once, however many of its commands are refused', async () => {
+    const demoted = await RedisServer.create();
+    const opened = await openRedisClients(demoted.url(), OBSERVER);
+    const { client } = opened;
+    await client.replicaof('127.0.0.1', await freePort());
+    const { stream } = client;
+    const listeners = stream.listenerCount('close');
+    const answers = await Promise.allSettled(Array.from({ length: 20 }, () => client.set('key', 'value')));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'rejected'));
+    // Node warns of more than ten.
+    expect(stream.listenerCount('close') - listeners).toBeLessThanOrEqual(1);
+    await client.replicaof('NO', 'ONE');
+    expect(client.stream).not.toBe(stream);
+    expect(await client.set('key', 'value')).toBe('OK');
+    opened.close();
+    await demoted.dispose();
+  });
+
   it('leaves nothing without an answer when it is closed, also what was sent over the connection before the last', async () => {
     const proxy = await TcpProxy.start(server);
     const through = await openRedisClients(proxy.through(server.url()), OBSERVER);
