@@ -7,7 +7,7 @@ import type { QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { startApplication } from '../support/application-child.js';
 import type { GuardedChild } from '../support/child-process.js';
-import { describeBackend, type TestConnection } from '../support/describe-backend.js';
+import { describeBackend, describeServers, type TestConnection } from '../support/describe-backend.js';
 import { messageIds, receivedIds } from '../support/message-ids.js';
 import { openBackend } from '../support/open-backend.js';
 import type { Receiver } from '../support/receiver.js';
@@ -235,5 +235,36 @@ describeBackend('the store of rate limits', (backend) => {
   it('has a time for each destination', async () => {
     await store.reserve('one', 100_000);
     expect(await store.reserve('other', 100_000)).toBeLessThanOrEqual(0);
+  });
+});
+
+describeServers('the store of rate limits', (backend) => {
+  const HOUR = 3_600_000;
+
+  /** What it has stored looks as if the clock of its server had been set back by an hour since. */
+  async function setBackClock({ storage }: QueueBackend): Promise<unknown> {
+    if (storage.kind === 'postgres') {
+      return storage.pool.query(
+        `UPDATE nestjs_analytics.rate_limit SET reserved_until = reserved_until + ${HOUR}, asked_at = asked_at + ${HOUR}`,
+      );
+    }
+    const script = `
+      local times = {}
+      for time in redis.call('GET', KEYS[1]):gmatch('%S+') do
+        table.insert(times, string.format('%.3f', time + ARGV[1]))
+      end
+      return redis.call('SET', KEYS[1], table.concat(times, ' '))`;
+    return storage.client.eval(script, 1, 'nestjs-analytics:rates:one', HOUR);
+  }
+
+  it('goes on where it was when the clock of its server is set back', async () => {
+    const opened = await openBackend(backend.connection);
+    const store = await createRateLimitStore(opened.storage, false);
+    const length = 100_000;
+    const first = await store.reserve('one', length);
+    await setBackClock(opened);
+    const waits = [first, await store.reserve('one', length), await store.reserve('one', length)];
+    expect(waits.map((wait) => Math.round((wait - first) / length))).toEqual([0, 1, 2]);
+    await opened.close();
   });
 });

@@ -1,5 +1,5 @@
 import type { PgPool } from 'bullmq';
-import { OwnTables, SCHEMA } from '../../queue/postgres/own-tables.js';
+import { missingColumn, OwnTables, SCHEMA } from '../../queue/postgres/own-tables.js';
 import { CREDIT, type RateLimitStore } from './rate-limit-store.js';
 
 const TABLE = `${SCHEMA}.rate_limit`;
@@ -11,17 +11,26 @@ const LIFETIME = 86_400_000;
 const TABLES = `
   CREATE UNLOGGED TABLE IF NOT EXISTS ${TABLE} (
     destination text PRIMARY KEY,
-    reserved_until float8 NOT NULL
+    reserved_until float8 NOT NULL,
+    asked_at float8
   ) WITH (fillfactor = 50)`;
 
-const DELETE_UNUSED = `DELETE FROM ${TABLE} WHERE reserved_until < ${NOW} - ${LIFETIME}`;
+/** Tables of older versions have no such column. */
+const FIRST = `
+  ${missingColumn(TABLE, 'asked_at', 'float8')}
+  DELETE FROM ${TABLE} WHERE reserved_until < ${NOW} - ${LIFETIME}`;
 
-/** $1 destination, $2 milliseconds, $3 credit. By the server's clock. */
+/**
+ * $1 destination, $2 milliseconds, $3 credit. By the server's clock. Where it was set back since the last time, so is what it
+ * has measured: all would wait until it caught up.
+ */
 const RESERVE = `
-  INSERT INTO ${TABLE} AS r (destination, reserved_until)
-  VALUES ($1, ${NOW} - $3::float8 + $2::float8)
+  INSERT INTO ${TABLE} AS r (destination, reserved_until, asked_at)
+  VALUES ($1, ${NOW} - $3::float8 + $2::float8, ${NOW})
   ON CONFLICT (destination) DO UPDATE
-  SET reserved_until = greatest(r.reserved_until, ${NOW} - $3::float8) + $2::float8
+  SET reserved_until =
+      greatest(r.reserved_until - greatest(r.asked_at - ${NOW}, 0), ${NOW} - $3::float8) + $2::float8,
+    asked_at = ${NOW}
   RETURNING reserved_until - $2::float8 - ${NOW} AS wait`;
 
 const FORGET = `DELETE FROM ${TABLE} WHERE destination = $1`;
@@ -31,7 +40,7 @@ export class PostgresRateLimitStore implements RateLimitStore {
   private readonly tables: OwnTables;
 
   constructor(pool: Pick<PgPool, 'query'>) {
-    this.tables = new OwnTables(pool, TABLES, DELETE_UNUSED);
+    this.tables = new OwnTables(pool, TABLES, FIRST);
   }
 
   async reserve(destination: string, milliseconds: number): Promise<number> {

@@ -10,7 +10,7 @@ export const CREDIT = 100;
  */
 export interface RateLimitStore {
   /**
-   * Reserves the next part of a destination's time that nobody has reserved.
+   * Reserves the next part of a destination's time that nobody has reserved. A clock that is set back costs a moment.
    *
    * @param destination its id and its limit: with another limit, time begins anew
    * @param milliseconds its length
