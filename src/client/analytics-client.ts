@@ -106,14 +106,14 @@ export class AnalyticsClient {
     if (message === null) return prepared;
     const { route } = this.core.outgoing.of(source, message, { tenant });
     if ('connections' in route) {
-      this.core.outgoing.count(source, route, tenant);
+      this.core.outgoing.taken(source, message, route, tenant);
       if (route.connections.length > 0 || this.deletions.hasMoreToDo(message)) return prepared;
       this.live.routed({ source, tenant, message }, false);
       return { ...prepared, message: null };
     }
     // Whoever moves the message to the queue looks its destinations up again.
     this.core.outgoing.abandon(route);
-    this.core.outgoing.count(source, undefined, tenant);
+    this.core.outgoing.taken(source, message, undefined, tenant);
     return prepared;
   }
 

@@ -116,7 +116,7 @@ export class ClientCore {
         this.outgoing.abandon(route);
         return refusal;
       }
-      this.outgoing.count(source, undefined, tenant);
+      this.outgoing.taken(source, message, undefined, tenant);
       const taken = this.backlog.add(checked, 1);
       this.pendingRoutes.add({ taken, call: withoutMessage(call, owner), ...held }, route);
       return undefined;
@@ -124,14 +124,13 @@ export class ClientCore {
     const connections = this.admitted(route.connections, call);
     if ('reason' in connections) return connections;
     if (this.backlog.freeBytes < bytes * connections.length) return NO_ROOM;
-    this.outgoing.count(source, route, tenant);
+    this.outgoing.taken(source, message, route, tenant);
     if (isWatched) this.observer.onRouted(call, connections.length > 0);
     if (connections.length === 0) {
-      debug('dropped %s %s: no destination takes it', message.type, message.messageId);
+      this.outgoing.dropped(message.messageId);
       return undefined;
     }
     const taken = this.backlog.add(checked, connections.length);
-    debug('taken %s %s from %s', message.type, message.messageId, source);
     for (const connection of connections) this.push(connection, taken);
     return undefined;
   }
@@ -201,6 +200,7 @@ export class ClientCore {
     }
     if (call.shown !== undefined) this.observer.onRouted(call, admitted.length > 0);
     if (admitted.length === 0) {
+      this.outgoing.dropped(taken.id);
       this.backlog.drop(taken);
       return;
     }

@@ -1,3 +1,4 @@
+import debugFactory from 'debug';
 import type { Telemetry } from '../shared/telemetry.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import { serialize, type SerializedMessage } from '../messages/serialize.js';
@@ -6,6 +7,8 @@ import { isTenantName } from '../options/tenant-name.js';
 import { webhookBody } from '../webhooks/request/webhook-body.js';
 import type { Route, Router } from './router.js';
 import { type SourceUsage, SourceUsages } from './source-usage.js';
+
+const debug = debugFactory('analytics');
 
 /** What decides how a message goes to the queue. */
 export interface OutgoingOptions {
@@ -31,7 +34,7 @@ export interface OutgoingTerms {
   isReceived?: boolean | undefined;
 }
 
-/** Serialises and routes messages, and counts what each source has taken. */
+/** Serialises and routes messages, and counts and tells what each source has taken. */
 export class OutgoingMessages {
   private readonly usages = new SourceUsages();
 
@@ -76,10 +79,16 @@ export class OutgoingMessages {
     return this.router.ownerOf?.(message, tenant) ?? '';
   }
 
-  /** Counts a message that a source has taken. @param route where it is known */
-  count(source: string, route?: Route, tenant?: string): void {
+  /** A source has taken a message. @param route where it is known */
+  taken(source: string, message: AnalyticsMessage, route?: Route, tenant?: string): void {
+    debug('taken %s %s from %s', message.type, message.messageId, source);
     this.usages.count(source, route);
     this.telemetry?.taken(source, tenant);
+  }
+
+  /** No destination takes a message. */
+  dropped(messageId: string): void {
+    debug('dropped %s: no destination takes it', messageId);
   }
 
   /** What a source has taken since the start. */

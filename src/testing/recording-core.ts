@@ -61,7 +61,7 @@ export class RecordingCore implements MessageCore {
     const { route } = this.outgoing.of(source, message, terms);
     // A destination that has to be looked up first counts as one that takes it.
     const known = 'connections' in route ? route : undefined;
-    this.outgoing.count(source, known);
+    this.outgoing.taken(source, message, known);
     if (known?.connections.length === 0) return;
     this.taken++;
     this.record(message, source);

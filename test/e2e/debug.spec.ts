@@ -30,4 +30,35 @@ describe('DEBUG=analytics', () => {
     await child.stop('SIGKILL');
     expect(story.join('\n')).not.toMatch(/signing-token|127\.0\.0\.1/);
   });
+
+  it('tells the same of a message whose destinations have to be looked up first', async () => {
+    const child = await startApplication(
+      {
+        connection: await newConnection(),
+        destinations: { encryptionKey: false },
+        webhooks: webhooksTo(await stage.receiver()),
+        take: ['my-message'],
+        end: 'kill',
+      },
+      { env: { DEBUG: 'analytics' } },
+    );
+    await child.waitFor(/analytics taken track my-message from default/);
+    await child.waitFor(/analytics delivered my-message \(\w+: 200\)/);
+    await child.stop('SIGKILL');
+  });
+
+  it('tells that no destination takes a message, also where that has to be looked up first', async () => {
+    const child = await startApplication(
+      {
+        connection: await newConnection(),
+        destinations: { encryptionKey: false },
+        take: ['my-message'],
+        end: 'kill',
+      },
+      { env: { DEBUG: 'analytics' } },
+    );
+    await child.waitFor(/analytics taken track my-message from default/);
+    await child.waitFor(/analytics dropped my-message: no destination takes it/);
+    await child.stop('SIGKILL');
+  });
 });
