@@ -30,11 +30,16 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
         description: 'Of the north',
         events: ['Order Completed', 'Invoice *'],
         types: ['track', 'page'],
+        sources: ['default'],
+        timeout: 1_000,
+        retryWindow: 0,
+        retryStatuses: [409],
         rateLimit: 50,
         metadata: { plan: 'pro' },
       };
       const id = await open({ ...given, headers: { 'x-team': 'growth', 'x-key': 'k1' } });
-      for (const label of ['Name', 'Description', 'Events', 'Types', 'Rate limit', 'Metadata']) {
+      const texts = ['Name', 'Description', 'Events', 'Types', 'Metadata', 'Sources'];
+      for (const label of [...texts, 'Timeout', 'Retried for', 'Retried after', 'Rate limit']) {
         await visitor.clear(label);
       }
       await visitor.click('Save');
@@ -53,6 +58,42 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
       const [request] = await app.receiver.received(1);
       expect(Object.keys(request?.headers ?? {}).filter((name) => name.startsWith('x-'))).toEqual([]);
       expect(visitor.complaints).toEqual([]);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'says for how long and after what a message is tried again, and what is wrong with that beside the field',
+    async () => {
+      const { visitor, app } = visit;
+      const destinations = app.server.app.get(DestinationsService);
+      const id = await open({});
+      await visitor.fill('Timeout', '90000');
+      await visitor.fill('Retried for', '2 hours');
+      await visitor.fill('Retried after', '5xx, 200');
+      await visitor.fill('Sources', 'nowhere');
+      await visitor.click('Save');
+      await visitor.sees('Expected at most 60000 milliseconds, got 90000 (number).');
+      for (const name of ['timeout', 'retryWindow', 'retryStatuses', 'sources']) {
+        await visitor.page.locator(`#${name}[aria-invalid=true]`).wait();
+      }
+      const right = {
+        Timeout: '2000',
+        'Retried for': '7200000',
+        'Retried after': '5xx, 409',
+        Sources: 'default',
+      };
+      for (const [label, text] of Object.entries(right)) {
+        await visitor.clear(label);
+        await visitor.fill(label, text);
+      }
+      await save();
+      expect(await destinations.get(id)).toMatchObject({
+        sources: ['default'],
+        timeout: 2_000,
+        retryWindow: 7_200_000,
+        retryStatuses: ['5xx', 409],
+      });
     },
     TIMEOUT,
   );

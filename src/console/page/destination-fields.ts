@@ -55,6 +55,27 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
       isLong: true,
       ...removal,
     },
+    {
+      name: 'sources',
+      label: 'Sources',
+      hint: 'Whose events it gets, one a line. Empty: all.',
+      isLong: true,
+    },
+    {
+      name: 'timeout',
+      label: 'Timeout',
+      hint: 'Milliseconds for a request and its answer, at most 60000. Empty: 5000.',
+    },
+    {
+      name: 'retryWindow',
+      label: 'Retried for',
+      hint: 'Milliseconds, at most 604800000 (7 days). 0: not at all. Empty: 14400000 (4 hours).',
+    },
+    {
+      name: 'retryStatuses',
+      label: 'Retried after',
+      hint: 'Statuses, with commas; 5xx stands for 500 to 599. Empty: 5xx, 408, 425, 429.',
+    },
     { name: 'rateLimit', label: 'Rate limit', hint: 'Most requests a second. Empty: no limit.' },
     { name: 'metadata', label: 'Metadata', hint: 'A JSON object, for yourself.', isLong: true },
     ...(destination === undefined && isOperator
@@ -64,14 +85,18 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
 }
 
 export function textsOf(destination: DestinationDetails | undefined): Texts {
-  const { urls, events, types, name, description, rateLimit, metadata } = destination ?? {};
+  const { urls, events, types, name, description, sources, retryStatuses, metadata } = destination ?? {};
   return {
     urls: urls?.join('\n') ?? '',
     events: events?.join('\n') ?? '',
     types: types?.join(', ') ?? '',
     name: name ?? '',
     description: description ?? '',
-    rateLimit: rateLimit === undefined ? '' : String(rateLimit),
+    sources: sources?.join('\n') ?? '',
+    timeout: String(destination?.timeout ?? ''),
+    retryWindow: String(destination?.retryWindow ?? ''),
+    retryStatuses: retryStatuses?.join(', ') ?? '',
+    rateLimit: String(destination?.rateLimit ?? ''),
     metadata: metadata === undefined ? '' : indented(metadata),
   };
 }
@@ -90,10 +115,14 @@ export function fieldsOf(texts: Texts, destination: DestinationDetails | undefin
   return {
     urls: linesOf(text('urls')),
     events: given('events', linesOf),
-    types: given('types', (value) => linesOf(value.replaceAll(',', '\n'))),
+    types: given('types', partsOf),
     name: given('name', String),
     description: given('description', String),
-    rateLimit: given('rateLimit', (value) => (Number.isNaN(Number(value)) ? value : Number(value))),
+    sources: given('sources', linesOf),
+    timeout: given('timeout', numberIn),
+    retryWindow: given('retryWindow', numberIn),
+    retryStatuses: given('retryStatuses', (value) => partsOf(value).map(numberIn)),
+    rateLimit: given('rateLimit', numberIn),
     metadata: given('metadata', jsonOf),
     ...headersIn(text('headers'), text(removalOf('headers')) !== ''),
     ...(text('tenant') !== '' && { tenant: text('tenant') }),
@@ -105,6 +134,16 @@ function linesOf(text: string): string[] {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
+}
+
+function partsOf(text: string): string[] {
+  return linesOf(text.replaceAll(',', '\n'));
+}
+
+/** The API says what is wrong with a text that is none. */
+function numberIn(text: string): number | string {
+  const number = Number(text);
+  return Number.isNaN(number) ? text : number;
 }
 
 /** The field is not sent where the headers stay as they are: nobody can see their values. */
