@@ -31,7 +31,9 @@ export function summaryOf(body: string): { type: MessageType | undefined; event?
 
 function summaryFields(body: string): { type?: unknown; event?: unknown } {
   const [, type, event] = BEGINNING.exec(body) ?? [];
-  return type === undefined || (type === 'track' && event === undefined) ? parse(body) : { type, event };
+  if (type === undefined || (type === 'track' && event === undefined)) return parse(body);
+  // A text that was found in another one keeps all of that in memory.
+  return event === undefined ? { type } : { type, event: JSON.parse(`"${event}"`) };
 }
 
 /** Whom a message is about. */

@@ -9,6 +9,7 @@ import {
 } from '../../../src/deliveries/history/history-store.js';
 import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../../src/queue/batch-job.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { heldBytes } from '../../support/heap.js';
 import { LogLines } from '../../support/log-lines.js';
 
 /** How often it writes. */
@@ -136,6 +137,19 @@ describe('the recorder of the history', () => {
     };
     expect(entry?.head).toEqual(head);
     expect(JSON.stringify(store.writes)).not.toMatch(/u1|visa|203\.0/);
+  });
+
+  it('holds no body while the store does not answer', async () => {
+    store.silence = new Promise<void>(() => undefined);
+    delivered([message('first')]);
+    await clock.pass(INTERVAL);
+    const before = await heldBytes();
+    for (let n = 0; n < 1_000; n++) {
+      const properties = { text: `${n}`.padEnd(20_000, 'x') };
+      delivered([message(`m${n}`, [outcome()], { event: `An event named ${n}`, properties })], `d${n % 20}`);
+    }
+    await clock.pass(INTERVAL);
+    expect((await heldBytes()) - before).toBeLessThan(5_000_000);
   });
 
   it.each([
