@@ -64,7 +64,7 @@ export class BodyReader {
     const text = decode(bytes);
     const fields = parse(text);
     if (isJsonObject(fields)) return { fields, text, bytes: bytes.length };
-    throw new RequestRefusal(400, 'INVALID_BODY', `Expected a JSON object, got ${describeKind(fields)}.`);
+    throw noObject(fields);
   }
 
   private receive(request: IncomingMessage): Promise<Buffer> {
@@ -126,7 +126,8 @@ export class BodyReader {
 }
 
 /** A body that the host has parsed. Its text would lack the digits of large numbers. */
-function parsedBefore(fields: JsonObject, maxBytes: number): RequestBody {
+function parsedBefore(fields: unknown, maxBytes: number): RequestBody {
+  if (!isJsonObject(fields)) throw noObject(fields);
   const bytes = bytesOf(fields);
   if (bytes > maxBytes) throw tooLarge(maxBytes);
   return { fields, text: '', bytes };
@@ -138,6 +139,10 @@ function bytesOf(fields: JsonObject): number {
   } catch {
     throw new RequestRefusal(400, 'INVALID_BODY', 'The body is nested too deeply.');
   }
+}
+
+function noObject(body: unknown): RequestRefusal {
+  return new RequestRefusal(400, 'INVALID_BODY', `Expected a JSON object, got ${describeKind(body)}.`);
 }
 
 function isGzip(bytes: Buffer): boolean {

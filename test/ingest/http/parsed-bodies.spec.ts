@@ -87,6 +87,16 @@ describe('a body that a parser of the host has read before the tracking API', ()
     expect(await (await parsed.own.post(message)).json()).toMatchObject({ code: 'INVALID_MESSAGE' });
   });
 
+  it.each([
+    ['a list', '[]', 'INVALID_BODY'],
+    ['empty', '', 'INVALID_MESSAGE'],
+  ])('is refused if it is %s', async (_, body, code) => {
+    const { own } = await start((express) => express.useBodyParser('json', false));
+    const answer = await own.post(body);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ code });
+  });
+
   it('is refused if it is nested too deeply', async () => {
     const { own } = await start((express) => express.useBodyParser('json', false));
     const deep = `${'['.repeat(40_000)}${']'.repeat(40_000)}`;
