@@ -1,5 +1,5 @@
 import { InvalidMessageError } from '../../errors/message.errors.js';
-import { BodyReader } from '../../http/body-reader.js';
+import { BodyReader, type RequestBody } from '../../http/body-reader.js';
 import type { HttpAnswer } from '../../http/http-answer.js';
 import type { RoutedRequest } from '../../http/http-handler.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
@@ -45,10 +45,11 @@ export class TrackingApi {
     const { authorization } = raw.headers;
     const key = basicKey(authorization);
     // What the header tells is refused before the body is read, which costs the most.
-    if (key !== undefined) this.refuseIfLimited(this.sourceOf(key));
+    const known = key === undefined ? undefined : this.sourceOf(key);
+    if (known !== undefined) this.refuseIfLimited(known);
     if (!this.parts.intake.isOpen) throw queueUnavailable();
-    const body = await this.bodies.read(raw);
-    const source = this.sourceOf(key ?? otherKey(body.fields, authorization));
+    const body = await this.bodyOf(raw, known);
+    const source = known ?? this.sourceOf(otherKey(body.fields, authorization));
     this.refuseIfLimited(source);
     const request = this.counted(source, body.bytes, () => {
       restoreIds(body.text, body.fields);
@@ -86,6 +87,20 @@ export class TrackingApi {
       'This write key sends more than it may: send less often.',
       wait,
     );
+  }
+
+  /** Reads a body. One that cannot be read counts as well. @param source where the header tells it */
+  private async bodyOf(
+    raw: RoutedRequest<TrackingRoute>['raw'],
+    source: string | undefined,
+  ): Promise<RequestBody> {
+    try {
+      return await this.bodies.read(raw);
+    } catch (error) {
+      const bytes = Math.min(Number(raw.headers['content-length'] ?? 0), MAX_BATCH_BYTES);
+      if (source !== undefined) this.parts.limiter.count(source, { messages: 1, bytes }, performance.now());
+      throw error;
+    }
   }
 
   /** Reads a request and counts it, also one that is wrong: to read it has cost as much. */

@@ -315,7 +315,7 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
     {
       platform,
       analytics: {
-        sources: ['large', 'unread', 'wrong', 'clock', 'buffer'].map((name) => ({
+        sources: ['large', 'unread', 'wrong', 'text', 'clock', 'buffer'].map((name) => ({
           name,
           writeKey: `wk_${name}`,
         })),
@@ -353,6 +353,9 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
     const wrong = { batch: 'x'.repeat(20 * KILOBYTE) };
     expect(await server.post('/v1/batch', wrong, basic('wk_wrong'))).toMatchObject({ status: 400 });
     expect(await server.post('/v1/track', TRACK, basic('wk_wrong'))).toMatchObject({ status: 429 });
+    const noJson = 'x'.repeat(20 * KILOBYTE);
+    expect(await server.post('/v1/batch', noJson, basic('wk_text'))).toMatchObject({ status: 400 });
+    expect(await server.post('/v1/track', TRACK, basic('wk_text'))).toMatchObject({ status: 429 });
   });
 
   it('does not depend on the wall clock', async () => {
