@@ -37,6 +37,11 @@ export class ApplicationMarks {
     return key === undefined ? [...urls] : [key, ...urls];
   }
 
+  /** Whether a destination is in this process's options, and its batches are marked. */
+  isConfigured(destination: string): boolean {
+    return this.urls.has(destination);
+  }
+
   /** Whether this application has queued a batch, or may have. */
   isOwn({ marks }: Pick<QueuedBatch, 'marks'>): boolean {
     return marks === undefined || marks.some((mark) => this.own.has(mark));

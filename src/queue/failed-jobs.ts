@@ -75,7 +75,7 @@ const READ_SIZED = new RedisScript(
       local job = redis.call('HMGET', ARGV[1] .. id, 'opts', 'data')
       local data = job[2] or ''
       local destinations, marks = gathered(data, '"destination":"', '"'), gathered(data, '"marks":[', ']')
-      local messages = #gathered(data, '"outcomes"', '[')
+      local messages = #gathered(data, '"outcomes":', '[')
       table.insert(read, { id, time, job[1] or '', destinations, marks, messages })
     end
   end
@@ -87,6 +87,12 @@ const COLUMNS = `id, finished_at_ms::text AS time, opts::text AS opts,
     jsonb_path_query_array(data, '$.batches[*].destination')::text AS destinations,
     jsonb_path_query_array(data, '$.batches[*].marks[*]')::text AS marks`;
 const TABLE = `${quoteSchemaName(DEFAULT_SCHEMA)}.job`;
+
+/** Keys: failed jobs by their time. Argument: an id. */
+const IS_FAILED = new RedisScript(`return redis.call('ZSCORE', KEYS[1], ARGV[1]) and 1 or 0`, false);
+
+/** $1 queue, $2 id */
+const SELECT_FAILED = `SELECT 1 FROM ${TABLE} WHERE queue = $1 AND state = 'failed' AND id = $2`;
 
 /** $1 queue, $2 ids, whose order is kept */
 const SELECT_SIZED = `
@@ -144,6 +150,15 @@ export class FailedJobs {
     }
     const { rows } = await storage.pool.query<SizedRow>(SELECT_SIZED, [queue.name, ids]);
     return rows.map((row) => ({ ...postgresJob(row), messages: sumOf(parsed(row.sizes)) }));
+  }
+
+  /** Whether a job is still there and has failed. */
+  async has(id: string): Promise<boolean> {
+    const { storage, queue } = this;
+    if (storage.kind === 'redis') {
+      return (await IS_FAILED.run(storage.client, [queue.toKey('failed')], [id])) === 1;
+    }
+    return (await storage.pool.query(SELECT_FAILED, [queue.name, id])).rows.length > 0;
   }
 }
 

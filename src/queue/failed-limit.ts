@@ -1,4 +1,5 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { types } from 'node:util';
 import type { ApplicationMarks } from './application-marks.js';
 import { FailedJobs, type SizedJob } from './failed-jobs.js';
@@ -6,13 +7,13 @@ import { JobIds } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 
-/** Jobs read at once. */
-const PAGE = 20;
+/** Jobs read at once. Redis does nothing else meanwhile, and each may have half a megabyte. */
+const PAGE = 5;
 /** A destination is looked at once for this share of its limit that fails, on average. */
 const SHARE = 1 / 20;
 /** How long a look waits, in milliseconds. A message is reported as failed before its job is. */
 const DELAY = 5_000;
-/** How much longer than the last looks took the next ones wait, so that they take little of the database's time. */
+/** How much longer than it took to read some jobs nothing is read, so that little of the database's time is taken. */
 const REST = 20;
 
 export interface FailedLimitParts {
@@ -21,7 +22,7 @@ export interface FailedLimitParts {
   storage: QueueStorage;
   health: QueueHealth;
   /** Tells whose jobs are whose. */
-  marks: Pick<ApplicationMarks, 'isOwn'>;
+  marks: Pick<ApplicationMarks, 'isOwn' | 'isConfigured'>;
   /** The most messages that are kept for a destination. */
   limitOf: (destination: string) => number;
   /** Called with how many messages of a destination were removed. */
@@ -40,8 +41,6 @@ export interface FailedLimitParts {
 export class FailedLimit implements BeforeApplicationShutdown {
   private readonly due = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
-  /** How long the last looks took, in milliseconds. */
-  private lastDuration = 0;
   private isClosed = false;
 
   constructor(private readonly parts: FailedLimitParts) {}
@@ -60,25 +59,22 @@ export class FailedLimit implements BeforeApplicationShutdown {
 
   private schedule(): void {
     if (this.isClosed || this.due.size === 0) return;
-    this.timer ??= setTimeout(
-      () => {
-        const startedAt = performance.now();
-        void this.lookAtAll().finally(() => {
-          this.lastDuration = performance.now() - startedAt;
-          this.timer = undefined;
-          this.schedule();
-        });
-      },
-      Math.max(DELAY, REST * this.lastDuration),
-    ).unref();
+    this.timer ??= setTimeout(() => {
+      void this.lookAtAll().finally(() => {
+        this.timer = undefined;
+        this.schedule();
+      });
+    }, DELAY).unref();
   }
 
   private async lookAtAll(): Promise<void> {
     for (const destination of [...this.due]) {
+      // What fails from now on is not all seen by this look.
+      this.due.delete(destination);
       try {
         for (const queue of this.parts.queues) await this.lookAt(queue, destination);
-        this.due.delete(destination);
       } catch (error) {
+        this.due.add(destination);
         if (types.isNativeError(error)) this.parts.health.report(error);
         return;
       }
@@ -86,22 +82,29 @@ export class FailedLimit implements BeforeApplicationShutdown {
   }
 
   private async lookAt(queue: BatchJobQueue, destination: string): Promise<void> {
-    const { limitOf, onRemoved } = this.parts;
+    const { storage, limitOf, onRemoved } = this.parts;
     const limit = limitOf(destination);
+    const jobs = new FailedJobs(queue, storage);
     let kept = 0;
     let removed = 0;
-    for await (const job of this.newestFirst(queue, destination)) {
-      if (kept < limit) kept += job.messages;
-      else if ((await queue.remove(job.id)) === 1) removed += job.messages;
+    try {
+      for await (const job of this.newestFirst(queue, jobs, destination)) {
+        if (kept < limit) kept += job.messages;
+        // Redis counts a job that another process has removed as removed once more.
+        else if ((await jobs.has(job.id)) && (await queue.remove(job.id)) === 1) removed += job.messages;
+      }
+    } finally {
+      if (removed > 0) onRemoved(destination, removed);
     }
-    if (removed > 0) onRemoved(destination, removed);
   }
 
   /** The failed jobs of a destination alone. */
-  private async *newestFirst(queue: BatchJobQueue, destination: string): AsyncGenerator<SizedJob, void> {
-    const { storage } = this.parts;
-    const ids = new JobIds(queue, storage);
-    const jobs = new FailedJobs(queue, storage);
+  private async *newestFirst(
+    queue: BatchJobQueue,
+    jobs: FailedJobs,
+    destination: string,
+  ): AsyncGenerator<SizedJob, void> {
+    const ids = new JobIds(queue, this.parts.storage);
     let before: ReadonlySet<string> = new Set();
     for await (const found of ids.inState('failed', new Set([destination]))) {
       // Some ids may come again on the next page.
@@ -109,15 +112,23 @@ export class FailedLimit implements BeforeApplicationShutdown {
       before = new Set(found);
       for (let start = 0; start < page.length; start += PAGE) {
         if (this.isClosed) return;
-        for (const job of await jobs.sized(page.slice(start, start + PAGE)))
-          if (this.isOwn(job, destination)) yield job;
+        const startedAt = performance.now();
+        const read = await jobs.sized(page.slice(start, start + PAGE));
+        const duration = performance.now() - startedAt;
+        for (const job of read) if (this.isOwn(job, destination)) yield job;
+        await sleep(REST * duration, undefined, { ref: false });
       }
     }
   }
 
-  /** Ids of jobs for different destinations may end alike, and another application's destination may have the same id. */
-  private isOwn({ destinations, marks }: SizedJob, destination: string): boolean {
-    const isOwn = marks.length === 0 || this.parts.marks.isOwn({ marks: [...marks] });
+  /**
+   * Ids of jobs for different destinations may end alike, and another application's destination may have the same id. The
+   * limit of one that is configured elsewhere, or was until now, is not known here.
+   */
+  private isOwn({ destinations, marks: given }: SizedJob, destination: string): boolean {
+    const { marks } = this.parts;
+    const isOwn =
+      given.length === 0 || (marks.isConfigured(destination) && marks.isOwn({ marks: [...given] }));
     return isOwn && destinations.length > 0 && destinations.every((id) => id === destination);
   }
 }

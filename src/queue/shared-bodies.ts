@@ -37,8 +37,8 @@ function sharedBodies(batches: readonly QueuedBatch[]): Map<string, number> | un
 }
 
 /**
- * Whether a message is there twice. Only then do messages share a body, since it names its message. Ids are short, and to
- * compare all bodies costs ten times as much.
+ * Whether a message is there twice. Otherwise no body is looked for: nearly every body names its message, ids are short, and
+ * to compare all bodies costs ten times as much.
  */
 function haveIdInCommon(batches: readonly QueuedBatch[]): boolean {
   const ids = new Set<string>();

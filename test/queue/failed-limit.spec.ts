@@ -42,7 +42,7 @@ async function fail(
 ): Promise<void> {
   const jobs = [];
   for (let start = 0; start < ids.length; start += perJob) {
-    const messages = ids.slice(start, start + perJob).map((id) => ({ id, body: `{"id":"${id}"}` }));
+    const messages = ids.slice(start, start + perJob).map((id) => ({ id, body: `{"id":["${id}"]}` }));
     jobs.push({
       jobId: jobIdFor(destination, `${destination}-${start}`),
       failedRetention: WEEK,
@@ -82,7 +82,8 @@ describeBackend('a destination that refuses everything', (backend) => {
   });
 
   it('keeps at least as many messages as it may, however many are in a job', async () => {
-    const receiver = await stage.receiver({ answer: [400] });
+    // What a receiver answers is kept with the message.
+    const receiver = await stage.receiver({ answer: [{ status: 400, body: 'outcomes' }] });
     const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });
     await fail(app, 'dead', messageIds('m', 8), 2);
     expect((await kept(app, 'dead', 4)).length).toBe(4);
@@ -127,19 +128,23 @@ describeServers('many failed messages', (backend) => {
     await fail(app, 'crm', messageIds('m', 1_100));
     const { health, jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
     const removed: [destination: string, messages: number][] = [];
-    const limit = new FailedLimit({
-      queues: app.queues,
-      storage: jobStorage,
-      health,
-      marks: { isOwn: () => true },
-      limitOf: () => 1_005,
-      onRemoved: (...args) => {
-        removed.push(args);
-      },
-    });
+    const limitOf = (limit: number, isConfigured: boolean): FailedLimit =>
+      new FailedLimit({
+        queues: app.queues,
+        storage: jobStorage,
+        health,
+        marks: { isOwn: () => true, isConfigured: () => isConfigured },
+        limitOf: () => limit,
+        onRemoved: (...args) => {
+          removed.push(args);
+        },
+      });
+    // In a process that does not have the destination, its limit is not known.
+    const [other, limit] = [limitOf(1, false), limitOf(1_005, true)];
+    other.failed('crm', 1_100);
     limit.failed('crm', 1_100);
     expect(await until(() => removed[0])).toEqual(['crm', 95]);
-    limit.beforeApplicationShutdown();
+    for (const one of [other, limit]) one.beforeApplicationShutdown();
     expect(await failedOf(app, 'crm')).toHaveLength(1_005);
   });
 });
