@@ -32,7 +32,7 @@ export function summaryOf(body: string): { type: MessageType | undefined; event?
 function summaryFields(body: string): { type?: unknown; event?: unknown } {
   const [, type, event] = BEGINNING.exec(body) ?? [];
   if (type === undefined || (type === 'track' && event === undefined)) return parse(body);
-  // A text that was found in another one keeps all of that in memory.
+  // A match is a slice, which keeps the whole body in memory: so the name is copied.
   return event === undefined ? { type } : { type, event: JSON.parse(`"${event}"`) };
 }
 

@@ -13,7 +13,7 @@ const PAGE = 5;
 const SHARE = 1 / 20;
 /** How long a look waits, in milliseconds. A message is reported as failed before its job is. */
 const DELAY = 5_000;
-/** How much longer than it took to read some jobs nothing is read, so that little of the database's time is taken. */
+/** After some jobs were read, nothing is read for this many times as long, so that others get the database's time. */
 const REST = 20;
 
 export interface FailedLimitParts {
@@ -69,7 +69,7 @@ export class FailedLimit implements BeforeApplicationShutdown {
 
   private async lookAtAll(): Promise<void> {
     for (const destination of [...this.due]) {
-      // What fails from now on is not all seen by this look.
+      // This look may miss what fails from now on, so that makes it due again.
       this.due.delete(destination);
       try {
         for (const queue of this.parts.queues) await this.lookAt(queue, destination);
