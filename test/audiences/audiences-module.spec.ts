@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { AudiencesService, DestinationsService } from '../../src/index.js';
 import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database.js';
 import { PostgresAudienceStore } from '../../src/audiences/stores/postgres-audience-store.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { EmbeddedFolders } from '../support/embedded-folder.js';
 import { messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -12,7 +12,7 @@ function ids(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `user-${index}`);
 }
 
-describeBackend('an application with audiences', (backend) => {
+describeServersOrEmbedded('an application with audiences', (backend) => {
   const stage = new Stage();
 
   it('tells its webhooks who came and who went, also after a restart', async () => {

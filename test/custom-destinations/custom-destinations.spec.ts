@@ -14,7 +14,7 @@ import {
   PermanentDeliveryError,
 } from '../../src/index.js';
 import { type AnalyticsApp, type AppOptions, moduleOptions } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 
@@ -52,7 +52,7 @@ class Warehouse implements CustomDestination {
 const eventOf = (message: DeliveredMessage): string =>
   message.type === 'track' ? message.event : message.type;
 
-describeBackend('a custom destination', (backend) => {
+describeServersOrEmbedded('a custom destination', (backend) => {
   const stage = new Stage();
 
   function start(

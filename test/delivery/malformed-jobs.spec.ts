@@ -6,7 +6,7 @@ import type { BatchJobData } from '../../src/queue/batch-job.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend, describeRedis } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, describeRedis } from '../support/describe-backend.js';
 import { within } from '../../src/shared/within.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import type { Receiver } from '../support/receiver.js';
@@ -48,7 +48,7 @@ const GARBAGE: Record<string, unknown> = {
   'no version': { batches: [BATCH] },
 };
 
-describeBackend('a job that no client has written', (backend) => {
+describeServersOrEmbedded('a job that no client has written', (backend) => {
   const stage = new Stage();
 
   /** Has an application work on these jobs, until none of them waits or the patience is over. */

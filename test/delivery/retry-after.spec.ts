@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 /** Its first retry comes after milliseconds, so that what is waited for is the receiver's wish. */
 const RETRY_WINDOW = 60_000;
 
-describeBackend('a receiver that asks for time', (backend) => {
+describeServersOrEmbedded('a receiver that asks for time', (backend) => {
   const stage = new Stage();
 
   it.each([

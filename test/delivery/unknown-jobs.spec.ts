@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DeliveriesService } from '../../src/index.js';
 import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -13,7 +13,7 @@ function jobFor(destination: string): { v: number; batches: object[] } {
   return { v: BATCH_JOB_VERSION, batches: [{ destination, source: 'default', messages: [message] }] };
 }
 
-describeBackend('a job that a worker does not know', (backend) => {
+describeServersOrEmbedded('a job that a worker does not know', (backend) => {
   const stage = new Stage();
 
   it('is put back for a worker that has its destination, with one line for all of them', async () => {

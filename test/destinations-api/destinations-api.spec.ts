@@ -1,12 +1,12 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { describeBackend, describeServers } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, describeServers } from '../support/describe-backend.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { verifyStandardWebhook } from '../../src/index.js';
 import { ApiServer, URLS } from './api-server.js';
 
-describeBackend('the HTTP API of the destinations', (backend) => {
+describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
   const stage = new Stage();
   let isDown = false;
   afterEach(() => {

@@ -1,11 +1,11 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { ApiServer } from './api-server.js';
 
-describeBackend('messages that failed, in the HTTP API of the destinations,', (backend) => {
+describeServersOrEmbedded('messages that failed, in the HTTP API of the destinations,', (backend) => {
   const stage = new Stage();
   let isDown = false;
   afterEach(() => {

@@ -12,7 +12,7 @@ import {
   type ViewOptions,
 } from '@opentelemetry/sdk-metrics';
 import { type CustomDestination, DestinationsService } from '../../src/index.js';
-import { describeBackend, describeServers } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, describeServers } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
@@ -65,7 +65,7 @@ async function refused(...reasons: string[]): Promise<number[]> {
   return found;
 }
 
-describeBackend('the metrics', (backend) => {
+describeServersOrEmbedded('the metrics', (backend) => {
   const stage = new Stage();
   const names = { id: `shop-${backend.name}`, source: `web-${backend.name}` };
 

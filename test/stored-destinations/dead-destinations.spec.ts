@@ -12,7 +12,7 @@ import { DestinationRecords } from '../../src/stored-destinations/destination-re
 import { SecretBox } from '../../src/stored-destinations/secret-box.js';
 import { WritableDestinations } from '../../src/stored-destinations/writable-destinations.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { MEMORY } from '../support/memory-connection.js';
 import { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
@@ -417,7 +417,7 @@ describe('a destination of which it is stored that it fails', () => {
   });
 });
 
-describeBackend('a dead destination', (backend) => {
+describeServersOrEmbedded('a dead destination', (backend) => {
   let receiver: Receiver;
   let app: AnalyticsApp;
 

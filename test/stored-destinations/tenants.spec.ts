@@ -13,14 +13,14 @@ import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { createDestinationStore } from '../../src/stored-destinations/stores/create-destination-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import type { Receiver, ReceiverOptions } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 
-describeBackend('destinations of tenants', (backend) => {
+describeServersOrEmbedded('destinations of tenants', (backend) => {
   const stage = new Stage();
 
   function start(options: AppOptions = {}): Promise<AnalyticsApp> {

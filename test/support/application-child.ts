@@ -5,11 +5,10 @@ import type {
   SourceOptions,
   WebhooksOptions,
 } from '../../src/index.js';
-import { GuardedChild } from './child-process.js';
+import { GuardedChild, SCRIPT_OPTIONS } from './child-process.js';
 import type { TestConnection } from './describe-backend.js';
 import type { FaultyConnection } from './faulty-queues.js';
 
-const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
 const NEXT_FORMAT = new URL('./next-format-hooks.mjs', import.meta.url).href;
 const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
 
@@ -47,8 +46,8 @@ export function startApplication(
   plan: ApplicationPlan,
   { env = {}, next = false }: ApplicationProcess = {},
 ): Promise<GuardedChild> {
-  const hooks = [HOOKS, ...(next ? [NEXT_FORMAT] : [])].flatMap((url) => ['--import', url]);
-  const args = [...hooks, fileURLToPath(APPLICATION), JSON.stringify(plan)];
+  const hooks = next ? ['--import', NEXT_FORMAT] : [];
+  const args = [...SCRIPT_OPTIONS, ...hooks, fileURLToPath(APPLICATION), JSON.stringify(plan)];
   return GuardedChild.start(process.execPath, args, { env: { ...process.env, ...env } });
 }
 

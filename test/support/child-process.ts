@@ -8,6 +8,12 @@ import { types } from 'node:util';
 const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
 
 /**
+ * With what Node runs a TypeScript file of this project. The embedded database is compiled without optimization, since
+ * most of these processes have ended before that would pay.
+ */
+export const SCRIPT_OPTIONS = ['--liftoff-only', '--import', HOOKS];
+
+/**
  * Runs what it is given until that ends, or until its own input ends: then the test process is gone,
  * however it went, and what it started must go too. The first line of output is the pid, written before the
  * program itself can write anything.
@@ -57,7 +63,7 @@ export class GuardedChild {
 
   /** Runs a TypeScript file of this project. */
   static startScript(path: URL, args: string[], options: ChildOptions = {}): Promise<GuardedChild> {
-    return GuardedChild.start(process.execPath, ['--import', HOOKS, fileURLToPath(path), ...args], options);
+    return GuardedChild.start(process.execPath, [...SCRIPT_OPTIONS, fileURLToPath(path), ...args], options);
   }
 
   /** The next line that it prints on either output, or `undefined` when it has ended. */

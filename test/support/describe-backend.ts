@@ -47,6 +47,20 @@ export function describeBackend(title: string, define: (backend: Backend) => voi
   }
 }
 
+/**
+ * Runs a suite that is not about the database: on Redis and on PostgreSQL. The embedded database gets the same statements
+ * as PostgreSQL, and a test takes twice as long there, so it stands in where PostgreSQL is not installed, and has these
+ * suites too with `ALL_BACKENDS=true`.
+ */
+export function describeServersOrEmbedded(title: string, define: (backend: Backend) => void): void {
+  const needsEmbedded = !PostgresServer.installed || process.env.ALL_BACKENDS === 'true';
+  for (const source of SOURCES) {
+    if (source.name === 'embedded' && !needsEmbedded) continue;
+    if (source.missing === undefined) describeOn(source, title, define);
+    else describeMissing(`${title} on ${source.name}`, source.missing);
+  }
+}
+
 /** The same for those that are servers, which can be made to fail. */
 export function describeServers(title: string, define: (backend: ServerBackend) => void): void {
   for (const source of SOURCES.filter(({ name }) => name !== 'embedded')) {
