@@ -7,7 +7,12 @@ import type { QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { startApplication } from '../support/application-child.js';
 import type { GuardedChild } from '../support/child-process.js';
-import { describeBackend, describeServers, type TestConnection } from '../support/describe-backend.js';
+import {
+  describeBackend,
+  describeServers,
+  describeServersOrEmbedded,
+  type TestConnection,
+} from '../support/describe-backend.js';
 import { messageIds, receivedIds } from '../support/message-ids.js';
 import { openBackend } from '../support/open-backend.js';
 import type { Receiver } from '../support/receiver.js';
@@ -27,7 +32,7 @@ async function timesTaken({ queue }: AnalyticsApp): Promise<number> {
   return jobs.reduce((sum, { attemptsStarted }) => sum + attemptsStarted, 0);
 }
 
-describeBackend('the `rateLimit` of a destination', (backend) => {
+describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
   let children: GuardedChild[];
 
   beforeEach(() => {

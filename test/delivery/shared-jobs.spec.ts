@@ -6,7 +6,7 @@ import { filter, firstValueFrom, map, take, toArray } from 'rxjs';
 import { DeliveriesService } from '../../src/index.js';
 import { BATCH_JOB_VERSION, type QueuedBatch } from '../../src/queue/batch-job.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeBackend, describeRedis } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, describeRedis } from '../support/describe-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import type { Receiver } from '../support/receiver.js';
 import { OUT_OF_MEMORY } from '../support/redis-refusals.js';
@@ -22,7 +22,7 @@ function batchFor(destination: string, id = `for ${destination}`): QueuedBatch {
   return { destination, source: 'default', messages: [message] };
 }
 
-describeBackend('batches that share a job, each for a destination of its own,', (backend) => {
+describeServersOrEmbedded('batches that share a job, each for a destination of its own,', (backend) => {
   const stage = new Stage();
 
   /** Each destination is named after its receiver. */

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { transformSync } from '@swc/core';
+import { UNOPTIMIZED } from '../support/child-process.js';
 import { readmeSnippet } from '../support/readme-snippet.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -98,7 +99,7 @@ describe('The page on custom destinations', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   it('leads to an application whose warehouse gets its events, again if it was away', async () => {
-    const { stdout } = await run(process.execPath, [join(folder, 'main.js')], {
+    const { stdout } = await run(process.execPath, [UNOPTIMIZED, join(folder, 'main.js')], {
       cwd: folder,
       timeout: 25_000,
       env: { ...process.env, NODE_ENV: 'test' },

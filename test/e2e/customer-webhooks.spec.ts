@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { UNOPTIMIZED } from '../support/child-process.js';
 import { readmeSnippet } from '../support/readme-snippet.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -160,7 +161,7 @@ describe('The page on webhooks for customers', () => {
       },
     });
     await writeFile(join(folder, 'page.mjs'), compiled.code);
-    const { stdout } = await run(process.execPath, [join(folder, 'page.mjs')], {
+    const { stdout } = await run(process.execPath, [UNOPTIMIZED, join(folder, 'page.mjs')], {
       cwd: folder,
       timeout: 50_000,
       env: { ...process.env, ANALYTICS_KEY: Buffer.alloc(32, 1).toString('base64') },

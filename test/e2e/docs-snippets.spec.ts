@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { UNOPTIMIZED } from '../support/child-process.js';
 import { describeRedis } from '../support/describe-backend.js';
 import { freePort } from '../support/free-port.js';
 import { quickConnections } from '../support/quick-connections.js';
@@ -48,7 +49,10 @@ describe('The documentation', () => {
       },
     });
     await writeFile(join(folder, file), code);
-    const { stdout } = await run(process.execPath, [join(folder, file)], { cwd: folder, timeout: 25_000 });
+    const { stdout } = await run(process.execPath, [UNOPTIMIZED, join(folder, file)], {
+      cwd: folder,
+      timeout: 25_000,
+    });
     return stdout;
   }
 

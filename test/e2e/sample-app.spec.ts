@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { GuardedChild } from '../support/child-process.js';
+import { GuardedChild, UNOPTIMIZED } from '../support/child-process.js';
 import { Visitor } from '../console/visitor.js';
 import { Browser } from '../support/browser.js';
 import { describeBackend, describeWith } from '../support/describe-backend.js';
@@ -21,7 +21,7 @@ const SECRET = 'teehee';
 const running = new Set<GuardedChild>();
 
 async function startMain(cwd: string, port: number, env: NodeJS.ProcessEnv): Promise<GuardedChild> {
-  const child = await GuardedChild.start(process.execPath, [MAIN], {
+  const child = await GuardedChild.start(process.execPath, [UNOPTIMIZED, MAIN], {
     cwd,
     // As someone who tries it: in tests, the embedded queue would be in memory.
     env: { ...process.env, NODE_ENV: 'development', PORT: String(port), ...env },

@@ -8,10 +8,13 @@ import { types } from 'node:util';
 const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
 
 /**
- * With what Node runs a TypeScript file of this project. The embedded database is compiled without optimization, since
- * most of these processes have ended before that would pay.
+ * Has Node compile the embedded database without optimization: most of these processes have ended before that would
+ * pay.
  */
-export const SCRIPT_OPTIONS = ['--liftoff-only', '--import', HOOKS];
+export const UNOPTIMIZED = '--liftoff-only';
+
+/** With what Node runs a TypeScript file of this project. */
+export const SCRIPT_OPTIONS = [UNOPTIMIZED, '--import', HOOKS];
 
 /**
  * Runs what it is given until that ends, or until its own input ends: then the test process is gone,

@@ -8,7 +8,7 @@ import {
 } from '../../../src/index.js';
 import { QUEUE_BACKEND, type QueueBackend, type QueueStorage } from '../../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
-import { describeBackend, describeServers } from '../../support/describe-backend.js';
+import { describeServersOrEmbedded, describeServers } from '../../support/describe-backend.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
@@ -69,7 +69,7 @@ async function storedText(storage: QueueStorage): Promise<string> {
   return rows.length === 0 ? '[]' : JSON.stringify(rows);
 }
 
-describeBackend('the history of a destination', (backend) => {
+describeServersOrEmbedded('the history of a destination', (backend) => {
   const stage = new Stage();
 
   it('tells of a message what it was, how each attempt went, and how it ended', async () => {
