@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AnalyticsModule, AnalyticsService, DeliveriesService } from 'nestjs-analytics';
+import { getQueueToken } from '@nestjs/bullmq';
+import { ANALYTICS_QUEUE, AnalyticsModule, AnalyticsService, DeliveriesService } from 'nestjs-analytics';
 import { report, show, spread } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 
@@ -15,15 +16,14 @@ const PAUSE = 20;
 const CONNECTION = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/14';
 const FOR_EVER = 2 ** 31 - 1;
 
-/** Resolves to events a second of the living, and the 99th percentile from call to answer in milliseconds. */
-async function run(living, hanging) {
-  const urls = [...hanging.urls.slice(0, hanging.hangs), ...living.urls.slice(hanging.hangs)];
+function open(urls, worker) {
   class App {}
   Module({
     imports: [
       AnalyticsModule.forRoot({
         sources: urls.map((_, index) => ({ name: `s${index}`, writeKey: `k${index}` })),
         connection: CONNECTION,
+        worker,
         shutdownTimeout: 1_000,
         webhooks: urls.map((url, index) => ({
           id: `d${index}`,
@@ -34,7 +34,21 @@ async function run(living, hanging) {
       }),
     ],
   })(App);
-  const app = await NestFactory.createApplicationContext(App, { logger: ['error'] });
+  return NestFactory.createApplicationContext(App, { logger: ['error'] });
+}
+
+/** Removes what the run before has left for those that hang. */
+async function clear(urls) {
+  const app = await open(urls, false);
+  await app.get(getQueueToken(ANALYTICS_QUEUE)).obliterate({ force: true });
+  await app.close();
+}
+
+/** Resolves to events a second of the living, and the 99th percentile from call to answer in milliseconds. */
+async function run(living, hanging) {
+  const urls = [...hanging.urls.slice(0, hanging.hangs), ...living.urls.slice(hanging.hangs)];
+  await clear(urls);
+  const app = await open(urls, true);
   const analytics = app.get(AnalyticsService);
   const sources = urls.map((_, index) => analytics.source(`s${index}`));
   const total = EVENTS * (DESTINATIONS - hanging.hangs);
@@ -61,6 +75,8 @@ async function run(living, hanging) {
 
 const living = await startReceiver({ ports: DESTINATIONS });
 const hanging = await startReceiver({ ports: DESTINATIONS, delay: FOR_EVER });
+// In the first run, most of the time is the compiler's.
+await run(living, { urls: hanging.urls, hangs: 0 });
 const runs = [];
 for (let round = 0; round < RUNS; round++) {
   const all = await run(living, { urls: hanging.urls, hangs: 0 });
