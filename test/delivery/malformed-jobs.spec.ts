@@ -6,7 +6,7 @@ import type { BatchJobData } from '../../src/queue/batch-job.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeServersOrEmbedded, describeRedis } from '../support/describe-backend.js';
+import { describeRedis, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { within } from '../../src/shared/within.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import type { Receiver } from '../support/receiver.js';

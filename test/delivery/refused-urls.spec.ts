@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { filter, firstValueFrom } from 'rxjs';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeServersOrEmbedded, describeRedis } from '../support/describe-backend.js';
+import { describeRedis, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { messageIds } from '../support/message-ids.js';
 import type { Answer, Receiver } from '../support/receiver.js';
 import { RedisServer } from '../support/redis-server.js';

@@ -6,7 +6,7 @@ import { filter, firstValueFrom, map, take, toArray } from 'rxjs';
 import { DeliveriesService } from '../../src/index.js';
 import { BATCH_JOB_VERSION, type QueuedBatch } from '../../src/queue/batch-job.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeServersOrEmbedded, describeRedis } from '../support/describe-backend.js';
+import { describeRedis, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import type { Receiver } from '../support/receiver.js';
 import { OUT_OF_MEMORY } from '../support/redis-refusals.js';

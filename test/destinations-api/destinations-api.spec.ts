@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { describeServersOrEmbedded, describeServers } from '../support/describe-backend.js';
+import { describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';

@@ -12,7 +12,7 @@ import {
   type ViewOptions,
 } from '@opentelemetry/sdk-metrics';
 import { type CustomDestination, DestinationsService } from '../../src/index.js';
-import { describeServersOrEmbedded, describeServers } from '../support/describe-backend.js';
+import { describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 

@@ -13,7 +13,7 @@ const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
  */
 export const UNOPTIMIZED = '--liftoff-only';
 
-/** With what Node runs a TypeScript file of this project. */
+/** Options of Node for a TypeScript file of this project. */
 export const SCRIPT_OPTIONS = [UNOPTIMIZED, '--import', HOOKS];
 
 /**

@@ -41,36 +41,26 @@ const SOURCES: BackendSource[] = [
  * suite is skipped, and fails in continuous integration, where it has to be.
  */
 export function describeBackend(title: string, define: (backend: Backend) => void): void {
-  for (const source of SOURCES) {
-    if (source.missing === undefined) describeOn(source, title, define);
-    else describeMissing(`${title} on ${source.name}`, source.missing);
-  }
+  describeEach(SOURCES, title, define);
 }
 
 /**
  * Runs a suite that is not about the database: on Redis and on PostgreSQL. The embedded database gets the same statements
- * as PostgreSQL, and a test takes twice as long there, so it stands in where PostgreSQL is not installed, and has these
- * suites too with `ALL_BACKENDS=true`.
+ * as PostgreSQL, and a test takes twice as long there. So it runs them only where PostgreSQL is not installed, or with
+ * `ALL_BACKENDS=true`.
  */
 export function describeServersOrEmbedded(title: string, define: (backend: Backend) => void): void {
   const needsEmbedded = !PostgresServer.installed || process.env.ALL_BACKENDS === 'true';
-  for (const source of SOURCES) {
-    if (source.name === 'embedded' && !needsEmbedded) continue;
-    if (source.missing === undefined) describeOn(source, title, define);
-    else describeMissing(`${title} on ${source.name}`, source.missing);
-  }
+  const sources = SOURCES.filter(({ name }) => needsEmbedded || name !== 'embedded');
+  describeEach(sources, title, define);
 }
 
-/** The same for those that are servers, which can be made to fail. */
+/** Runs a suite on each kind of server, which can be made to fail. */
 export function describeServers(title: string, define: (backend: ServerBackend) => void): void {
-  for (const source of SOURCES.filter(({ name }) => name !== 'embedded')) {
-    if (source.missing !== undefined) describeMissing(`${title} on ${source.name}`, source.missing);
-    else {
-      describeOn(source, title, (backend) => {
-        ifServer(backend, define);
-      });
-    }
-  }
+  const servers = SOURCES.filter(({ name }) => name !== 'embedded');
+  describeEach(servers, title, (backend) => {
+    ifServer(backend, define);
+  });
 }
 
 /** Runs a suite that needs a Redis which it starts itself, skipped and failed as above. */
@@ -82,6 +72,17 @@ export function describeRedis(title: string, define: () => void): void {
 export function describeWith(program: string, isInstalled: boolean, title: string, define: () => void): void {
   if (isInstalled) describe(title, define);
   else describeMissing(title, program);
+}
+
+function describeEach(
+  sources: readonly BackendSource[],
+  title: string,
+  define: (backend: Backend) => void,
+): void {
+  for (const source of sources) {
+    if (source.missing === undefined) describeOn(source, title, define);
+    else describeMissing(`${title} on ${source.name}`, source.missing);
+  }
 }
 
 function describeOn(source: BackendSource, title: string, define: (backend: Backend) => void): void {

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 // in which a test has left something open does not get here.
 process.once('beforeExit', () => process.exit());
 
-// Each spec compiles the embedded database anew. To optimize it as well would take longer than what it does in most of them.
+// Each spec compiles the embedded database anew, and most have ended before it would pay to optimize it.
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
 

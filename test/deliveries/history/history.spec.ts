@@ -8,7 +8,7 @@ import {
 } from '../../../src/index.js';
 import { QUEUE_BACKEND, type QueueBackend, type QueueStorage } from '../../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
-import { describeServersOrEmbedded, describeServers } from '../../support/describe-backend.js';
+import { describeServers, describeServersOrEmbedded } from '../../support/describe-backend.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
