@@ -1,6 +1,7 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
-import { enoughFor, leastFor, requestsFor } from './destination-pace.js';
+import { DestinationCapacities } from './destination-capacities.js';
+import { enoughFor, leastFor } from './destination-pace.js';
 import { DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
 import type { BatchResults } from './held-batch.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
@@ -9,7 +10,6 @@ import type { PutBackJob } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
 import { RunningSince } from './running-since.js';
-import { type CapacityShare, SharedCapacity } from './shared-capacity.js';
 
 /** The longest time between two looks of a batch, as a share of the retry window. */
 const LONGEST_LOOK_SHARE = 1 / 2;
@@ -43,15 +43,14 @@ export interface DeliverySchedulerOptions {
 export class DeliveryScheduler implements DestinationQueueObserver {
   readonly running = new RunningSince();
   private readonly queues = new Map<string, DestinationQueue>();
-  private readonly origins = new Map<string, SharedCapacity>();
-  private readonly process: SharedCapacity;
+  private readonly capacities: DestinationCapacities;
   private readonly shares: JobShares;
   private sweptAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private isStopped = false;
 
   constructor(private readonly options: DeliverySchedulerOptions) {
-    this.process = new SharedCapacity(options.requests, options.requests);
+    this.capacities = new DestinationCapacities(options.requests, options.connections);
     this.shares = new JobShares(options.jobs);
   }
 
@@ -138,7 +137,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const known = this.queues.get(destination.id);
     if (known !== undefined) {
       if (known.destination !== destination || known.origins !== destination.origins) {
-        this.rejoin(known, destination);
+        this.capacities.rejoin(known, destination);
       }
       return known;
     }
@@ -147,41 +146,9 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const queue = new DestinationQueue(destination, windowSize, this, (resume) => {
       return new RateBudget(this.options.rateLimits, id, resume);
     });
-    queue.use(destination, [this.joinProcess(destination, queue), ...this.joinOrigins(destination, queue)]);
+    this.capacities.join(queue, destination);
     this.queues.set(id, queue);
     return queue;
-  }
-
-  private joinProcess(destination: Destination, queue: DestinationQueue): CapacityShare {
-    return this.process.join(queue.resume, requestsFor(destination));
-  }
-
-  private joinOrigins({ origins }: Destination, queue: DestinationQueue): CapacityShare[] {
-    const places = new Map<string, number>();
-    for (const origin of origins) places.set(origin, (places.get(origin) ?? 0) + 1);
-    return Array.from(places, ([origin, count]) => this.originOf(origin).join(queue.resume, count));
-  }
-
-  /** A destination has changed. What waits for it goes to where it is now. */
-  private rejoin(queue: DestinationQueue, destination: Destination): void {
-    const before = queue.capacityShares;
-    const kept = before.find(
-      (share) => share.capacity === this.process && share.places === requestsFor(destination),
-    );
-    const ofProcess = kept ?? this.joinProcess(destination, queue);
-    queue.use(destination, [ofProcess, ...this.joinOrigins(destination, queue)]);
-    // Requests on their way still hold places there, and give them back.
-    for (const share of before) if (share !== kept) share.capacity.leave(share);
-    // It waited for its turn in a ring that it has left.
-    queue.advance();
-  }
-
-  private originOf(origin: string): SharedCapacity {
-    let capacity = this.origins.get(origin);
-    if (capacity === undefined) {
-      this.origins.set(origin, (capacity = new SharedCapacity(this.options.connections)));
-    }
-    return capacity;
   }
 
   onBatchEnded(queue: DestinationQueue): void {
@@ -197,6 +164,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   private refillAll(): void {
     this.running.tick();
     this.sweep();
+    this.makeRoom();
     let promoted = 0;
     const served: DestinationQueue[] = [];
     for (const queue of this.queues.values()) {
@@ -210,6 +178,19 @@ export class DeliveryScheduler implements DestinationQueueObserver {
       this.queues.delete(id);
       this.queues.set(id, queue);
     }
+  }
+
+  /**
+   * Gives back what slow destinations have not sent, where they have more places than they may: a process that starts does
+   * not know yet which ones are slow.
+   */
+  private makeRoom(): void {
+    if (!this.shares.isInLastPlaces) return;
+    const now = performance.now();
+    const slow = [...this.queues.values()].filter(({ window }) => window.isSlow || window.isSilent(now));
+    const batches = slow.reduce((sum, { batchesInHand }) => sum + batchesInHand, 0);
+    if (!this.shares.isTooManyOfSlow(batches)) return;
+    for (const queue of slow) queue.giveBack(putBackDelay(queue, this.queues.size));
   }
 
   /** Promotes put-back jobs when a destination has nearly sent what is in hand: `most` of them. Returns how many. */
@@ -243,8 +224,8 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     for (const [id, queue] of this.queues) {
       if (queue.idleFor(now) < FORGET_AFTER) continue;
       this.queues.delete(id);
-      for (const share of queue.capacityShares) share.capacity.leave(share);
+      this.capacities.leave(queue);
     }
-    for (const [origin, capacity] of this.origins) if (capacity.isUnused) this.origins.delete(origin);
+    this.capacities.sweep();
   }
 }

@@ -127,9 +127,18 @@ export class DestinationQueue {
 
   /** The process is about to end. What waits for a `rateLimit` is broken off, so that the end does not wait. */
   breakOff(): void {
-    if (limitOf(this.current) === undefined) return;
+    if (limitOf(this.current) !== undefined) this.giveBack();
+  }
+
+  /**
+   * Sends no more of the batches in hand than is on its way.
+   *
+   * @param wait milliseconds until the rest should be tried again; `undefined` if it is broken off
+   */
+  giveBack(wait?: number): void {
     for (const batch of this.batches.splice(0)) {
       const { unsent } = batch;
+      if (wait !== undefined) batch.deferUnsent(wait);
       this.unsent -= unsent;
       this.settled(batch, unsent);
     }

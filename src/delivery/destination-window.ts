@@ -41,6 +41,10 @@ export class DestinationWindow {
   private hasFailed = false;
   /** How long the latest request took, in milliseconds. */
   private latest = 0;
+  /** Requests on their way. */
+  private underway = 0;
+  /** When a request last ended, or began while none was on its way. */
+  private heardAt = 0;
 
   /** @param size largest number of requests on their way */
   constructor(private readonly size: number) {
@@ -66,8 +70,15 @@ export class DestinationWindow {
     return this.hasFailed || this.latest > SLOW;
   }
 
+  /** Whether requests are on their way, and none has ended for long. */
+  isSilent(now: number): boolean {
+    return this.underway > 0 && now - this.heardAt > SLOW;
+  }
+
   /** @returns the request, to be passed back when it ends */
   begin(now: number): WindowRequest {
+    if (this.underway === 0) this.heardAt = now;
+    this.underway++;
     if (this.idleSince !== undefined) {
       // A few messages now and then should not open a socket each.
       if (now - this.idleSince > RESTART_AFTER) this.open = Math.min(FIRST_WINDOW, this.size);
@@ -86,6 +97,8 @@ export class DestinationWindow {
    */
   end(request: WindowRequest, results: readonly (DeliveryResult | undefined)[], isOver: boolean): void {
     const now = performance.now();
+    this.underway--;
+    this.heardAt = now;
     // Messages of one request share its result, except those that their receiver refused one by one.
     const result = results[0];
     if (result !== undefined && result.class !== 'deferred') {

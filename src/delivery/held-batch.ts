@@ -39,6 +39,17 @@ export class HeldBatch {
     for (let index = 0; index < results.length; index++) this.results[first + index] = results[index];
   }
 
+  /**
+   * The messages that have not been sent go back to the queue.
+   *
+   * @param wait milliseconds
+   */
+  deferUnsent(wait: number): void {
+    for (const { outcomes } of this.messages.slice(this.next)) {
+      this.results[this.next++] = { class: 'deferred', outcomes, wait };
+    }
+  }
+
   /** So many messages are settled. Returns whether all of them are now. */
   settle(messages: number): boolean {
     this.unsettled -= messages;

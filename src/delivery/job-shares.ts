@@ -65,6 +65,16 @@ export class JobShares {
     return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand);
   }
 
+  /** Whether places are taken that are none for slow destinations. */
+  get isInLastPlaces(): boolean {
+    return this.held.size > this.jobs * SLOW_SHARE;
+  }
+
+  /** Whether slow destinations with so many batches in hand have more places than they may. */
+  isTooManyOfSlow(batches: number): boolean {
+    return batches > this.jobs * SLOW_SHARE;
+  }
+
   private hasPlaceFor({ canSend, window }: DestinationQueue): boolean {
     if (!canSend || window.isFailing) return false;
     return !window.isSlow || this.held.size < this.jobs * SLOW_SHARE;

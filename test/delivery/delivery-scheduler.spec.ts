@@ -528,6 +528,39 @@ describe('the delivery scheduler', () => {
       expect(offer(scheduler, destinations('idle', 4))).toBe(4);
     });
 
+    it('are given back to newcomers by destinations that turn out to be slow', async () => {
+      jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
+      const scheduler = schedule({ jobs: 32, requests: 1_000 });
+      scheduler.start();
+      const slow = destinations('slow', 32);
+      const results = slow.map((one) => send(scheduler, one, 20));
+      jest.advanceTimersByTime(1_200);
+      // What is on its way is awaited. The rest went back.
+      const onTheirWay = slow.map(({ requests }) => requests.length);
+      for (const one of slow) one.answer();
+      expect(slow.flatMap(({ requests }) => requests)).toEqual([]);
+      const delivered = (await Promise.all(results)).map(
+        (all) => all.filter((result) => result?.class === 'delivered').length,
+      );
+      expect(delivered).toEqual(onTheirWay);
+      expect(offer(scheduler, destinations('newcomer', 4))).toBe(4);
+      scheduler.stop();
+    });
+
+    it('are kept by slow destinations that leave enough of them to others', () => {
+      jest.useFakeTimers({ now: Date.now() });
+      const scheduler = schedule({ jobs: 32, requests: 1_000 });
+      scheduler.start();
+      const slow = destinations('slow', 28);
+      for (const one of slow) void send(scheduler, one, 20);
+      jest.advanceTimersByTime(600);
+      expect(offer(scheduler, destinations('quick', 4))).toBe(4);
+      jest.advanceTimersByTime(600);
+      for (const one of slow) one.answer();
+      expect(slow.every(({ requests }) => requests.length > 0)).toBe(true);
+      scheduler.stop();
+    });
+
     it('are promoted in turn where many destinations wait for a place', () => {
       jest.useFakeTimers();
       const scheduler = schedule({ jobs: 4, connections: 1 });

@@ -1,0 +1,66 @@
+import type { Destination } from '../destinations/destination.js';
+import { requestsFor } from './destination-pace.js';
+import type { DestinationQueue } from './destination-queue.js';
+import { type CapacityShare, SharedCapacity } from './shared-capacity.js';
+
+/** What the requests of all destinations take places of: the requests of this process, and the sockets of each origin. */
+export class DestinationCapacities {
+  private readonly origins = new Map<string, SharedCapacity>();
+  private readonly process: SharedCapacity;
+
+  /**
+   * @param requests on their way at once, over all destinations
+   * @param connections sockets per origin
+   */
+  constructor(
+    requests: number,
+    private readonly connections: number,
+  ) {
+    this.process = new SharedCapacity(requests, requests);
+  }
+
+  /** Makes the requests of a queue go to a destination, and take places there. */
+  join(queue: DestinationQueue, destination: Destination): void {
+    queue.use(destination, [this.joinProcess(queue, destination), ...this.joinOrigins(queue, destination)]);
+  }
+
+  /** A destination has changed. What waits for it goes to where it is now. */
+  rejoin(queue: DestinationQueue, destination: Destination): void {
+    const before = queue.capacityShares;
+    const kept = before.find(
+      (share) => share.capacity === this.process && share.places === requestsFor(destination),
+    );
+    const ofProcess = kept ?? this.joinProcess(queue, destination);
+    queue.use(destination, [ofProcess, ...this.joinOrigins(queue, destination)]);
+    // Requests on their way still hold places there, and give them back.
+    for (const share of before) if (share !== kept) share.capacity.leave(share);
+    // It waited for its turn in a ring that it has left.
+    queue.advance();
+  }
+
+  /** A queue is forgotten, which has nothing on its way. */
+  leave(queue: DestinationQueue): void {
+    for (const share of queue.capacityShares) share.capacity.leave(share);
+  }
+
+  /** Forgets the origins of destinations that are forgotten, or have changed. */
+  sweep(): void {
+    for (const [origin, capacity] of this.origins) if (capacity.isUnused) this.origins.delete(origin);
+  }
+
+  private joinProcess(queue: DestinationQueue, destination: Destination): CapacityShare {
+    return this.process.join(queue.resume, requestsFor(destination));
+  }
+
+  private joinOrigins(queue: DestinationQueue, { origins }: Destination): CapacityShare[] {
+    const places = new Map<string, number>();
+    for (const origin of origins) places.set(origin, (places.get(origin) ?? 0) + 1);
+    return Array.from(places, ([origin, count]) => this.originOf(origin).join(queue.resume, count));
+  }
+
+  private originOf(origin: string): SharedCapacity {
+    let capacity = this.origins.get(origin);
+    if (capacity === undefined) this.origins.set(origin, (capacity = new SharedCapacity(this.connections)));
+    return capacity;
+  }
+}
