@@ -71,14 +71,18 @@ export class DeliveryReporter {
     left: QueuedBatch | undefined,
     { delivered, retried, failed }: BatchSettlement,
   ): void {
-    // Messages about deleted users have ended, too, without an outcome.
-    const open = left === undefined ? 0 : openMessages(left).length;
-    this.counter.ended(batch.destination, openMessages(batch).length - open);
+    this.ended(batch, left);
     if (failed.length > 0) this.counter.failed(batch.destination, failed.length);
     if (this.telemetry !== undefined) timeDelivered(this.telemetry, batch.destination, delivered);
     this.emit(batch, 'delivered', delivered);
     this.emit(batch, 'retry', retried);
     this.emit(batch, 'failed', failed);
+  }
+
+  /** Counts messages as ended that the queue does not hold any more, also those about deleted users, which have no outcome. */
+  ended(batch: QueuedBatch, left: QueuedBatch | undefined): void {
+    const open = left === undefined ? 0 : openMessages(left).length;
+    this.counter.ended(batch.destination, openMessages(batch).length - open);
   }
 
   /**

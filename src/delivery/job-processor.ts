@@ -5,7 +5,7 @@ import {
   type OtherApplicationError,
   UnknownJobFormatError,
 } from '../errors/delivery.errors.js';
-import { type BatchJobData, failedRetentionOf, type QueuedBatch } from '../queue/batch-job.js';
+import { type BatchJobData, failedRetentionOf, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { jobKeyOf } from '../queue/partitions.js';
 import { readJob } from '../queue/read-job.js';
 import { storedData } from '../queue/shared-bodies.js';
@@ -56,8 +56,7 @@ export class JobProcessor {
       await new SharedJob(inHand, read, this.parts).deliver();
       return;
     }
-    const failed = batch.messages.filter((message) => message.failedAt !== undefined);
-    if (failed.length === batch.messages.length) throw FailedForGood.after(failed.length);
+    if (openMessages(batch).length === 0) return this.keepFailed(inHand, read, batch);
     this.parts.scheduler.returned(batch.destination, keyOf(inHand));
     const queued = withFirstAttempt(batch, inHand.job);
     await this.settle(inHand, read, await this.parts.deliveries.deliver(queued, inHand.job, inHand.signal));
@@ -71,9 +70,9 @@ export class JobProcessor {
         return;
       case 'notKnown':
         await this.leaveToOthers(inHand, end.error);
-        return this.refuse(end);
+        return this.refuse(inHand, data, end);
       case 'refused':
-        return this.refuse(end);
+        return this.refuse(inHand, data, end);
       case 'postponed':
         await moveToDelayed(inHand, end.until);
         throw new DelayedError();
@@ -86,8 +85,22 @@ export class JobProcessor {
     }
   }
 
-  private refuse({ batch, error }: EndOfKind<'notKnown' | 'refused'>): never {
-    this.parts.reporter.refused(error, [batch]);
+  /** Keeps a batch whose messages had failed for good before. */
+  private async keepFailed(inHand: JobInHand, data: BatchJobData, batch: QueuedBatch): Promise<void> {
+    const kept = await this.record(inHand, data, batch, batch);
+    if (kept !== undefined) throw FailedForGood.after(kept.messages.length);
+  }
+
+  /** Keeps a batch that cannot be tried as failed. */
+  private async refuse(
+    inHand: JobInHand,
+    data: BatchJobData,
+    { batch, error }: EndOfKind<'notKnown' | 'refused'>,
+  ): Promise<void> {
+    const kept = await this.record(inHand, data, batch, batch);
+    this.parts.reporter.ended(batch, kept);
+    if (kept === undefined) return;
+    this.parts.reporter.refused(error, [kept]);
     throw FailedForGood.because(error);
   }
 
@@ -113,15 +126,21 @@ export class JobProcessor {
     throw FailedForGood.after(left.messages.length);
   }
 
-  /** Records what is left of a job's only batch, and returns it without messages about deleted users. */
+  /**
+   * Records what is left of a job's only batch, and returns it without messages about deleted users.
+   *
+   * @param queued as the queue holds it
+   */
   private record(
     { job, signal }: JobInHand,
     data: BatchJobData,
     left: QueuedBatch,
+    queued?: QueuedBatch,
   ): Promise<QueuedBatch | undefined> {
     return this.parts.writes.untilDone(async () => {
       const recorded = await this.parts.deleted.strip(left, job);
-      if (recorded !== undefined) await job.updateData(storedData({ ...data, batches: [recorded] }));
+      if (recorded !== undefined && recorded !== queued)
+        await job.updateData(storedData({ ...data, batches: [recorded] }));
       return recorded;
     }, signal);
   }

@@ -141,6 +141,7 @@ export class SharedJob {
     for (const { end, left } of ends) {
       if (end.kind === 'settled') reporter.settled(end.queued, left[0]?.batch, end.settlement);
       if (end.kind === 'dropped') reporter.dropped(end.batch);
+      if (end.kind === 'notKnown' || end.kind === 'refused') reporter.ended(end.batch, left[0]?.batch);
     }
   }
 
@@ -162,6 +163,12 @@ export class SharedJob {
         const batch = left && (await this.parts.deleted.strip(left, job));
         if (batch === undefined) return [];
         return [{ jobId: idOfLeft(jobId, end.queued), failedRetention, batch, dueAt: end.settlement.dueAt }];
+      }
+      case 'notKnown':
+      case 'refused': {
+        const batch = await this.parts.deleted.strip(end.batch, job);
+        if (batch === undefined) return [];
+        return [{ jobId: idOfLeft(jobId, end.batch), failedRetention, batch, dueAt: undefined }];
       }
       default: {
         const dueAt = 'until' in end ? end.until : undefined;

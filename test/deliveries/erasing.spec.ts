@@ -10,6 +10,7 @@ import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
+import { deferred } from '../support/deferred.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { messageIn } from '../support/received-message.js';
@@ -142,6 +143,52 @@ describeBackend('the deletion of a user', (backend) => {
     const store = await createDeletionStore(storageOf(next));
     await until(async () => ((await store.pending(1)).length === 0 ? true : undefined));
     expect([...(await store.find([userKey('gone'), userKey('stays')])).keys()]).toEqual([userKey('gone')]);
+  });
+
+  it('reaches what waited until nobody knew its destination any more', async () => {
+    const { connection } = backend;
+    const receiver = await stage.receiver();
+    const known = webhooksTo(receiver, { id: 'known' });
+    const removed = webhooksTo(receiver, { id: 'removed' });
+    const app = await stage.app({ connection, webhooks: [known, removed] });
+    await app.queue.pause();
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Waited' });
+    await app.analytics.flush();
+    await deleted(app, () => app.analytics.delete({ userId: 'gone' }));
+    await app.close();
+
+    const next = await stage.app({ connection, webhooks: known, unknownJobTimeout: 500 });
+    await next.queue.resume();
+    const deliveries = next.context.get(DeliveriesService);
+    const failed = await until(async () => {
+      const messages = await deliveries.failed({ type: 'track' });
+      return messages.length > 0 ? messages : undefined;
+    });
+    expect(failed.map(({ destination }) => destination)).toEqual(['removed']);
+    expect(await usersIn(next)).toEqual(['stays']);
+    const totals = createBacklogStore(storageOf(next));
+    await until(async () => ((await totals.all()).get('removed') ?? 0) === 0 || undefined);
+  });
+
+  it('reaches what had failed in a job of which the rest was still on its way', async () => {
+    const { connection } = backend;
+    const [hangs, refuses] = [deferred(), deferred()];
+    const hanging = await stage.receiver({ answer: () => hangs.promise.then(() => 200) });
+    const refusing = await stage.receiver({ answer: () => refuses.promise.then(() => 404) });
+    const webhooks = [webhooksTo(hanging, { id: 'hanging' }), webhooksTo(refusing, { id: 'refusing' })];
+    const app = await stage.app({ connection, webhooks });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
+    await app.analytics.flush();
+    await Promise.all([hanging.received(2), refusing.received(2)]);
+    await app.queue.pause();
+    refuses.resolve();
+    // What has failed goes on in a job of its own, which nobody takes now.
+    await until(async () => ((await app.queue.getJobs()).length > 1 ? true : undefined));
+    await deleted(app, () => app.analytics.delete({ userId: 'gone' }));
+    await app.queue.resume();
+    await until(async () => ((await app.queue.getFailedCount()) > 0 ? true : undefined));
+    expect(await usersIn(app)).not.toContain('gone');
+    hangs.resolve();
   });
 
   it('leaves alone what comes later of a user of the same id', async () => {
