@@ -3,7 +3,8 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool as PgPool } from 'pg';
 import type { OutboxDatabase } from '../options/outbox-options.interface.js';
-import { importPg, ownSettings, type PostgresSettings } from '../queue/postgres/postgres-pool.js';
+import { importPg, ownSettings, type PostgresSettings, preparing } from '../queue/postgres/postgres-pool.js';
+import { PostgresSessions, READ_COMMITTED } from '../queue/postgres/session.js';
 import { within } from '../shared/within.js';
 
 /** One connection listens, one works. */
@@ -30,8 +31,11 @@ export class PgDatabase implements OutboxDatabase {
   static async open(connection: PostgresSettings): Promise<PgDatabase> {
     const { Pool } = await importPg();
     const { settings, sockets } = ownSettings(connection);
+    const sessions = new PostgresSessions();
     const pool = new Pool({
       ...settings,
+      // Where the database has a stricter default, relays that claim rows at one time make each other's statements fail.
+      ...preparing((client) => sessions.open(client, READ_COMMITTED)),
       max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       query_timeout: QUERY_TIMEOUT,

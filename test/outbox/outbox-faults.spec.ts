@@ -214,7 +214,12 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     }
   });
 
-  it('is moved once by several relays at once', async () => {
+  it.each([
+    ['', 'read committed'],
+    [' also where transactions are stricter by default', 'repeatable read'],
+  ])('is moved once by several relays at once%s', async (_, isolation) => {
+    const name = new URL(shop.url).pathname.slice(1);
+    await shop.rows(`ALTER DATABASE ${name} SET default_transaction_isolation = '${isolation}'`);
     const apps = await Promise.all(Array.from({ length: 10 }, () => start()));
     const ids: string[] = [];
     for (let round = 0; round < 20; round++) {
@@ -225,6 +230,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     await Promise.all(apps.map((app) => app.settled()));
     expect(receivedIds(receiver)).toEqual(ids.sort());
     expect(receiver.requests).toHaveLength(ids.length);
+    for (const { log } of apps) expect(log.analytics).toEqual([]);
   });
 
   it('leaves to the table what the queue has not taken when the application closes', async () => {

@@ -116,20 +116,25 @@ export async function createPostgresPools(
   };
 }
 
-/** @param prepare runs before anybody has the client */
 function poolConfig(settings: PoolConfig, prepare: (client: PoolClient) => Promise<void>): PoolConfig {
   // A pool waits forever by default.
   const { connectionTimeoutMillis: connectTimeout = 0 } = settings;
   return {
     ...settings,
     connectionTimeoutMillis: connectTimeout > 0 ? connectTimeout : CONNECT_TIMEOUT,
-    // All versions of `pg` have it, and its types do not.
+    ...preparing(prepare),
+  };
+}
+
+/** Makes a pool prepare each new client before anybody has it. */
+export function preparing(prepare: (client: PoolClient) => Promise<void>): PoolConfig {
+  return {
     verify: (client: PoolClient, done: (error?: Error) => void) => {
       prepare(client).then(() => {
         done();
       }, done);
     },
-  } satisfies PoolConfig & { verify: unknown };
+  };
 }
 
 function watchClients(pool: pg.Pool, watch: SilenceWatch): void {

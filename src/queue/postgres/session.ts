@@ -11,6 +11,9 @@ const ALWAYS = {
   default_transaction_isolation: 'read committed',
 };
 
+/** For sessions in which only statements run that name their schema. */
+export const READ_COMMITTED: SessionSettings = [['default_transaction_isolation'], ['read committed']];
+
 /**
  * Sets up a session that belongs to this client alone, and returns its process id. With a pooler in between,
  * the client was given another id than that of the server's process. Then nothing is set before the session
