@@ -1,4 +1,5 @@
 import { suffixOf } from './job-id.js';
+import { jobIdPages } from './postgres/job-id-pages.js';
 import type { BatchJobQueue, QueueStorage, RedisArgument, RedisCommands } from './queue-backend.js';
 import { RedisScript } from './redis/redis-script.js';
 
@@ -11,6 +12,9 @@ export type BatchState = 'waiting' | 'active' | 'delayed' | 'failed';
 export const WAITING_TYPES = ['waiting', 'prioritized'] as const;
 
 type IdType = BatchState | (typeof WAITING_TYPES)[number];
+
+/** The states of jobs that have not ended, in the order in which a job moves between them. */
+export const UNENDED_STATES = ['delayed', 'waiting', 'active'] as const satisfies readonly BatchState[];
 
 /** Ids that Redis looks through at once. It does nothing else meanwhile. */
 const SCORED_PAGE = 1_000;
@@ -41,22 +45,16 @@ const READ = new RedisScript(`
   end
   return {#jobs / step, jobs[#jobs] or '', found}`);
 
-/** $1 queue, $2 state, $3 suffixes of the destinations */
-const SELECT = `
-  SELECT id FROM get_range($1, $2, 0, -1, false) AS found (id)
-  WHERE id !~ '-d[0-9a-f]{8}$' OR right(id, 10) = ANY ($3)`;
-
 /** What the ids may end with; `undefined` for all. */
 type Suffixes = readonly string[] | undefined;
-type Pool = Extract<QueueStorage, { kind: 'postgres' }>['pool'];
 
 /**
- * The ids of a partition's jobs. There may be a million: on Redis they are read page by page, since it serves nobody else
- * while it reads one.
+ * The ids of a partition's jobs. There may be a million, so they are read page by page: Redis and the embedded database
+ * serve nobody else while they read one.
  */
 export class JobIds {
   constructor(
-    private readonly queue: Pick<BatchJobQueue, 'name' | 'toKey' | 'getRanges'>,
+    private readonly queue: Pick<BatchJobQueue, 'name' | 'toKey'>,
     private readonly storage: QueueStorage,
   ) {}
 
@@ -69,16 +67,10 @@ export class JobIds {
     const suffixes = destinations && Array.from(destinations, suffixOf);
     const { storage } = this;
     for (const type of state === 'waiting' ? WAITING_TYPES : [state]) {
-      if (storage.kind === 'postgres') yield await this.selected(storage.pool, type, suffixes);
+      if (storage.kind === 'postgres') yield* jobIdPages(storage.pool, this.queue.name, type, suffixes);
       else if (type === 'waiting' || type === 'active') yield* this.listed(storage.client, type, suffixes);
       else yield* this.scored(storage.client, type, suffixes);
     }
-  }
-
-  private async selected(pool: Pool, type: IdType, suffixes: Suffixes): Promise<string[]> {
-    if (suffixes === undefined) return this.queue.getRanges([type], 0, -1);
-    const { rows } = await pool.query<{ id: string }>(SELECT, [this.queue.name, type, suffixes]);
-    return rows.map(({ id }) => id);
   }
 
   private async *listed(

@@ -3,18 +3,15 @@ import { InvalidJobError } from '../errors/delivery.errors.js';
 import { TimeSlice } from '../shared/time-slice.js';
 import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
 import { JobData } from './job-data.js';
-import { type BatchState, JobIds, WAITING_TYPES } from './job-ids.js';
+import { type BatchState, JobIds, UNENDED_STATES, WAITING_TYPES } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { type JobProblem, readJob } from './read-job.js';
 import { oldestWaitingIn } from './postgres/oldest-waiting.js';
 import { isSyntaxError } from './queue-job.js';
 import { storedData } from './shared-bodies.js';
 
-/**
- * The order in which jobs move between states, so that a job that moves meanwhile is still found in at least
- * one of them.
- */
-const PATH: readonly BatchState[] = ['delayed', 'waiting', 'active', 'failed'];
+/** In the order in which jobs move, so that one that moves meanwhile is still found in at least one state. */
+const PATH: readonly BatchState[] = [...UNENDED_STATES, 'failed'];
 
 /** Jobs read at once: the largest hold half a megabyte each. */
 const PAGE = 10;

@@ -1,0 +1,59 @@
+import { DEFAULT_SCHEMA, type PgPool, quoteSchemaName } from 'bullmq';
+
+/** Ids that are looked through at once. */
+const PAGE = 1_000;
+/** The largest number of PostgreSQL's type. */
+const LAST = '9223372036854775807';
+
+/** Where the jobs of each state are, and the columns with an index by which BullMQ sorts them, before `seq`. */
+const STATES = {
+  waiting: { where: `state = 'waiting' AND priority = 0`, column: 'priority' },
+  prioritized: { where: `state = 'waiting' AND priority > 0`, column: 'priority' },
+  active: { where: `state = 'active'`, column: 'priority' },
+  delayed: { where: `state = 'delayed'`, column: 'process_at_ms' },
+  failed: { where: `state = 'failed'`, column: 'finished_at_ms' },
+} as const;
+
+/**
+ * $1 queue, $2 and $3 where the page before ended, $4 number to look through, $5 what the ids of jobs for one destination
+ * may end with, or nothing for all. No other job has the same `seq`.
+ */
+function selectPage({ where, column }: (typeof STATES)[keyof typeof STATES]): string {
+  return `
+    WITH page AS MATERIALIZED (
+      SELECT id, ${column} AS place, seq FROM ${quoteSchemaName(DEFAULT_SCHEMA)}.job
+      WHERE queue = $1 AND ${where} AND (${column}, seq) < ($2::bigint, $3::bigint)
+      ORDER BY ${column} DESC, seq DESC LIMIT $4
+    ), meant AS (
+      SELECT * FROM page WHERE $5::text[] IS NULL OR id !~ '-d[0-9a-f]{8}$' OR right(id, 10) = ANY ($5)
+    )
+    SELECT
+      (SELECT count(*)::int FROM page) AS read,
+      (SELECT json_build_array(place::text, seq::text)::text FROM page ORDER BY place, seq LIMIT 1) AS last,
+      (SELECT json_agg(id ORDER BY place DESC, seq DESC)::text FROM meant) AS ids`;
+}
+
+interface Row {
+  read: number;
+  last: string | null;
+  ids: string | null;
+}
+
+/** The ids of the jobs in one state, newest first, page by page: there may be a million. */
+export async function* jobIdPages(
+  pool: Pick<PgPool, 'query'>,
+  queue: string,
+  state: keyof typeof STATES,
+  suffixes: readonly string[] | undefined,
+): AsyncGenerator<string[], void> {
+  const select = selectPage(STATES[state]);
+  let last = [LAST, LAST];
+  for (let read = PAGE; read === PAGE;) {
+    const { rows } = await pool.query<Row>(select, [queue, ...last, PAGE, suffixes]);
+    const [row] = rows;
+    if (row?.last == null) return;
+    ({ read } = row);
+    last = JSON.parse(row.last) as string[];
+    yield row.ids === null ? [] : (JSON.parse(row.ids) as string[]);
+  }
+}
