@@ -1,8 +1,7 @@
+import { BacklogCount } from './backlog-count.js';
 import type { BacklogStore } from './backlog-store.js';
-import { openMessages } from './batch-job.js';
 import { WAITING_TYPES } from './job-ids.js';
-import type { BatchJobQueue } from './queue-backend.js';
-import { readJob } from './read-job.js';
+import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
 /** How often one of the processes checks whether the totals can be right, in milliseconds. */
 const INTERVAL = 30_000;
@@ -14,11 +13,23 @@ const RECOUNT_INTERVAL = 600_000;
 const RECOUNT_SHARE = 0.5;
 /** A total is corrected if it is wrong by more than this share of the limit. */
 const TOLERANCE = 0.05;
-/** Largest number of jobs to read for a count, evenly spread over all, and how many are read at once. */
-const SAMPLE = 1_000;
-const PAGE = 10;
+/** Messages that one count is meant for: those of a destination count as no fewer, and as no more, than these. */
+const COUNTED = 100_000;
+const LEAST = 100;
+const MOST = 20_000;
 
 const UNENDED_TYPES = [...WAITING_TYPES, 'active', 'delayed'] as const;
+
+export interface BacklogUpkeepParts {
+  /** The partitions. */
+  queues: readonly BatchJobQueue[];
+  /** Where the jobs are. */
+  storage: QueueStorage;
+  /** Where the totals are. */
+  store: BacklogStore;
+  /** The limit of a destination; Infinity if it has none. */
+  limitOf: (destination: string) => number;
+}
 
 export interface BacklogUpkeepOptions {
   interval?: number;
@@ -28,7 +39,7 @@ export interface BacklogUpkeepOptions {
 
 /**
  * Corrects the totals of the backlogs, since a killed process has not written its last changes. If the queue
- * is empty, the totals are set to 0. If a total comes near its limit, its messages are counted now and then.
+ * is empty, the totals are set to 0. If a total comes near its limit, messages are counted now and then.
  */
 export class BacklogUpkeep {
   private readonly options: Required<BacklogUpkeepOptions>;
@@ -36,9 +47,7 @@ export class BacklogUpkeep {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly queues: readonly Pick<BatchJobQueue, 'getJobCounts' | 'getRanges' | 'getJob'>[],
-    private readonly store: BacklogStore,
-    private readonly limitOf: (destination: string) => number,
+    private readonly parts: BacklogUpkeepParts,
     options: BacklogUpkeepOptions = {},
   ) {
     this.options = {
@@ -64,74 +73,67 @@ export class BacklogUpkeep {
 
   /** Does what is due, unless another process does it. */
   async run(): Promise<void> {
+    const { store } = this.parts;
     const { interval, recountInterval } = this.options;
-    if (!(await this.store.claim('upkeep', interval / 2))) return;
-    const totals = await this.store.all();
+    if (!(await store.claim('upkeep', interval / 2))) return;
+    const totals = await store.all();
     if (totals.size === 0) return;
     if (await this.isEmpty()) {
       await this.clear(totals);
       return;
     }
-    const isHigh = [...totals].some(([id, total]) => total >= RECOUNT_SHARE * this.limitOf(id));
-    if (isHigh && (await this.store.claim('recount', recountInterval))) await this.recount();
+    const isHigh = [...totals].some((total) => this.isHigh(total));
+    if (isHigh && (await store.claim('recount', recountInterval))) await this.recount();
   }
 
-  /** Counts the messages in the queue, and corrects wrong totals. */
+  /** Counts the messages in the queue, and corrects totals that are wrong for certain. */
   async recount(): Promise<void> {
-    const before = await this.store.all();
-    const counted = await this.count();
-    if (counted === undefined) return;
-    const after = await this.store.all();
+    const { queues, storage, store, limitOf } = this.parts;
+    const before = await store.all();
+    const count = new BacklogCount(queues, storage, this.counted(before), this.stopped.signal);
+    await count.find();
+    const after = await store.all();
     const corrections = new Map<string, number>();
-    for (const id of new Set([...before.keys(), ...counted.keys(), ...after.keys()])) {
-      // The queue went on meanwhile, so the count belongs to the middle of the time that it took.
-      const total = ((before.get(id) ?? 0) + (after.get(id) ?? 0)) / 2;
-      const drift = Math.round((counted.get(id) ?? 0) - total);
-      if (Math.abs(drift) > TOLERANCE * this.limitOf(id)) corrections.set(id, drift);
+    for (const [id, { messages, error }] of await count.read()) {
+      const [first, last] = [before.get(id) ?? 0, after.get(id) ?? 0];
+      // The queue went on while the jobs were looked for, so the count belongs to the middle of that time.
+      const drift = messages - (first + last) / 2;
+      const certain = Math.max(Math.abs(drift) - error - Math.abs(last - first) / 2, 0);
+      if (certain > TOLERANCE * limitOf(id)) corrections.set(id, Math.sign(drift) * Math.trunc(certain));
     }
-    if (corrections.size > 0) await this.store.add(corrections);
+    if (corrections.size > 0) await store.add(corrections);
+  }
+
+  private isHigh([destination, total]: [string, number]): boolean {
+    return total >= RECOUNT_SHARE * this.parts.limitOf(destination);
+  }
+
+  /** As many destinations as one count is meant for: those near their limits first, otherwise at random. */
+  private counted(totals: ReadonlyMap<string, number>): ReadonlySet<string> {
+    const limited = [...totals].filter(([id]) => Number.isFinite(this.parts.limitOf(id)));
+    const ranks = limited.map(([id, total]) => ({
+      id,
+      cost: Math.min(Math.max(total, LEAST), MOST),
+      rank: (this.isHigh([id, total]) ? 0 : 1) + Math.random(),
+    }));
+    const counted = new Set<string>();
+    let cost = 0;
+    for (const each of ranks.sort((one, other) => one.rank - other.rank)) {
+      if (cost >= COUNTED) break;
+      cost += each.cost;
+      counted.add(each.id);
+    }
+    return counted;
   }
 
   /** Nothing waits, and no process has changes left to write, so the remaining totals are wrong. */
   private async clear(totals: ReadonlyMap<string, number>): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, this.options.quietTime).unref());
-    if (!this.stopped.signal.aborted && (await this.isEmpty())) await this.store.clear(totals);
+    if (!this.stopped.signal.aborted && (await this.isEmpty())) await this.parts.store.clear(totals);
   }
 
   private async isEmpty(): Promise<boolean> {
-    const counts = await Promise.all(this.queues.map((queue) => queue.getJobCounts(...UNENDED_TYPES)));
+    const counts = await Promise.all(this.parts.queues.map((queue) => queue.getJobCounts(...UNENDED_TYPES)));
     return counts.flatMap((ofPartition) => Object.values(ofPartition)).every((count) => count === 0);
-  }
-
-  /** Messages by destination; `undefined` if the count was broken off. */
-  private async count(): Promise<Map<string, number> | undefined> {
-    const found = await Promise.all(
-      this.queues.map(async (queue) => {
-        const ids = new Set(await queue.getRanges([...UNENDED_TYPES], 0, -1));
-        return Array.from(ids, (id) => ({ queue, id }));
-      }),
-    );
-    const all = found.flat();
-    const step = Math.max(all.length / SAMPLE, 1);
-    const sample = all.filter((_, index) => Math.floor((index + 1) / step) > Math.floor(index / step));
-    const counts = new Map<string, number>();
-    for (let start = 0; start < sample.length; start += PAGE) {
-      if (this.stopped.signal.aborted) return undefined;
-      const jobs = await Promise.all(
-        sample.slice(start, start + PAGE).map(({ queue, id }) => queue.getJob(id)),
-      );
-      for (const job of jobs) addMessages(counts, job?.data);
-    }
-    const scale = all.length / Math.max(sample.length, 1);
-    return new Map(Array.from(counts, ([id, count]) => [id, count * scale]));
-  }
-}
-
-function addMessages(counts: Map<string, number>, data: unknown): void {
-  const job = readJob(data);
-  if (!('batches' in job)) return;
-  for (const batch of job.batches) {
-    const { destination } = batch;
-    counts.set(destination, (counts.get(destination) ?? 0) + openMessages(batch).length);
   }
 }

@@ -38,3 +38,8 @@ export function isReplay(jobId: string | undefined): boolean {
 export function suffixOf(destination: string): string {
   return `-d${hashOf(destination).toString(16).padStart(8, '0')}`;
 }
+
+/** The end of an id that tells its destination; `undefined` if it has none. */
+export function suffixIn(jobId: string): string | undefined {
+  return /-d[0-9a-f]{8}$/.exec(jobId)?.[0];
+}

@@ -111,8 +111,13 @@ export const QUEUE_PROVIDERS: Provider[] = [
   {
     provide: BacklogUpkeep,
     inject: [RESOLVED_OPTIONS, QueuePartitions, QUEUE_BACKEND],
-    useFactory: (options: ResolvedOptions, { queues }: QueuePartitions, { storage }: QueueBackend) =>
-      new BacklogUpkeep(queues, createBacklogStore(storage), limitsOf(options)),
+    useFactory: (options: ResolvedOptions, { queues }: QueuePartitions, backend: QueueBackend) =>
+      new BacklogUpkeep({
+        queues,
+        storage: backend.jobStorage,
+        store: createBacklogStore(backend.storage),
+        limitOf: limitsOf(options),
+      }),
   },
   {
     provide: BatchQueue,

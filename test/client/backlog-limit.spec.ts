@@ -1,7 +1,15 @@
 import { expect, it } from '@jest/globals';
+import { isDeepStrictEqual } from 'node:util';
 import { DeliveriesService, DestinationsService, type EndpointEvent } from '../../src/index.js';
+import { BacklogUpkeep } from '../../src/queue/backlog-upkeep.js';
+import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { jobIdFor } from '../../src/queue/job-id.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeBackend } from '../support/describe-backend.js';
+import { ifServer } from '../support/if-server.js';
+import { messageIds } from '../support/message-ids.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -74,6 +82,37 @@ describeBackend('a destination for which as many messages wait as its `backlogLi
     await others.received(1);
   });
 
+  // No other process delivers from an embedded database.
+  ifServer(backend, () => {
+    it('is not one that has room, when what waits is counted behind a long line for another one', async () => {
+      const receiver = await stage.receiver();
+      const small = messageIds('small', 50);
+      const app = await stage.app({
+        connection: backend.connection,
+        worker: false,
+        webhooks: [
+          webhooksTo(receiver, { id: 'big' }),
+          ...small.map((id) => webhooksTo(receiver, { id, backlogLimit: 100 })),
+        ],
+      });
+      const full: EndpointEvent[] = [];
+      app.context.get(DeliveriesService).endpoints$.subscribe((event) => full.push(event));
+      await queueRounds(app, [...small, ...messageIds('big', 40).map(() => 'big')], 60);
+      const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+      const store = createBacklogStore(storage);
+      const waiting = new Map([...small.map((id): [string, number] => [id, 60]), ['big', 2_400]]);
+      await until(async () => isDeepStrictEqual(await store.all(), waiting) || undefined);
+
+      await app.context.get(BacklogUpkeep).recount();
+      expect(await store.all()).toEqual(waiting);
+      for (const id of small) {
+        app.analytics.track({ userId: 'u1', event: 'Taken', integrations: { All: false, [id]: true } });
+      }
+      expect(await app.analytics.flush()).toEqual({ queued: 50, refused: 0, pending: 0 });
+      expect(full).toEqual([]);
+    });
+  });
+
   it('is still full after a restart, and counts what is refused', async () => {
     const crm = await stage.receiver({ answer: [503] });
     const mail = await stage.receiver();
@@ -98,3 +137,19 @@ describeBackend('a destination for which as many messages wait as its `backlogLi
     expect(await full).toBe(true);
   });
 });
+
+/** Queues one message for each of some destinations, each in a job of its own, so many times. */
+async function queueRounds(
+  app: AnalyticsApp,
+  destinations: readonly string[],
+  rounds: number,
+): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const jobs = destinations.map((destination, n) => ({
+      jobId: jobIdFor(destination, `${round}-${n}`),
+      failedRetention: 60_000,
+      batches: [{ destination, source: 'default', messages: [{ id: `m-${round}-${n}`, body: '{}' }] }],
+    }));
+    await app.context.get(BatchQueue).add(jobs);
+  }
+}

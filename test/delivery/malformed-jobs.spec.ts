@@ -164,10 +164,11 @@ describeRedis('a job whose data is not JSON', () => {
   it('does not keep the messages that wait from being counted', async () => {
     const { app } = await appWithJob(server.url(2), await stage.receiver());
     await app.queue.add('batch', { v: 2, batches: [BATCH] });
-    const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    const { storage, jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
     const store = createBacklogStore(storage);
     await store.add(new Map([['crm', 90]]));
-    await new BacklogUpkeep(app.queues, store, () => 100).recount();
+    const parts = { queues: app.queues, storage: jobStorage, store, limitOf: () => 100 };
+    await new BacklogUpkeep(parts).recount();
     expect(await store.all()).toEqual(new Map([['crm', 1]]));
   });
 

@@ -1,14 +1,17 @@
 import { afterEach, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { BacklogCounter } from '../../src/queue/backlog-counter.js';
 import type { FullBacklog } from '../../src/queue/destination-backlog.js';
 import type { BacklogStore } from '../../src/queue/backlog-store.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
-import { BacklogUpkeep } from '../../src/queue/backlog-upkeep.js';
+import { BacklogUpkeep, type BacklogUpkeepOptions } from '../../src/queue/backlog-upkeep.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { jobIdFor } from '../../src/queue/job-id.js';
 import type { BatchJobQueue } from '../../src/queue/queue-backend.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeBackend, describeRedis } from '../support/describe-backend.js';
 import { ifServer } from '../support/if-server.js';
 import { openBackend } from '../support/open-backend.js';
+import { RedisServer } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 
 const LIMIT = 100;
@@ -21,14 +24,22 @@ describeBackend('the counter of what waits', (backend) => {
     for (const close of closings.splice(0).reverse()) await close();
   });
 
-  async function open(): Promise<{ queue: BatchJobQueue; store: BacklogStore }> {
+  interface Opened {
+    queue: BatchJobQueue;
+    store: BacklogStore;
+    upkeepOf: (options?: BacklogUpkeepOptions) => BacklogUpkeep;
+  }
+
+  async function open(): Promise<Opened> {
     const database = await openBackend(backend.connection);
     const queue = database.createQueue(0, {});
     closings.push(async () => {
       await queue.close();
       await database.close();
     });
-    return { queue, store: createBacklogStore(database.storage) };
+    const store = createBacklogStore(database.storage);
+    const parts = { queues: [queue], storage: database.jobStorage, store, limitOf: () => LIMIT };
+    return { queue, store, upkeepOf: (options) => new BacklogUpkeep(parts, options) };
   }
 
   async function counterOn(store: BacklogStore): Promise<BacklogCounter> {
@@ -159,15 +170,15 @@ describeBackend('the counter of what waits', (backend) => {
   });
 
   it('forgets what a killed process left behind as soon as the queue is empty', async () => {
-    const { queue, store } = await open();
+    const { store, upkeepOf } = await open();
     await store.add(new Map([['crm', 70]]));
-    const upkeep = new BacklogUpkeep([queue], store, () => LIMIT, { interval: 2, quietTime: 50 });
+    const upkeep = upkeepOf({ interval: 2, quietTime: 50 });
     await upkeep.run();
     expect(await store.all()).toEqual(new Map());
   });
 
   it('forgets nothing of a queue that is in use meanwhile', async () => {
-    const { queue, store } = await open();
+    const { store, upkeepOf } = await open();
     await store.add(new Map([['crm', 70]]));
     const all = store.all.bind(store);
     store.all = async () => {
@@ -175,26 +186,27 @@ describeBackend('the counter of what waits', (backend) => {
       await store.add(new Map([['crm', 5]]));
       return totals;
     };
-    const upkeep = new BacklogUpkeep([queue], store, () => LIMIT, { interval: 2, quietTime: 50 });
+    const upkeep = upkeepOf({ interval: 2, quietTime: 50 });
     await upkeep.run();
     expect(await all()).toEqual(new Map([['crm', 75]]));
   });
 
   it.each([
-    ['', false],
-    [', also those that let others go first', true],
-  ])('counts the messages themselves where a total that is off comes near its limit%s', async (_, isMany) => {
-    const { queue, store } = await open();
-    await new BatchQueue([queue], { hasManyWaiting: () => isMany }).add([
-      jobOf('crm', 30),
-      jobOf('crm', 10),
-      jobOf('mail', 20),
-    ]);
-    await store.add(new Map(Object.entries({ crm: 90, mail: 21 })));
-    const upkeep = new BacklogUpkeep([queue], store, () => LIMIT, { interval: 2, recountInterval: 60_000 });
+    ['', false, (_: string, id: string) => id],
+    [', also those that let others go first', true, (_: string, id: string) => id],
+    [', also those whose ids tell their destination', false, jobIdFor],
+  ])('counts the messages themselves where a total that is off comes near its limit%s', async (...row) => {
+    const [, isMany, idOf] = row;
+    const { queue, store, upkeepOf } = await open();
+    const jobs = [jobOf('crm', 30), jobOf('crm', 10), jobOf('mail', 20), jobOf('sms', 30)];
+    await new BatchQueue([queue], { hasManyWaiting: () => isMany }).add(
+      jobs.map((job) => ({ ...job, jobId: idOf(String(job.batches[0]?.destination), job.jobId) })),
+    );
+    await store.add(new Map(Object.entries({ crm: 90, mail: 21, sms: 10 })));
+    const upkeep = upkeepOf({ interval: 2, recountInterval: 60_000 });
     await upkeep.run();
     // What is nearly right stays as it is.
-    expect(await store.all()).toEqual(new Map(Object.entries({ crm: 40, mail: 21 })));
+    expect(await store.all()).toEqual(new Map(Object.entries({ crm: 40, mail: 21, sms: 30 })));
   });
 
   it('has a task done by one process, and not again within its interval', async () => {
@@ -203,6 +215,33 @@ describeBackend('the counter of what waits', (backend) => {
     expect(claims.filter(Boolean)).toHaveLength(1);
     expect(await store.claim('other', 1)).toBe(true);
     await until(async () => ((await store.claim('other', 1)) ? true : undefined));
+  });
+});
+
+describeRedis('a count of what waits', () => {
+  it('asks for a part of the ids at a time, since nobody else is served meanwhile', async () => {
+    const server = await RedisServer.create();
+    const database = await openBackend(server.url());
+    const queue = database.createQueue(0, {});
+    await new BatchQueue([queue]).add([jobOf('crm', 30)]);
+    const store = createBacklogStore(database.storage);
+    await store.add(new Map([['crm', 90]]));
+    const admin = new Redis(server.url());
+    const asked: string[][] = [];
+    const monitor = await admin.monitor();
+    monitor.on('monitor', (_: string, args: string[]) => asked.push(args));
+    const parts = { queues: [queue], storage: database.jobStorage, store, limitOf: () => LIMIT };
+    await new BacklogUpkeep(parts).recount();
+    expect(await store.all()).toEqual(new Map([['crm', 30]]));
+    await until(() => asked.some(([command]) => command === 'HINCRBY' || command === 'hincrby') || undefined);
+    const ranges = asked.filter(([command]) => /RANGE/i.test(String(command)));
+    expect(ranges.length).toBeGreaterThan(0);
+    expect(ranges.filter((args) => args.at(-1) === '-1' || args.length < 4)).toEqual([]);
+    monitor.disconnect();
+    admin.disconnect();
+    await queue.close();
+    await database.close();
+    await server.dispose();
   });
 });
 
