@@ -18,10 +18,10 @@ export type OperationName =
   | 'replay';
 
 /**
- * What a request takes of what all share: next to nothing, a reading of the queue's jobs, which are those of all
- * tenants, changes to them, or a request to a receiver.
+ * What a request takes of what all share: next to nothing, an answer of up to a megabyte, a reading of the queue's
+ * jobs, which are those of all tenants, changes to them, or a request to a receiver.
  */
-export type RouteWork = 'quick' | 'reading' | 'changing' | 'sending';
+export type RouteWork = 'quick' | 'listing' | 'reading' | 'changing' | 'sending';
 
 /** A method and a path of the API. */
 export interface ApiRoute {
@@ -35,6 +35,7 @@ export interface ApiRoute {
 /** How long an answer may take, in milliseconds. */
 export const PATIENCE: Readonly<Record<RouteWork, number>> = {
   quick: 10_000,
+  listing: 10_000,
   reading: 60_000,
   changing: 60_000,
   // Above the longest `timeout` of a destination.
@@ -43,7 +44,7 @@ export const PATIENCE: Readonly<Record<RouteWork, number>> = {
 
 /** Everything that the API answers. */
 export const ROUTES: readonly ApiRoute[] = [
-  { method: 'GET', path: '', operation: 'list', work: 'quick' },
+  { method: 'GET', path: '', operation: 'list', work: 'listing' },
   { method: 'POST', path: '', operation: 'create', work: 'quick' },
   { method: 'GET', path: '/openapi.json', operation: 'describe', work: 'quick' },
   { method: 'GET', path: '/{id}', operation: 'get', work: 'quick' },
@@ -53,8 +54,8 @@ export const ROUTES: readonly ApiRoute[] = [
   { method: 'POST', path: '/{id}/disable', operation: 'disable', work: 'quick' },
   { method: 'POST', path: '/{id}/rotate-secret', operation: 'rotateSecret', work: 'quick' },
   { method: 'POST', path: '/{id}/test', operation: 'sendTest', work: 'sending' },
-  { method: 'GET', path: '/{id}/recent', operation: 'recent', work: 'quick' },
-  { method: 'GET', path: '/{id}/stats', operation: 'stats', work: 'quick' },
+  { method: 'GET', path: '/{id}/recent', operation: 'recent', work: 'listing' },
+  { method: 'GET', path: '/{id}/stats', operation: 'stats', work: 'listing' },
   { method: 'GET', path: '/{id}/failed', operation: 'failed', work: 'reading' },
   { method: 'GET', path: '/{id}/count-failed', operation: 'countFailed', work: 'reading' },
   { method: 'GET', path: '/{id}/explain', operation: 'explain', work: 'reading' },
@@ -64,6 +65,11 @@ export const ROUTES: readonly ApiRoute[] = [
 /** Whether the requests of a route have a body. */
 export function hasBody({ method }: ApiRoute): boolean {
   return method === 'POST' || method === 'PATCH';
+}
+
+/** Whether it changes nothing, so that nobody needs it who has hung up. */
+export function onlyReads({ work }: ApiRoute): boolean {
+  return work === 'listing' || work === 'reading';
 }
 
 /** Whether what takes long is expected to, and goes on after the answer. Otherwise something is wrong. */

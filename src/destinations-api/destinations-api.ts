@@ -7,7 +7,7 @@ import type { JsonObject } from '../messages/message.types.js';
 import { within } from '../shared/within.js';
 import { notFound, queueUnavailable, refusedAnswer, runningAnswer } from './api-answer.js';
 import { type ApiRequest, checkContentType, queryOf } from './api-request.js';
-import { apiPath, type ApiRoute, hasBody, mayGoOn, PATIENCE } from './api-routes.js';
+import { apiPath, type ApiRoute, hasBody, mayGoOn, onlyReads, PATIENCE } from './api-routes.js';
 import type { AuditLog } from './audit-log.js';
 import type { Authorizer } from './authorizer.js';
 import type { Operations } from './operations.js';
@@ -21,11 +21,13 @@ export const MAX_BODY_BYTES = 64 * 1024;
 /** Requests of one tenant at once that do something which takes long, and as many that only read the queue's jobs. */
 const MAX_EXPENSIVE = 4;
 
+/** Requests at once that list much. Each keeps the event loop busy for tens of milliseconds. */
+const MAX_LISTING = 8;
 /** Requests at once that do nothing but read the jobs of the queue. Each reads the ids of all of them. */
 const MAX_READING = 8;
 /** Replays at once. Each reads the ids of everything that has failed, of all tenants, and may take minutes. */
 const MAX_REPLAYING = 8;
-/** How many requests of either kind may be one tenant's. */
+/** How many requests of each of these kinds may be one tenant's. */
 const MAX_OF_TENANT = 2;
 
 /** No control characters: the id is a key in databases. */
@@ -46,6 +48,7 @@ export class DestinationsApi {
   private readonly acts = new RunningRequests(MAX_EXPENSIVE);
   /** Apart, so that pages that renew themselves keep nobody from doing something. */
   private readonly reads = new RunningRequests(MAX_EXPENSIVE);
+  private readonly listing = new TenantTurns(MAX_LISTING, MAX_OF_TENANT);
   private readonly reading = new TenantTurns(MAX_READING, MAX_OF_TENANT);
   private readonly replaying = new TenantTurns(MAX_REPLAYING, MAX_OF_TENANT);
 
@@ -67,7 +70,7 @@ export class DestinationsApi {
     const fields = await this.fieldsOf(route, raw);
     const reading = new AbortController();
     const request = { ...sender, id, query, fields, signal: reading.signal };
-    if (route.work !== 'reading') return this.answerInTime(route, request);
+    if (!onlyReads(route)) return this.answerInTime(route, request);
     // Nobody waits for what is read once the answer is given, or the sender has hung up.
     const end = (): void => {
       reading.abort();
@@ -82,19 +85,25 @@ export class DestinationsApi {
     }
   }
 
-  /** Limits what takes much of what all share. Where the queue's jobs are read, tenants take turns, too. */
+  /** Limits what takes much of what all share, and lets tenants take turns with what keeps this process busy. */
   private async inTurn(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {
     const { tenant = '' } = request.scope;
     const work = (): Promise<HttpAnswer> => this.parts.operations[route.operation](request);
-    if (route.work === 'quick') return work();
     const turns = this.turnsOf(route);
-    const running = route.work === 'reading' ? this.reads : this.acts;
-    return running.run(tenant, () => turns?.run(tenant, request.signal, work) ?? work());
+    const take = (): Promise<HttpAnswer> => turns?.run(tenant, request.signal, work) ?? work();
+    return this.runningOf(route)?.run(tenant, take) ?? take();
   }
 
-  private turnsOf(route: ApiRoute): TenantTurns | undefined {
-    if (route.work === 'reading') return this.reading;
-    return route.operation === 'replay' ? this.replaying : undefined;
+  private turnsOf({ work, operation }: ApiRoute): TenantTurns | undefined {
+    if (work === 'listing') return this.listing;
+    if (work === 'reading') return this.reading;
+    return operation === 'replay' ? this.replaying : undefined;
+  }
+
+  /** `undefined` for what ends soon: only how often a tenant asks for that is limited. */
+  private runningOf({ work }: ApiRoute): RunningRequests | undefined {
+    if (work === 'quick' || work === 'listing') return undefined;
+    return work === 'reading' ? this.reads : this.acts;
   }
 
   private async answerInTime(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {

@@ -71,6 +71,8 @@ interface Entry {
 /** The destinations at run time that this process delivers to, as they are now. */
 export class LiveDestinations implements DestinationLookup {
   private readonly entries = new Map<string, Entry>();
+  /** Each is of one version of a destination: the directory returns the same record until it changes. */
+  private readonly profiles = new WeakMap<DestinationRecord, DestinationProfile>();
   private sweptAt = Date.now();
 
   constructor(private readonly parts: LiveDestinationsParts) {
@@ -111,12 +113,9 @@ export class LiveDestinations implements DestinationLookup {
   async profile(id: string): Promise<DestinationProfile | undefined> {
     const record = await this.parts.directory.find(id);
     if (record === undefined || record === 'deleted') return undefined;
-    // Those in a store of the application's own may be wrong.
-    const urls = record.urls.filter((url) => URL.canParse(url)).map((url) => new URL(url));
-    return {
-      tenant: record.tenant,
-      originOf: (urlHash) => urls.find((url) => hashUrl(url) === urlHash)?.origin,
-    };
+    let profile = this.profiles.get(record);
+    if (profile === undefined) this.profiles.set(record, (profile = profileOf(record)));
+    return profile;
   }
 
   private optionsOf(
@@ -176,4 +175,12 @@ export class LiveDestinations implements DestinationLookup {
       if (now - usedAt > FORGET_AFTER && !isAwaited) this.forget(id);
     }
   }
+}
+
+function profileOf({ tenant, urls }: DestinationRecord): DestinationProfile {
+  // Those in a store of the application's own may be wrong.
+  const valid = urls.filter((url) => URL.canParse(url)).map((url) => new URL(url));
+  // Long URLs take a while to hash, and callers ask for thousands of origins at once.
+  const origins = new Map(valid.map((url) => [hashUrl(url), url.origin]));
+  return { tenant, originOf: (urlHash) => origins.get(urlHash) };
 }

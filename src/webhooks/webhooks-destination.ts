@@ -76,7 +76,8 @@ export class WebhooksDestination implements Destination {
     const isAlike = judgeAlike(options, this.options);
     const before = this.endpoints;
     this.endpoints = options.urls.map((url) => {
-      const known = before.find(({ hash }) => hash === hashUrl(url));
+      const urlHash = hashUrl(url);
+      const known = before.find(({ hash }) => hash === urlHash);
       return isAlike && known !== undefined ? known : this.endpointOf(url, options, known);
     });
     for (const endpoint of before) {

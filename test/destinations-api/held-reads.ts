@@ -1,5 +1,5 @@
 import { EventEmitter, on, once } from 'node:events';
-import type { DeliveriesService } from '../../src/index.js';
+import type { DeliveriesService, DestinationsService } from '../../src/index.js';
 import type { ApiAnswer } from '../ingest/http/tracking-server.js';
 import type { ApiClient } from './api-server.js';
 
@@ -8,7 +8,18 @@ interface HeldQuery {
   signal?: AbortSignal;
 }
 
-/** Requests that read or replay failed messages, and go on until a test ends them. A message's id names the request. */
+/** What is listed, by the path and the query of its request, up to a number that names the request. */
+export const LISTS = ['?limit=', '/dst_1/recent?limit=', '/dst_1/stats?from='] as const;
+
+interface HeldList {
+  limit?: number;
+  from?: number;
+}
+
+/**
+ * Requests that list, or that read or replay failed messages, and go on until a test ends them. A message's id names the
+ * request.
+ */
 export class HeldReads {
   /** Requests that were going on at once, at most. */
   most = 0;
@@ -16,10 +27,17 @@ export class HeldReads {
   private readonly events = new EventEmitter();
   private readonly begun = on(this.events, 'began');
 
-  constructor(deliveries: DeliveriesService) {
+  constructor(deliveries: DeliveriesService, destinations?: DestinationsService) {
+    const list = ({ limit, from }: HeldList): HeldQuery => ({ messageIds: [String(limit ?? from)] });
     Object.assign(deliveries, {
       failed: (query: HeldQuery) => this.hold(query, []),
       replay: (query: HeldQuery) => this.hold(query, 1),
+      recent: (query: HeldList) => this.hold(list(query), []),
+      stats: (query: HeldList) => this.hold(list(query), []),
+    });
+    if (destinations === undefined) return;
+    Object.assign(destinations, {
+      list: (query: HeldList) => this.hold(list(query), { destinations: [], cursor: undefined }),
     });
   }
 

@@ -1,7 +1,12 @@
 import { EventEmitter, once } from 'node:events';
 import { get } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { DeliveriesService, type DestinationsOptions, HistoryDisabledError } from '../../src/index.js';
+import {
+  DeliveriesService,
+  type DestinationsOptions,
+  DestinationsService,
+  HistoryDisabledError,
+} from '../../src/index.js';
 import { FailedMessages } from '../../src/deliveries/failed-messages.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { type ApiAnswer, PLATFORMS, type ServerOptions } from '../ingest/http/tracking-server.js';
@@ -9,7 +14,7 @@ import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { ApiServer, authorize } from './api-server.js';
-import { HeldReads } from './held-reads.js';
+import { HeldReads, LISTS } from './held-reads.js';
 import { HeldScans } from './held-scans.js';
 
 const PATH = '/analytics/destinations';
@@ -326,6 +331,27 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect([first, second, third].sort()).toEqual(['a1', 'a2', 'a3']);
     for (const name of [second, third, 'o1']) reads.end(name);
     for (const answer of await Promise.all([...ofAcme, ofOther])) expect(answer.status).toBe(200);
+  });
+
+  it.each(LISTS)('for %s… waits while two others of its tenant do, and for nothing else', async (path) => {
+    const { server, acme, other } = await start();
+    const id = await acme.create();
+    const reads = new HeldReads(server.app.get(DeliveriesService), server.app.get(DestinationsService));
+    const list = (client: typeof acme, name: string): Promise<ApiAnswer> => client.get(path + name);
+    const ofAcme = ['1', '2', '3', '4', '5', '6'].map((name) => list(acme, name));
+    const running = [await reads.began(), await reads.began()];
+    const ofOther = list(other, '7');
+    expect(await reads.began()).toBe('7');
+    const read = acme.get(`/${id}/failed?messageIds=read`);
+    expect(await reads.began()).toBe('read');
+    while (running.length < ofAcme.length) {
+      reads.end(String(running.at(-2)));
+      running.push(await reads.began());
+    }
+    expect(running.sort()).toEqual(['1', '2', '3', '4', '5', '6']);
+    for (const name of [...running, '7', 'read']) reads.end(name);
+    for (const answer of await Promise.all([...ofAcme, ofOther, read])) expect(answer.status).toBe(200);
+    expect(reads.most).toBe(4);
   });
 
   it('that replays waits for others of its tenant that do, and for nothing that reads', async () => {
