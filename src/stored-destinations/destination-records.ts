@@ -12,6 +12,7 @@ import type {
   DestinationStore,
   StoredDestination,
 } from '../options/destination-store.js';
+import { isTenantName } from '../options/tenant-name.js';
 import { hashUrl } from '../options/webhook-url.js';
 import { detailsOf } from './destination-details.js';
 import type { DestinationDetails } from './destinations.types.js';
@@ -69,6 +70,9 @@ export class DestinationRecords {
 
   /** @throws DestinationsReadOnlyError, DestinationStoreTimeoutError */
   async list(query: DestinationPageQuery): Promise<readonly StoredDestination[]> {
+    const { tenant } = query;
+    // In a store, the destinations without a tenant may be under a text that no tenant can be called.
+    if (tenant !== undefined && !isTenantName(tenant)) return [];
     return this.parts.writable.list(query);
   }
 

@@ -318,9 +318,41 @@ describeBackend('the destinations of another tenant', (backend) => {
     const after = await destinations.list({ tenant: 'yours', cursor });
     expect(after.destinations.map(({ id }) => id)).toEqual(cursor !== undefined && cursor < own ? [own] : []);
     // Names that only look alike are other tenants.
-    for (const tenant of ['Mine', 'mine ', 'min', 'mine:', '*', 'mine*', '']) {
+    for (const tenant of ['Mine', 'mine ', 'min', 'mine:', '*', 'mine*']) {
       expect((await destinations.list({ tenant })).destinations).toEqual([]);
     }
+    await app.close();
+  });
+
+  it('are not those of the application itself, whatever no tenant can be called', async () => {
+    const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
+    const destinations = app.context.get(DestinationsService);
+    const deliveries = app.context.get(DeliveriesService);
+    const { id } = await destinations.create({ urls: [URL] });
+    const own = await destinations.get(id);
+    for (const tenant of ['', '\u0000', '\ud800', 'x'.repeat(201)]) {
+      const scope = { tenant };
+      expect(await destinations.list(scope)).toEqual({ destinations: [], cursor: undefined });
+      expect(await destinations.list({ ...scope, enabled: false, limit: 1 })).toMatchObject({
+        destinations: [],
+      });
+      await expect(destinations.create({ ...scope, urls: [URL] })).rejects.toMatchObject({
+        code: 'INVALID_DESTINATION',
+      });
+      const calls = [
+        destinations.get(id, scope),
+        destinations.update(id, { name: 'taken' }, scope),
+        destinations.delete(id, scope),
+        destinations.enable(id, scope),
+        destinations.disable(id, scope),
+        destinations.rotateSecret(id, scope),
+        destinations.sendTest(id, scope),
+        deliveries.recent({ destination: id, ...scope }),
+        deliveries.stats({ destination: id, ...scope }),
+      ];
+      for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
+    }
+    expect(await destinations.get(id)).toEqual(own);
     await app.close();
   });
 });

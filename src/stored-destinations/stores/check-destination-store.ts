@@ -60,6 +60,9 @@ const CHECKS: readonly DestinationStoreCheck[] = [
       equal(idsOf(await store.findByTenant('ACME')), ['b']);
       equal(idsOf(await store.findByTenant(undefined)), ['own']);
       equal(await store.findByTenant('nobody'), []);
+      // No tenant has this name, and those without a tenant have none.
+      equal(await store.findByTenant(''), []);
+      equal(await store.list({ tenant: '', limit: 10 }), []);
     },
   },
   {

@@ -19,7 +19,10 @@ interface ChangeRow {
   change: string | null;
 }
 
-/** Stores destinations on the queue's PostgreSQL, server or embedded. A change is recorded with its write. */
+/**
+ * Stores destinations on the queue's PostgreSQL, server or embedded. A change is recorded with its write. Those without a
+ * tenant are under an empty text, which no tenant is called.
+ */
 export class PostgresDestinationStore implements WritableDestinationStore, DestinationFeed {
   private readonly tables: OwnTables;
 
@@ -27,7 +30,8 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
     this.tables = new OwnTables(pool, statements.TABLES);
   }
 
-  findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
+  async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
+    if (tenant === '') return [];
     return this.records(statements.FIND_BY_TENANT, [tenant ?? '']);
   }
 
@@ -37,7 +41,8 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
     return row.record === '' ? 'deleted' : parseDestination(row.record);
   }
 
-  list({ tenant, after = '', enabled, limit }: DestinationPageQuery): Promise<StoredDestination[]> {
+  async list({ tenant, after = '', enabled, limit }: DestinationPageQuery): Promise<StoredDestination[]> {
+    if (tenant === '') return [];
     if (tenant !== undefined) return this.records(statements.LIST_OF_TENANT, [after, limit, tenant]);
     const statement = enabled === false ? statements.LIST_DISABLED : statements.LIST_ALL;
     return this.records(statement, [after, limit]);

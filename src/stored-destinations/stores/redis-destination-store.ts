@@ -12,11 +12,15 @@ import * as scripts from './redis-destination-scripts.js';
 /** Answer of the script for a deleted destination. */
 const DELETED = 1;
 
-/** Stores destinations on the queue's Redis. Every change is recorded with its write. */
+/**
+ * Stores destinations on the queue's Redis. Every change is recorded with its write. Those without a tenant are under an
+ * empty text, which no tenant is called.
+ */
 export class RedisDestinationStore implements WritableDestinationStore, DestinationFeed {
   constructor(private readonly client: RedisCommands) {}
 
   async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
+    if (tenant === '') return [];
     return recordsIn(await this.run(scripts.FIND_BY_TENANT, tenant, []));
   }
 
@@ -27,6 +31,7 @@ export class RedisDestinationStore implements WritableDestinationStore, Destinat
   }
 
   async list({ tenant, after = '', enabled, limit }: DestinationPageQuery): Promise<StoredDestination[]> {
+    if (tenant === '') return [];
     const selection = enabled === false ? 'disabled' : 'all';
     const args = [tenant === undefined ? selection : 'tenant', after, limit];
     return recordsIn(await this.run(scripts.LIST, tenant, args));
