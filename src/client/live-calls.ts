@@ -50,7 +50,7 @@ export class LiveCalls {
   ): AnalyticsMessage | null {
     const refused = filter.count;
     const finished = filter.pass(message, isReceived);
-    if (finished !== null || this.live?.wants() !== true) return finished;
+    if (finished !== null || this.live?.isWatched !== true) return finished;
     const call = { source, tenant, type: message.type, ...(!this.hidesContents && { message }) };
     const refusal = filter.refusedSince(refused);
     if (refusal !== undefined) this.refused(call, refusal);
@@ -60,7 +60,7 @@ export class LiveCalls {
 
   /** A call threw. @throws the error */
   failed({ source, tenant, type, fields }: UncheckedCall, error: unknown): never {
-    if (this.live?.wants() === true && !(error instanceof AnalyticsClosedError)) {
+    if (this.live?.isWatched === true && !(error instanceof AnalyticsClosedError)) {
       const name = this.hidesContents ? undefined : nameIn(fields);
       this.live.addError(error, { source, tenant, type: typeof type === 'string' ? type : undefined, name });
     }

@@ -43,6 +43,8 @@ export class LiveStreams {
 class LiveStream {
   /** Number of the latest event that was sent. */
   private position = 0;
+  /** Number of the latest event that there was, as the feed last said; it may not have been kept. */
+  private latest = 0;
   private watchedAt = -Infinity;
 
   constructor(
@@ -53,30 +55,40 @@ class LiveStream {
   ) {}
 
   async *parts(time: StreamTime): AsyncGenerator<string> {
-    const latest = await this.watch();
+    await this.watch();
     this.onWatched();
-    this.position = Math.min(this.since ?? latest, latest);
+    this.position = Math.min(this.since ?? this.latest, this.latest);
     yield eventText('ready', {}, this.position);
     while (!time.isOver) {
       if (performance.now() - this.watchedAt >= WATCH_INTERVAL) {
+        await this.watch();
         // After a crash of the database, numbers may begin again.
-        this.position = Math.min(this.position, await this.watch());
+        this.position = Math.min(this.position, this.latest);
         yield commentText('watching');
       }
       const events = await inTime(this.feed.read(this.scope, this.position));
       for (const event of events) yield* this.partsOf(event);
-      if (events.length === 0) await time.pause(READ_INTERVAL);
+      if (events.length > 0) continue;
+      yield* this.missedUntil(this.latest);
+      await time.pause(READ_INTERVAL);
     }
   }
 
-  private async watch(): Promise<number> {
+  private async watch(): Promise<void> {
     this.watchedAt = performance.now();
-    return inTime(this.feed.watch(this.scope));
+    this.latest = await inTime(this.feed.watch(this.scope));
+  }
+
+  /** Tells how many events up to a number were not kept. */
+  private *missedUntil(number: number): Generator<string> {
+    const count = number - this.position;
+    if (count <= 0) return;
+    this.position = number;
+    yield eventText('missed', { count }, number);
   }
 
   private *partsOf({ number, event }: NumberedEvent): Generator<string> {
-    const missed = number - this.position - 1;
-    if (missed > 0) yield eventText('missed', { count: missed });
+    yield* this.missedUntil(number - 1);
     this.position = number;
     yield `id: ${number}\nevent: call\ndata: ${event}\n\n`;
   }

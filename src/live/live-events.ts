@@ -13,6 +13,10 @@ const CHECK_INTERVAL = 2_000;
 const APPEND_INTERVAL = 250;
 /** Events of a scope that are added at once. The rest are only counted, so that watching never slows a process. */
 const MAX_EVENTS = 50;
+/** Events of all scopes that wait for the answer whether anybody watches. The rest are only counted. */
+const MAX_UNDECIDED = 500;
+/** Scopes for which events wait, or are counted, until then. Whoever sends over HTTP may name any number of tenants. */
+const MAX_SCOPES = 10_000;
 
 /** Events of a scope that are not in the feed yet. */
 interface Waiting {
@@ -39,6 +43,8 @@ export class LiveEvents implements OnApplicationShutdown {
   /** The scopes that are watched; `undefined` while that is not known. */
   private watched: ReadonlySet<string> | undefined;
   private waiting = new Map<string, Waiting>();
+  /** Events that wait since it was last known who watches. */
+  private undecided = 0;
   private isChecking = false;
   private checkTimer: Timer | undefined;
   private appendTimer: Timer | undefined;
@@ -50,21 +56,7 @@ export class LiveEvents implements OnApplicationShutdown {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
   }
 
-  /**
-   * Whether a call is to be shown. Ask before doing anything for `add`. While it is not known whether anybody
-   * watches, a few calls wait for the answer, and those beyond are only counted.
-   */
-  wants(): boolean {
-    if (this.watched !== undefined) return this.watched.size > 0;
-    const all = this.waiting.get(ALL_EVENTS);
-    if (all === undefined || all.events.length < MAX_EVENTS) return true;
-    all.skipped++;
-    // They may have waited since before it became unknown.
-    this.check();
-    return false;
-  }
-
-  /** Whether somebody watches, or may watch. */
+  /** Whether somebody watches, or may watch. Ask before doing anything for `add`. */
   get isWatched(): boolean {
     return this.watched?.size !== 0;
   }
@@ -80,7 +72,8 @@ export class LiveEvents implements OnApplicationShutdown {
    * @param forTenant the reason without what only the operator may know
    */
   add(outcome: LiveOutcome, call: LiveCall, reason?: string, forTenant = reason): void {
-    if (this.isClosed || !this.wants()) return;
+    if (this.isClosed || !this.isWatched) return;
+    const isFull = this.watched === undefined && this.undecided >= MAX_UNDECIDED;
     const tenant = this.ownerOf(call);
     const scopes = isTenantName(tenant) ? [ALL_EVENTS, tenant] : [ALL_EVENTS];
     let event: string | undefined;
@@ -88,7 +81,7 @@ export class LiveEvents implements OnApplicationShutdown {
     for (const scope of scopes) {
       const waiting = this.waitingOf(scope);
       if (waiting === undefined) continue;
-      if (waiting.events.length >= MAX_EVENTS) waiting.skipped++;
+      if (isFull || waiting.events.length >= MAX_EVENTS) waiting.skipped++;
       else {
         const due = scope === ALL_EVENTS ? reason : forTenant;
         // Most often the same text is for both.
@@ -97,14 +90,17 @@ export class LiveEvents implements OnApplicationShutdown {
         waiting.events.push(event);
       }
     }
-    if (this.watched === undefined) this.check();
-    else if (this.waiting.size > 0) this.appendSoon();
+    if (this.watched !== undefined) {
+      if (this.waiting.size > 0) this.appendSoon();
+      return;
+    }
+    if (event !== undefined) this.undecided++;
+    this.check();
   }
 
   /** Shows that a call was refused with an error, once for each error. */
   addError(error: unknown, call: LiveCall): void {
-    if (this.watched?.size === 0 || typeof error !== 'object' || error === null || this.shown.has(error))
-      return;
+    if (!this.isWatched || typeof error !== 'object' || error === null || this.shown.has(error)) return;
     this.shown.add(error);
     if (error instanceof AnalyticsError) this.add('refused', call, error.message);
     // The texts of other errors may hold what was to be sent.
@@ -129,11 +125,12 @@ export class LiveEvents implements OnApplicationShutdown {
     }
   }
 
-  /** Where an event of a scope waits; `undefined` if nobody watches it. */
+  /** Where an event of a scope waits; `undefined` if nobody watches it, or too many others may be watched. */
   private waitingOf(scope: string): Waiting | undefined {
     let waiting = this.waiting.get(scope);
     if (waiting !== undefined) return waiting;
-    if (this.watched?.has(scope) === false) return undefined;
+    if (this.watched === undefined ? this.waiting.size >= MAX_SCOPES : !this.watched.has(scope))
+      return undefined;
     this.waiting.set(scope, (waiting = { events: [], skipped: 0 }));
     return waiting;
   }
@@ -152,6 +149,7 @@ export class LiveEvents implements OnApplicationShutdown {
   private use(watched: ReadonlySet<string>): void {
     if (this.isClosed) return;
     this.watched = watched;
+    this.undecided = 0;
     for (const scope of this.waiting.keys()) if (!watched.has(scope)) this.waiting.delete(scope);
     this.checkTimer = this.clock.afterUnlessIdle(CHECK_INTERVAL, () => {
       this.watched = undefined;

@@ -480,6 +480,45 @@ describeBackend('what the console shows live of many events', (backend) => {
     expect(missed).toEqual([expect.objectContaining({ data: { count: 250 } })]);
     expect(seen[0]?.name).toBe('Event 0');
   });
+
+  it('is told to each tenant of its own events alone, whatever others send', async () => {
+    const analytics = consoleOptions({ connection: backend.connection });
+    const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
+    const watch = (headers: Record<string, string>): Promise<Watcher> =>
+      stage.add(Watcher.open(`${server.url}/analytics`, headers));
+    const [acme, other] = [await watch(ACME), await watch({ cookie: 'user=other' })];
+    const track = (tenant: string, index: number): string =>
+      server.analytics.tenant(tenant).track({ userId: 'u1', event: `Event ${index} of ${tenant}` });
+    const countOf = ({ events, parts }: Watcher): number =>
+      parts
+        .filter(({ event }) => event === 'missed')
+        .reduce((count, { data }) => count + (data as { count: number }).count, events.length);
+    for (let index = 0; index < 60; index++) track('other', index);
+    track('acme', 0);
+    expect(await acme.sees(1)).toMatchObject([{ name: 'Event 0 of acme' }]);
+    expect(countOf(acme)).toBe(1);
+    await until(() => countOf(other) === 60 || undefined);
+
+    for (let index = 1; index <= 300; index++) track('acme', index);
+    await until(() => countOf(acme) === 301 || undefined);
+    expect(acme.events.length).toBeLessThan(301);
+    expect(countOf(other)).toBe(60);
+  });
+
+  it('says of how much also where nothing of a tenant is shown', async () => {
+    const analytics = consoleOptions({ connection: backend.connection });
+    const server = await stage.add(TrackingServer.start({ platform: 'Express', analytics }));
+    const acme = await stage.add(Watcher.open(`${server.url}/analytics`, ACME));
+    // Refused at once, with no look-up of destinations in between.
+    const refuse = (tenant: string): void => {
+      expect(() => server.analytics.tenant(tenant).track({ userId: '', event: 'Nobody' })).toThrow();
+    };
+    for (let index = 0; index < 600; index++) refuse(`other ${index % 20}`);
+    refuse('acme');
+    const missed = await until(() => acme.parts.find(({ event }) => event === 'missed'));
+    expect(missed).toMatchObject({ data: { count: 1 } });
+    expect(acme.events).toEqual([]);
+  });
 });
 
 describeWith('chromium', Browser.binary !== undefined, 'the page of live events', () => {

@@ -31,7 +31,7 @@ describe('events that somebody watches', () => {
   });
 
   function call(name: string): void {
-    if (live.wants()) live.add('taken', { name });
+    live.add('taken', { name });
   }
 
   /** How many there have been, also of those that were only counted. */
@@ -57,15 +57,51 @@ describe('events that somebody watches', () => {
     expect(await numberOfLatest()).toBe(2);
   });
 
-  it('take no memory beyond a few while it is not known whether anybody watches', () => {
-    let looked = 0;
-    const silent = {
-      watched: () => new Promise<string[]>(() => undefined),
-      append: () => Promise.resolve(),
+  describe('while it is not known whether anybody watches', () => {
+    /** What is added for each scope once all are known to be watched, by the scope. */
+    const added = new Map<string, { events: readonly string[]; skipped: number }>();
+    /** Calls of tenants, by their number. */
+    async function addOf(calls: number, tenantOf: (call: number) => string): Promise<void> {
+      added.clear();
+      let call = 0;
+      const all = [ALL_EVENTS, ...Array.from({ length: calls }, (_, n) => tenantOf(n))];
+      const busy = {
+        watched: () => Promise.resolve(all),
+        append: (scope: string, events: readonly string[], skipped: number) => {
+          added.set(scope, { events, skipped });
+          return Promise.resolve();
+        },
+      };
+      live = new LiveEvents({ feed: busy, tenantOf: () => tenantOf(call), clock });
+      const message = createMessage();
+      for (; call < calls; call++) live.add('dropped', { message });
+      // The answer comes once all calls were made.
+      await new Promise(setImmediate);
+    }
+
+    const countOf = (scope: string): number => {
+      const { events = [], skipped = 0 } = added.get(scope) ?? {};
+      return events.length + skipped;
     };
-    live = new LiveEvents({ feed: silent, tenantOf: () => `tenant ${looked++}`, clock });
-    const message = createMessage();
-    for (let n = 0; n < 1_000; n++) live.add('dropped', { message });
-    expect(looked).toBe(50);
+
+    it('take no memory beyond a few, and are counted for each tenant', async () => {
+      await addOf(2_000, (call) => `tenant ${call}`);
+      const texts = new Set([...added.values()].flatMap(({ events }) => events));
+      expect(texts.size).toBe(500);
+      expect([...added.keys()].filter((scope) => countOf(scope) === 1)).toHaveLength(2_000);
+      expect(added.get(ALL_EVENTS)).toMatchObject({ events: { length: 50 }, skipped: 1_950 });
+    });
+
+    it('take none for further tenants beyond ten thousand scopes', async () => {
+      await addOf(20_000, (call) => `tenant ${call}`);
+      expect(added.size).toBe(10_000);
+      expect(countOf(ALL_EVENTS)).toBe(20_000);
+    });
+
+    it('are those of one tenant, however many another has before', async () => {
+      await addOf(1_001, (call) => (call < 1_000 ? 'other' : 'acme'));
+      expect(added.get('acme')).toMatchObject({ events: { length: 1 }, skipped: 0 });
+      expect(added.get('other')).toMatchObject({ events: { length: 50 }, skipped: 950 });
+    });
   });
 });
