@@ -1,5 +1,11 @@
-import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import {
+  connect as connectTcp,
+  isIP,
+  type LookupFunction,
+  type Socket,
+  type TcpSocketConnectOpts,
+} from 'node:net';
+import { connect as connectTls, TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
 import { AddressRefusedError } from '../../errors/delivery.errors.js';
 import { HostResolver } from './host-resolver.js';
@@ -21,11 +27,16 @@ export interface ConnectorOptions {
   ca?: string | undefined;
 }
 
-/** Opens a socket, which the caller may destroy before the callback is called. */
+/**
+ * Opens a socket.
+ *
+ * @param onSocket called with each socket that is tried, which the caller may destroy before the callback is called
+ */
 export type Connector = (
   options: buildConnector.Options,
   callback: buildConnector.Callback,
-) => Socket | undefined;
+  onSocket: (socket: Socket) => void,
+) => void;
 
 /**
  * Creates sockets that only reach public addresses. An IP literal is never looked up, so it is checked here.
@@ -39,60 +50,66 @@ export function guardedConnector(options: ConnectorOptions): Connector {
 
   const sessions = new TlsSessions();
 
-  return ({ hostname, port, protocol }, callback) => {
+  return ({ hostname, port, protocol }, callback, onSocket) => {
     if (isIP(hostname) !== 0 && !isAllowed(hostname)) {
       process.nextTick(callback, new AddressRefusedError(), null);
-      return undefined;
+      return;
     }
-    const target = {
+    const isSecure = protocol === 'https:';
+    const target: TcpSocketConnectOpts = {
       host: hostname,
+      port: Number(port || (isSecure ? 443 : 80)),
       lookup,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT,
     };
-    const isSecure = protocol === 'https:';
-    let socket: Socket;
-    if (isSecure) {
-      const receiver = `${hostname}:${port || 443}`;
-      const session = sessions.find(receiver);
-      const secured = connectTls({
-        ...target,
-        port: Number(port || 443),
-        // A full stop at its end belongs to DNS alone (RFC 6066, section 3): some servers break the handshake off.
-        ...(isIP(hostname) === 0 && { servername: hostname.replace(/\.$/, '') }),
-        ...(options.ca !== undefined && { ca: options.ca }),
-        ...(session !== undefined && { session }),
-        // Explicit, because the defaults can be weakened from the environment.
-        rejectUnauthorized: true,
-        minVersion: 'TLSv1.2',
-        ALPNProtocols: ['http/1.1'],
-      });
-      sessions.watch(receiver, secured);
-      socket = secured;
-    } else {
-      socket = connectTcp({ ...target, port: Number(port || 80) });
-    }
-    socket.setNoDelay(true).setKeepAlive(true, 60_000);
+    const receiver = `${hostname}:${target.port}`;
 
-    let isSettled = false;
-    const fail = (error: Error): void => {
-      if (isSettled) return;
-      isSettled = true;
-      callback(error, null);
+    const open = (session?: Buffer): void => {
+      const socket = isSecure ? connectSecurely(target, session, options.ca) : connectTcp(target);
+      if (socket instanceof TLSSocket) sessions.watch(receiver, socket, session);
+      socket.setNoDelay(true).setKeepAlive(true, 60_000);
+      onSocket(socket);
+
+      let isReached = false;
+      let isSettled = false;
+      // It stays for the socket's life: an error without a listener would end the process.
+      socket.on('error', (error: Error) => {
+        if (isSettled) return;
+        isSettled = true;
+        // Some receivers break the handshake off if they cannot resume the session.
+        if (isReached && session !== undefined) open();
+        else callback(error, null);
+      });
+      socket.once('connect', () => {
+        const reached = socket.remoteAddress;
+        isReached = reached === undefined || isAllowed(reached);
+        if (!isReached) socket.destroy(new AddressRefusedError());
+      });
+      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+        if (isSettled || socket.destroyed) return;
+        isSettled = true;
+        callback(null, socket);
+      });
     };
-    // It stays for the socket's life: an error without a listener would end the process.
-    socket.on('error', fail);
-    socket.once('connect', () => {
-      const reached = socket.remoteAddress;
-      if (reached !== undefined && !isAllowed(reached)) socket.destroy(new AddressRefusedError());
-    });
-    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-      if (isSettled || socket.destroyed) return;
-      isSettled = true;
-      callback(null, socket);
-    });
-    return socket;
+
+    open(isSecure ? sessions.find(receiver) : undefined);
   };
+}
+
+function connectSecurely(target: TcpSocketConnectOpts, session?: Buffer, ca?: string): TLSSocket {
+  const { host = '' } = target;
+  return connectTls({
+    ...target,
+    // A full stop at its end belongs to DNS alone (RFC 6066, section 3): some servers break the handshake off.
+    ...(isIP(host) === 0 && { servername: host.replace(/\.$/, '') }),
+    ...(ca !== undefined && { ca }),
+    ...(session !== undefined && { session }),
+    // Explicit, because the defaults can be weakened from the environment.
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    ALPNProtocols: ['http/1.1'],
+  });
 }
 
 /**

@@ -28,8 +28,11 @@ export class TlsSessions {
     return undefined;
   }
 
-  /** Keeps the newest session of a socket once its certificate is verified. */
-  watch(receiver: string, socket: TLSSocket): void {
+  /**
+   * Keeps the newest session of a socket once its certificate is verified, and forgets the one that was offered if the
+   * handshake fails: the receiver may never be able to resume it.
+   */
+  watch(receiver: string, socket: TLSSocket, offered?: Buffer): void {
     let latest: Buffer | undefined;
     const keep = (): void => {
       if (latest !== undefined && socket.authorized) this.keep(receiver, latest);
@@ -39,7 +42,14 @@ export class TlsSessions {
       latest = session;
       keep();
     });
-    socket.once('secureConnect', keep);
+    const forget = (): void => {
+      if (this.sessions.get(receiver)?.ticket === offered) this.sessions.delete(receiver);
+    };
+    socket.once('close', forget);
+    socket.once('secureConnect', () => {
+      socket.off('close', forget);
+      keep();
+    });
   }
 
   private keep(receiver: string, ticket: Buffer): void {

@@ -54,10 +54,11 @@ export class WebhookClient {
   async trace(request: WebhookRequest): Promise<TracedResponse | undefined> {
     if (this.isClosed || request.signal.aborted) return undefined;
     const timer = new PhaseTimer();
-    const connector: Connector = (options, callback) => {
-      const socket = this.connector(options, callback);
-      if (socket !== undefined) timer.watch(socket);
-      return socket;
+    const connector: Connector = (options, callback, onSocket) => {
+      this.connector(options, callback, (socket) => {
+        timer.watch(socket);
+        onSocket(socket);
+      });
     };
     const connections = new OriginConnections(
       request.target.origin,

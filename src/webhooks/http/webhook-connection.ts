@@ -40,13 +40,18 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   ) {
     this.client = new Client(origin, {
       connect: (options, callback) => {
-        this.socket = connector(options, (...[error, socket]) => {
+        const connected: typeof callback = (...[error, socket]) => {
           if (socket === null) {
             callback(error, null);
             return;
           }
           this.reader = new ResponseReader(socket, this.onFirstByte);
           callback(null, socket);
+        };
+        connector(options, connected, (socket) => {
+          this.socket = socket;
+          // It may be a second one, for a connection that has been ended meanwhile.
+          if (this.client.destroyed) socket.destroy();
         });
       },
       pipelining: 1,

@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { transformFileSync } from '@swc/core';
 import { execFile } from 'node:child_process';
+import { constants } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { TLSSocket } from 'node:tls';
@@ -111,6 +114,40 @@ describe('over TLS', () => {
       expect(resumed).toEqual([false, true, true, true]);
     },
   );
+
+  it('connects without a session to a receiver that breaks off the handshake where one is offered', async () => {
+    const server = createServer(
+      { ...certificates.good, maxVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET },
+      (_request, response) => response.writeHead(200, { connection: 'close' }).end(),
+    );
+    const known = new Set<string>();
+    let offers = 0;
+    server.on('newSession', (id: Buffer, _data: Buffer, done: () => void) => {
+      known.add(id.toString('hex'));
+      done();
+    });
+    // A handshake that offers no session has an id that was made up: RFC 8446, appendix D.4.
+    server.on('resumeSession', (id: Buffer, done: (error: Error | null, data: null) => void) => {
+      const isOffered = known.has(id.toString('hex'));
+      if (isOffered) offers++;
+      done(isOffered ? new Error('The sessions cannot be read') : null, null);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    closing.push(async () => {
+      await once(server.close(), 'close');
+    });
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('The receiver is not listening.');
+    const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true, ca: certificates.ca });
+    closing.push(() => client.close());
+    const results: unknown[] = [];
+    for (let n = 0; n < 3; n++) {
+      const response = await postWebhook(client, `https://127.0.0.1:${address.port}/`);
+      results.push(response?.error ?? response?.status);
+    }
+    expect(results).toEqual([200, 200, 200]);
+    expect(offers).toBe(2);
+  });
 
   it('reports a receiver without a common TLS version, or without TLS, as TLS_FAILED', async () => {
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
