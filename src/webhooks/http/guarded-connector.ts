@@ -10,7 +10,7 @@ import type { buildConnector } from 'undici';
 import { AddressRefusedError } from '../../errors/delivery.errors.js';
 import { HostResolver } from './host-resolver.js';
 import { isPublicAddress } from '../../shared/private-address.js';
-import { TlsSessions } from './tls-sessions.js';
+import { type TlsSession, TlsSessions } from './tls-sessions.js';
 
 /**
  * How long one of several addresses may take to connect before the next is tried, in milliseconds. Node's
@@ -65,7 +65,7 @@ export function guardedConnector(options: ConnectorOptions): Connector {
     };
     const receiver = `${hostname}:${target.port}`;
 
-    const open = (session?: Buffer): void => {
+    const open = (session?: TlsSession): void => {
       const socket = isSecure ? connectSecurely(target, session, options.ca) : connectTcp(target);
       if (socket instanceof TLSSocket) sessions.watch(receiver, socket, session);
       socket.setNoDelay(true).setKeepAlive(true, 60_000);
@@ -97,14 +97,14 @@ export function guardedConnector(options: ConnectorOptions): Connector {
   };
 }
 
-function connectSecurely(target: TcpSocketConnectOpts, session?: Buffer, ca?: string): TLSSocket {
+function connectSecurely(target: TcpSocketConnectOpts, session?: TlsSession, ca?: string): TLSSocket {
   const { host = '' } = target;
   return connectTls({
     ...target,
     // A full stop at its end belongs to DNS alone (RFC 6066, section 3): some servers break the handshake off.
     ...(isIP(host) === 0 && { servername: host.replace(/\.$/, '') }),
     ...(ca !== undefined && { ca }),
-    ...(session !== undefined && { session }),
+    ...(session !== undefined && { session: session.ticket }),
     // Explicit, because the defaults can be weakened from the environment.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',

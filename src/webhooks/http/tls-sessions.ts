@@ -8,8 +8,10 @@ const MAX_SESSIONS = 500;
  */
 const MAX_AGE = 600_000;
 
-interface Session {
+/** A session that can be resumed. */
+export interface TlsSession {
   ticket: Buffer;
+  /** Until when, by `performance.now()`. */
   until: number;
 }
 
@@ -18,12 +20,12 @@ interface Session {
  * sessions of sockets whose certificate was verified are kept.
  */
 export class TlsSessions {
-  private readonly sessions = new Map<string, Session>();
+  private readonly sessions = new Map<string, TlsSession>();
 
   /** The session to resume with a receiver, if there is one. */
-  find(receiver: string): Buffer | undefined {
+  find(receiver: string): TlsSession | undefined {
     const session = this.sessions.get(receiver);
-    if (session === undefined || session.until > performance.now()) return session?.ticket;
+    if (session === undefined || session.until > performance.now()) return session;
     this.sessions.delete(receiver);
     return undefined;
   }
@@ -32,31 +34,35 @@ export class TlsSessions {
    * Keeps the newest session of a socket once its certificate is verified, and forgets the one that was offered if the
    * handshake fails: the receiver may never be able to resume it.
    */
-  watch(receiver: string, socket: TLSSocket, offered?: Buffer): void {
-    let latest: Buffer | undefined;
+  watch(receiver: string, socket: TLSSocket, offered?: TlsSession): void {
+    let ticket: Buffer | undefined;
+    let until: number | undefined;
     const keep = (): void => {
-      if (latest !== undefined && socket.authorized) this.keep(receiver, latest);
+      if (ticket !== undefined && until !== undefined) this.keep(receiver, { ticket, until });
     };
     // Up to TLS 1.2 a session arrives before the handshake has ended, in TLS 1.3 after it.
-    socket.on('session', (session) => {
-      latest = session;
+    socket.on('session', (latest) => {
+      ticket = latest;
       keep();
     });
     const forget = (): void => {
-      if (this.sessions.get(receiver)?.ticket === offered) this.sessions.delete(receiver);
+      if (this.sessions.get(receiver) === offered) this.sessions.delete(receiver);
     };
     socket.once('close', forget);
     socket.once('secureConnect', () => {
       socket.off('close', forget);
+      if (!socket.authorized) return;
+      // A socket that resumes a session was not shown the certificate, so a renewed ticket does not extend it.
+      const resumed = socket.isSessionReused() ? offered : undefined;
+      until = resumed?.until ?? performance.now() + MAX_AGE;
       keep();
     });
   }
 
-  private keep(receiver: string, ticket: Buffer): void {
-    const resumed = this.sessions.get(receiver);
-    // A renewed ticket of a resumed session does not extend it: the certificate was not shown again.
+  private keep(receiver: string, session: TlsSession): void {
+    if (session.until <= performance.now()) return;
     this.sessions.delete(receiver);
-    this.sessions.set(receiver, { ticket, until: resumed?.until ?? performance.now() + MAX_AGE });
+    this.sessions.set(receiver, session);
     const [oldest] = this.sessions.keys();
     if (this.sessions.size > MAX_SESSIONS && oldest !== undefined) this.sessions.delete(oldest);
   }
