@@ -79,17 +79,18 @@ export class EndpointDestination implements Destination {
     const body = batchBody(messages.map((message) => message.body));
     const attempt = Math.max(0, ...attempts) + 1;
     const calls = messages.map(({ call }) => call);
-    this.endpoint.send({ headers: [...this.headers], body, signal, calls }, attempt, (answer) => {
+    const request = { headers: [...this.headers], body, signal, readsBody: true, calls };
+    this.endpoint.send(request, attempt, (answer) => {
       settle(this.resultsOf(messages.length, answer));
     });
   }
 
   private resultsOf(count: number, answer: EndpointAnswer | undefined): (DeliveryResult | undefined)[] {
     if (answer === undefined) return new Array<undefined>(count).fill(undefined);
-    const { outcome, retryAfter } = answer;
+    const { outcome, retryAfter, hasEnded } = answer;
     // A rate limit applies to the write key, so it holds back the other batches as well.
     if (retryAfter !== undefined) this.endpoint.breaker.hold(Date.now(), retryAfter);
-    const refusals = outcome.class === 'delivered' ? refusalsIn(outcome.excerpt) : () => undefined;
+    const refusals = outcome.class === 'delivered' ? refusalsIn(outcome.excerpt, hasEnded) : () => undefined;
     const results = Array.from({ length: count }, (_, index): DeliveryResult => {
       const resultClass = refusals(index) ?? outcome.class;
       return {
@@ -123,10 +124,14 @@ function batchBody(bodies: readonly string[]): Buffer {
  * @param excerpt the beginning of the answer. If the list is cut off, all messages from the last entry on that
  *   can be read count as refused: a message that is kept in vain can be replayed, a lost one cannot. Where any is
  *   for a full destination, most are, and they are sent again.
+ * @param hasEnded whether all of the answer came. If it broke off before it was clear whether there is a list, all
+ *   messages are sent again: who has them knows them by their messageId.
  */
 export function refusalsIn(
   excerpt: string | undefined,
+  hasEnded: boolean,
 ): (index: number) => 'permanent' | 'retry' | undefined {
+  if (!hasEnded && REFUSED_LIST.startsWith(excerpt ?? '')) return () => 'retry';
   if (excerpt?.startsWith(REFUSED_LIST) !== true) return () => undefined;
   const read = new Map<number, 'permanent' | 'retry'>();
   let unread: 'permanent' | 'retry' = 'permanent';

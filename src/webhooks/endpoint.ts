@@ -28,6 +28,8 @@ export interface EndpointRequest {
   headers: RequestHeaders;
   body: Buffer;
   signal: AbortSignal;
+  /** As `WebhookRequest` has it. */
+  readsBody?: boolean;
   /** Of the calls that made its messages. */
   calls: readonly (CallTrace | undefined)[];
 }
@@ -36,6 +38,8 @@ export interface EndpointRequest {
 export interface EndpointAnswer {
   outcome: UrlOutcome;
   retryAfter: number | undefined;
+  /** Whether all of the answer came. */
+  hasEnded: boolean;
 }
 
 /** The answer of one URL to a test event, which is tried once. */
@@ -103,12 +107,12 @@ export class Endpoint {
     settle: (answer: EndpointAnswer | undefined) => void,
   ): void {
     const startedAt = Date.now();
-    const { headers: given, body, signal, calls } = request;
+    const { headers: given, body, signal, readsBody = false, calls } = request;
     const { timeout } = this.options;
     const { destination } = this;
     const span = this.observer?.tracing?.begin({ destination, url: this.url, attempt, calls });
     const headers = span?.traceparent === undefined ? given : withTraceparent(given, span.traceparent);
-    this.client.post({ target: this.target, headers, body, timeout, signal }, (response) => {
+    this.client.post({ target: this.target, headers, body, timeout, signal, readsBody }, (response) => {
       const answer = this.record(response, attempt, startedAt);
       span?.end(answer?.outcome);
       settle(answer);
@@ -156,9 +160,10 @@ export class Endpoint {
       return {
         outcome: { url, class: classOfError(error), error, attempt, at, duration },
         retryAfter: undefined,
+        hasEnded: false,
       };
     }
-    const { status } = response;
+    const { status, hasEnded } = response;
     // Built without spreads: they cost more than everything else here, and this runs for every request.
     const outcome: UrlOutcome = {
       url,
@@ -170,6 +175,7 @@ export class Endpoint {
     };
     if (response.body.length > 0) outcome.excerpt = excerptOf(response.body);
     const isRetried = outcome.class === 'retry';
-    return { outcome, retryAfter: isRetried ? parseRetryAfter(response.retryAfter, Date.now()) : undefined };
+    const retryAfter = isRetried ? parseRetryAfter(response.retryAfter, Date.now()) : undefined;
+    return { outcome, retryAfter, hasEnded };
   }
 }

@@ -9,14 +9,14 @@ import type { WebhookConnection } from './webhook-connection.js';
 import { headersAt, type WebhookRequest } from './webhook-request.js';
 import { responseHeader, type SettleRequest, type WebhookResponse } from './webhook-response.js';
 
-/** How long a response may take to end once its head is there, in milliseconds. */
+/** How long a response may take to end once all of it is there that counts, in milliseconds. */
 const BODY_GRACE = 250;
 
 const NOTHING = Buffer.alloc(0);
 
 /**
- * One request and its response on a connection. The status is what counts: after the head, neither an error
- * nor the deadline changes the result, they only end the body.
+ * One request and its response on a connection. The status is what counts, and for some requests the beginning of the
+ * body: after that, neither an error nor the deadline changes the result, they only end the body.
  *
  * The `on…` methods are those that undici 7 itself calls. Its newer ones are called through these by a
  * handler that turns every header into a string and all of them into an object: a tenth of what a request
@@ -34,6 +34,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   private retryAfter: string | undefined;
   private kept: Buffer = NOTHING;
   private received = 0;
+  private hasEnded = false;
 
   constructor(
     private readonly request: WebhookRequest,
@@ -87,7 +88,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     this.status = status;
     if (status >= 300) this.retryAfter = responseHeader('retry-after', headers);
     this.connection?.endHead();
-    this.connection?.deadline.set(this, Math.min(this.deadline, performance.now() + BODY_GRACE));
+    if (this.request.readsBody !== true || status >= 300) this.endSoon();
     return true;
   }
 
@@ -98,12 +99,14 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     if (this.received === 0) this.kept = Buffer.from(chunk.subarray(0, room));
     else if (room > 0) this.kept = Buffer.concat([this.kept, chunk.subarray(0, room)]);
     this.received += chunk.length;
+    if (this.request.readsBody === true && room > 0 && this.received >= EXCERPT_BYTES) this.endSoon();
     return true;
   }
 
   onComplete(): void {
     const connection = this.connection;
     if (connection === undefined || !this.leave()) return;
+    this.hasEnded = true;
     connection.markAnswered();
     this.connections.release(connection);
     this.settle(this.response());
@@ -131,6 +134,11 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     connection.send({ path: target.path, method: 'POST', headers, body }, this);
   }
 
+  /** Nothing that counts is still to come. */
+  private endSoon(): void {
+    this.connection?.deadline.set(this, Math.min(this.deadline, performance.now() + BODY_GRACE));
+  }
+
   private get deadline(): number {
     return this.start + this.request.timeout;
   }
@@ -138,8 +146,8 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   private response(): WebhookResponse | undefined {
     const status = this.status;
     if (status === undefined) return undefined;
-    const duration = this.elapsed();
-    return { at: this.at, duration, status, retryAfter: this.retryAfter, body: this.kept };
+    const { at, retryAfter, kept: body, hasEnded } = this;
+    return { at, duration: this.elapsed(), status, retryAfter, body, hasEnded };
   }
 
   private failure(error: Error): WebhookResponse {

@@ -42,6 +42,11 @@ export interface WebhookRequest {
   timeout: number;
   /** Ends the request without a response. */
   signal: AbortSignal;
+  /**
+   * Whether the beginning of the body of a 2xx response counts, so that it has the rest of the time. Otherwise the status
+   * alone counts.
+   */
+  readsBody?: boolean;
   /** Called at the first byte of a response. */
   onFirstByte?: () => void;
 }

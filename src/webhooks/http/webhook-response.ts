@@ -5,7 +5,15 @@ export type WebhookResponse = {
   /** Milliseconds from then on. */
   duration: number;
 } & (
-  | { status: number; retryAfter: string | undefined; body: Buffer; error?: undefined }
+  | {
+      status: number;
+      retryAfter: string | undefined;
+      /** The beginning of the body. */
+      body: Buffer;
+      /** Whether all of the body came. */
+      hasEnded: boolean;
+      error?: undefined;
+    }
   | { error: Error; status?: undefined }
 );
 

@@ -185,6 +185,68 @@ describe('forwarding to an `endpoint`', () => {
     expect(ids.sort()).toEqual(['m1', 'm3']);
   });
 
+  it('waits for the list of refused messages where it comes after the status', async () => {
+    const list = { success: true, refused: [{ index: 1, code: 'INVALID_MESSAGE', message: 'Expected …' }] };
+    const body = JSON.stringify(list);
+    const remote = await stage.receiver({
+      answer: () => (response) => {
+        response.writeHead(200, { 'content-length': Buffer.byteLength(body) }).flushHeaders();
+        setTimeout(() => response.end(body), 400);
+      },
+    });
+    const app = await appOf(remote.url());
+    for (const messageId of ['m0', 'm1', 'm2']) app.analytics.track({ userId: 'u1', event: 'x', messageId });
+    await app.analytics.flush();
+    await app.settled();
+    expect(await app.context.get(DeliveriesService).failed()).toMatchObject([{ messageId: 'm1' }]);
+    expect(remote.requests).toHaveLength(1);
+  });
+
+  it(
+    'sends a batch again where the answer breaks off before it says whether messages are refused',
+    async () => {
+      const remote = await stage.receiver({
+        answer: [
+          (response, socket) => {
+            response.writeHead(200, { 'content-length': 100 }).write('{"success":tr', () => socket.end());
+          },
+          { status: 200, body: '{"success":true}' },
+        ],
+      });
+      const app = await appOf(remote.url());
+      app.analytics.track({ userId: 'u1', event: 'x', messageId: 'm0' });
+      await app.analytics.flush();
+      const [first, second] = await remote.received(2);
+      await app.settled();
+      expect(second?.body).toEqual(first?.body);
+      expect(remote.requests).toHaveLength(2);
+      expect(await app.context.get(DeliveriesService).failed()).toEqual([]);
+    },
+    TIMEOUT,
+  );
+
+  it('takes the answers of other services for deliveries, though they have no body or do not end', async () => {
+    const remote = await stage.receiver({
+      answer: [
+        204,
+        { status: 200, body: 'OK' },
+        (response, socket) => {
+          response.writeHead(200, { 'content-length': 100 }).write('OK', () => socket.end());
+        },
+      ],
+    });
+    const app = await appOf(remote.url(), { flushAt: 1 });
+    for (const messageId of ['m0', 'm1', 'm2']) {
+      app.analytics.track({ userId: 'u1', event: 'x', messageId });
+      await app.analytics.flush();
+      await app.settled();
+    }
+    expect(remote.requests.flatMap(batchOf)).toMatchObject(
+      ['m0', 'm1', 'm2'].map((messageId) => ({ messageId })),
+    );
+    expect(await app.context.get(DeliveriesService).failed()).toEqual([]);
+  });
+
   it('holds back all batches for as long as it asks, though it refused only one of them', async () => {
     const times: number[] = [];
     const remote = await stage.receiver({
@@ -285,6 +347,16 @@ describe('the messages that an answer lists as refused', () => {
     ],
     ['the same, where it is cut off in its code', list([1, 3]).slice(0, -30), [1, 3, 4, 5]],
   ])('are %s', (_case, excerpt, refused) => {
-    expect([0, 1, 2, 3, 4, 5].filter((index) => refusalsIn(excerpt)(index) === 'permanent')).toEqual(refused);
+    const isRefused = refusalsIn(excerpt, true);
+    expect([0, 1, 2, 3, 4, 5].filter((index) => isRefused(index) === 'permanent')).toEqual(refused);
+  });
+
+  it.each([
+    ['all, to be sent again, where it broke off before its body', undefined, 'retry'],
+    ['the same, where it broke off before the list', '{"success":tr', 'retry'],
+    ['the same, where it broke off before the first entry', '{"success":true,"refused":[', 'retry'],
+    ['none, where the answer of another service broke off', 'OK', undefined],
+  ])('are %s', (_case, excerpt, refusal) => {
+    expect(refusalsIn(excerpt, false)(0)).toBe(refusal);
   });
 });
