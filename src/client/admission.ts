@@ -49,26 +49,26 @@ export interface Admission {
   admitted?(connection: SourceConnection): void;
 }
 
-/**
- * Returns the connections that take a message now, and calls `onRefused` for each of the others. If all of
- * them refuse it, returns the first reason.
- *
- * @param admission `undefined` in an application without limits
- */
-export function admit(
-  connections: readonly SourceConnection[],
-  admission: Admission | undefined,
-  onRefused: (refusal: Refusal) => void,
-): readonly SourceConnection[] | Refusal {
-  if (admission === undefined) return connections;
+/** Which connections take a message now, and why each of the others does not. */
+export interface Admitted {
+  readonly connections: readonly SourceConnection[];
+  readonly refusals: readonly Refusal[];
+}
+
+const NO_REFUSALS: readonly Refusal[] = [];
+
+/** @param admission `undefined` in an application without limits */
+export function admit(connections: readonly SourceConnection[], admission: Admission | undefined): Admitted {
   let refused: Map<SourceConnection, string> | undefined;
-  for (const connection of connections) {
-    const refusal = admission.refusal(connection);
-    if (refusal !== undefined) (refused ??= new Map<SourceConnection, string>()).set(connection, refusal);
+  if (admission !== undefined) {
+    for (const connection of connections) {
+      const refusal = admission.refusal(connection);
+      if (refusal !== undefined) (refused ??= new Map<SourceConnection, string>()).set(connection, refusal);
+    }
   }
-  if (refused === undefined) return connections;
-  const [first = ''] = refused.values();
-  if (refused.size === connections.length) return backlogFull(first);
-  for (const reason of refused.values()) onRefused(backlogFull(reason));
-  return connections.filter((connection) => !refused.has(connection));
+  if (refused === undefined) return { connections, refusals: NO_REFUSALS };
+  return {
+    connections: connections.filter((connection) => !refused.has(connection)),
+    refusals: Array.from(refused.values(), backlogFull),
+  };
 }

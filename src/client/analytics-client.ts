@@ -1,11 +1,9 @@
-import type { LiveCall } from '../live/live-event.js';
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
-import type { Refusal } from './admission.js';
 import { createClientCore, type MessageCore } from './client-core.js';
 import type { AnalyticsClientOptions, AnalyticsClientParts } from './analytics-client.types.js';
 import { AwaitedCalls } from './awaited-calls.js';
-import type { Losses } from './client-core.types.js';
+import type { ClientCoreObserver, Losses } from './client-core.types.js';
 import { Deletions } from './deletions.js';
 import type { OutgoingMessage } from './outgoing-messages.js';
 import { type FlushOptions, type FlushResult, timeoutOf } from './flush-result.js';
@@ -14,12 +12,14 @@ import { MessageFactory, type PreparedMessage } from './message-factory.js';
 import { MessageFilter } from './message-filter.js';
 import type { MessageStore } from './message-store.js';
 import { ReceivedMessages } from './received-messages.js';
+import { Refusals } from './refusals.js';
 import type { Route } from './router.js';
 import type { SourceUsage } from './source-usage.js';
 
 /** Turns calls into messages, and makes sure that every message it took gets into the queue. */
 export class AnalyticsClient {
   private readonly factory: MessageFactory;
+  private readonly refusals: Refusals;
   private readonly filter: MessageFilter;
   private readonly core: MessageCore;
   private readonly live: LiveCalls;
@@ -38,13 +38,11 @@ export class AnalyticsClient {
     const { observer, store, live, createCore = createClientCore } = parts;
     this.messageStore = store;
     this.factory = new MessageFactory(options);
-    this.filter = new MessageFilter(options, ({ kind, reason, logged = reason }) => {
-      parts.telemetry?.refused(kind);
-      observer.onRefused(logged);
-    });
+    this.refusals = new Refusals(observer, parts.telemetry);
+    this.filter = new MessageFilter(options, this.refusals);
     this.live = new LiveCalls(live, options.beforeSend !== undefined);
     this.core = createCore(parts, options, {
-      onRefused: this.refuse,
+      onRefused: this.onRefused,
       isWatched: () => this.live.isWatched,
       onRouted: this.live.routed.bind(this.live),
       onAddFailed: observer.onAddFailed.bind(observer),
@@ -52,11 +50,11 @@ export class AnalyticsClient {
     this.deletions = new Deletions(
       (source, deletion, tenant) => this.taken(source, 'delete', deletion, tenant),
       parts.router,
-      this.filter,
+      this.refusals,
       options.onDeletion,
     );
     this.awaited = new AwaitedCalls(this.core, this.factory, this.filter);
-    this.received = new ReceivedMessages(this.core, this.factory, this.filter, this.live);
+    this.received = new ReceivedMessages(this.core, this.factory, this.filter, this.refusals, this.live);
   }
 
   /** @throws AnalyticsClosedError after the shutdown */
@@ -76,7 +74,7 @@ export class AnalyticsClient {
 
   /** Messages that were refused since the start. */
   get refused(): number {
-    return this.filter.total;
+    return this.refusals.total;
   }
 
   /**
@@ -165,8 +163,10 @@ export class AnalyticsClient {
   async flush(options?: FlushOptions): Promise<FlushResult> {
     this.core.assertOpen();
     const timeout = timeoutOf(options);
+    const flush = this.refusals.begin(this.core.last);
     const { queued, pending } = await this.core.flush(this.parts.router.isReady ? timeout : 0);
-    return { queued, refused: this.filter.takeCount(), pending };
+    this.refusals.end(flush);
+    return { queued, refused: flush.refused, pending };
   }
 
   /**
@@ -191,9 +191,9 @@ export class AnalyticsClient {
     return this.core.losses;
   }
 
-  private readonly refuse = (refusal: Refusal, call: LiveCall): void => {
-    this.filter.refuse(refusal);
-    this.live.refused(call, refusal);
+  private readonly onRefused: ClientCoreObserver['onRefused'] = (refusals, call, number) => {
+    this.refusals.add(refusals, { number, isAnswered: call.isAnswered });
+    for (const refusal of refusals) this.live.refused(call, refusal);
   };
 
   /** Takes one call, and returns what was made of it. */
@@ -208,7 +208,9 @@ export class AnalyticsClient {
     if (message === null) return prepared;
     try {
       const refusal = this.core.take(source, message, { tenant });
-      if (refusal !== undefined) this.refuse(refusal, { source, tenant, message });
+      if (refusal === undefined) return prepared;
+      this.refusals.add([refusal]);
+      this.live.refused({ source, tenant, message }, refusal);
       return prepared;
     } catch (error) {
       return this.live.failed({ source, type, fields: params, tenant }, error);

@@ -33,12 +33,10 @@ export class AwaitedCalls {
     const onRefused = (refusal: Refusal): void => void late.push(refusal);
     for (const params of calls) {
       this.core.assertOpen();
-      const refused = this.filter.count;
       const created = this.factory.ofJob(source, type, params);
-      const message = this.filter.pass(created.message);
-      const refusal = this.filter.refusedSince(refused);
-      if (refusal !== undefined) throw new MessageRefusedError(refusal.reason);
+      const message = this.filter.pass(created.message, { isAnswered: true });
       if (message === null) continue;
+      if ('reason' in message) throw new MessageRefusedError(message.reason);
       const number = await this.takeWhenRoom(source, message, { tenant: created.tenant, onRefused });
       if (number !== undefined) numbers.push(number);
     }

@@ -15,6 +15,8 @@ export interface TakenCall {
   readonly shown?: ShownMessage | undefined;
   /** When it was made, in milliseconds since the epoch, while somebody watches. */
   readonly at: number | undefined;
+  /** Whether its sender hears of a refusal in another way than from a flush. */
+  readonly isAnswered: boolean;
 }
 
 /** A message that was taken: checked, serialised, and on its way to the queue. */

@@ -107,7 +107,8 @@ export class ClientCore {
     const isWatched = this.observer.isWatched();
     const at = isWatched ? Date.now() : undefined;
     const checked = { id: message.messageId, body, bytes, tenant: named, call: this.parts.telemetry?.call() };
-    const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at };
+    const isAnswered = onRefused !== undefined;
+    const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at, isAnswered };
     if (!('connections' in route)) {
       const owner = this.outgoing.ownerOf(message, tenant);
       const held = { owner, isReceived, onRefused, bytes: heldBytes(message, bytes, isReceived) };
@@ -121,10 +122,11 @@ export class ClientCore {
       this.pendingRoutes.add({ taken, call: withoutMessage(call, owner), ...held }, route);
       return undefined;
     }
-    const connections = this.admitted(route.connections, call);
-    if ('reason' in connections) return connections;
+    const { connections, refusals } = admit(route.connections, this.parts.admission);
+    if (connections.length === 0 && refusals.length > 0) return refusals[0];
     if (this.backlog.freeBytes < bytes * connections.length) return NO_ROOM;
     this.outgoing.taken(source, message, route, tenant);
+    if (refusals.length > 0) this.observer.onRefused(refusals, call);
     if (isWatched) this.observer.onRouted(call, connections.length > 0);
     if (connections.length === 0) {
       this.outgoing.dropped(message.messageId);
@@ -190,28 +192,30 @@ export class ClientCore {
   }
 
   /** The route of a message was looked up. */
-  onRouted(held: HeldMessage, { connections, isFiltered }: Route): void {
+  onRouted(held: HeldMessage, { connections: meant, isFiltered }: Route): void {
     const { taken, call } = held;
     if (isFiltered) this.outgoing.usageOf(call.source).filtered++;
-    const admitted = this.admitted(connections, call);
-    if ('reason' in admitted) {
-      this.onRefused(held, admitted);
+    const { connections, refusals } = admit(meant, this.parts.admission);
+    const [refusal] = refusals;
+    if (connections.length === 0 && refusal !== undefined) {
+      this.onRefused(held, refusal);
       return;
     }
-    if (call.shown !== undefined) this.observer.onRouted(call, admitted.length > 0);
-    if (admitted.length === 0) {
+    if (refusals.length > 0) this.observer.onRefused(refusals, call, taken.number);
+    if (call.shown !== undefined) this.observer.onRouted(call, connections.length > 0);
+    if (connections.length === 0) {
       this.outgoing.dropped(taken.id);
       this.backlog.drop(taken);
       return;
     }
-    this.backlog.spread(taken, admitted.length);
-    for (const connection of admitted) this.push(connection, taken);
+    this.backlog.spread(taken, connections.length);
+    for (const connection of connections) this.push(connection, taken);
     if (taken.number <= this.flushedUpTo) this.flushNow();
   }
 
   /** A message is refused now that its destinations are known, or cannot be looked up. */
   onRefused({ taken, call, onRefused }: HeldMessage, refusal: Refusal): void {
-    this.observer.onRefused(refusal, call);
+    this.observer.onRefused([refusal], call, taken.number);
     onRefused?.(refusal);
     this.backlog.drop(taken);
   }
@@ -219,16 +223,6 @@ export class ClientCore {
   onWithdrawn({ taken }: HeldMessage, route: Promise<Route>): void {
     this.outgoing.abandon(route);
     this.backlog.drop(taken);
-  }
-
-  /** The connections that take a message now, or why none does. */
-  private admitted(
-    meant: readonly SourceConnection[],
-    call: TakenCall,
-  ): readonly SourceConnection[] | Refusal {
-    return admit(meant, this.parts.admission, (refusal) => {
-      this.observer.onRefused(refusal, call);
-    });
   }
 
   private push(connection: SourceConnection, message: TakenMessage): void {

@@ -25,8 +25,12 @@ export interface ClientCoreParts {
 }
 
 export interface ClientCoreObserver {
-  /** A message that was taken, or a copy of it, is not delivered for this reason. */
-  onRefused(refusal: Refusal, call: TakenCall): void;
+  /**
+   * A message, or a copy of it, is not delivered for these reasons, one for each destination.
+   *
+   * @param number of a message that was taken before
+   */
+  onRefused(refusals: readonly Refusal[], call: TakenCall, number?: number): void;
   /** Whether anybody sees what becomes of each message. */
   isWatched(): boolean;
   /** The destinations of a message are known, and it was not refused. Called while somebody watches. */

@@ -38,7 +38,7 @@ export class ClientLog implements ClientObserver {
       return;
     }
     this.refusals.set(reason, { count: 0, timer: this.timerFor(reason) });
-    this.logger.warn(`Messages are refused: ${reason}. \`flush()\` tells how many.`);
+    this.logger.warn(`Messages are refused: ${reason}. \`status()\` tells how many.`);
   }
 
   onAddFailed(error: unknown): void {

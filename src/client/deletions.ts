@@ -2,7 +2,7 @@ import type { TakenDeletion } from '../deliveries/deletion-key.js';
 import type { DeleteParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { PreparedMessage } from './message-factory.js';
-import type { MessageFilter } from './message-filter.js';
+import type { Refusals } from './refusals.js';
 import type { Router } from './router.js';
 
 /** The sources that a deletion is for. */
@@ -29,7 +29,7 @@ export class Deletions {
   constructor(
     private readonly takeCall: (source: string, params: DeleteParams, tenant?: string) => PreparedMessage,
     private readonly router: Router,
-    private readonly filter: MessageFilter,
+    private readonly refusals: Pick<Refusals, 'add'>,
     private readonly onDeletion: OnDeletion | undefined,
   ) {}
 
@@ -53,7 +53,7 @@ export class Deletions {
     if (!this.router.forwards) return;
     const reason =
       'a deletion cannot be forwarded by a write key, so call `delete()` in the application behind `endpoint`';
-    this.filter.refuse({ kind: 'forwarded_deletion', reason });
+    this.refusals.add([{ kind: 'forwarded_deletion', reason }]);
   }
 
   /** Whether a message has more to do than to reach its destinations, so that it counts without any. */

@@ -7,7 +7,10 @@ export interface FlushResult {
   /** Messages that were waiting when `flush()` was called and are now safely in the queue. */
   queued: number;
   /**
-   * Messages refused since the last flush: the buffer was full, a schema refused them, or `beforeSend` threw.
+   * Messages refused of the calls before this flush: the buffer was full, a schema or `beforeSend` refused them, a
+   * destination takes no more, or the destinations could not be looked up. Each counts once, in the first flush that was
+   * called after it and has not returned when it is refused. Those of the tracking API and of audiences, whose callers
+   * hear of it themselves, count in `status().refused` alone.
    */
   refused: number;
   /**

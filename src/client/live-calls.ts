@@ -3,7 +3,7 @@ import type { LiveCall } from '../live/live-event.js';
 import type { LiveEvents } from '../live/live-events.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { Refusal } from './admission.js';
-import type { MessageFilter } from './message-filter.js';
+import type { Caller, MessageFilter } from './message-filter.js';
 
 /** A call, or a message that another program sent, before it is known to be a message. */
 export interface UncheckedCall {
@@ -46,16 +46,15 @@ export class LiveCalls {
     source: string,
     message: AnalyticsMessage,
     tenant: string | undefined,
-    isReceived = false,
+    caller?: Caller,
   ): AnalyticsMessage | null {
-    const refused = filter.count;
-    const finished = filter.pass(message, isReceived);
-    if (finished !== null || this.live?.isWatched !== true) return finished;
+    const passed = filter.pass(message, caller);
+    if (passed !== null && !('reason' in passed)) return passed;
+    if (this.live?.isWatched !== true) return null;
     const call = { source, tenant, type: message.type, ...(!this.hidesContents && { message }) };
-    const refusal = filter.refusedSince(refused);
-    if (refusal !== undefined) this.refused(call, refusal);
-    else this.live.add('dropped', call, '`beforeSend` returned null');
-    return finished;
+    if (passed === null) this.live.add('dropped', call, '`beforeSend` returned null');
+    else this.refused(call, passed);
+    return null;
   }
 
   /** A call threw. @throws the error */

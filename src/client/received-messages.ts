@@ -6,6 +6,7 @@ import type { MessageCore } from './client-core.js';
 import type { LiveCalls } from './live-calls.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
+import type { Refusals } from './refusals.js';
 
 /** A message that another program sent, not yet checked. */
 export interface ReceivedMessage {
@@ -32,6 +33,8 @@ export interface RequestMessages {
  * any number of tenants, and a store of the application may throw for each.
  */
 const MAX_OVERDUE = 20;
+/** It has an answer of its own to each of its requests. */
+const CALLER = { isReceived: true, isAnswered: true };
 
 /** The messages of a tenant that the queue did not get in time. */
 interface Overdue {
@@ -50,6 +53,7 @@ export class ReceivedMessages {
     private readonly core: MessageCore,
     private readonly factory: MessageFactory,
     private readonly filter: MessageFilter,
+    private readonly refusals: Pick<Refusals, 'add'>,
     private readonly live: LiveCalls,
   ) {}
 
@@ -115,7 +119,7 @@ export class ReceivedMessages {
     try {
       const context = objectOf(fields, 'context');
       const { message, tenant } = this.factory.received(source, fields, context);
-      const finished = this.live.passed(this.filter, source, message, tenant, true);
+      const finished = this.live.passed(this.filter, source, message, tenant, CALLER);
       if (finished === null) return true;
       const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
       const before = this.core.last;
@@ -127,7 +131,7 @@ export class ReceivedMessages {
       this.live.refused({ source, tenant, message: finished }, refusal);
       if (refusal.kind !== 'backlog_full') return false;
       // Its destination may be full for hours, which must not keep the rest of the request away from others.
-      this.filter.refuse(refusal);
+      this.refusals.add([refusal], CALLER);
       onRefused?.(refusal);
       return true;
     } catch (error) {

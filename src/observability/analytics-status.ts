@@ -16,7 +16,7 @@ export interface AnalyticsStatus {
   queue: 'up' | 'down' | 'refusing';
   /** What was taken and is not in the queue yet. */
   buffered: { messages: number; bytes: number };
-  /** Messages refused since the start of this process. */
+  /** Messages refused since the start of this process, those of the tracking API and of audiences too. */
   refused: number;
   /** `none` in a process with `worker: false`, and in one that delivers nothing. */
   worker: 'running' | 'stopped' | 'none';

@@ -130,7 +130,8 @@ describe('a client that accepts', () => {
       code: 'MESSAGE_REFUSED',
     });
     await clock.pass(0);
-    expect(await client.flush()).toEqual({ queued: 0, refused: 2, pending: 0 });
+    expect(await client.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
+    expect(client.refused).toBe(2);
     expect(told.refused).toEqual(['it is full', 'it is full']);
   });
 });

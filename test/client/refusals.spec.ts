@@ -1,0 +1,153 @@
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import type { Route, Router } from '../../src/client/router.js';
+import type { FlushResult } from '../../src/index.js';
+import type { BeforeSend } from '../../src/client/before-send.js';
+import { quickConnections } from '../support/quick-connections.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import type { FakeClock } from '../support/fake-clock.js';
+import { basic, TrackingServer } from '../ingest/http/tracking-server.js';
+import { clientUnderTest, connectionTo } from './client-under-test.js';
+
+const newConnection = quickConnections();
+
+/** An event that violates its schema. */
+const BAD = { userId: 'u1', event: 'Bad', properties: {} };
+const GOOD = { userId: 'u1', event: 'Good' };
+
+const rules = {
+  events: { Bad: z.object({ total: z.number() }) },
+  onViolation: 'drop' as const,
+  beforeSend: ((message) => {
+    if (message.userId === 'u2') throw new Error('Not u2.');
+    return message;
+  }) satisfies BeforeSend,
+};
+
+describe('a message that is refused', () => {
+  const stage = new Stage();
+
+  it('is told to the flush that was called after it, and to no other one', async () => {
+    const app = await stage.app({
+      ...rules,
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+    });
+    const { analytics } = app;
+    analytics.track(GOOD);
+    const healthy = analytics.flush();
+    analytics.track(BAD);
+    analytics.track({ ...GOOD, userId: 'u2' });
+    const refused = analytics.flush();
+    const after = analytics.flush();
+    expect(await healthy).toMatchObject({ queued: 1, refused: 0, pending: 0 });
+    expect(await refused).toMatchObject({ refused: 2, pending: 0 });
+    expect(await after).toMatchObject({ refused: 0, pending: 0 });
+  });
+
+  it('counts once where several of its destinations are full, whether others take it or not', async () => {
+    const down = await stage.receiver({ answer: [503] });
+    const full = ['full-1', 'full-2'].map((id) => webhooksTo(down, { id, backlogLimit: 1 }));
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: [...full, webhooksTo(await stage.receiver(), { id: 'healthy' })],
+    });
+    app.analytics.track(GOOD);
+    expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 0, pending: 0 });
+    app.analytics.track(GOOD);
+    expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 1, pending: 0 });
+    app.analytics.track({ ...GOOD, integrations: { healthy: false } });
+    expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
+    expect(app.analytics.status().refused).toBe(2);
+    expect(app.log.analytics.filter((line) => line.includes('Messages are refused'))).toHaveLength(2);
+  });
+
+  it('that another program has sent counts in `status()`, and in no flush of the application', async () => {
+    const down = await stage.receiver({ answer: [503] });
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          ...rules,
+          writeKey: 'web',
+          connection: await newConnection(),
+          webhooks: [
+            webhooksTo(down, { id: 'full', backlogLimit: 1 }),
+            webhooksTo(await stage.receiver(), { id: 'healthy' }),
+          ],
+          destinations: {
+            encryptionKey: false,
+            tenant: ({ userId }) => {
+              if (userId === 'u3') throw new Error('Not u3.');
+              return undefined;
+            },
+          },
+        },
+      }),
+    );
+    server.analytics.track(GOOD);
+    expect(await server.analytics.flush()).toEqual({ queued: 1, refused: 0, pending: 0 });
+    const toHealthy = { integrations: { full: false } };
+    const batch = [
+      { type: 'track', ...BAD, ...toHealthy },
+      { type: 'track', ...GOOD, userId: 'u2', ...toHealthy },
+      { type: 'track', ...GOOD, userId: 'u3', ...toHealthy },
+      { type: 'track', ...GOOD, integrations: { healthy: false } },
+      { type: 'track', ...GOOD },
+    ];
+    expect(await server.post('/v1/batch', { batch }, basic('web'))).toMatchObject({ status: 200 });
+    server.analytics.track({ ...GOOD, ...toHealthy });
+    expect(await server.analytics.flush()).toMatchObject({ refused: 0, pending: 0 });
+    expect(server.analytics.status().refused).toBe(batch.length);
+  });
+});
+
+describe('a message that is refused once its destinations were looked up', () => {
+  /** Looks up as long as the messageId says, in milliseconds, and fails then. */
+  const failing = (clock: FakeClock): Router => ({
+    forwards: false,
+    isReady: true,
+    leads: () => true,
+    route(_source, { messageId }): Route | Promise<Route> {
+      const found = { connections: [connectionTo('one')], isFiltered: false };
+      if (!/^\d+$/.test(messageId)) return found;
+      return new Promise((_resolve, reject) => {
+        clock.afterUnlessIdle(Number(messageId), () => {
+          reject(new Error('away'));
+        });
+      });
+    },
+  });
+
+  it('is told to the first flush after it, however many wait', async () => {
+    const { client, clock, track } = clientUnderTest({ router: failing });
+    track('healthy');
+    const flushes = [client.flush()];
+    track('10', '20');
+    flushes.push(client.flush());
+    track('5');
+    flushes.push(client.flush(), client.flush());
+    await clock.pass(50);
+    expect(refusedIn(await Promise.all(flushes))).toEqual([0, 2, 1, 0]);
+    expect(refusedIn([await client.flush()])).toEqual([0]);
+  });
+
+  it('is told to the next flush that waits for it, once that one has returned it as pending', async () => {
+    const { client, clock, track } = clientUnderTest({ router: failing });
+    track('50');
+    const early = client.flush({ timeout: 10 });
+    await clock.pass(10);
+    expect(await early).toEqual({ queued: 0, refused: 0, pending: 1 });
+    const late = client.flush();
+    await clock.pass(50);
+    expect(await late).toEqual({ queued: 0, refused: 1, pending: 0 });
+    track('50');
+    await clock.pass(50);
+    expect(await client.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
+    expect(client.refused).toBe(2);
+  });
+});
+
+function refusedIn(results: readonly FlushResult[]): number[] {
+  return results.map(({ refused }) => refused);
+}
