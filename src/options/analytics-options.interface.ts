@@ -140,7 +140,10 @@ interface ModuleSettings {
    * in a queue that nobody adds to any more is still delivered. From 1 to 32. @default 8 on a Redis Cluster, else 1
    */
   partitions?: number | undefined;
-  /** Number of messages that triggers a flush; 1 sends each at once. @default 20 */
+  /**
+   * Number of messages that triggers a flush; with 1, none waits for others. Calls return before that all the same, so
+   * only `await flush()` keeps an event through a crash. @default 20
+   */
   flushAt?: number | undefined;
   /** The longest time that a message waits for a flush, in milliseconds. @default 5000 */
   flushAfter?: number | undefined;
