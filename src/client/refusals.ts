@@ -60,12 +60,15 @@ export class Refusals {
     this.flushes.delete(flush);
   }
 
-  private countForFlush(number = Infinity): void {
-    for (const flush of this.flushes) {
-      if (flush.upTo < number) continue;
-      flush.refused++;
-      return;
-    }
-    this.sinceFlush++;
+  private countForFlush(number: number | undefined): void {
+    // The flushes that still wait were called before one that is refused at the call.
+    const flush = number === undefined ? undefined : this.firstAfter(number);
+    if (flush === undefined) this.sinceFlush++;
+    else flush.refused++;
+  }
+
+  private firstAfter(number: number): RunningFlush | undefined {
+    for (const flush of this.flushes) if (flush.upTo >= number) return flush;
+    return undefined;
   }
 }
