@@ -9,7 +9,8 @@ const TABLES = `
     deleted_at bigint NOT NULL,
     task text
   );
-  ${missingIndex('deletion_time', `${TABLE} (deleted_at)`)}`;
+  ${missingIndex('deletion_time', `${TABLE} (deleted_at)`)}
+  ${missingIndex('deletion_task', `${TABLE} (deleted_at) WHERE task IS NOT NULL`)}`;
 
 /** $1 keys of users, $2 times, $3 tasks. Rows are locked in one order, so that no two processes wait for each other. */
 const ADD = `
