@@ -14,6 +14,8 @@ export interface BacklogStore {
   waiting(): Promise<number>;
   /** Sets totals to 0, if they still have the given values. */
   clear(totals: MessageTotals): Promise<void>;
+  /** Removes what is kept of totals that are 0. Changes that are written at the same time count. */
+  tidy(): Promise<void>;
   /**
    * Whether this process may do a task now. Only one of all processes does it at a time.
    *

@@ -76,6 +76,7 @@ export class BacklogUpkeep {
     const { store } = this.parts;
     const { interval, recountInterval } = this.options;
     if (!(await store.claim('upkeep', interval / 2))) return;
+    await store.tidy();
     const totals = await store.all();
     if (totals.size === 0) return;
     if (await this.isEmpty()) {

@@ -7,7 +7,7 @@ import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { BacklogUpkeep, type BacklogUpkeepOptions } from '../../src/queue/backlog-upkeep.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { jobIdFor } from '../../src/queue/job-id.js';
-import type { BatchJobQueue } from '../../src/queue/queue-backend.js';
+import type { BatchJobQueue, QueueStorage } from '../../src/queue/queue-backend.js';
 import { describeBackend, describeRedis } from '../support/describe-backend.js';
 import { ifServer } from '../support/if-server.js';
 import { openBackend } from '../support/open-backend.js';
@@ -27,6 +27,7 @@ describeBackend('the counter of what waits', (backend) => {
   interface Opened {
     queue: BatchJobQueue;
     store: BacklogStore;
+    storage: QueueStorage;
     upkeepOf: (options?: BacklogUpkeepOptions) => BacklogUpkeep;
   }
 
@@ -37,9 +38,10 @@ describeBackend('the counter of what waits', (backend) => {
       await queue.close();
       await database.close();
     });
-    const store = createBacklogStore(database.storage);
+    const { storage } = database;
+    const store = createBacklogStore(storage);
     const parts = { queues: [queue], storage: database.jobStorage, store, limitOf: () => LIMIT };
-    return { queue, store, upkeepOf: (options) => new BacklogUpkeep(parts, options) };
+    return { queue, store, storage, upkeepOf: (options) => new BacklogUpkeep(parts, options) };
   }
 
   async function counterOn(store: BacklogStore): Promise<BacklogCounter> {
@@ -209,6 +211,28 @@ describeBackend('the counter of what waits', (backend) => {
     expect(await store.all()).toEqual(new Map(Object.entries({ crm: 40, mail: 21, sms: 30 })));
   });
 
+  it('keeps nothing of destinations for which nothing waits any more', async () => {
+    const { store, storage, upkeepOf } = await open();
+    await store.add(new Map(Object.entries({ crm: 3, deleted: 2 })));
+    await store.add(new Map(Object.entries({ crm: -2, deleted: -2 })));
+    await upkeepOf({ interval: 2, quietTime: 50 }).run();
+    await upkeepOf({ interval: 2 }).run();
+    expect(await destinationsIn(storage)).toEqual([]);
+  });
+
+  it('loses no change while it looks for destinations for which nothing waits', async () => {
+    const { store, storage } = await open();
+    await store.add(new Map([['idle', 0]]));
+    const change = (messages: number): Map<string, number> =>
+      new Map(Object.entries({ a: messages, z: messages }));
+    for (let round = 0; round < 20; round++) {
+      await Promise.all([store.add(change(1)), store.tidy(), store.add(change(-1)), store.tidy()]);
+      await Promise.all([store.tidy(), store.add(change(1))]);
+    }
+    expect(await store.all()).toEqual(change(20));
+    expect(await destinationsIn(storage)).toEqual(['a', 'z']);
+  });
+
   it('has a task done by one process, and not again within its interval', async () => {
     const { store } = await open();
     const claims = await Promise.all(Array.from({ length: 5 }, () => store.claim('task', 60_000)));
@@ -244,6 +268,22 @@ describeRedis('a count of what waits', () => {
     await server.dispose();
   });
 });
+
+/** The destinations that the database holds a number for. */
+async function destinationsIn(storage: QueueStorage): Promise<unknown[]> {
+  if (storage.kind === 'redis') {
+    const names = await storage.client.eval(
+      `return redis.call('HKEYS', KEYS[1])`,
+      1,
+      '{nestjs-analytics}:backlog',
+    );
+    return [names].flat().sort();
+  }
+  const select = 'SELECT destination FROM nestjs_analytics.backlog ORDER BY destination';
+  return (await storage.pool.query<{ destination: string }>(select)).rows.map(
+    ({ destination }) => destination,
+  );
+}
 
 function jobOf(destination: string, count: number): Parameters<BatchQueue['add']>[0][number] {
   const messages = Array.from({ length: count }, (_, n) => ({ id: `m-${n}`, body: '{}' }));

@@ -36,6 +36,16 @@ const CLEAR = `
   )
   UPDATE ${SCHEMA}.backlog AS b SET messages = 0 FROM unchanged WHERE b.destination = unchanged.destination`;
 
+/**
+ * Waits for no row, so that no two processes wait for each other. A row that others wait for is added by them anew. Rows are
+ * not removed when they come to 0: those of busy destinations do so again and again.
+ */
+const TIDY = `
+  WITH unused AS (
+    SELECT destination FROM ${SCHEMA}.backlog WHERE messages = 0 FOR UPDATE SKIP LOCKED
+  )
+  DELETE FROM ${SCHEMA}.backlog AS b USING unused WHERE b.destination = unused.destination`;
+
 /** $1 name, $2 milliseconds */
 const CLAIM = `
   INSERT INTO ${SCHEMA}.backlog_task AS t (name, claimed_until)
@@ -72,6 +82,10 @@ export class PostgresBacklogStore implements BacklogStore {
 
   async clear(totals: MessageTotals): Promise<void> {
     await this.tables.query(CLEAR, columnsOf(totals));
+  }
+
+  async tidy(): Promise<void> {
+    await this.tables.query(TIDY, []);
   }
 
   async claim(task: string, interval: number): Promise<boolean> {
