@@ -31,8 +31,8 @@ export function divided(batch: QueuedBatch, size: number, limit: number, now: nu
 
 /** The jobs of the parts. */
 export function jobsOfParts(jobId: string, failedRetention: number, parts: readonly Part[]): LeftBatch[] {
-  return parts.map(({ batch, dueAt }) => ({
-    jobId: idOfLeft(jobId, batch),
+  return parts.map(({ batch, dueAt }, index) => ({
+    jobId: idOfLeft(jobId, batch, index),
     failedRetention,
     batch,
     dueAt,
@@ -43,13 +43,15 @@ export function jobsOfParts(jobId: string, failedRetention: number, parts: reado
  * The id of a job for what is left of a batch. It is the same for the same messages of the same job. After a
  * crash the job is tried again, and what it leaves then was either left the first time as well, or has been
  * delivered. A destination may have several batches in a job, since its connections are made anew when it is
- * changed.
+ * changed. Two of its messages may have the same id, so their bodies count.
  *
  * @param jobId the job that the batch was in
  * @param batch as it was there
+ * @param part which of its parts it is, from 0: two of them may be all the same
  */
-export function idOfLeft(jobId: string, { destination, source, messages }: QueuedBatch): string {
-  const parts = [destination, source, messages.map(({ id }) => id)];
-  const hash = createHash('sha256').update(JSON.stringify(parts));
+export function idOfLeft(jobId: string, batch: QueuedBatch, part = 0): string {
+  const { destination, source, messages } = batch;
+  const hash = createHash('sha256').update(JSON.stringify([destination, source, part]));
+  for (const { id, body } of messages) hash.update(`${JSON.stringify(id)}${body}`);
   return jobIdFor(destination, `${jobId}-${hash.digest('hex').slice(0, 16)}`);
 }

@@ -16,6 +16,7 @@ import {
 import { messageIds, receivedIds } from '../support/message-ids.js';
 import { openBackend } from '../support/open-backend.js';
 import type { Receiver } from '../support/receiver.js';
+import { eventsIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
@@ -106,6 +107,17 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     await track(app, messageIds('uneven', 3));
     await receiver.received(3);
     expect(receivedIds(receiver)).toEqual(messageIds('uneven', 3));
+  });
+
+  it('loses no message that has the id of another one', async () => {
+    const { receiver } = await receive();
+    const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 0.5 }) });
+    const timestamp = new Date();
+    for (const event of ['One', 'Two', 'Two']) {
+      app.analytics.track({ userId: 'u1', messageId: 'same', event, timestamp });
+    }
+    await app.analytics.flush();
+    expect(eventsIn(await receiver.received(3))).toEqual(['One', 'Two', 'Two']);
   });
 
   it('holds back nobody else, however many destinations wait for theirs', async () => {

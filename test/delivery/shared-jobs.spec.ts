@@ -17,8 +17,8 @@ import { Stage, webhooksTo } from '../support/stage.js';
 const RETRY_WINDOW = 20_000;
 const NOTHING = { waiting: 0, active: 0, delayed: 0, failed: 0 };
 
-function batchFor(destination: string, id = `for ${destination}`): QueuedBatch {
-  const message = { id, body: '{"type":"track"}', outcomes: [] };
+function batchFor(destination: string, id = `for ${destination}`, body = '{"type":"track"}'): QueuedBatch {
+  const message = { id, body, outcomes: [] };
   return { destination, source: 'default', messages: [message] };
 }
 
@@ -182,13 +182,18 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
     const later = { status: 503, headers: { 'retry-after': '60' } };
     const receivers = { down: await stage.receiver({ answer: [later] }) };
     const app = await appFor(receivers);
-    const batches = [batchFor('down', 'one'), batchFor('down', 'two')];
+    // The last two have the same id, which the application may give to any message.
+    const batches = [
+      batchFor('down', 'one'),
+      batchFor('down', 'two'),
+      batchFor('down', 'two', '{"type":"page"}'),
+    ];
     const terms = { jobId: 'shared', removeOnComplete: true };
     await app.queue.add('batch', { v: BATCH_JOB_VERSION, batches }, terms);
     await receivers.down.received(1);
     while ((await app.queue.getJob('shared')) !== undefined) await new Promise(setImmediate);
     const left = queuedMessages(...(await app.queue.getDelayed()));
-    expect(left.map(({ id }) => id).sort()).toEqual(['one', 'two']);
+    expect(left.map(({ id }) => id).sort()).toEqual(['one', 'two', 'two']);
   });
 });
 
