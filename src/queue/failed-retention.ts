@@ -6,9 +6,11 @@ import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 import { RetentionWalk } from './retention-walk.js';
 
-/** The time between two rounds, in milliseconds: a quarter of the retention within these limits. */
+/** How often there is a look, in milliseconds: after a quarter of the retention, within these limits. */
 const MIN_INTERVAL = 5_000;
 const MAX_INTERVAL = 600_000;
+/** A look is made in rounds. Each is followed by a rest that is so many times as long, so that others get the database. */
+const REST = 4;
 
 export interface FailedRetentionParts {
   /** The partitions. */
@@ -48,27 +50,38 @@ export class FailedRetention implements OnApplicationBootstrap, BeforeApplicatio
     if (!this.timers.has(retention)) this.schedule(retention, new Map());
   };
 
-  private schedule(retention: number, walks: Map<BatchJobQueue, RetentionWalk>): void {
+  private schedule(
+    retention: number,
+    walks: Map<BatchJobQueue, RetentionWalk>,
+    delay = intervalOf(retention),
+  ): void {
     if (this.isClosed) return;
-    const interval = Math.min(Math.max(retention / 4, MIN_INTERVAL), MAX_INTERVAL);
     const timer = setTimeout(() => {
-      this.goOn(retention, walks)
+      void this.goOn(retention, walks)
         .catch((error: unknown) => {
           if (types.isNativeError(error)) this.parts.health.report(error);
+          return undefined;
         })
-        .finally(() => {
-          this.schedule(retention, walks);
+        .then((rest) => {
+          this.schedule(retention, walks, rest);
         });
-    }, interval).unref();
+    }, delay).unref();
     this.timers.set(retention, timer);
   }
 
-  private async goOn(retention: number, walks: Map<BatchJobQueue, RetentionWalk>): Promise<void> {
+  /** One round in each partition. Resolves to the time until the next one if there is more to read. */
+  private async goOn(
+    retention: number,
+    walks: Map<BatchJobQueue, RetentionWalk>,
+  ): Promise<number | undefined> {
+    const startedAt = performance.now();
+    let isMore = false;
     for (const queue of this.parts.queues) {
       let walk = walks.get(queue);
       if (walk === undefined) walks.set(queue, (walk = this.walkThrough(queue, retention)));
-      await walk.goOn();
+      if (await walk.goOn()) isMore = true;
     }
+    return isMore ? REST * (performance.now() - startedAt) : undefined;
   }
 
   private walkThrough(queue: BatchJobQueue, retention: number): RetentionWalk {
@@ -89,4 +102,8 @@ export class FailedRetention implements OnApplicationBootstrap, BeforeApplicatio
     if (destinations.length === 0 || !isOwn) return retention;
     return Math.max(...destinations.map((id) => this.parts.retentions.get(id) ?? retention));
   };
+}
+
+function intervalOf(retention: number): number {
+  return Math.min(Math.max(retention / 4, MIN_INTERVAL), MAX_INTERVAL);
 }

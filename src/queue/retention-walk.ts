@@ -1,9 +1,9 @@
 import type { FailedJob, FailedJobs } from './failed-jobs.js';
 import type { BatchJobQueue } from './queue-backend.js';
 
-/** Jobs read at once, and in one round at most. */
+/** Jobs read at once, and in one round. */
 const PAGE = 20;
-const MAX_JOBS = 2_000;
+const MAX_JOBS = 200;
 /** Clocks differ, and a job may be stored some time after it failed. What is older than this is not looked for again … */
 const LATENESS = 5_000;
 /** … but once a day, in milliseconds. */
@@ -34,24 +34,31 @@ export class RetentionWalk {
 
   constructor(private readonly parts: RetentionWalkParts) {}
 
-  /** One round. */
-  async goOn(): Promise<void> {
-    const { queue, jobs, retention, retentionOf, onKept, isGoingOn } = this.parts;
+  /** One round. Resolves to whether there is more to read. */
+  async goOn(): Promise<boolean> {
+    const { jobs, retention, isGoingOn } = this.parts;
     const now = Date.now();
     if (now - this.begunAt > FRESH_START) this.beginAt(now);
     const until = Math.floor(now - retention - LATENESS);
-    for (let read = 0; read < MAX_JOBS && isGoingOn(); read += PAGE) {
+    for (let read = 0; read < MAX_JOBS; read += PAGE) {
+      if (!isGoingOn()) return false;
       const page = await jobs.page({ failedAt: this.failedAt, skipped: this.kept, until, size: PAGE });
-      for (const job of page) {
-        if (job.failedAt !== this.failedAt) this.moveTo(job.failedAt);
-        const own = retentionOf(job);
-        if (own <= retention) await queue.remove(job.id);
-        else {
-          this.kept++;
-          onKept(own);
-        }
-      }
-      if (page.length < PAGE) return;
+      await this.pass(page);
+      if (page.length < PAGE) return false;
+    }
+    return true;
+  }
+
+  /** If a job cannot be removed, the walk stays where it is. */
+  private async pass(page: readonly FailedJob[]): Promise<void> {
+    const { queue, retention, retentionOf, onKept } = this.parts;
+    const read = page.map((job) => ({ ...job, own: retentionOf(job) }));
+    await Promise.all(read.filter(({ own }) => own <= retention).map(({ id }) => queue.remove(id)));
+    for (const { failedAt, own } of read) {
+      if (failedAt !== this.failedAt) this.moveTo(failedAt);
+      if (own <= retention) continue;
+      this.kept++;
+      onKept(own);
     }
   }
 

@@ -1,7 +1,9 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { DeliveriesService, type WebhooksOptions } from '../../src/index.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
+import { FailedRetention } from '../../src/queue/failed-retention.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend, describeRedis, describeServers } from '../support/describe-backend.js';
 import { messageIds } from '../support/message-ids.js';
@@ -122,6 +124,56 @@ describeServers('messages that failed for good', (backend) => {
     await until(async () => (await app.queue.getFailedCount()) === 1 || undefined);
     const failed = await app.context.get(DeliveriesService).failed();
     expect(failed).toMatchObject([{ body: expect.stringContaining('Of the other one') }]);
+  });
+});
+
+describeServers('the failed messages of a destination that keeps them for an hour', (backend) => {
+  const stage = new Stage();
+  const retentions = new Map(Object.entries({ audit: 86_400_000, pii: 3_600_000 }));
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  /** Lets two hours pass, in which only the first look is made: the next one would be ten minutes later. */
+  async function afterTwoHours(app: AnalyticsApp, look: () => Promise<true | undefined>): Promise<void> {
+    const { health, jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    const retention = new FailedRetention({
+      queues: app.queues,
+      storage: jobStorage,
+      health,
+      marks: { isOwn: () => true },
+      retentions,
+      otherRetentions: [],
+    });
+    const now = Date.now.bind(Date);
+    jest.useFakeTimers({ doNotFake: ['Date', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate'] });
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + 7_200_000);
+    retention.onApplicationBootstrap();
+    jest.advanceTimersByTime(600_000);
+    jest.useRealTimers();
+    await until(look);
+    retention.beforeApplicationShutdown();
+  }
+
+  async function appWith(ids: Record<string, number>): Promise<AnalyticsApp> {
+    const receiver = await stage.receiver({ answer: [400] });
+    const webhooks = [...retentions.keys()].map((id) => webhooksTo(receiver, { id }));
+    const app = await stage.app({ connection: backend.connection, webhooks });
+    for (const [destination, count] of Object.entries(ids))
+      await failEach(app, messageIds('m', count), { destination });
+    return app;
+  }
+
+  it('are removed although thousands are older that another destination keeps for a day', async () => {
+    const app = await appWith({ audit: 2_500, pii: 1 });
+    await afterTwoHours(app, async () => (await app.queue.getFailedCount()) === 2_500 || undefined);
+    expect(await failedIn(app)).toEqual({ audit: 2_500 });
+  });
+
+  it('are all removed at once when their time is over, however many there are', async () => {
+    const app = await appWith({ pii: 2_500 });
+    await afterTwoHours(app, async () => (await app.queue.getFailedCount()) === 0 || undefined);
   });
 });
 
