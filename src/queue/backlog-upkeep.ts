@@ -91,7 +91,9 @@ export class BacklogUpkeep {
   async recount(): Promise<void> {
     const { queues, storage, store, limitOf } = this.parts;
     const before = await store.all();
-    const count = new BacklogCount(queues, storage, this.counted(before), this.stopped.signal);
+    const destinations = this.counted(before);
+    if (destinations.size === 0) return;
+    const count = new BacklogCount(queues, storage, destinations, this.stopped.signal);
     await count.find();
     const after = await store.all();
     const corrections = new Map<string, number>();
