@@ -236,4 +236,47 @@ describeWith('chromium', Browser.binary !== undefined, 'the form of a destinatio
     },
     TIMEOUT,
   );
+
+  it.each([
+    ['other values', (): Promise<unknown> => visit.visitor.page.locator('#headers').fill('x-key: A2')],
+    ['no headers', (): Promise<unknown> => visit.visitor.click('Remove x-key')],
+  ])(
+    'replaces values of headers, which it cannot show, by %s only when it is saved again after a change of somebody else',
+    async (kind, type) => {
+      const { visitor, app } = visit;
+      const destinations = app.server.app.get(DestinationsService);
+      const id = await open({ headers: { 'x-key': 'A1' }, description: 'Of the north' });
+      const sentKey = async (): Promise<unknown> => {
+        const { length } = app.receiver.requests;
+        await destinations.sendTest(id);
+        return (await app.receiver.received(length + 1))[length]?.headers['x-key'];
+      };
+      await type();
+      await destinations.update(id, { headers: { 'x-key': 'B2' }, description: 'Of the south' });
+      // The page has what is new, and the form is not saved over it.
+      await visitor.reads('Of the south');
+      await visitor.click('Save');
+      await visitor.reads('Nothing was saved');
+      await visitor.reads('It may have been changed meanwhile: values are not shown. Now it is x-key.');
+      expect(await sentKey()).toBe('B2');
+      await save();
+      expect(await sentKey()).toBe(kind === 'no headers' ? undefined : 'A2');
+      expect(await destinations.get(id)).toMatchObject({ description: 'Of the south' });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'saves the first headers of a destination whatever somebody else has changed of its other fields',
+    async () => {
+      const { visitor, app } = visit;
+      const destinations = app.server.app.get(DestinationsService);
+      const id = await open({ description: 'Of the north' });
+      await visitor.page.locator('#headers').fill('x-key: A1');
+      await destinations.update(id, { description: 'Of the south' });
+      await save();
+      expect(await destinations.get(id)).toMatchObject({ headers: ['x-key'], description: 'Of the south' });
+    },
+    TIMEOUT,
+  );
 });

@@ -25,14 +25,19 @@ export function fieldsIn(draft: Draft): Fields {
 
 /**
  * What is not any more as it was where a field was changed in the draft as well: what that is now, by the fields. None of
- * those that have become what was typed, as where a change was made whose answer did not come.
+ * those that have become what was typed, as where a change was made whose answer did not come. Headers are among them after
+ * any change of a destination that has some: each may have another value, and values are not shown.
  */
 export function changedMeanwhile(draft: Draft, latest: DestinationDetails): Texts {
   const before = comparedTexts(draft.base);
   const now = comparedTexts(latest);
+  const mayHaveOthers = latest.version !== draft.base?.version && now.headers !== '';
+  const isOther = (name: string): boolean =>
+    (name === 'headers' && mayHaveOthers) ||
+    (now[name] !== before[name] && now[name] !== draft.typed[name]?.trim());
   return Object.fromEntries(
     changedIn(draft)
-      .filter((name) => now[name] !== before[name] && now[name] !== draft.typed[name]?.trim())
+      .filter(isOther)
       .map((name) => [name, now[name] ?? '']),
   );
 }

@@ -11,6 +11,8 @@ export interface FormField {
   label: string;
   hint: string;
   isLong?: boolean;
+  /** Whether its values are never shown, so that nobody sees whether they were changed. */
+  isSecret?: boolean;
   /** Label of a box that removes what it has, where an empty text keeps it. */
   removal?: string;
 }
@@ -53,6 +55,7 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
       label: 'Headers',
       hint: `Sent with each request, one a line: name: value. Values are never shown again.${kept}`,
       isLong: true,
+      isSecret: true,
       ...removal,
     },
     {

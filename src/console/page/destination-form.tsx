@@ -99,7 +99,7 @@ interface FieldProps {
 }
 
 function Field({ field, texts, problems, meanwhile, onChange }: FieldProps): JSX.Element {
-  const { name, label, hint, isLong, removal } = field;
+  const { name, label, hint, isLong, isSecret, removal } = field;
   const isRemoved = (texts[removalOf(name)] ?? '') !== '';
   const props = {
     id: name,
@@ -136,7 +136,10 @@ function Field({ field, texts, problems, meanwhile, onChange }: FieldProps): JSX
         ))}
         {meanwhile !== undefined && (
           <span class="problem">
-            It was changed meanwhile. Now it is {meanwhile === '' ? 'empty' : <code>{meanwhile}</code>}.
+            {isSecret === true
+              ? 'It may have been changed meanwhile: values are not shown.'
+              : 'It was changed meanwhile.'}{' '}
+            Now it is {meanwhile === '' ? 'empty' : <code>{meanwhile}</code>}.
           </span>
         )}
       </small>
@@ -151,7 +154,7 @@ function isChange(thrown: unknown): boolean {
 function changedError(): ApiError {
   return new ApiError(
     'DESTINATION_CHANGED',
-    'Nothing was saved: what you changed was changed by somebody else meanwhile. What it is now is shown beside it. ' +
-      'Save again to replace that.',
+    'Nothing was saved: what you changed may have been changed by somebody else meanwhile. What it is now is shown ' +
+      'beside it. Save again to replace that.',
   );
 }
