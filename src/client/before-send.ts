@@ -27,11 +27,16 @@ export class WrongReturn extends Error {
 /**
  * Runs the hook on a copy, so that its changes reach the message and not the caller's own objects.
  *
+ * @param check throws for a message that cannot be routed
  * @throws {InvalidMessageError} for a message that JSON cannot hold
  * @throws {BeforeSendThrew}
  * @throws {WrongReturn}
  */
-export function applyBeforeSend(beforeSend: BeforeSend, message: AnalyticsMessage): AnalyticsMessage | null {
+export function applyBeforeSend(
+  beforeSend: BeforeSend,
+  message: AnalyticsMessage,
+  check?: (message: AnalyticsMessage) => void,
+): AnalyticsMessage | null {
   const copy = checkMessage(JSON.parse(stringify({ ...message })));
   let returned: unknown;
   try {
@@ -42,7 +47,9 @@ export function applyBeforeSend(beforeSend: BeforeSend, message: AnalyticsMessag
   if (returned === null) return null;
   if (!isJsonObject(returned)) throw new WrongReturn(notAMessage(returned));
   try {
-    return checkMessage(returned);
+    const checked = checkMessage(returned);
+    check?.(checked);
+    return checked;
   } catch (error) {
     // A getter of what it returned has thrown.
     if (!(error instanceof InvalidMessageError)) throw new BeforeSendThrew(error);

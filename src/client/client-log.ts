@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { describeKind } from '../messages/value-kind.js';
 import type { QueueHealth } from '../queue/queue-health.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import type { ClientObserver } from './analytics-client.types.js';
@@ -24,6 +25,7 @@ interface LoggedRefusal {
 export class ClientLog implements ClientObserver {
   private readonly refusals = new Map<string, LoggedRefusal>();
   private readonly keys = new Set<string>();
+  private hasWrongTenant = false;
 
   constructor(
     private readonly health: QueueHealth,
@@ -61,6 +63,16 @@ export class ClientLog implements ClientObserver {
   /** @param source whose schema has the key */
   unknownInSchema(source: string, key: string, similar: string | undefined): void {
     this.unknownKey(`the \`schema\` of the source ${JSON.stringify(source)}`, key, similar);
+  }
+
+  /** @param returned what `destinations.tenant` has returned in place of a text */
+  wrongTenant(returned: unknown): void {
+    if (this.hasWrongTenant) return;
+    this.hasWrongTenant = true;
+    this.logger.warn(
+      `Expected \`destinations.tenant\` to return a string, or undefined for nobody's event, got ${describeKind(returned)}` +
+        `${types.isPromise(returned) ? ': it must be synchronous' : ''}. No tenant gets the messages for which it does.`,
+    );
   }
 
   private unknownKey(place: string, key: string, similar: string | undefined): void {

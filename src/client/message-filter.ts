@@ -8,6 +8,8 @@ export interface MessageFilterOptions {
   beforeSend: BeforeSend | undefined;
   /** Looks at each message before `beforeSend`: returns why it is refused, or throws to refuse the call. */
   refusal?: (message: AnalyticsMessage) => Refusal | undefined;
+  /** Throws for a message that cannot be routed, whoever has made it so. @throws InvalidMessageError */
+  check?: ((message: AnalyticsMessage) => void) | undefined;
 }
 
 /** Who has made a call. */
@@ -30,7 +32,8 @@ export class MessageFilter {
 
   /** What is left of a message after every filter: `null` if it is dropped, or why it is refused. */
   pass(message: AnalyticsMessage, caller: Caller = {}): AnalyticsMessage | Refusal | null {
-    const { refusal, beforeSend } = this.options;
+    const { refusal, beforeSend, check } = this.options;
+    check?.(message);
     const refused = refusal?.(message);
     if (refused !== undefined) return this.refuse(refused, caller);
     return beforeSend === undefined ? message : this.runBeforeSend(beforeSend, message, caller);
@@ -42,7 +45,7 @@ export class MessageFilter {
     caller: Caller,
   ): AnalyticsMessage | Refusal | null {
     try {
-      return applyBeforeSend(beforeSend, message);
+      return applyBeforeSend(beforeSend, message, this.options.check);
     } catch (error) {
       if (error instanceof WrongReturn && caller.isReceived !== true) throw error.error;
       if (!(error instanceof BeforeSendThrew || error instanceof WrongReturn)) throw error;

@@ -1,6 +1,7 @@
 import { isPromise } from 'node:util/types';
 import type { DestinationDirectory } from '../stored-destinations/destination-directory.js';
 import { EventSelection } from '../stored-destinations/event-selection.js';
+import { isAbsent } from '../messages/message-checks.js';
 import type { AnalyticsMessage, Integrations } from '../messages/message.types.js';
 import type { EventFilter } from '../messages/source-filter.js';
 import type { DestinationRecord } from '../options/destination-store.js';
@@ -18,6 +19,8 @@ export interface TenantRouterOptions {
   sources: readonly string[];
   /** Whose event a message is, if nobody has said so. */
   tenantOf: (message: AnalyticsMessage) => string | undefined;
+  /** Called where `tenantOf` returns something else than a text or nothing. Its message is nobody's. */
+  onWrongTenant?: (returned: unknown) => void;
   /** The name that `integrations` uses for destinations. */
   destinationName: string;
   /** Milliseconds that a batch is kept after it failed for good. */
@@ -110,7 +113,9 @@ export class TenantRouter implements Router {
     if (given !== undefined) return given;
     try {
       const tenant: unknown = this.options.tenantOf(message);
-      return typeof tenant === 'string' ? tenant : '';
+      if (typeof tenant === 'string') return tenant;
+      if (!isAbsent(tenant)) this.options.onWrongTenant?.(tenant);
+      return '';
     } catch (error) {
       // The application's own function has failed: nothing is guessed, and the call itself goes on.
       return error instanceof Error ? error : new Error('`destinations.tenant` threw');

@@ -1,3 +1,4 @@
+import { groupIn } from '../messages/context-group.js';
 import { isMessageType } from '../messages/message-builders.js';
 import type { JsonObject, MessageType } from '../messages/message.types.js';
 import { isJsonObject } from '../messages/value-kind.js';
@@ -55,10 +56,6 @@ export function usersOf(body: string): MessageUsers {
     group: groupIn(message.context),
     timestamp: typeof message.timestamp === 'string' ? Date.parse(message.timestamp) : NaN,
   };
-}
-
-function groupIn(context: unknown): string | undefined {
-  return isJsonObject(context) && typeof context.groupId === 'string' ? context.groupId : undefined;
 }
 
 function parse(body: string): JsonObject {

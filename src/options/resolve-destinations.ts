@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+import { groupOf } from '../messages/context-group.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { DESTINATION_STORE_METHODS, type DestinationStore, isWritable } from './destination-store.js';
 import type { DestinationsOptions } from './destinations-options.interface.js';
@@ -119,19 +121,23 @@ function keyOf(text: string): Buffer | undefined {
 
 function resolveTenant(options: OptionReader): ResolvedDestinations['tenantOf'] {
   const tenant = options.get('tenant');
-  if (isTenantFunction(tenant)) return tenant;
+  if (isTenantFunction(tenant)) return withoutRejections(tenant);
   if (tenant !== undefined) options.report('tenant', 'a function', describe(tenant));
   return groupOf;
 }
 
-function isTenantFunction(value: unknown): value is ResolvedDestinations['tenantOf'] {
-  return typeof value === 'function';
+/** A function that returns a promise is told of: an unhandled rejection would end the process before. */
+function withoutRejections(tenantOf: ResolvedDestinations['tenantOf']): ResolvedDestinations['tenantOf'] {
+  return (message) => {
+    const tenant = tenantOf(message);
+    const returned: unknown = tenant;
+    if (types.isPromise(returned)) returned.catch(() => undefined);
+    return tenant;
+  };
 }
 
-/** Segment's clients say in the context to which group a call belongs. */
-function groupOf({ context }: AnalyticsMessage): string | undefined {
-  const { groupId } = context;
-  return typeof groupId === 'string' ? groupId : undefined;
+function isTenantFunction(value: unknown): value is ResolvedDestinations['tenantOf'] {
+  return typeof value === 'function';
 }
 
 function resolveStore(options: OptionReader): DestinationStore | undefined {

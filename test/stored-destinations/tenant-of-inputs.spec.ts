@@ -2,11 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { AnalyticsService, DestinationsService, Track } from '../../src/index.js';
 import { basic, PLATFORMS, TrackingServer } from '../ingest/http/tracking-server.js';
-import { eventsIn } from '../support/received-message.js';
+import { eventsIn, messageIn } from '../support/received-message.js';
 import { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
 import { quickConnections } from '../support/quick-connections.js';
 
 const newConnection = quickConnections();
+/** A number that JavaScript rounds. */
+const LONG = '9007199254740993';
 
 @Injectable()
 class Orders {
@@ -42,6 +45,7 @@ describe.each(PLATFORMS)('the tenant of a message on %s', (platform) => {
     });
     const destinations = server.app.get(DestinationsService);
     await destinations.create({ tenant: 'acme', urls: [receiver.url()] });
+    await destinations.create({ tenant: LONG, urls: [receiver.url()] });
   });
   afterEach(async () => {
     await server.close();
@@ -65,6 +69,25 @@ describe.each(PLATFORMS)('the tenant of a message on %s', (platform) => {
     ]);
   });
 
+  it('may be a number in a message of the tracking API, or in the context of a batch, with all of its digits', async () => {
+    const message = (event: string, context: string): string =>
+      `{"type":"track","userId":"u1","event":"${event}","context":${context}}`;
+    const messages = [message('its own', `{"groupId":${LONG}}`), message('of the batch', '{}')];
+    const batch = `{"context":{"groupId":${LONG}},"batch":[${messages.join(',')}]}`;
+    expect(await server.post('/v1/batch', batch, basic('wk_web'))).toMatchObject({ status: 200 });
+    const single = message('single', `{"groupId":${LONG}}`);
+    expect(await server.post('/v1/track', single, basic('wk_web'))).toMatchObject({ status: 200 });
+    const received = await receiver.received(3);
+    expect(eventsIn(received)).toEqual(['its own', 'of the batch', 'single']);
+    for (const request of received) expect(messageIn(request)).toMatchObject({ context: { groupId: LONG } });
+
+    const unknown = message('unknown', '{"groupId":1e300}');
+    expect(await server.post('/v1/track', unknown, basic('wk_web'))).toMatchObject({
+      status: 400,
+      body: { code: 'INVALID_MESSAGE', message: expect.stringContaining('`context.groupId`') },
+    });
+  });
+
   it('is an option of decorators', async () => {
     const orders = server.app.get(Orders);
     orders.place('acme');
@@ -82,5 +105,89 @@ describe.each(PLATFORMS)('the tenant of a message on %s', (platform) => {
         expect.objectContaining({ code: 'INVALID_MESSAGE', field: 'tenant' }),
       );
     }
+  });
+});
+
+describe('a group in the context that is a number', () => {
+  const stage = new Stage();
+  const call = { userId: 'u1', event: 'Numbered', context: { groupId: 42 } };
+  const refused = expect.objectContaining({
+    code: 'INVALID_MESSAGE',
+    field: 'context.groupId',
+    message: 'Expected `context.groupId` to be a string, got a number',
+  });
+
+  it('is refused where it says whose event it is, unless that is said elsewhere', async () => {
+    const { analytics } = await stage.app({
+      connection: await newConnection(),
+      destinations: { encryptionKey: false },
+    });
+    expect(() => analytics.track(call)).toThrow(refused);
+    expect(() => analytics.track({ ...call, context: { groupId: {} } })).toThrow(/`context.groupId`/);
+    for (const groupId of ['', null, undefined]) analytics.track({ ...call, context: { groupId } });
+    analytics.tenant('acme').track(call);
+  });
+
+  it('is refused where `beforeSend` returns it', async () => {
+    const { analytics } = await stage.app({
+      connection: await newConnection(),
+      destinations: { encryptionKey: false },
+      beforeSend: (message) => ({ ...message, context: call.context }),
+    });
+    expect(() => analytics.track({ userId: 'u1', event: 'Changed' })).toThrow(
+      /`beforeSend` returned .* Expected `context.groupId` to be a string/,
+    );
+  });
+
+  it('is sent as it is where nobody asks whose event a message is, or a function says so', async () => {
+    const receiver = await stage.receiver();
+    const options = { webhooks: webhooksTo(receiver), flushAt: 1 };
+    const without = await stage.app({ ...options, connection: await newConnection() });
+    without.analytics.track(call);
+    const own = await stage.app({
+      ...options,
+      connection: await newConnection(),
+      destinations: { encryptionKey: false, tenant: () => undefined },
+    });
+    own.analytics.track(call);
+    for (const request of await receiver.received(2))
+      expect(messageIn(request)).toMatchObject({ context: call.context });
+  });
+});
+
+describe('a `destinations.tenant` that returns no tenant', () => {
+  const stage = new Stage();
+
+  it.each([
+    ['a number', () => 42, 'got a number'],
+    [
+      'a promise that is rejected',
+      () => Promise.reject(new Error('no secret')),
+      'got a Promise: it must be synchronous',
+    ],
+  ])('but %s leaves its messages to nobody, and is logged once', async (_case, tenant, got) => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: await newConnection(),
+      destinations: { encryptionKey: false, tenant: tenant as unknown as () => string },
+      webhooks: webhooksTo(receiver),
+    });
+    for (let n = 0; n < 3; n++) app.analytics.track({ userId: 'u1', event: 'Numbered' });
+    expect(await app.analytics.flush()).toEqual({ queued: 3, refused: 0, pending: 0 });
+    await receiver.received(3);
+    expect(app.log.analytics.filter((line) => line.includes('destinations.tenant'))).toEqual([
+      expect.stringContaining(got),
+    ]);
+  });
+
+  it.each([undefined, null])('but %s is of nobody, and nothing is logged', async (none) => {
+    const app = await stage.app({
+      connection: await newConnection(),
+      destinations: { encryptionKey: false, tenant: (() => none) as () => undefined },
+      webhooks: webhooksTo(await stage.receiver()),
+    });
+    app.analytics.track({ userId: 'u1', event: 'Of nobody' });
+    await app.analytics.flush();
+    expect(app.log.analytics.filter((line) => line.includes('destinations.tenant'))).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import { InvalidMessageError } from '../../errors/message.errors.js';
+import { groupIn } from '../../messages/context-group.js';
 import type { JsonObject } from '../../messages/message.types.js';
 import { isJsonObject } from '../../messages/value-kind.js';
 
@@ -32,19 +33,25 @@ export function numericIds(message: JsonObject): JsonObject {
   const ids: JsonObject = {};
   for (const id of IDS) {
     const value = message[id];
-    if (typeof value !== 'number') continue;
-    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) {
-      throw new InvalidMessageError(
-        id,
-        `Expected \`${id}\` to be a string: as a number of this size it would lose digits`,
-      );
-    }
-    ids[id] = String(value);
+    if (typeof value === 'number') ids[id] = textOf(value, id);
   }
   return ids;
 }
 
-/** Copies the ids of a request, or of the messages in its batch, that were numbers and were read as text. */
+/** The group of a context as text, if it is a number. @throws {InvalidMessageError} if digits are lost */
+export function numericGroup({ groupId }: JsonObject): JsonObject {
+  return typeof groupId === 'number' ? { groupId: textOf(groupId, 'context.groupId') } : {};
+}
+
+function textOf(id: number, field: string): string {
+  if (Math.abs(id) <= Number.MAX_SAFE_INTEGER) return String(id);
+  throw new InvalidMessageError(
+    field,
+    `Expected \`${field}\` to be a string: as a number of this size it would lose digits`,
+  );
+}
+
+/** Copies the ids of a request, and of the messages in its batch, that were numbers and were read as text. */
 function copyIds(from: unknown, to: unknown): void {
   copyOwnIds(from, to);
   if (!isJsonObject(from) || !Array.isArray(from.batch)) return;
@@ -56,4 +63,7 @@ function copyIds(from: unknown, to: unknown): void {
 function copyOwnIds(from: unknown, to: unknown): void {
   if (!isJsonObject(from) || !isJsonObject(to)) return;
   for (const id of IDS) if (typeof from[id] === 'string') to[id] = from[id];
+  const { context } = to;
+  const group = groupIn(from.context);
+  if (group !== undefined && isJsonObject(context)) context.groupId = group;
 }

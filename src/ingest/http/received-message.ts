@@ -6,7 +6,7 @@ import { mergedFields } from '../../messages/merged-fields.js';
 import type { JsonObject, MessageType } from '../../messages/message.types.js';
 import { parseIso8601, toTimestamp } from '../../messages/timestamp.js';
 import { isJsonObject } from '../../messages/value-kind.js';
-import { numericIds } from './message-ids.js';
+import { numericGroup, numericIds } from './message-ids.js';
 
 /** A client's clock counts as correct up to this difference, in milliseconds. */
 const CLOCK_TOLERANCE = 60_000;
@@ -47,7 +47,8 @@ export function receivedMessage(value: unknown, envelope: RequestEnvelope): Json
     throw new InvalidMessageError('type', `Expected \`type\` to be one of ${TYPES.join(', ')}`);
   }
   const message = withShared(value, envelope);
-  const context = objectOf(message, 'context');
+  const given = objectOf(message, 'context');
+  const context = { ...given, ...numericGroup(given) };
   if (context.ip === undefined && envelope.ip !== undefined) context.ip = envelope.ip;
   const checked = { type, context, timestamp: timestampOf(value, envelope) };
   return mergedFields(mergedFields(message, numericIds(value)), checked);
