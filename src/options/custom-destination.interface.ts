@@ -41,7 +41,7 @@ export interface CustomDestination {
   readonly name?: string | undefined;
   /** `false` switches the destination off: nothing new is queued for it. @default true */
   readonly enabled?: boolean | undefined;
-  /** Names of the sources that are connected to it. @default all */
+  /** Names of the sources that are connected to it, at least one. @default all */
   readonly sources?: readonly string[] | undefined;
   /** The largest number of messages in one call of `deliver`. @default 200 */
   readonly batchSize?: number | undefined;

@@ -26,7 +26,7 @@ export interface DestinationRecord extends DestinationSecrets {
   events?: string[] | undefined;
   /** Types of calls. @default `['track']` with `events`, else all */
   types?: MessageType[] | undefined;
-  /** Names of the connected sources. @default all */
+  /** Names of the connected sources, at least one. @default all */
   sources?: string[] | undefined;
   /** Milliseconds for the whole request, at most 60000. @default 5000 */
   timeout?: number | undefined;

@@ -134,7 +134,7 @@ export class OptionReader {
   }
 
   /**
-   * An array of names out of the known ones; all of these if it is missing.
+   * An array of at least one name out of the known ones; all of these if it is missing.
    *
    * @param expected what an unknown one is told to be. @default it lists all
    */
@@ -146,6 +146,8 @@ export class OptionReader {
   ): string[] {
     const names = this.array(name, `an array of names of ${kind}`);
     if (names === undefined) return [...known];
+    if (names.length === 0)
+      this.report(name, `names of ${kind}, at least one; leave it out for all`, 'an empty array');
     return names.filter((one): one is string => {
       const isKnown = typeof one === 'string' && known.includes(one);
       if (!isKnown) this.report(name, expected, describe(one));

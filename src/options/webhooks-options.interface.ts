@@ -25,7 +25,7 @@ export interface WebhooksOptions {
   standardWebhooks?: StandardWebhooksOptions;
   /** `false` switches the destination off: nothing new is queued for it. @default true */
   enabled?: boolean | undefined;
-  /** Names of the sources that are connected to it. @default all */
+  /** Names of the sources that are connected to it, at least one. @default all */
   sources?: string[] | undefined;
   /** Milliseconds for DNS, connect, TLS, request and response together. @default 5000 */
   timeout?: number | undefined;

@@ -103,6 +103,20 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect(problems.map(({ path }) => path).sort()).toEqual(['nme', 'sharedSecret', 'urls[0]']);
   });
 
+  it('that would leave a destination without a source is refused', async () => {
+    const { acme } = await start();
+    const { id } = (await acme.post('', { urls: URLS })).body as { id: string };
+    for (const answer of [
+      await acme.post('', { urls: URLS, sources: [] }),
+      await acme.patch(`/${id}`, { sources: [] }),
+    ]) {
+      expect(answer).toMatchObject({
+        status: 422,
+        body: { error: { code: 'INVALID_DESTINATION', problems: [{ path: 'sources' }] } },
+      });
+    }
+  });
+
   it('with thousands of wrong fields is told of a hundred of them', async () => {
     const { acme } = await start();
     const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`x${n}`, 1]));

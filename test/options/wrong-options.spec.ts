@@ -80,6 +80,12 @@ describe('wrong options', () => {
     ['a retry status that is a success', withWebhooks({ retryStatuses: [204] }), 'webhooks.retryStatuses'],
     ['a retry status of another class', withWebhooks({ retryStatuses: ['4xx'] }), 'webhooks.retryStatuses'],
     ['a source that is not there', withWebhooks({ sources: ['web'] }), 'webhooks.sources'],
+    ['no source for a destination', withWebhooks({ sources: [] }), 'webhooks.sources'],
+    [
+      'no source for a custom destination',
+      { writeKey: 'wk', customDestinations: [{ id: 'lake', deliver: () => undefined, sources: [] }] },
+      'customDestinations[0].sources',
+    ],
     ['a list of webhooks without ids', { writeKey: 'wk', webhooks: [webhooks] }, 'webhooks[0].id'],
     [
       'a list of webhooks with the same ids',

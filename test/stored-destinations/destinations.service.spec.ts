@@ -86,6 +86,7 @@ describe('the destinations service', () => {
     [{ types: [] }, '`types`'],
     [{ types: ['Track'] }, '`types[0]`'],
     [{ sources: ['nowhere'] }, '`sources`'],
+    [{ sources: [] }, '`sources`'],
     [{ timeout: 60_001 }, '`timeout`'],
     [{ retryWindow: 8 * 86_400_000 }, '`retryWindow`'],
     [{ standardWebhooks: { secret: 'whsec_short' } }, '`standardWebhooks.secret`'],
@@ -97,6 +98,16 @@ describe('the destinations service', () => {
     [{ id: 'mine' }, '`id`'],
   ])('refuses %j', async (fields, path) => {
     expect(await wrong(fields)).toEqual([expect.stringContaining(`- ${path}: `)]);
+  });
+
+  it('refuses to leave a destination without a source, and says how it gets those of all', async () => {
+    const problem = [
+      '- `sources`: expected names of sources, at least one; leave it out for all, got an empty array',
+    ];
+    expect(await wrong({ sources: [] })).toEqual(problem);
+    const { id } = await destinations.create({ tenant: 'sourceless', urls: [URL], sources: ['default'] });
+    expect(await problemsOf(destinations.update(id, { sources: [] }))).toEqual(problem);
+    expect(await destinations.get(id)).toMatchObject({ sources: ['default'] });
   });
 
   it('takes metadata that is as deep as it may be, and none that is deeper', async () => {

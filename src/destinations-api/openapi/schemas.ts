@@ -26,7 +26,7 @@ const COMMON: Record<string, Schema> = {
   description: text(),
   events: list(text(), 'Names of `track` events, or their beginnings with a trailing `*`. Default: all.'),
   types: list(MESSAGE_TYPE, 'Types of calls. Default: `track` with `events`, else all.'),
-  sources: list(text(), 'Names of sources that are not bound to another tenant. Default: all.'),
+  sources: list(text(), 'Names of sources that are not bound to another tenant, at least one. Default: all.'),
   timeout: integer('Milliseconds for a request and its answer. Default: 5000.'),
   retryWindow: integer(
     'Milliseconds during which a message is retried. Default: 14400000, which is 4 hours.',
