@@ -312,7 +312,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       await visitor.sees('Changed');
       expect(await visitor.text()).not.toContain('Of another');
 
-      expect(await visitor.page.title()).toBe('Analytics');
+      expect(await visitor.page.title()).toBe('Destinations – Analytics');
       expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
       await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
       await visitor.click('Delete');

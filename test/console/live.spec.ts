@@ -576,7 +576,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the page of live events'
       await visitor.reads('After it');
       const width = await page.evaluate('document.documentElement.scrollWidth');
       expect(width).toBeLessThanOrEqual(375);
-      expect(await page.title()).toBe('Analytics');
+      expect(await page.title()).toBe('Live – Analytics');
 
       await visitor.click('Clear');
       await visitor.reads('Nothing came yet');

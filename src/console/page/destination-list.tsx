@@ -1,7 +1,8 @@
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import type { Api } from './api.js';
+import { PageHeading } from './page-heading.js';
 import { Action, NotLoaded, Time } from './parts.js';
 import { useRowHeight } from './rows.js';
 import { useLoaded } from './use-loaded.js';
@@ -12,13 +13,14 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
   const { value } = loaded;
   const [more, setMore] = useState<{ destinations: DestinationDetails[]; cursor: string | undefined }>();
   const [search, setSearch] = useState('');
+  const list = useRef<HTMLElement>(null);
   if (value === undefined) return <NotLoaded loaded={loaded} />;
   const all = [...value.destinations, ...(more?.destinations ?? [])];
   const cursor = more === undefined ? value.cursor : more.cursor;
   if (all.length === 0) {
     return (
       <section>
-        <h1>Destinations</h1>
+        <PageHeading>Destinations</PageHeading>
         <p>There are none yet. Add one, and events are delivered to its URL from then on.</p>
         <a class="button" href="#/new">
           Add a destination
@@ -31,8 +33,8 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
     [one.name, one.tenant, one.id, ...one.urls].join(' ').toLowerCase().includes(text),
   );
   return (
-    <section>
-      <h1>Destinations</h1>
+    <section ref={list}>
+      <PageHeading>Destinations</PageHeading>
       <p class="bar">
         <label>
           Search{' '}
@@ -59,6 +61,7 @@ export function DestinationList({ api, isOperator }: { api: Api; isOperator: boo
               cursor: page.cursor,
             });
           }}
+          next={() => list.current?.querySelectorAll<HTMLElement>('td a')[found.length]}
         >
           Show more
         </Action>

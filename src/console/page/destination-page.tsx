@@ -8,6 +8,7 @@ import { DestinationFacts } from './destination-facts.js';
 import { DestinationForm } from './destination-form.js';
 import { titleOf } from './destination-list.js';
 import { FailedMessages } from './failed-messages.js';
+import { PageHeading } from './page-heading.js';
 import { Action, ConnectionNotice, NotLoaded, Secret } from './parts.js';
 import { RecentDeliveries } from './recent-deliveries.js';
 import { StatsChart } from './stats-chart.js';
@@ -44,7 +45,7 @@ export function DestinationPage({
       <p>
         <a href="#/destinations">All destinations</a>
       </p>
-      <h1>{titleOf(destination)}</h1>
+      <PageHeading>{titleOf(destination)}</PageHeading>
       {description !== undefined && <p>{description}</p>}
       {readOnly && (
         <p>

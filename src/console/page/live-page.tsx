@@ -3,6 +3,8 @@ import { useCallback, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { LiveCall } from './live-call.js';
 import { LiveFilters, matches, NO_FILTER } from './live-filters.js';
+import { PageHeading } from './page-heading.js';
+import { Action } from './parts.js';
 import { useRowHeight } from './rows.js';
 import { useLive, type Live } from './use-live.js';
 
@@ -18,7 +20,7 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
   const found = calls.filter((call) => matches(call, filter));
   return (
     <article>
-      <h1>Live</h1>
+      <PageHeading>Live</PageHeading>
       <State live={live} />
       <LiveFilters filter={filter} calls={calls} isOperator={isOperator} onChange={setFilter} />
       <p class="bar">
@@ -35,14 +37,14 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
           Clear
         </button>
         {filter !== NO_FILTER && (
-          <button
-            type="button"
-            onClick={() => {
+          <Action
+            run={() => {
               setFilter(NO_FILTER);
+              return Promise.resolve();
             }}
           >
             Show all
-          </button>
+          </Action>
         )}
       </p>
       {calls.length === 0 ? (

@@ -1,5 +1,5 @@
 import { type JSX, render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Api } from './api.js';
 import { DestinationForm } from './destination-form.js';
 import { DestinationList } from './destination-list.js';
@@ -7,6 +7,7 @@ import { DestinationPage } from './destination-page.js';
 import { LivePage } from './live-page.js';
 import { MessagePage } from './message-page.js';
 import { OverviewPage } from './overview-page.js';
+import { beginPage, type PageChange, PageChanges, PageHeading } from './page-heading.js';
 import { Secret } from './parts.js';
 import { SourcesPage } from './sources-page.js';
 import { holdsLink, takeLink } from './take-link.js';
@@ -22,7 +23,7 @@ function NewDestination({ api, isOperator }: PageProps): JSX.Element {
   if (created === undefined) {
     return (
       <section>
-        <h1>Add a destination</h1>
+        <PageHeading>Add a destination</PageHeading>
         <DestinationForm
           isOperator={isOperator}
           save={async (fields) => {
@@ -34,7 +35,7 @@ function NewDestination({ api, isOperator }: PageProps): JSX.Element {
   }
   return (
     <section>
-      <h1>The destination was added</h1>
+      <PageHeading>The destination was added</PageHeading>
       {created.secret !== undefined && <Secret text={created.secret} />}
       <p>
         <a href={`#/destinations/${encodeURIComponent(created.id)}`}>Show it</a>
@@ -46,8 +47,13 @@ function NewDestination({ api, isOperator }: PageProps): JSX.Element {
 /** The page that the address names after its `#`. */
 function Page({ api, isOperator }: PageProps): JSX.Element {
   const [hash, setHash] = useState(location.hash);
+  const change = useRef<PageChange>({ from: undefined });
+  const shown = useRef(hash);
   useEffect(() => {
     const onChange = (): void => {
+      if (location.hash === shown.current) return;
+      shown.current = location.hash;
+      beginPage(change.current);
       setHash(location.hash);
     };
     addEventListener('hashchange', onChange);
@@ -58,10 +64,10 @@ function Page({ api, isOperator }: PageProps): JSX.Element {
     };
   }, []);
   return (
-    <>
+    <PageChanges.Provider value={change.current}>
       <Navigation hash={hash} pages={isOperator ? PAGES : OWN_PAGES} />
       {content(hash, { api, isOperator })}
-    </>
+    </PageChanges.Provider>
   );
 }
 

@@ -5,6 +5,7 @@ import type { Api, ShownRequest } from './api.js';
 import { ApiError } from './api-requests.js';
 import { Attempts, STATE_CLASSES } from './attempts.js';
 import { hintFor } from './error-hints.js';
+import { PageHeading } from './page-heading.js';
 import { Action, Copyable, NotLoaded, Problem, Time } from './parts.js';
 import { replayText } from './replay-all.js';
 import { useLoaded } from './use-loaded.js';
@@ -32,7 +33,7 @@ export function MessagePage({
       <p>
         <a href={`#/destinations/${encodeURIComponent(id)}`}>The destination</a>
       </p>
-      <h1>{delivery?.event ?? delivery?.type ?? failed?.type ?? 'Message'}</h1>
+      <PageHeading>{delivery?.event ?? delivery?.type ?? failed?.type ?? 'Message'}</PageHeading>
       <Problem error={error} />
       <p>
         Message <code>{messageId}</code>

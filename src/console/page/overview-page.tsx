@@ -4,6 +4,7 @@ import type { Api } from './api.js';
 import { KINDS, sumOf } from './chart-period.js';
 import { Status, titleOf } from './destination-list.js';
 import { OverviewCharts } from './overview-charts.js';
+import { PageHeading } from './page-heading.js';
 import { Action, ConnectionNotice, NotLoaded, Problem, Time } from './parts.js';
 import { useChanges } from './use-changes.js';
 import { useLoaded } from './use-loaded.js';
@@ -26,7 +27,7 @@ export function OverviewPage({ api }: { api: Api }): JSX.Element {
   const { health, stored } = value;
   return (
     <article>
-      <h1>Overview</h1>
+      <PageHeading>Overview</PageHeading>
       <Problem error={error} />
       <Tiles overview={value} />
       {health.refused > 0 && (

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { Question } from './question.js';
 import type { Connection } from './stream-client.js';
-import { useFocusBack } from './use-focus-back.js';
+import { type Place, useFocusBack } from './use-focus-back.js';
 import type { Loaded } from './use-loaded.js';
 
 /** A moment in the zone of the reader. */
@@ -36,6 +36,8 @@ interface ActionProps {
   children: ComponentChildren;
   /** Asked before it is done; nothing is done if it is `undefined`. */
   question?: string | (() => Promise<string | undefined>);
+  /** Where the focus goes if the button goes away with what it does. @default the heading of what it stands in */
+  next?: Place;
 }
 
 /** What is asked, and what is done with the answer. */
@@ -45,11 +47,11 @@ interface Asked {
 }
 
 /** A button that shows that it works, and what went wrong. */
-export function Action({ run, children, question }: ActionProps): JSX.Element {
+export function Action({ run, children, question, next }: ActionProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error>();
   const [asked, setAsked] = useState<Asked>();
-  const { button, onBegin } = useFocusBack(isBusy);
+  const { button, onBegin } = useFocusBack(isBusy, next);
   const ask = async (text: string): Promise<boolean> => {
     const isYes = await new Promise<boolean>((answer) => {
       setAsked({ text, answer });

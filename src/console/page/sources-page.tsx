@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import type { SourceReport } from '../console-reports.js';
 import type { Api } from './api.js';
 import { snippetsFor } from './client-snippets.js';
+import { PageHeading } from './page-heading.js';
 import { Action, Copyable, NotLoaded, Problem } from './parts.js';
 import { useLoaded } from './use-loaded.js';
 
@@ -13,7 +14,7 @@ export function SourcesPage({ api }: { api: Api }): JSX.Element {
   const { sources, trackingPath } = value;
   return (
     <article>
-      <h1>Sources</h1>
+      <PageHeading>Sources</PageHeading>
       <Problem error={error} />
       {trackingPath === undefined && (
         <p>
