@@ -1,4 +1,9 @@
-import { ConfigurableModuleBuilder, type FactoryProvider, type Provider } from '@nestjs/common';
+import {
+  ConfigurableModuleBuilder,
+  type DynamicModule,
+  type FactoryProvider,
+  type Provider,
+} from '@nestjs/common';
 import { AnalyticsService } from './analytics.service.js';
 import { SERVICES } from './analytics.services.js';
 import { AnalyticsClient } from './client/analytics-client.js';
@@ -75,6 +80,17 @@ function isOptionsFactory(provider: Provider): provider is FactoryProvider<unkno
   return 'useFactory' in provider && provider.provide === MODULE_OPTIONS;
 }
 
+/**
+ * What is checked as extras: beside a factory everything that Nest has no use for, so that misspelt and misplaced names
+ * are reported, and among the options of `forRoot`, which are checked themselves, what they name.
+ */
+function extrasIn({ providers = [] }: DynamicModule, extras: AnalyticsModuleExtras): object {
+  const isBesideFactory = providers.some(isOptionsFactory);
+  const isExtra = (name: string): boolean =>
+    isBesideFactory ? name !== 'global' : Object.hasOwn(DEFAULT_EXTRAS, name);
+  return Object.fromEntries(Object.entries(extras).filter(([name]) => isExtra(name)));
+}
+
 export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<AnalyticsModuleOptions>({
     moduleName: 'Analytics',
@@ -91,7 +107,7 @@ export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
           ...(definition.providers ?? []).map(guarded),
           ...sourceProviders(namesIn(extras.sourceNames)),
           ...aliases,
-          { provide: MODULE_EXTRAS, useValue: extras },
+          { provide: MODULE_EXTRAS, useValue: extrasIn(definition, extras) },
         ],
         exports: [
           ...(definition.exports ?? []),

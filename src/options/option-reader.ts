@@ -14,6 +14,17 @@ interface NumberRule {
   unit?: string;
 }
 
+/** What names are called, and which others belong into another place. */
+export interface NameRules {
+  kind?: string;
+  elsewhere?: {
+    readonly kind: string;
+    readonly names: readonly string[];
+    readonly expected: string;
+    readonly given: string;
+  };
+}
+
 /** Describes a value for an error message. Strings are quoted and cut. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
@@ -158,19 +169,20 @@ export class OptionReader {
   /**
    * Reports unknown names: a misspelt option would otherwise be silently ignored.
    *
-   * @param extras names of the extras, which stand beside a factory
+   * @param kind of the names. @default 'options'
    */
-  onlyKnows(names: readonly string[], extras: readonly string[] = []): void {
+  onlyKnows(names: readonly string[], { kind = 'options', elsewhere }: NameRules = {}): void {
     for (const name of Object.keys(this.values).filter((one) => !names.includes(one))) {
       if (this.isFull) return;
-      if (extras.includes(name)) {
-        this.report(name, 'this extra beside `useFactory`, not in what it returns', 'it among the options');
+      if (elsewhere?.names.includes(name) === true) {
+        this.report(name, elsewhere.expected, elsewhere.given);
         continue;
       }
-      const similar = closestName(name, [...names, ...extras]);
+      const similar = closestName(name, [...names, ...(elsewhere?.names ?? [])]);
       const hint = similar === undefined ? '' : `; did you mean \`${similar}\`?`;
-      const others = extras.length === 0 ? '' : `, or one of the extras ${extras.join(', ')}`;
-      this.report(name, `one of the options ${names.join(', ')}${others}`, `an unknown name${hint}`);
+      const others =
+        elsewhere === undefined ? '' : `, or one of the ${elsewhere.kind} ${elsewhere.names.join(', ')}`;
+      this.report(name, `one of the ${kind} ${names.join(', ')}${others}`, `an unknown name${hint}`);
     }
   }
 }

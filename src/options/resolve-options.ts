@@ -66,6 +66,19 @@ export interface ModuleExtras {
 
 const EXTRAS = ['isGlobal', 'worker', 'trackingApi', 'sourceNames'] satisfies (keyof ModuleExtras)[];
 
+const EXTRAS_ELSEWHERE = {
+  kind: 'extras',
+  names: EXTRAS,
+  expected: 'this extra beside `useFactory`, not in what it returns',
+  given: 'it among the options',
+};
+const OPTIONS_ELSEWHERE = {
+  kind: 'options',
+  names: KNOWN,
+  expected: 'this option in what `useFactory` returns, not beside it',
+  given: 'it among the extras',
+};
+
 /** Inputs beside the options themselves. */
 export interface ResolutionContext extends ModuleExtras {
   /** The connection of the host application's `BullModule.forRoot`, if it has one. */
@@ -89,7 +102,8 @@ export function resolveOptions(
   const options = new OptionReader(isRecord(given) ? given : {}, '', problems);
   const extras = new OptionReader({ ...givenExtras }, '', problems);
   if (!isRecord(given)) options.report('options', 'an object', describeType(given));
-  options.onlyKnows(KNOWN, EXTRAS);
+  options.onlyKnows(KNOWN, { elsewhere: EXTRAS_ELSEWHERE });
+  extras.onlyKnows(EXTRAS, { kind: 'extras', elsewhere: OPTIONS_ELSEWHERE });
   const sources = resolveSources(options);
   const names = sources.map(({ name }) => name);
   const console = resolveConsole(options);

@@ -231,6 +231,43 @@ describe('AnalyticsModule', () => {
     }
   });
 
+  it('refuses what it does not know beside a factory, and says where an option belongs', async () => {
+    const misplaced = { flushAt: 1, beforeSend: () => null, enabled: false };
+    const misspelt = { workers: false, trackingAPI: true, somethingElse: 1 };
+    const makers = [{ useFactory: () => OPTIONS }, { useClass: Settings }];
+    for (const maker of makers) {
+      const analytics = javascript.forRootAsync({ ...maker, ...misplaced, ...misspelt });
+      await expect(stage.appWith([analytics])).rejects.toMatchObject({
+        code: 'INVALID_OPTIONS',
+        problems: [
+          ...Object.keys(misplaced).map((path) => ({
+            path,
+            expected: 'this option in what `useFactory` returns, not beside it',
+          })),
+          { path: 'workers', given: 'an unknown name; did you mean `worker`?' },
+          { path: 'trackingAPI', given: 'an unknown name; did you mean `trackingApi`?' },
+          { path: 'somethingElse', expected: expect.stringMatching(/^one of the extras isGlobal, worker, /) },
+        ],
+      });
+    }
+  });
+
+  it('takes everything that Nest has beside a factory', async () => {
+    const app = await stage.appWith([
+      javascript.forRootAsync({
+        imports: [SettingsModule],
+        inject: [Settings],
+        provideInjectionTokensFrom: [Settings],
+        useFactory: (settings: Settings) => settings.createAnalyticsOptions(),
+        useClass: undefined,
+        useExisting: undefined,
+        global: true,
+        isGlobal: true,
+      }),
+    ]);
+    expect(app.analytics.status().refused).toBe(0);
+  });
+
   it('gives its queue by its name, to dashboards and to who looks closer', async () => {
     const receiver = await stage.receiver();
     const app = await stage.appWith([
