@@ -13,8 +13,9 @@ import { SpreadLooks } from '../shared/spread-looks.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
 import { jobsOfParts } from './divided-batch.js';
-import { type BatchJob, type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-hand.js';
+import { type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-hand.js';
 import { FailedForGood, RetryLater } from './job-outcome.errors.js';
+import { addProgress, forgetUnknown, progressOf, withFirstAttempt } from './job-progress.js';
 import { promotable, putBackJob } from './put-back-jobs.js';
 import { SharedJob } from './shared-job.js';
 
@@ -209,40 +210,6 @@ function keyOf({ job, partition }: JobInHand): string {
 }
 
 type EndOfKind<Kind extends BatchEnd['kind']> = Extract<BatchEnd, { kind: Kind }>;
-
-/**
- * What the queue keeps of a job beside its data. It is small, so it is written where the data would otherwise
- * have to be written again.
- */
-interface JobProgress {
-  /** When a batch that no request was made for was put off, in milliseconds since the epoch. */
-  firstAttemptAt?: number;
-  /** When a worker first left the job to others, in milliseconds since the epoch. */
-  unknownSince?: number;
-}
-
-/** Anyone with access to the queue may have written it. */
-function progressOf(job: BatchJob): JobProgress {
-  const progress: unknown = job.progress;
-  if (typeof progress !== 'object' || progress === null) return {};
-  const times = Object.entries(progress).filter(([, value]) => typeof value === 'number');
-  return Object.fromEntries(times);
-}
-
-async function addProgress(job: BatchJob, progress: JobProgress): Promise<void> {
-  await job.updateProgress({ ...progressOf(job), ...progress });
-}
-
-/** A worker knows the job. Others that do not may meet it again at each of its retries. */
-async function forgetUnknown(job: BatchJob): Promise<void> {
-  const { unknownSince, ...progress } = progressOf(job);
-  if (unknownSince !== undefined) await job.updateProgress(progress);
-}
-
-function withFirstAttempt(batch: QueuedBatch, job: BatchJob): QueuedBatch {
-  const { firstAttemptAt = progressOf(job).firstAttemptAt } = batch;
-  return firstAttemptAt === undefined ? batch : { ...batch, firstAttemptAt };
-}
 
 /** Whether the queue's copy of a batch is out of date. Most batches that are held back have not changed. */
 function isChanged({ queued, settlement }: EndOfKind<'settled'>): boolean {
