@@ -76,9 +76,10 @@ export class ClientLog implements ClientObserver {
   }
 
   private unknownKey(place: string, key: string, similar: string | undefined): void {
+    if (this.keys.size >= MAX_KEYS) return;
     const text = JSON.stringify(key.slice(0, MAX_KEY_LENGTH));
     const entry = `${place} ${text}`;
-    if (this.keys.has(entry) || this.keys.size >= MAX_KEYS) return;
+    if (this.keys.has(entry)) return;
     this.keys.add(entry);
     const hint = similar === undefined ? '' : ` Did you mean ${JSON.stringify(similar)}?`;
     this.logger.warn(

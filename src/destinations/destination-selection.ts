@@ -22,13 +22,15 @@ export function isNamedIn(keys: readonly string[], name: string, id: string): bo
 
 /** All keys that select a destination. They are used to find keys that select nothing. */
 export class DestinationKeys {
-  private readonly keys: Set<string>;
+  private readonly keys = new Set<string>();
+  /** The first one of each spelling in lower case: whoever sends a message may have thousands of keys. */
+  private readonly byLowerCase = new Map<string, string>();
 
   constructor(destinations: readonly { readonly name: string; readonly id: string }[]) {
-    this.keys = new Set(['All']);
+    this.add('All');
     for (const { name, id } of destinations) {
-      this.keys.add(name);
-      if (isKey(id, name)) this.keys.add(id);
+      this.add(name);
+      if (isKey(id, name)) this.add(id);
     }
   }
 
@@ -38,7 +40,13 @@ export class DestinationKeys {
 
   /** The key that differs from this one only in case. */
   similarTo(key: string): string | undefined {
-    return [...this.keys].find((known) => known.toLowerCase() === key.toLowerCase());
+    return this.byLowerCase.get(key.toLowerCase());
+  }
+
+  private add(key: string): void {
+    this.keys.add(key);
+    const lowerCase = key.toLowerCase();
+    if (!this.byLowerCase.has(lowerCase)) this.byLowerCase.set(lowerCase, key);
   }
 }
 
