@@ -1,15 +1,26 @@
+import type { AnalyticsMessage } from '../messages/message.types.js';
+
 /** Runs statements in a transaction of the caller. */
 export interface OutboxExecutor {
   /** Runs one statement with `$1`, `$2` … as parameters. */
   query(text: string, values: string[]): Promise<unknown>;
 }
 
+/** What is stored beside a message. */
+export interface StoredTerms {
+  /** Whose event it is, where the call or the source has said so. */
+  tenant: string | undefined;
+  /** Of a deletion. */
+  isOfAllSources?: boolean;
+}
+
 /** A message on its way into a store. */
 export interface StoredMessage {
   /** Name of its source. */
   source: string;
-  /** The whole message as JSON text, with what decides where it goes: `tenant` beside its own fields. */
-  message: string;
+  message: AnalyticsMessage;
+  /** What decides where it goes, and is no part of it. */
+  terms: StoredTerms;
 }
 
 /** Stores messages until they are moved to the queue. */

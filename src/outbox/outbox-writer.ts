@@ -1,5 +1,6 @@
 import type { MessageStore, OutboxExecutor, StoredMessage } from '../client/message-store.js';
 import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
+import { stringify } from '../messages/serialize.js';
 import { codesOf, INSUFFICIENT_PRIVILEGE } from './database-error.js';
 import { missingPrivileges } from './outbox-privileges.js';
 import type { OutboxTable } from './outbox-table.js';
@@ -18,14 +19,18 @@ const OTHER_DATABASES: readonly (readonly [start: string, name: string])[] = [
   ['ER_', 'MySQL'],
 ];
 
-/** Writes messages into the outbox, with the caller's executor. */
+/**
+ * Writes messages into the outbox, with the caller's executor: the whole message as JSON text, with its terms beside its
+ * own fields.
+ */
 export class OutboxWriter implements MessageStore {
   constructor(private readonly table: OutboxTable) {}
 
   /** Every error but that of a missing table is the executor's own, for callers that look at its code. */
-  async write(executor: OutboxExecutor, { source, message }: StoredMessage): Promise<void> {
+  async write(executor: OutboxExecutor, { source, message, terms }: StoredMessage): Promise<void> {
+    const stored = stringify({ ...message, ...terms });
     try {
-      await executor.query(this.table.insert, [source, message]);
+      await executor.query(this.table.insert, [source, stored]);
     } catch (cause) {
       throw this.explain(cause);
     }

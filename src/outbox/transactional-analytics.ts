@@ -1,6 +1,6 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { DeletionSources } from '../client/deletions.js';
-import type { MessageStore, OutboxExecutor } from '../client/message-store.js';
+import type { MessageStore, OutboxExecutor, StoredTerms } from '../client/message-store.js';
 import { InvalidExecutorError, OutboxNotConfiguredError } from '../errors/outbox.errors.js';
 import type {
   AliasParams,
@@ -13,7 +13,6 @@ import type {
   TrackParams,
 } from '../messages/message-params.types.js';
 import type { MessageType } from '../messages/message.types.js';
-import { stringify } from '../messages/serialize.js';
 
 /** The source or sources that calls are for. */
 export interface CallSources<D extends DeleteParams> {
@@ -23,12 +22,6 @@ export interface CallSources<D extends DeleteParams> {
   tenant: string | undefined;
   /** Names of the sources that a deletion is for. @throws UnknownSourceError */
   ofDeletion(params: D): DeletionSources;
-}
-
-/** What a row says beside its message. */
-interface StoredTerms {
-  /** Of a deletion. */
-  isOfAllSources?: boolean;
 }
 
 /**
@@ -101,12 +94,11 @@ export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
     source: string,
     type: T,
     params: MessageParams[T],
-    terms: StoredTerms = {},
+    terms: Omit<StoredTerms, 'tenant'> = {},
   ): Promise<string> {
     const { messageId, message, tenant } = this.client.prepare(source, type, params, this.sources.tenant);
     if (message !== null) {
-      const stored = { ...message, tenant, ...terms };
-      await this.store.write(this.executor, { source, message: stringify(stored) });
+      await this.store.write(this.executor, { source, message, terms: { tenant, ...terms } });
     }
     return messageId;
   }

@@ -2,6 +2,7 @@ import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { AnalyticsModule } from '../analytics.module.js';
 import type { AnalyticsModuleExtras } from '../analytics.module-definition.js';
 import type { Recording } from '../client/analytics-client.types.js';
+import type { AnalyticsMessage } from '../messages/message.types.js';
 import { stringify } from '../messages/serialize.js';
 import type { AnalyticsModuleOptions } from '../options/analytics-options.interface.js';
 import { RECORDING } from '../options/options.tokens.js';
@@ -24,16 +25,13 @@ const TEST_WRITE_KEY = 'wk_test';
 const TEST_OUTBOX: OutboxOptions = { connection: 'postgres://recorded.invalid/' };
 
 function createRecording(recorded: RecordedMessages): RecordedState & Recording {
-  const record = (json: string, source: string): void => {
-    const sent = JSON.parse(json) as Omit<RecordedMessage, 'source'>;
+  const record = (message: AnalyticsMessage, source: string): void => {
+    const sent = JSON.parse(stringify({ ...message })) as Omit<RecordedMessage, 'source'>;
     recorded.add({ ...sent, source } as RecordedMessage);
   };
   return {
     audienceStore: new MemoryAudienceStore(),
-    createCore: (parts, options) =>
-      new RecordingCore(parts, options, (message, source) => {
-        record(stringify({ ...message }), source);
-      }),
+    createCore: (parts, options) => new RecordingCore(parts, options, record),
     // Whether the transaction is committed is not known here.
     store: {
       write: (_executor, { message, source }) => {

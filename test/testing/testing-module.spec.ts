@@ -189,6 +189,21 @@ describe('the testing module', () => {
     );
   });
 
+  it('records the same fields of a call in a transaction as of any other', async () => {
+    const { analytics, recorded } = await start();
+    const executor = { query: () => Promise.resolve() };
+    const tenant = analytics.tenant('acme');
+    const timestamp = new Date();
+    const event = { userId: 'u1', event: 'Order Completed', messageId: 'm1', timestamp };
+    tenant.track(event);
+    await tenant.within(executor).track(event);
+    analytics.delete({ userId: 'u1', timestamp });
+    await analytics.within(executor).delete({ userId: 'u1', timestamp });
+    const [track, inTransaction, deletion, deletionInTransaction] = recorded.messages;
+    expect(inTransaction).toEqual(track);
+    expect(deletionInTransaction).toEqual({ ...deletion, messageId: expect.any(String) });
+  });
+
   it('answers flush at once, with what was recorded since the last one', async () => {
     const { analytics } = await start();
     analytics.track({ userId: 'u1', event: 'A' });
