@@ -14,9 +14,9 @@ export interface OutboxOptions {
    * The application's database: a `postgres://` URL, a `pg` Pool (only its settings are used), or a PGlite.
    */
   connection: string | PgPool | OutboxDatabase;
-  /** Schema of the table: letters, digits and underscores. @default 'nestjs_analytics' */
+  /** Schema of the table: letters, digits and underscores, no digit first. @default 'nestjs_analytics' */
   schema?: string | undefined;
-  /** Name of the table: letters, digits and underscores. @default 'outbox' */
+  /** Name of the table: letters, digits and underscores, no digit first. @default 'outbox' */
   table?: string | undefined;
   /** Creates the table at start if it is missing. @default false */
   migrate?: boolean | undefined;

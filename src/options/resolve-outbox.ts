@@ -18,6 +18,10 @@ const EXPECTED = 'a `postgres://` URL, a pg Pool, or a PGlite: an outbox needs P
 /** PostgreSQL cuts longer names off. The name of the index is four longer than that of its table. */
 const NAME = /^[a-z_][a-z0-9_]{0,58}$/i;
 
+/** The same in words. */
+export const OUTBOX_NAME =
+  'a name of at most 59 letters, digits and underscores that does not begin with a digit';
+
 /** Reads `outbox`; `undefined` if the application has none. */
 export function resolveOutbox(options: OptionReader): ResolvedOutbox | undefined {
   const given = options.get('outbox');
@@ -54,7 +58,7 @@ function resolveConnection(options: OptionReader): ResolvedOutbox['connection'] 
 function resolveName(options: OptionReader, option: 'schema' | 'table', fallback: string): string {
   const name = options.get(option) ?? fallback;
   if (isOutboxName(name)) return name;
-  options.report(option, 'a name of at most 59 letters, digits and underscores', describe(name));
+  options.report(option, OUTBOX_NAME, describe(name));
   return fallback;
 }
 

@@ -1,5 +1,10 @@
 import { parseArgs } from 'node:util';
-import { DEFAULT_OUTBOX_SCHEMA, DEFAULT_OUTBOX_TABLE, isOutboxName } from '../options/resolve-outbox.js';
+import {
+  DEFAULT_OUTBOX_SCHEMA,
+  DEFAULT_OUTBOX_TABLE,
+  isOutboxName,
+  OUTBOX_NAME,
+} from '../options/resolve-outbox.js';
 import { outboxTable } from './outbox-table.js';
 
 export const USAGE = `Usage: nestjs-analytics outbox-sql [--schema NAME] [--table NAME]
@@ -25,7 +30,7 @@ export function outboxSql(args: string[]): string {
   });
   for (const [option, name] of Object.entries<string>(values)) {
     if (isOutboxName(name)) continue;
-    throw new Error(`Expected --${option} to be a name of at most 59 letters, digits and underscores.`);
+    throw new Error(`Expected --${option} to be ${OUTBOX_NAME}.`);
   }
   return outboxTable(values.schema, values.table).create;
 }

@@ -185,6 +185,11 @@ describe('wrong options', () => {
       /an `id` is required when there are/,
     ],
     [{ writeKey: 'wk', console: true }, 'console', /^`\{ authorize, path, frameAncestors \}`$/],
+    ...['schema', 'table'].map((name): [object, string, RegExp] => [
+      { writeKey: 'wk', outbox: { connection: 'postgres://db/shop', [name]: '2024_outbox' } },
+      `outbox.${name}`,
+      /digits and underscores that does not begin with a digit$/,
+    ]),
   ])('are told all that may be given: %j', (given, path, expected) => {
     const problem = problemsOf(given).find((one) => one.path === path);
     expect(problem?.expected).toMatch(expected);

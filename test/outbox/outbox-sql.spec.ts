@@ -31,11 +31,13 @@ describe('`npx nestjs-analytics outbox-sql`', () => {
   it.each([
     [['outbox-sql', '--table', 'a"; DROP TABLE b']],
     [['outbox-sql', '--name', 'a']],
+    [['outbox-sql', '--table', '2024_outbox'], /--table .*does not begin with a digit/],
     [['outbox']],
     [[]],
-  ])('refuses %j', (args) => {
+  ])('refuses %j', (args: string[], problem = /\S/) => {
     const { status, stdout, stderr } = run(...args);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toMatch(/^\S.*\n[^]*Usage: nestjs-analytics/);
+    expect(stderr).toMatch(problem);
   });
 });
