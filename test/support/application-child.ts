@@ -5,11 +5,15 @@ import type {
   SourceOptions,
   WebhooksOptions,
 } from '../../src/index.js';
-import { GuardedChild, SCRIPT_OPTIONS } from './child-process.js';
+import { GuardedChild, scriptArguments, UNOPTIMIZED } from './child-process.js';
 import type { TestConnection } from './describe-backend.js';
 import type { FaultyConnection } from './faulty-queues.js';
 
-const NEXT_FORMAT = new URL('./next-format-hooks.mjs', import.meta.url).href;
+/** They change the sources, so those are compiled by the process itself. */
+const NEXT_FORMAT = ['./typescript-hooks.mjs', './next-format-hooks.mjs'].flatMap((hooks) => [
+  '--import',
+  new URL(hooks, import.meta.url).href,
+]);
 const APPLICATION = new URL('../e2e/children/application.ts', import.meta.url);
 
 /** What an application in a process of its own is to do. */
@@ -46,9 +50,12 @@ export function startApplication(
   plan: ApplicationPlan,
   { env = {}, next = false }: ApplicationProcess = {},
 ): Promise<GuardedChild> {
-  const hooks = next ? ['--import', NEXT_FORMAT] : [];
-  const args = [...SCRIPT_OPTIONS, ...hooks, fileURLToPath(APPLICATION), JSON.stringify(plan)];
-  return GuardedChild.start(process.execPath, args, { env: { ...process.env, ...env } });
+  const script = next
+    ? [UNOPTIMIZED, ...NEXT_FORMAT, fileURLToPath(APPLICATION)]
+    : scriptArguments(APPLICATION);
+  return GuardedChild.start(process.execPath, [...script, JSON.stringify(plan)], {
+    env: { ...process.env, ...env },
+  });
 }
 
 /** Reads the plan in the process that it was made for. */

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Socket } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { types } from 'node:util';
+import { originalsFolder } from './originals.js';
 
-const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
+const PROJECT = new URL('../../', import.meta.url).href;
 
 /**
  * Has Node compile the embedded database without optimization: most of these processes have ended before that would
@@ -13,8 +14,11 @@ const HOOKS = new URL('./typescript-hooks.mjs', import.meta.url).href;
  */
 export const UNOPTIMIZED = '--liftoff-only';
 
-/** Options of Node for a TypeScript file of this project. */
-export const SCRIPT_OPTIONS = [UNOPTIMIZED, '--import', HOOKS];
+/** The arguments of Node for a TypeScript file of this project, which was compiled when the tests began. */
+export function scriptArguments({ href }: URL): string[] {
+  const script = href.slice(PROJECT.length).replace(/\.ts$/, '.js');
+  return [UNOPTIMIZED, join(originalsFolder(), 'compiled', script)];
+}
 
 /**
  * Runs what it is given until that ends, or until its own input ends: then the test process is gone,
@@ -66,7 +70,7 @@ export class GuardedChild {
 
   /** Runs a TypeScript file of this project. */
   static startScript(path: URL, args: string[], options: ChildOptions = {}): Promise<GuardedChild> {
-    return GuardedChild.start(process.execPath, [...SCRIPT_OPTIONS, fileURLToPath(path), ...args], options);
+    return GuardedChild.start(process.execPath, [...scriptArguments(path), ...args], options);
   }
 
   /** The next line that it prints on either output, or `undefined` when it has ended. */

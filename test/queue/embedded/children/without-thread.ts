@@ -3,7 +3,7 @@ import { register } from 'node:module';
 import { createPostgresBackend, withBackend } from 'bullmq';
 
 const HOOK = `export async function load(url, context, next) {
-  if (!url.endsWith('/built-files.ts')) return next(url, context);
+  if (!url.endsWith('/built-files.js')) return next(url, context);
   const source = "export const builtFile = (name) => '/nowhere/' + name; export const entryOf = () => import.meta.filename;";
   return { format: 'module', shortCircuit: true, source };
 }`;
