@@ -116,7 +116,9 @@ export class DestinationQueue {
   advance(): void {
     while (this.wantsMore) {
       const contended =
-        this.underway === 0 ? undefined : this.shares.find(({ capacity }) => capacity.hasWaiting);
+        this.underway === 0
+          ? undefined
+          : this.shares.find(({ capacity, hasTurn }) => capacity.hasWaiting && !hasTurn);
       if (contended !== undefined) {
         contended.capacity.wait(contended);
         return;
@@ -165,7 +167,10 @@ export class DestinationQueue {
       share.capacity.wait(share);
       return false;
     }
-    if (!this.isWithinLimit()) return false;
+    if (!this.isWithinLimit()) {
+      turn?.capacity.keepTurn(turn);
+      return false;
+    }
     for (const share of this.shares) share.capacity.take(share);
     this.send(batch, performance.now() + TURN);
     return true;

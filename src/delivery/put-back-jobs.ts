@@ -136,7 +136,8 @@ export class PutBackJobs {
    * @param now milliseconds since the epoch
    */
   forgetLate(now: number): void {
-    if (now - this.forgotAt < FORGET_INTERVAL) return;
+    // The clock may be set back.
+    if (Math.abs(now - this.forgotAt) < FORGET_INTERVAL) return;
     this.forgotAt = now;
     for (const job of this.jobs.values()) if (this.isLate(job, now)) this.delete(job.key);
   }

@@ -13,6 +13,8 @@ export class RunningSince {
   tick(): void {
     const now = Date.now();
     if (now - this.seenAt > LONGEST_PAUSE) this.since = now;
+    // The clock was set back.
+    if (now < this.seenAt) this.since -= this.seenAt - now;
     this.seenAt = now;
   }
 

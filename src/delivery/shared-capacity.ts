@@ -7,7 +7,7 @@ const NOBODY: ReadonlySet<CapacityShare> = new Set();
 export class CapacityShare {
   /** Places that it holds now. */
   held = 0;
-  /** Its turn came while there was no room in another capacity that the request needs too. */
+  /** Its turn came before its `rateLimit` allowed the request, or there was room in another capacity that it needs too. */
   hasTurn = false;
   /** Its requests hold their places for long, so it gets few of those that are kept free for others. */
   isSlow = false;
@@ -102,7 +102,8 @@ export class SharedCapacity {
 
   /**
    * Lets a share whose turn it is take its places later, also if there is no room any more. Its request needs another
-   * capacity too, and what is busy rarely has room in two at one time.
+   * capacity too, and what is busy rarely has room in two at one time; or time of its `rateLimit`, which would be over
+   * by its next turn.
    */
   keepTurn(share: CapacityShare): void {
     share.hasTurn = this.hasRoom(share);

@@ -146,6 +146,16 @@ describe('the delivery scheduler', () => {
     scheduler.stop();
   });
 
+  it('runs since no time that is still to come, when a clock that was ahead is set back', () => {
+    const start = Date.now();
+    jest.useFakeTimers({ now: start });
+    const { running } = schedule();
+    jest.setSystemTime(start + 24 * 3_600_000);
+    running.tick();
+    jest.setSystemTime(start + 60_000);
+    expect(running.time).toBeLessThanOrEqual(start + 60_000);
+  });
+
   describe('the window of a destination', () => {
     it('lets four requests out at first, and one more with each that is taken', () => {
       const crm = new TestDestination('crm');
@@ -353,6 +363,29 @@ describe('the delivery scheduler', () => {
       }
       const share = 64 / all.length;
       expect(held / 400).toBeGreaterThan(share / 2);
+    });
+
+    it('go in turn to one with a `rateLimit` too, however late its turns come', async () => {
+      jest.useFakeTimers({ now: Date.now() });
+      const scheduler = schedule({ connections: 8 });
+      const answered = new Map<string, number>();
+      // Five messages a second is more than a fair share.
+      const all = ['limited', ...Array.from({ length: 40 }, (_, n) => `slow-${n}`)].map((id) =>
+        Object.assign(new TestDestination(id, { origins }), {
+          rateLimit: id === 'limited' ? 5 : undefined,
+          deliver: (messages: readonly QueuedMessage[], _terms: unknown, settle: SettleMessages) => {
+            setTimeout(() => {
+              answered.set(id, (answered.get(id) ?? 0) + 1);
+              settle(messages.map(() => ({ class: 'delivered', outcomes: [] })));
+            }, 2_000);
+          },
+        }),
+      );
+      for (const one of all) void send(scheduler, one, 1_000);
+      await jest.advanceTimersByTimeAsync(200_000);
+      const { limited = 0, ...others } = Object.fromEntries(answered);
+      const mean = Object.values(others).reduce((sum, count) => sum + count, 0) / 40;
+      expect(limited).toBeGreaterThan(mean / 2);
     });
 
     it('are left in part to a destination by others whose requests take long', async () => {
