@@ -167,11 +167,12 @@ export class LiveDestinations implements DestinationLookup {
 
   private sweep(): void {
     const now = Date.now();
-    if (now - this.sweptAt < FORGET_AFTER / 4) return;
+    // The clock may be set back.
+    if (Math.abs(now - this.sweptAt) < FORGET_AFTER / 4) return;
     this.sweptAt = now;
     for (const [id, { destination, usedAt }] of this.entries) {
-      // Whoever was told that a URL is down wants to know when it is up.
-      const isAwaited = destination.isDown && destination.state === 'enabled';
+      // Whoever was told that a URL takes no messages wants to know when it does.
+      const isAwaited = destination.isFailing && destination.state === 'enabled';
       if (now - usedAt > FORGET_AFTER && !isAwaited) this.forget(id);
     }
   }

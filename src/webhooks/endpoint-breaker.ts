@@ -72,7 +72,7 @@ export class EndpointBreaker {
   admit(now: number, force: boolean): boolean {
     if (this.openUntil === undefined && this.heldUntil === -Infinity) return true;
     if (this.wait(now) > 0 && !force) return false;
-    this.heldUntil = -Infinity;
+    if (this.heldUntil <= now) this.heldUntil = -Infinity;
     // So a last attempt that comes before the pause is over is a probe as well: others need not make one.
     if (this.openUntil !== undefined && !this.isProbing) {
       this.isProbing = true;

@@ -44,6 +44,8 @@ export class EndpointState {
   /** The latest request that failed since the URL last answered. */
   private latestFailure: UrlOutcome | undefined;
   private latest: UrlOutcome | undefined;
+  private hasFailed: boolean;
+  /** Whether the observer was told that the URL is down, and not yet that it is up. */
   private isToldDown: boolean;
   private hasEnded = false;
 
@@ -57,7 +59,8 @@ export class EndpointState {
     private readonly observer?: EndpointObserver,
     before?: EndpointState,
   ) {
-    this.isToldDown = before?.isDown ?? false;
+    this.hasFailed = before?.hasFailed ?? false;
+    this.isToldDown = before?.isToldDown ?? false;
     this.breaker = new EndpointBreaker(retryWindow, {
       onDown: (failures) => {
         this.tellDown(failures);
@@ -68,9 +71,9 @@ export class EndpointState {
     });
   }
 
-  /** Whether the observer was told that the URL is down, and not yet that it is up. */
-  get isDown(): boolean {
-    return this.isToldDown;
+  /** Whether its latest request failed. The observer has yet to be told that it takes messages again. */
+  get isFailing(): boolean {
+    return this.hasFailed;
   }
 
   get isEnded(): boolean {
@@ -110,6 +113,7 @@ export class EndpointState {
    */
   record(outcome: UrlOutcome, startedAt: number, details: RequestDetails, retryAfter?: number): void {
     this.latest = outcome;
+    this.hasFailed = outcome.class !== 'delivered';
     this.observer?.onRequest?.(this.name, outcome);
     this.report(outcome, details);
     if (outcome.class !== 'retry') {

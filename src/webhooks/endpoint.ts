@@ -79,8 +79,8 @@ export class Endpoint {
   }
 
   /** These four are as `EndpointState` has them. */
-  get isDown(): boolean {
-    return this.state.isDown;
+  get isFailing(): boolean {
+    return this.state.isFailing;
   }
 
   get isEnded(): boolean {

@@ -66,9 +66,9 @@ export class WebhooksDestination implements Destination {
     return this.urlOrigins;
   }
 
-  /** Whether one of its URLs is down. */
-  get isDown(): boolean {
-    return this.endpoints.some((endpoint) => endpoint.isDown);
+  /** Whether the latest request to one of its URLs failed. */
+  get isFailing(): boolean {
+    return this.endpoints.some((endpoint) => endpoint.isFailing);
   }
 
   /** Takes on other options from the next request on. A URL that stays keeps what is known of its state. */

@@ -173,6 +173,33 @@ describe('the URL of a destination at run time', () => {
     expect(downUrls()).toEqual([]);
   });
 
+  it('is told of once, and to take messages again, however rarely it gets one that it refuses', async () => {
+    let isRepaired = false;
+    const receiver = await stage.receiver({ answer: () => (isRepaired ? 200 : 404) });
+    const app = await stage.app({
+      connection: await newConnection(),
+      destinations: { allowPrivateNetwork: true },
+    });
+    const events: EndpointEvent[] = [];
+    app.context.get(DeliveriesService).endpoints$.subscribe((event) => events.push(event));
+    await app.context.get(DestinationsService).create({ tenant: 'acme', urls: [receiver.url()] });
+    const now = Date.now;
+    for (let hour = 0; hour < 3; hour++) {
+      jest.spyOn(Date, 'now').mockImplementation(() => now() + hour * 3_600_000);
+      isRepaired = hour === 2;
+      app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+      await app.analytics.flush();
+      await receiver.received(hour + 1);
+      await app.settled();
+    }
+    expect(events.map(({ type }) => type)).toEqual(['exhausted', 'up']);
+    const lines = app.log.analytics.filter((line) => /takes? events|does not take/.test(line));
+    expect(lines).toEqual([
+      expect.stringContaining('does not take events'),
+      expect.stringContaining('takes events again'),
+    ]);
+  });
+
   it.each<[string, (destinations: DestinationsService, id: string) => Promise<unknown>]>([
     ['it is replaced', (destinations, id) => destinations.update(id, { urls: ['http://127.0.0.1:1/'] })],
     ['its destination is disabled', (destinations, id) => destinations.disable(id)],

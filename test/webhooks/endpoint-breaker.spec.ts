@@ -251,6 +251,14 @@ describe('the breaker of an endpoint', () => {
     expect(begin(3)).toBe(3);
   });
 
+  it('holds the others back all the same when a forced attempt is made meanwhile', () => {
+    breaker.hold(now, MINUTE);
+    expect(admit(true)).toBe(true);
+    answer();
+    expect(breaker.wait(now)).toBe(MINUTE);
+    expect(begin(3)).toBe(0);
+  });
+
   describe('tells its observer', () => {
     const changes: string[] = [];
 
