@@ -80,8 +80,9 @@ export class DeliveryReporter {
   }
 
   /** Counts messages as ended that the queue does not hold any more, also those about deleted users, which have no outcome. */
-  ended(batch: QueuedBatch, left: QueuedBatch | undefined): void {
-    const open = left === undefined ? 0 : openMessages(left).length;
+  ended(batch: QueuedBatch, ...left: (QueuedBatch | undefined)[]): void {
+    let open = 0;
+    for (const one of left) if (one !== undefined) open += openMessages(one).length;
     this.counter.ended(batch.destination, openMessages(batch).length - open);
   }
 

@@ -147,10 +147,14 @@ export class JobProcessor {
   }
 
   /** Puts the parts of a job back. A crash in between repeats messages, and loses none. */
-  private async divide({ job }: JobInHand, { destination, parts }: EndOfKind<'divided'>): Promise<void> {
-    const { queue, scheduler } = this.parts;
+  private async divide(
+    { job }: JobInHand,
+    { batch, destination, parts }: EndOfKind<'divided'>,
+  ): Promise<void> {
+    const { queue, reporter, scheduler } = this.parts;
     const jobs = jobsOfParts(String(job.id), failedRetentionOf(job.opts), parts);
     await queue.putBack(jobs);
+    reporter.ended(batch, ...jobs.map((part) => part.batch));
     scheduler.putBack(destination, promotable(queue.partitionOf(destination.id), jobs));
   }
 

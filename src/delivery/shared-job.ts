@@ -141,7 +141,8 @@ export class SharedJob {
     for (const { end, left } of ends) {
       if (end.kind === 'settled') reporter.settled(end.queued, left[0]?.batch, end.settlement);
       if (end.kind === 'dropped') reporter.dropped(end.batch);
-      if (end.kind === 'notKnown' || end.kind === 'refused') reporter.ended(end.batch, left[0]?.batch);
+      if (end.kind === 'notKnown' || end.kind === 'refused' || end.kind === 'divided')
+        reporter.ended(end.batch, ...left.map(({ batch }) => batch));
     }
   }
 

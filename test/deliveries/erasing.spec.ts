@@ -9,7 +9,7 @@ import { BatchStore } from '../../src/queue/batch-store.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { deferred } from '../support/deferred.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import { quickConnections } from '../support/quick-connections.js';
@@ -22,7 +22,7 @@ const newConnection = quickConnections();
 /** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
 const SLOW = 4 * 60 * 60 * 1_000;
 
-describeBackend('the deletion of a user', (backend) => {
+describeServersOrEmbedded('the deletion of a user', (backend) => {
   const stage = new Stage();
 
   const storageOf = (app: AnalyticsApp) => app.context.get<QueueBackend>(QUEUE_BACKEND).storage;
@@ -279,6 +279,25 @@ describeBackend('the deletion of a user', (backend) => {
     await Promise.all([total('put-back', 2), total('underway', 2)]);
   });
 
+  it('counts off what waited of the user, in a batch that is divided for a `rateLimit`', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { id: 'limited', rateLimit: 0.1 }),
+    });
+    await app.queue.pause();
+    for (let n = 0; n < 10; n++)
+      for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Waited' });
+    await app.analytics.flush();
+    await deleted(app, () => app.analytics.delete({ userId: 'gone' }));
+    await app.queue.resume();
+    await receiver.received(1);
+    const totals = createBacklogStore(storageOf(app));
+    // Nine of them, and the deletion itself.
+    await until(async () => ((await totals.all()).get('limited') ?? Infinity) <= 10 || undefined);
+    expect(await usersIn(app)).not.toContain('gone');
+  });
+
   it('does not read again the kept jobs that are about others', async () => {
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
@@ -406,7 +425,7 @@ describe('the deletion of users', () => {
   });
 });
 
-describeBackend('a job that another program wrote', (backend) => {
+describeServersOrEmbedded('a job that another program wrote', (backend) => {
   const stage = new Stage();
 
   it('is counted and listed as what it is, and is neither replayed nor erased', async () => {
