@@ -8,7 +8,7 @@ import { Backlog, type TakenCall, type TakenMessage, type WaitResult } from './b
 import { Batches } from './batches.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
 import { OutgoingMessages } from './outgoing-messages.js';
-import { type HeldMessage, heldBytes, PendingRoutes, type RouteReceiver } from './pending-routes.js';
+import { type HeldMessage, PendingRoutes, type RouteReceiver } from './pending-routes.js';
 import { PartitionSenders } from './partition-senders.js';
 import type { Route, SourceConnection } from './router.js';
 
@@ -103,7 +103,8 @@ export class ClientCore {
   take(source: string, message: AnalyticsMessage, terms: TakingTerms = {}): Refusal | undefined {
     this.assertOpen();
     const { tenant, isReceived = false, onRefused } = terms;
-    const { json: body, bytes, route, tenant: named } = this.outgoing.of(source, message, terms);
+    const outgoing = this.outgoing.of(source, message, terms);
+    const { json: body, bytes, route, tenant: named } = outgoing;
     const isWatched = this.observer.isWatched();
     const at = isWatched ? Date.now() : undefined;
     const checked = { id: message.messageId, body, bytes, tenant: named, call: this.parts.telemetry?.call() };
@@ -111,7 +112,8 @@ export class ClientCore {
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at, isAnswered };
     if (!('connections' in route)) {
       const owner = this.outgoing.ownerOf(message, tenant);
-      const held = { owner, isReceived, onRefused, bytes: heldBytes(message, bytes, isReceived) };
+      const heldBytes = isReceived ? bytes + outgoing.integrationsBytes : bytes;
+      const held = { owner, isReceived, onRefused, bytes: heldBytes };
       const refusal = this.pendingRoutes.refusal(held, this.backlog.freeBytes);
       if (refusal !== undefined) {
         this.outgoing.abandon(route);

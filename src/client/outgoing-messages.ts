@@ -1,7 +1,7 @@
 import debugFactory from 'debug';
 import type { Telemetry } from '../shared/telemetry.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
-import { serialize, type SerializedMessage } from '../messages/serialize.js';
+import { serialize, type SerializedMessage, stringify } from '../messages/serialize.js';
 import { eventFilterOf, type SourceFilter, withFilter } from '../messages/source-filter.js';
 import { isTenantName } from '../options/tenant-name.js';
 import { webhookBody } from '../webhooks/request/webhook-body.js';
@@ -22,6 +22,8 @@ export interface OutgoingOptions {
 export interface OutgoingMessage extends SerializedMessage {
   /** Whose event it is; `undefined` for nobody's, or for a name that no tenant can have. */
   tenant: string | undefined;
+  /** Of `integrations`, which are not part of every body: bytes of its JSON in UTF-8. */
+  integrationsBytes: number;
   route: Route | Promise<Route>;
 }
 
@@ -50,10 +52,12 @@ export class OutgoingMessages {
     const { body = webhookBody, schemas } = this.options;
     const filter = eventFilterOf(message, schemas?.get(source));
     const { json, bytes } = serialize(body(withFilter(message, filter)), maxBytes);
+    // Before anything is looked up: nobody would wait for the answer if this throws.
+    const integrationsBytes = bytesOfIntegrations(message);
     // Found once, since the application may have a function of its own for it.
     const tenant = terms.tenant ?? this.router.ownerOf?.(message, undefined);
     const route = this.router.route(source, message, filter, tenant, isReceived);
-    return { json, bytes, tenant: isTenantName(tenant) ? tenant : undefined, route };
+    return { json, bytes, integrationsBytes, tenant: isTenantName(tenant) ? tenant : undefined, route };
   }
 
   /** Whether any destination takes a message; `true` if they cannot be looked up. Never rejects. */
@@ -95,4 +99,9 @@ export class OutgoingMessages {
   usageOf(source: string): SourceUsage {
     return this.usages.of(source);
   }
+}
+
+/** @throws InvalidMessageError for what JSON cannot hold, as in every other field */
+function bytesOfIntegrations({ integrations }: AnalyticsMessage): number {
+  return Object.keys(integrations).length === 0 ? 0 : Buffer.byteLength(stringify({ integrations }));
 }

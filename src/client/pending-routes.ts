@@ -1,5 +1,3 @@
-import type { AnalyticsMessage } from '../messages/message.types.js';
-import { stringify } from '../messages/serialize.js';
 import type { TakenCall, TakenMessage } from './backlog.js';
 import { lookupFailed, NO_ROOM, type Refusal } from './admission.js';
 import type { Route } from './router.js';
@@ -12,7 +10,10 @@ export interface HeldMessage {
   readonly owner: string;
   /** Whether another program has sent it. */
   readonly isReceived: boolean;
-  /** What it takes of the memory, in bytes: its body, and of a received message its `integrations` too. */
+  /**
+   * What it takes of the memory, in bytes: its body, and of a received message its `integrations` too, since whoever
+   * sends it may put anything there.
+   */
   readonly bytes: number;
   /** Called if it is refused after all. */
   readonly onRefused: ((refusal: Refusal) => void) | undefined;
@@ -123,17 +124,4 @@ export class PendingRoutes {
     if (held > 0) this.bytesOf.set(owner, held);
     else this.bytesOf.delete(owner);
   }
-}
-
-/**
- * What a message takes of the memory while its destinations are looked up, in bytes. Who sends one may put anything
- * into its `integrations`, which are not part of its body.
- */
-export function heldBytes(
-  { integrations }: AnalyticsMessage,
-  bodyBytes: number,
-  isReceived: boolean,
-): number {
-  if (!isReceived || Object.keys(integrations).length === 0) return bodyBytes;
-  return bodyBytes + Buffer.byteLength(stringify({ ...integrations }));
 }

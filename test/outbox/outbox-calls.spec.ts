@@ -69,7 +69,11 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     await expect(analytics.track({ userId: 'u1', event: 'E', properties })).rejects.toMatchObject({
       code: 'MESSAGE_TOO_LARGE',
     });
+    await expect(
+      analytics.track({ userId: 'u1', event: 'E', integrations: { CRM: { n: 1n } } }),
+    ).rejects.toMatchObject({ code: 'INVALID_MESSAGE' });
     expect(await shop.rows(ROWS)).toEqual([]);
+    expect(app.analytics.usage()).toEqual({ received: 0, filtered: 0 });
   });
 
   it('is seen by `beforeSend`, gets the context, and is a snapshot', async () => {
