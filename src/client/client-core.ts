@@ -3,6 +3,7 @@ import { AnalyticsClosedError } from '../errors/message.errors.js';
 import { withoutMessage } from '../live/live-event.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { OwnContext } from '../shared/own-context.js';
 import { admit, NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
 import { Backlog, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
 import { Batches } from './batches.js';
@@ -44,7 +45,7 @@ export class ClientCore {
     options: ClientCoreOptions,
     private readonly observer: ClientCoreObserver,
   ) {
-    this.clock = parts.clock ?? SYSTEM_CLOCK;
+    this.clock = new OwnContext().clock(parts.clock ?? SYSTEM_CLOCK);
     this.outgoing = new OutgoingMessages(parts.router, options, parts.telemetry);
     this.backlog = new Backlog(options.maxBufferedBytes, this.clock);
     const onAddFailed = observer.onAddFailed.bind(observer);

@@ -1,4 +1,5 @@
 import debugFactory from 'debug';
+import { OwnContext } from '../shared/own-context.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import { serialize, type SerializedMessage, stringify } from '../messages/serialize.js';
@@ -39,6 +40,7 @@ export interface OutgoingTerms {
 /** Serialises and routes messages, and counts and tells what each source has taken. */
 export class OutgoingMessages {
   private readonly usages = new SourceUsages();
+  private readonly context = new OwnContext();
 
   constructor(
     private readonly router: Router,
@@ -74,7 +76,7 @@ export class OutgoingMessages {
 
   /** Nobody waits for a route any longer, whatever becomes of it. */
   abandon(route: Promise<Route>): void {
-    route.catch(() => undefined);
+    void this.context.run(() => route.catch(() => undefined));
     this.router.abandon?.(route);
   }
 

@@ -1,3 +1,4 @@
+import { OwnContext } from '../shared/own-context.js';
 import type { TakenCall, TakenMessage } from './backlog.js';
 import { lookupFailed, NO_ROOM, type Refusal } from './admission.js';
 import type { Route } from './router.js';
@@ -43,6 +44,7 @@ export class PendingRoutes {
   private callBytes = 0;
   private receivedBytes = 0;
   private isClosed = false;
+  private readonly context = new OwnContext();
 
   /** @param maxReceivedBytes limit for the bytes of all received messages */
   constructor(
@@ -86,14 +88,13 @@ export class PendingRoutes {
   add(message: HeldMessage, route: Promise<Route>): void {
     this.held.set(message.taken.number, { message, route });
     this.count(message, message.bytes);
-    route.then(
-      (found) => {
-        if (this.leaves(message)) this.receiver.onRouted(message, found);
-      },
-      (error: unknown) => {
-        if (this.leaves(message)) this.receiver.onRefused(message, lookupFailed(error));
-      },
-    );
+    const onFound = (found: Route): void => {
+      if (this.leaves(message)) this.receiver.onRouted(message, found);
+    };
+    const onFailed = (error: unknown): void => {
+      if (this.leaves(message)) this.receiver.onRefused(message, lookupFailed(error));
+    };
+    void this.context.run(() => route.then(onFound, onFailed));
   }
 
   /** Gives up the received messages after one number up to another that are still held. */

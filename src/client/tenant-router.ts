@@ -1,6 +1,7 @@
 import { isPromise } from 'node:util/types';
 import type { DestinationDirectory } from '../stored-destinations/destination-directory.js';
 import { EventSelection } from '../stored-destinations/event-selection.js';
+import { OwnContext } from '../shared/own-context.js';
 import { isAbsent } from '../messages/message-checks.js';
 import type { AnalyticsMessage, Integrations } from '../messages/message.types.js';
 import type { EventFilter } from '../messages/source-filter.js';
@@ -51,6 +52,7 @@ export class TenantRouter implements Router {
   private readonly prepared = new WeakMap<Records, readonly Prepared[]>();
   /** The look-ups of a route. */
   private readonly awaited = new WeakMap<Promise<Route>, readonly Promise<Records>[]>();
+  private readonly context = new OwnContext();
 
   constructor(
     private readonly fixed: { route(...message: Parameters<Router['route']>): Route },
@@ -91,17 +93,8 @@ export class TenantRouter implements Router {
     }
     // Whoever sends over HTTP may name any number of tenants: the other sources and the calls have turns of their own.
     const asker = isReceived ? source : '';
-    const shared = this.directory.ofTenant(undefined, asker);
-    const own = owner === '' ? NONE : this.directory.ofTenant(owner, asker);
-    if (!isPromise(shared) && !isPromise(own)) {
-      return this.joined(fixed, [shared, own], source, message, filter);
-    }
-    const route = this.routeLater(fixed, [shared, own], source, routedFields(message), filter);
-    this.awaited.set(
-      route,
-      [shared, own].flatMap((one) => (isPromise(one) ? [one] : [])),
-    );
-    return route;
+    const fields = routedFields(message);
+    return this.context.run(() => this.lookedUp(fixed, owner, asker, source, fields, filter));
   }
 
   abandon(route: Promise<Route>): void {
@@ -120,6 +113,27 @@ export class TenantRouter implements Router {
       // The application's own function has failed: nothing is guessed, and the call itself goes on.
       return error instanceof Error ? error : new Error('`destinations.tenant` threw');
     }
+  }
+
+  private lookedUp(
+    fixed: Route,
+    owner: string,
+    asker: string,
+    source: string,
+    message: RoutedFields,
+    filter: EventFilter | undefined,
+  ): Route | Promise<Route> {
+    const shared = this.directory.ofTenant(undefined, asker);
+    const own = owner === '' ? NONE : this.directory.ofTenant(owner, asker);
+    if (!isPromise(shared) && !isPromise(own)) {
+      return this.joined(fixed, [shared, own], source, message, filter);
+    }
+    const route = this.routeLater(fixed, [shared, own], source, message, filter);
+    this.awaited.set(
+      route,
+      [shared, own].flatMap((one) => (isPromise(one) ? [one] : [])),
+    );
+    return route;
   }
 
   private async routeLater(

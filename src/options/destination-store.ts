@@ -60,7 +60,8 @@ export type StoredDestination = DestinationRecord & { createdAt: number; updated
 /**
  * Where destinations are looked up. These two methods are enough for an application that keeps them in tables
  * of its own: it calls `DestinationsService.changed(tenant)` after each change. A call has to end within five
- * seconds; messages that need a later answer wait for the next one.
+ * seconds; messages that need a later answer wait for the next one. A look-up for messages serves many calls, so it has
+ * the `AsyncLocalStorage` of none.
  */
 export interface DestinationStore {
   /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MemoryDestinationStore } from '../../stored-destinations/memory-destination-store.js';
+import { SilentStore } from '../../stored-destinations/silent-store.js';
 import { heldBytes } from '../../support/heap.js';
 import { quickConnections } from '../../support/quick-connections.js';
 import { Stage } from '../../support/stage.js';
@@ -8,13 +8,6 @@ import { type ApiAnswer, basic, TrackingServer } from './tracking-server.js';
 
 const newConnection = quickConnections();
 const REQUESTS = 10;
-
-/** A store whose look-ups of tenants never end. */
-class SilentStore extends MemoryDestinationStore {
-  override findByTenant(tenant: string | undefined): ReturnType<MemoryDestinationStore['findByTenant']> {
-    return tenant === undefined ? super.findByTenant(tenant) : new Promise(() => undefined);
-  }
-}
 
 describe('requests to the tracking API that wait for the queue', () => {
   const stage = new Stage();

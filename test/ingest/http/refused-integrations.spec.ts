@@ -1,22 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { MemoryDestinationStore } from '../../stored-destinations/memory-destination-store.js';
+import { SilentStore } from '../../stored-destinations/silent-store.js';
 import { quickConnections } from '../../support/quick-connections.js';
 import { Stage } from '../../support/stage.js';
 import { type ApiAnswer, basic, TrackingServer } from './tracking-server.js';
 
 const newConnection = quickConnections();
 const DEPTH = 100_000;
-
-/** A store whose look-ups of tenants never end. */
-class SilentStore extends MemoryDestinationStore {
-  readonly asked: string[] = [];
-
-  override findByTenant(tenant: string | undefined): ReturnType<MemoryDestinationStore['findByTenant']> {
-    if (tenant === undefined) return super.findByTenant(tenant);
-    this.asked.push(tenant);
-    return new Promise(() => undefined);
-  }
-}
 
 describe('a message whose `integrations` cannot be measured, and whose destinations are not known', () => {
   const stage = new Stage();
