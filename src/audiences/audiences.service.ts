@@ -13,7 +13,8 @@ import type {
   TraitSyncResult,
 } from './audiences.types.js';
 import { checkedOptions } from './call-check.js';
-import type { Announcement, Membership } from './membership.js';
+import type { Announcement } from './audience-calls.js';
+import type { Membership } from './membership.js';
 import type { RunningChanges } from './running-changes.js';
 import { checkIterable, checkUserId, isStorable, type TraitEntries, trueForEach } from './trait-entries.js';
 
@@ -38,7 +39,7 @@ export interface AudiencesServiceOptions {
  *
  * If no destination would get the calls (the module or all destinations are disabled, or `integrations`
  * excludes them all), nothing is sent and nothing is recorded. The next change that reaches a destination
- * sends everything.
+ * sends everything. Where `destinations.tenant` goes by the user, the same holds for each user.
  *
  * Every method rejects with `InvalidAudienceNameError` for a name that cannot become a property, with
  * `AudienceNameTakenError` for one whose property belongs to another audience, and with

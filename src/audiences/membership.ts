@@ -1,7 +1,5 @@
-import type { AnalyticsClient } from '../client/analytics-client.js';
-import type { IdentifyParams } from '../messages/message-params.types.js';
-import type { Integrations } from '../messages/message.types.js';
 import { isBlank } from '../messages/value-kind.js';
+import { type Announcement, AudienceCalls, type IdentifyTaker } from './audience-calls.js';
 import type { AudienceLock } from './audience-lock.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
@@ -11,16 +9,6 @@ import { entryChunks, type EntryChunk, type TraitEntries } from './trait-entries
 
 /** Users in one step: few enough to fit in memory and to let others in soon, and enough for full batches. */
 const STEP_SIZE = 1_000;
-
-/** Calls made in one go, before others get a turn. */
-const CALLS_AT_ONCE = 200;
-
-/** Where the calls of a change go. */
-export interface Announcement {
-  /** Name of the source. */
-  source: string;
-  integrations: Integrations | undefined;
-}
 
 /** The result of a sync, in users. */
 export interface MembershipCounts {
@@ -37,21 +25,24 @@ interface SyncRun extends Announcement {
   onProgress: (counts: MembershipCounts) => unknown;
 }
 
-type IdentifyTaker = Pick<AnalyticsClient, 'awaited' | 'reaches'>;
-
 /**
  * Sends what changes, and records it. Each step marks its users as in doubt, hands their calls to the queue,
  * and then settles them. A user is recorded only once the queue has the call. If a process dies in between,
  * the next step that involves this user sends the call again. If no destination would get the calls, nothing
- * is done at all, so that they can be sent later.
+ * is done at all, so that they can be sent later. Where destinations depend on the user, nobody is recorded whose
+ * call no destination would get.
  */
 export class Membership {
+  private readonly calls: AudienceCalls;
+
   constructor(
     private readonly store: AudienceStore,
     private readonly steps: ChangeSteps,
-    private readonly client: IdentifyTaker,
+    client: IdentifyTaker,
     private readonly stepSize = STEP_SIZE,
-  ) {}
+  ) {
+    this.calls = new AudienceCalls(client);
+  }
 
   /** Sets the record to exactly these entries. */
   async sync(
@@ -60,7 +51,7 @@ export class Membership {
     { wait, onProgress, ...to }: SyncRun,
   ): Promise<MembershipCounts> {
     const counts: MembershipCounts = { changed: 0, removed: 0, unchanged: 0 };
-    const reaches = this.reaches(audience, to);
+    const reaches = this.calls.mayReach(audience.trait, to);
     if (reaches === false) return counts;
     return this.steps.runSync(audience, wait, async (syncLock) => {
       if (!(await reaches)) return counts;
@@ -91,7 +82,7 @@ export class Membership {
   /** Resolves to whether this was a change. */
   async add(audience: AudienceDefinition, userId: string, to: Announcement, wait: number): Promise<boolean> {
     const chunk: EntryChunk = new Map([[userId, { value: true, fingerprint: 'true' }]]);
-    const reaches = this.reaches(audience, to);
+    const reaches = this.calls.reachFor(audience.trait, to, userId);
     const add = async (lock: AudienceLock): Promise<boolean> => {
       if (!(await reaches)) return false;
       await this.register(audience);
@@ -108,7 +99,7 @@ export class Membership {
     to: Announcement,
     wait: number,
   ): Promise<boolean> {
-    const reaches = this.reaches(audience, to);
+    const reaches = this.calls.reachFor(audience.trait, to, userId);
     const remove = async (lock: AudienceLock): Promise<boolean> => {
       if (!(await reaches)) return false;
       const known = await this.store.withdraw(lock, [userId]);
@@ -121,7 +112,7 @@ export class Membership {
 
   /** Deletes an audience, and notifies each of its users first if requested. */
   async delete(audience: AudienceDefinition, to: Announcement | undefined, wait: number): Promise<void> {
-    const reaches = to === undefined || this.reaches(audience, to);
+    const reaches = to === undefined || this.calls.mayReach(audience.trait, to);
     if (reaches === false) return;
     await this.steps.runSync(audience, wait, async (syncLock) => {
       if (!(await reaches)) return;
@@ -157,19 +148,11 @@ export class Membership {
    * @param wait @default a minute
    */
   async forget(audience: AudienceDefinition, userIds: readonly string[], wait?: number): Promise<void> {
-    const forget = async (lock: AudienceLock): Promise<void> => {
-      await this.store.settle(lock, await this.store.withdraw(lock, userIds));
-    };
-    await this.steps.run(audience, forget, wait);
+    await this.steps.run(audience, (lock) => this.drop(lock, userIds), wait);
   }
 
-  /** Whether any destination would get the calls of a change. Never rejects. */
-  private reaches(
-    { trait }: AudienceDefinition,
-    { source, integrations }: Announcement,
-  ): boolean | Promise<boolean> {
-    const example: IdentifyParams = { userId: 'any', traits: { [trait]: true }, integrations };
-    return this.client.reaches(source, 'identify', example);
+  private async drop(lock: AudienceLock, userIds: readonly string[]): Promise<void> {
+    await this.store.settle(lock, await this.store.withdraw(lock, userIds));
   }
 
   private async register(audience: AudienceDefinition): Promise<void> {
@@ -184,11 +167,20 @@ export class Membership {
   ): Promise<{ changed: number; unchanged: number }> {
     const entries = Array.from(chunk, ([userId, { fingerprint }]) => ({ userId, value: fingerprint }));
     const { changed, unchanged } = await this.store.offer(lock, entries);
-    if (changed.length > 0) {
-      await this.say(lock, to, changed, (userId) => chunk.get(userId)?.value);
-      await this.store.settle(lock, changed);
+    const told = await this.calls.reached(lock.trait, to, changed);
+    if (told.length < changed.length) {
+      const reached = new Set(told);
+      // Unknown again, as they are where nothing reaches anybody: the next sync offers them once more.
+      await this.drop(
+        lock,
+        changed.filter((userId) => !reached.has(userId)),
+      );
     }
-    return { changed: changed.length, unchanged };
+    if (told.length > 0) {
+      await this.calls.say(lock, to, told, (userId) => chunk.get(userId)?.value);
+      await this.store.settle(lock, told);
+    }
+    return { changed: told.length, unchanged };
   }
 
   private async withdrawUnseen(
@@ -213,32 +205,7 @@ export class Membership {
     const value = kind === 'audience' ? false : null;
     // Version 0.1.0 took blank ids, which no call can be about any more.
     const tellable = left.filter((userId) => !isBlank(userId));
-    await this.say(lock, to, tellable, () => value);
+    await this.calls.say(lock, to, await this.calls.reached(lock.trait, to, tellable), () => value);
     await this.store.settle(lock, left);
-  }
-
-  /** Resolves when the calls are in the queue. */
-  private async say(
-    lock: AudienceLock,
-    { source, integrations }: Announcement,
-    userIds: readonly string[],
-    valueOf: (userId: string) => unknown,
-  ): Promise<void> {
-    function* calls(users: readonly string[]): Generator<IdentifyParams, void> {
-      for (const userId of users) {
-        // Without the lock, another process may have sent something newer about this user.
-        lock.assertHeld();
-        yield { userId, traits: { [lock.trait]: valueOf(userId) }, integrations };
-      }
-    }
-    const slice = new TimeSlice();
-    for (let start = 0; start < userIds.length; start += CALLS_AT_ONCE) {
-      await this.client.awaited.takeAll(
-        source,
-        'identify',
-        calls(userIds.slice(start, start + CALLS_AT_ONCE)),
-      );
-      await slice.check();
-    }
   }
 }

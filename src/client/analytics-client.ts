@@ -3,6 +3,7 @@ import type { AnalyticsMessage, MessageType } from '../messages/message.types.js
 import { createClientCore, type MessageCore } from './client-core.js';
 import type { AnalyticsClientOptions, AnalyticsClientParts } from './analytics-client.types.js';
 import { AwaitedCalls } from './awaited-calls.js';
+import { CallReach } from './call-reach.js';
 import type { ClientCoreObserver, Losses } from './client-core.types.js';
 import { Deletions } from './deletions.js';
 import type { OutgoingMessage } from './outgoing-messages.js';
@@ -28,6 +29,7 @@ export class AnalyticsClient {
   readonly received: ReceivedMessages;
   /** Takes calls whose caller waits for the queue. */
   readonly awaited: AwaitedCalls;
+  readonly reach: CallReach;
   /** Where calls in a transaction are stored. */
   readonly messageStore: MessageStore | undefined;
 
@@ -54,6 +56,7 @@ export class AnalyticsClient {
       options.onDeletion,
     );
     this.awaited = new AwaitedCalls(this.core, this.factory, this.filter);
+    this.reach = new CallReach(this.core.outgoing, this.factory);
     this.received = new ReceivedMessages(this.core, this.factory, this.filter, this.refusals, this.live);
   }
 
@@ -136,16 +139,6 @@ export class AnalyticsClient {
     isWanted: boolean,
   ): void {
     this.live.routed(call, isWanted);
-  }
-
-  /** Whether any destination takes such a call. A call that none takes is dropped. Never rejects. */
-  reaches<T extends MessageType>(
-    source: string,
-    type: T,
-    params: MessageParams[T],
-  ): boolean | Promise<boolean> {
-    const { message, tenant } = this.factory.ofJob(source, type, params);
-    return this.core.outgoing.reaches(source, message, tenant);
   }
 
   /** What a source has taken since the start. @throws AnalyticsClosedError */

@@ -85,6 +85,7 @@ function createRouter(
   return new TenantRouter(fixed, directory, {
     sources: sources.filter((source) => enabled && source.enabled).map(({ name }) => name),
     tenantOf: destinations.tenantOf,
+    isOwnTenantOf: destinations.tenantOf !== groupOf,
     onWrongTenant: log.wrongTenant.bind(log),
     destinationName: WEBHOOKS_NAME,
     failedRetention: longestRetention(options),

@@ -74,6 +74,11 @@ export class OutgoingMessages {
     );
   }
 
+  /** Whether messages that differ in other fields may have other destinations. */
+  variesByMessage(source: string, message: AnalyticsMessage, tenant?: string): boolean {
+    return this.router.variesByMessage?.(source, message, tenant) === true;
+  }
+
   /** Nobody waits for a route any longer, whatever becomes of it. */
   abandon(route: Promise<Route>): void {
     void this.context.run(() => route.catch(() => undefined));

@@ -56,6 +56,8 @@ export interface Router {
     tenant?: string,
     isReceived?: boolean,
   ): Route | Promise<Route>;
+  /** Whether messages with the same `integrations` may have other destinations. @default no */
+  variesByMessage?(source: string, message: AnalyticsMessage, tenant: string | undefined): boolean;
   /** Nobody waits for a route any longer. @param route as `route` returned it */
   abandon?(route: Promise<Route>): void;
 }
@@ -145,6 +147,10 @@ export class LateRouter implements Router {
 
   route(...message: Parameters<Router['route']>): Route | Promise<Route> {
     return this.router?.route(...message) ?? this.made.then((router) => router.route(...message));
+  }
+
+  variesByMessage(...message: Parameters<NonNullable<Router['variesByMessage']>>): boolean {
+    return this.router?.variesByMessage?.(...message) === true;
   }
 
   abandon(route: Promise<Route>): void {

@@ -1,4 +1,5 @@
 import { isPromise } from 'node:util/types';
+import { isEnabledFor } from '../destinations/destination-selection.js';
 import type { DestinationDirectory } from '../stored-destinations/destination-directory.js';
 import { EventSelection } from '../stored-destinations/event-selection.js';
 import { OwnContext } from '../shared/own-context.js';
@@ -20,6 +21,8 @@ export interface TenantRouterOptions {
   sources: readonly string[];
   /** Whose event a message is, if nobody has said so. */
   tenantOf: (message: AnalyticsMessage) => string | undefined;
+  /** Whether `tenantOf` is the application's own, which may look at any field. */
+  isOwnTenantOf?: boolean;
   /** Called where `tenantOf` returns something else than a text or nothing. Its message is nobody's. */
   onWrongTenant?: (returned: unknown) => void;
   /** The name that `integrations` uses for destinations. */
@@ -95,6 +98,14 @@ export class TenantRouter implements Router {
     const asker = isReceived ? source : '';
     const fields = routedFields(message);
     return this.context.run(() => this.lookedUp(fixed, owner, asker, source, fields, filter));
+  }
+
+  variesByMessage(source: string, { integrations }: AnalyticsMessage, tenant: string | undefined): boolean {
+    if (this.options.isOwnTenantOf !== true || tenant !== undefined || !this.sources.has(source))
+      return false;
+    // Any key may be the id of a destination.
+    const flags = Object.values(integrations);
+    return isEnabledFor(integrations, this.options.destinationName) || flags.some((flag) => flag !== false);
   }
 
   abandon(route: Promise<Route>): void {

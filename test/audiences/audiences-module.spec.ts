@@ -5,11 +5,21 @@ import { PostgresAudienceStore } from '../../src/audiences/stores/postgres-audie
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { EmbeddedFolders } from '../support/embedded-folder.js';
 import { messageIn } from '../support/received-message.js';
+import type { ReceivedRequest } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
+import { membersOf } from './audiences-on.js';
 import { MemoryAudienceStore } from '../../src/testing/memory-audience-store.js';
 
 function ids(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `user-${index}`);
+}
+
+/** Whom requests are about, and the value of the trait `vip`. */
+function userValues(requests: readonly ReceivedRequest[]): string[] {
+  return requests
+    .map((request) => messageIn(request))
+    .map(({ userId, traits }) => `${String(userId)} ${String(Reflect.get(Object(traits), 'vip'))}`)
+    .sort();
 }
 
 describeServersOrEmbedded('an application with audiences', (backend) => {
@@ -74,6 +84,39 @@ describeServersOrEmbedded('an application with audiences', (backend) => {
     await destinations.enable(id);
     expect(await audiences.sync('All', ['ann', 'bob'])).toEqual({ added: 1, removed: 0, unchanged: 1 });
     expect((await receiver.received(2)).map((request) => messageIn(request).userId)).toEqual(['ann', 'bob']);
+  });
+
+  it('records those users whose call a destination gets, where the tenant goes by the user', async () => {
+    const [acme, initech] = [await stage.receiver(), await stage.receiver()];
+    const app = await stage.app({
+      connection: backend.connection,
+      destinations: {
+        allowPrivateNetwork: true,
+        tenant: (message) =>
+          message.type === 'identify' ? message.userId?.split('@')[1] : message.context.groupId?.toString(),
+      },
+    });
+    const audiences = app.context.get(AudiencesService);
+    const destinations = app.context.get(DestinationsService);
+    const users = ['ann@acme', 'bob@initech'];
+    const { id } = await destinations.create({ tenant: 'acme', urls: [acme.url()] });
+    expect(await audiences.sync('VIP', users)).toEqual({ added: 1, removed: 0, unchanged: 0 });
+    expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann@acme']);
+    expect(await audiences.add('VIP', 'dan@initech')).toBe(false);
+
+    await destinations.create({ tenant: 'initech', urls: [initech.url()] });
+    expect(await audiences.sync('VIP', users)).toEqual({ added: 1, removed: 0, unchanged: 1 });
+    expect(await audiences.add('VIP', 'dan@initech')).toBe(true);
+    await destinations.disable(id);
+    expect(await audiences.remove('VIP', 'ann@acme')).toBe(false);
+    expect(await audiences.sync('VIP', [])).toEqual({ added: 0, removed: 3, unchanged: 0 });
+    expect(userValues(await initech.received(4))).toEqual([
+      'bob@initech false',
+      'bob@initech true',
+      'dan@initech false',
+      'dan@initech true',
+    ]);
+    expect(userValues(acme.requests)).toEqual(['ann@acme true']);
   });
 });
 
