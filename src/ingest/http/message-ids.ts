@@ -12,7 +12,7 @@ const IDS = ['userId', 'anonymousId', 'previousId', 'groupId', 'messageId'] as c
  * which would take longer than parsing.
  */
 const LONG_IDS = new RegExp(
-  `(?<!\\\\)("(?:${IDS.join('|')})"\\s*:\\s*)(-?[1-9](?=[\\d.]{15})\\d*(?:\\.\\d+)?)(?=\\s*[,}])`,
+  `(?<!\\\\)("(?:${IDS.join('|')})"\\s*:\\s*)(-?\\d(?=[\\d.]{15})\\d*(?:\\.\\d+)?)(?=\\s*[,}])`,
   'g',
 );
 

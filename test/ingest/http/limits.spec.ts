@@ -259,8 +259,14 @@ describe.each(PLATFORMS)('the limits of the tracking API on %s', (platform) => {
     );
   });
 
-  it('keeps the digits of ids that are numbers beyond 2^53', async () => {
-    const ids = ['9007199254740993', '9007199254740992', '-12345678901234567890', '1.0000000000000001'];
+  it('keeps the digits of ids that are numbers with more than JavaScript keeps', async () => {
+    const ids = [
+      '9007199254740993',
+      '9007199254740992',
+      '-12345678901234567890',
+      '1.0000000000000001',
+      '0.1234567890123456789',
+    ];
     const batch = ids.map(
       (id, n) =>
         `{"type":"group","userId":${id},"anonymousId" : ${id}\n,"groupId":${id},"messageId":"id-${n}",` +
