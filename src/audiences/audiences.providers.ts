@@ -1,12 +1,15 @@
 import type { Provider } from '@nestjs/common';
 import { AudiencesService } from './audiences.service.js';
 import { ChangeSteps } from './change-steps.js';
+import { DeletedMembers, type MemberOwner } from './deleted-members.js';
 import { Membership } from './membership.js';
 import { RunningChanges } from './running-changes.js';
 import { createAudienceStore } from './stores/create-audience-store.js';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import { UserEraser } from '../deliveries/user-eraser.js';
+import { groupOf } from '../messages/context-group.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import type { ResolvedDestinations } from '../options/resolve-destinations.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
 
@@ -16,7 +19,7 @@ const LOCK_DURATION = 15_000;
 const PATIENCE_SHARE = 0.3;
 
 async function createAudiences(
-  { sources, audiences, shutdownTimeout }: ResolvedOptions,
+  { sources, audiences, destinations, shutdownTimeout }: ResolvedOptions,
   client: AnalyticsClient,
   { storage }: QueueBackend,
   eraser: UserEraser,
@@ -24,14 +27,35 @@ async function createAudiences(
   const { store = await createAudienceStore(storage), ...defaults } = audiences;
   const running = new RunningChanges();
   const steps = new ChangeSteps(store, { lockDuration: LOCK_DURATION, signal: running.signal });
-  const service = new AudiencesService(store, new Membership(store, steps, client), {
+  const membership = new Membership(store, steps, client);
+  const deleted = new DeletedMembers(store, membership, memberOwner(client, destinations?.tenantOf));
+  eraser.alsoRuns((users) => deleted.forget(users));
+  return new AudiencesService(store, membership, {
     sources: sourceNames(sources),
     defaults,
     patience: shutdownTimeout * PATIENCE_SHARE,
     running,
   });
-  eraser.alsoRuns((users) => service.forget(users));
-  return service;
+}
+
+/**
+ * Where no source says whose a call is, the application does.
+ *
+ * @param tenantOf the application's function. @default the group of the message
+ */
+function memberOwner(
+  client: Pick<AnalyticsClient, 'ofJob'>,
+  tenantOf: ResolvedDestinations['tenantOf'] = groupOf,
+): MemberOwner {
+  return ({ source = '', trait }, userId) => {
+    try {
+      const { message, tenant } = client.ofJob(source, 'identify', { userId, traits: { [trait]: true } });
+      return tenant ?? tenantOf(message);
+    } catch {
+      // Calls about this user are refused for the same reason, so no tenant has such a member.
+      return undefined;
+    }
+  };
 }
 
 export const AUDIENCES_PROVIDERS: Provider[] = [

@@ -1,5 +1,4 @@
 import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
-import { AudienceBusyError } from '../errors/audience.errors.js';
 import { UnknownSourceError } from '../errors/message.errors.js';
 import type { AudienceDefinition, AudienceKind, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
@@ -16,7 +15,7 @@ import { checkedOptions } from './call-check.js';
 import type { Announcement } from './audience-calls.js';
 import type { Membership } from './membership.js';
 import type { RunningChanges } from './running-changes.js';
-import { checkIterable, checkUserId, isStorable, type TraitEntries, trueForEach } from './trait-entries.js';
+import { checkIterable, checkUserId, type TraitEntries, trueForEach } from './trait-entries.js';
 
 /** How long a change waits for others of the same audience by default, in milliseconds. */
 const DEFAULT_WAIT = 30_000;
@@ -177,31 +176,6 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
     this.options.running.assertOpen();
     const definitions = await this.store.list();
     return definitions.sort((a, b) => (a.trait < b.trait ? -1 : 1));
-  }
-
-  /**
-   * Removes deleted users from the audiences and computed traits whose calls came from a source that they are
-   * deleted from. Sends nothing. The audiences that are not busy come first, so that none waits for another.
-   *
-   * @throws AudienceBusyError when one is still busy after a minute; those that were not are done then
-   * @internal
-   */
-  async forget(deleted: readonly { userId: string; sources: readonly string[] }[]): Promise<void> {
-    const users = deleted.filter(({ userId }) => isStorable(userId));
-    const busy: { audience: AudienceDefinition; userIds: string[] }[] = [];
-    for (const audience of users.length === 0 ? [] : await this.store.list()) {
-      const { source } = audience;
-      const concerned = users.filter(({ sources }) => source === undefined || sources.includes(source));
-      const userIds = concerned.map(({ userId }) => userId);
-      if (userIds.length === 0) continue;
-      try {
-        await this.membership.forget(audience, userIds, 0);
-      } catch (error) {
-        if (!(error instanceof AudienceBusyError)) throw error;
-        busy.push({ audience, userIds });
-      }
-    }
-    for (const { audience, userIds } of busy) await this.membership.forget(audience, userIds);
   }
 
   /** Stops the running syncs, each after its current step: the queue is about to be closed. */

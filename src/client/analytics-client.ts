@@ -9,7 +9,7 @@ import { Deletions } from './deletions.js';
 import type { OutgoingMessage } from './outgoing-messages.js';
 import { type FlushOptions, type FlushResult, timeoutOf } from './flush-result.js';
 import { LiveCalls } from './live-calls.js';
-import { MessageFactory, type PreparedMessage } from './message-factory.js';
+import { type CreatedMessage, MessageFactory, type PreparedMessage } from './message-factory.js';
 import { MessageFilter } from './message-filter.js';
 import type { MessageStore } from './message-store.js';
 import { ReceivedMessages } from './received-messages.js';
@@ -139,6 +139,11 @@ export class AnalyticsClient {
     isWanted: boolean,
   ): void {
     this.live.routed(call, isWanted);
+  }
+
+  /** Such a call as a message, without taking it. @throws InvalidMessageError */
+  ofJob<T extends MessageType>(source: string, type: T, params: MessageParams[T]): CreatedMessage {
+    return this.factory.ofJob(source, type, params);
   }
 
   /** What a source has taken since the start. @throws AnalyticsClosedError */

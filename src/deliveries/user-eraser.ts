@@ -6,6 +6,7 @@ import { LONGEST_TIMER } from '../shared/clock.js';
 import { within } from '../shared/within.js';
 import { deletionKey, type TakenDeletion } from './deletion-key.js';
 import type { DeletionStore } from './deletion-store.js';
+import { type DeletedUser, deletedUser, taskOf } from './deletion-task.js';
 import type { UserMessages } from './user-messages.js';
 
 const debug = debugFactory('analytics');
@@ -14,13 +15,6 @@ const FIRST_RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 60_000;
 /** Deletions that are carried out together. */
 const LIMIT = 1_000;
-
-/** A user whose deletion is to be carried out. */
-export interface DeletedUser {
-  userId: string;
-  /** Names of the sources that the user is deleted from. */
-  sources: string[];
-}
 
 /** Removes what a part of the module stores about deleted users. */
 export type Erasure = (users: readonly DeletedUser[]) => Promise<void>;
@@ -31,6 +25,7 @@ interface OwnDeletion {
   at: number;
   /** Names of the sources whose destinations hear of it. */
   sources: ReadonlySet<string>;
+  tenant: string | undefined;
 }
 
 /**
@@ -90,7 +85,7 @@ export class UserEraser implements OnApplicationBootstrap {
     const key = deletionKey(userId, { source: isOfAllSources ? undefined : source, tenant });
     const known = this.waiting.get(key) ?? this.stored.get(key);
     const latest = Math.max(at, known?.at ?? 0);
-    this.waiting.set(key, { userId, at: latest, sources: new Set(known?.sources).add(source) });
+    this.waiting.set(key, { userId, at: latest, sources: new Set(known?.sources).add(source), tenant });
     this.startStoring();
     this.start();
     return this.isStored(key);
@@ -167,10 +162,10 @@ export class UserEraser implements OnApplicationBootstrap {
     await Promise.resolve();
     const deletions = [...this.waiting];
     await this.store.add(
-      deletions.map(([key, { userId, at, sources }]) => ({
+      deletions.map(([key, { userId, at, sources, tenant }]) => ({
         key,
         at,
-        task: JSON.stringify({ userId, sources: [...sources] } satisfies DeletedUser),
+        task: taskOf({ userId, sources: [...sources], tenant }),
       })),
     );
     this.hasStored = true;
@@ -224,21 +219,5 @@ export class UserEraser implements OnApplicationBootstrap {
       `The deletions of ${users} users cannot be read: another version of this package may have stored them. ` +
         'Their kept messages are removed; delete them again if they are in audiences.',
     );
-  }
-}
-
-/** Whom a task is about; nobody if it is none, since another version of this package may have written it. */
-function deletedUser(task: string): DeletedUser[] {
-  const { userId, sources } = fieldsOf(task);
-  return typeof userId === 'string' && Array.isArray(sources)
-    ? [{ userId, sources: sources.map(String) }]
-    : [];
-}
-
-function fieldsOf(task: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(task)) as Record<string, unknown>;
-  } catch {
-    return {};
   }
 }

@@ -1,6 +1,7 @@
 import { AudiencesService } from '../../src/audiences/audiences.service.js';
 import type { AudienceStore } from '../../src/options/audience-store.js';
 import { ChangeSteps } from '../../src/audiences/change-steps.js';
+import { DeletedMembers } from '../../src/audiences/deleted-members.js';
 import { createAudienceStore } from '../../src/audiences/stores/create-audience-store.js';
 import { RunningChanges } from '../../src/audiences/running-changes.js';
 import { Membership } from '../../src/audiences/membership.js';
@@ -40,6 +41,7 @@ export interface LifeOptions {
 /** What a process has of the audiences. */
 export interface Life {
   audiences: AudiencesService;
+  deleted: DeletedMembers;
   client: AnalyticsClient;
 }
 
@@ -92,13 +94,15 @@ export class AudiencesOn {
     const store = wrapStore(this.store);
     const running = new RunningChanges();
     const steps = new ChangeSteps(store, { lockDuration, signal: running.signal });
-    const audiences = new AudiencesService(store, new Membership(store, steps, client, options.stepSize), {
+    const membership = new Membership(store, steps, client, options.stepSize);
+    const deleted = new DeletedMembers(store, membership, () => undefined);
+    const audiences = new AudiencesService(store, membership, {
       sources: SOURCES,
       defaults: {},
       patience: 1_000,
       running,
     });
-    const life = { audiences, client };
+    const life = { audiences, deleted, client };
     this.lives.push(life);
     return life;
   }

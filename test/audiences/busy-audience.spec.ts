@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { AudiencesService } from '../../src/index.js';
 import { GuardedChild } from '../support/child-process.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { deferred } from '../support/deferred.js';
-import { AudiencesOn, type LifeOptions, membersOf } from './audiences-on.js';
+import { AudiencesOn, type Life, type LifeOptions, membersOf } from './audiences-on.js';
 
 /** A change that waits for the queue, which takes nothing until it is let. */
-interface SlowChange {
-  audiences: AudiencesService;
+interface SlowChange extends Pick<Life, 'audiences' | 'deleted'> {
   /** The change of the audience "VIP". */
   added: Promise<boolean>;
   /** The queue takes calls from now on. */
@@ -28,7 +26,7 @@ describeBackend('an audience with a change that waits for the queue', (backend) 
     await on.calls();
     const begun = deferred();
     const queue = deferred();
-    const { audiences } = on.live({
+    const { audiences, deleted } = on.live({
       ...options,
       wrapSink: (sink) => ({
         add: async (jobs) => {
@@ -40,7 +38,7 @@ describeBackend('an audience with a change that waits for the queue', (backend) 
     });
     const added = audiences.add('VIP', 'cid');
     await begun.promise;
-    return { audiences, added, letQueue: queue.resolve };
+    return { audiences, deleted, added, letQueue: queue.resolve };
   }
 
   it('refuses other changes after `wait`, in the same process as in another one, and never makes them', async () => {
@@ -73,20 +71,20 @@ describeBackend('an audience with a change that waits for the queue', (backend) 
   });
 
   it('ends a sync and an erasure whose step waits for too long, and both work once it is over', async () => {
-    const { audiences, added, letQueue } = await slowChange({ lockDuration: 1_000 });
+    const { audiences, deleted, added, letQueue } = await slowChange({ lockDuration: 1_000 });
     // A machine that stands still may lose the lock.
     const over = Promise.allSettled([added]);
     const ann = [{ userId: 'ann', sources: ['web'] }];
     const busy = { code: 'AUDIENCE_BUSY' };
     await Promise.all([
       expect(audiences.sync('VIP', ['bob'])).rejects.toMatchObject(busy),
-      expect(audiences.forget(ann)).rejects.toMatchObject(busy),
+      expect(deleted.forget(ann)).rejects.toMatchObject(busy),
     ]);
     expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann']);
 
     letQueue();
     await over;
-    await audiences.forget(ann);
+    await deleted.forget(ann);
     expect(await membersOf({ audiences }, 'VIP')).not.toContain('ann');
     await audiences.sync('VIP', ['bob']);
     expect(await membersOf({ audiences }, 'VIP')).toEqual(['bob']);

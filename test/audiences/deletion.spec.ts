@@ -1,5 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
+import { userKey } from '../../src/deliveries/deletion-key.js';
 import { AudiencesService } from '../../src/index.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
 import { GuardedChild } from '../support/child-process.js';
 import { describeBackend, describeServers } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
@@ -107,6 +111,79 @@ describeBackend('a deleted user', (backend) => {
     expect(await audiences.remove('All', 'ann', none)).toBe(false);
     await audiences.delete('All', none);
     expect(await membersOf({ audiences }, 'All')).toEqual(['ann']);
+  });
+});
+
+describe('the deletion of a user by a tenant', () => {
+  const stage = new Stage();
+
+  /** Waits until a deletion is carried out, which is known by an audience that loses the user. */
+  async function carriedOut(app: AnalyticsApp, audiences: AudiencesService, name: string): Promise<void> {
+    await until(async () => ((await membersOf({ audiences }, name)).includes('1') ? undefined : true));
+    const store = await createDeletionStore(app.context.get<QueueBackend>(QUEUE_BACKEND).storage);
+    await until(async () => (await store.pending(1)).length === 0 || undefined);
+  }
+
+  it('leaves the user of the same id in the audiences of others and of nobody', async () => {
+    const app = await stage.app({
+      connection: await newConnection(),
+      sources: [
+        { name: 'acme', writeKey: 'wk_1', tenant: 'acme' },
+        { name: 'globex', writeKey: 'wk_2', tenant: 'globex' },
+        { name: 'app', writeKey: 'wk_3' },
+      ],
+      webhooks: webhooksTo(await stage.receiver()),
+    });
+    const { analytics } = app;
+    const audiences = app.context.get(AudiencesService);
+    await audiences.sync('Visitors', ['1', '2'], { source: 'acme' });
+    await audiences.sync('Buyers', ['1', '2'], { source: 'globex' });
+    await audiences.sync('Everybody', ['1', '2'], { source: 'app' });
+
+    analytics.tenant('acme').delete({ userId: '1' });
+    await carriedOut(app, audiences, 'Visitors');
+    expect(await membersOf({ audiences }, 'Buyers')).toEqual(['1', '2']);
+    expect(await membersOf({ audiences }, 'Everybody')).toEqual(['1', '2']);
+    analytics.tenant('globex').delete({ userId: '1' });
+    await carriedOut(app, audiences, 'Buyers');
+    expect(await membersOf({ audiences }, 'Buyers')).toEqual(['2']);
+    expect(await membersOf({ audiences }, 'Everybody')).toEqual(['1', '2']);
+    analytics.delete({ userId: '1' });
+    await carriedOut(app, audiences, 'Everybody');
+    expect(await membersOf({ audiences }, 'Everybody')).toEqual(['2']);
+  });
+
+  it('reaches those whose calls about the user are its own by the function of the application', async () => {
+    const tenants = new Map([['1', 'acme'], ['2', 'globex']]); // prettier-ignore
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+      destinations: { tenant: ({ userId }) => tenants.get(userId ?? '') },
+    });
+    const audiences = app.context.get(AudiencesService);
+    await audiences.sync('All', ['1', '2']);
+    const acme = app.analytics.tenant('acme');
+    acme.delete({ userId: '2' });
+    acme.delete({ userId: '1' });
+    await carriedOut(app, audiences, 'All');
+    expect(await membersOf({ audiences }, 'All')).toEqual(['2']);
+  });
+
+  it('is one for all where an older version has stored it', async () => {
+    const app = await stage.app({
+      connection: await newConnection(),
+      sources: [{ name: 'acme', writeKey: 'wk_1', tenant: 'acme' }],
+      webhooks: webhooksTo(await stage.receiver()),
+    });
+    const audiences = app.context.get(AudiencesService);
+    await audiences.sync('Visitors', ['1', '2']);
+    const store = await createDeletionStore(app.context.get<QueueBackend>(QUEUE_BACKEND).storage);
+    const task = JSON.stringify({ userId: '1', sources: ['acme'] });
+    await store.add([{ key: userKey('1'), at: Date.now(), task }]);
+    // Whatever is deleted next has the others carried out as well.
+    app.analytics.tenant('globex').delete({ userId: '3' });
+    await carriedOut(app, audiences, 'Visitors');
+    expect(await membersOf({ audiences }, 'Visitors')).toEqual(['2']);
   });
 });
 

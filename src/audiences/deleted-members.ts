@@ -1,0 +1,53 @@
+import type { DeletedUser } from '../deliveries/deletion-task.js';
+import { AudienceBusyError } from '../errors/audience.errors.js';
+import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
+import { TimeSlice } from '../shared/time-slice.js';
+import type { Membership } from './membership.js';
+import { isStorable } from './trait-entries.js';
+
+/** The tenant whose event a call of an audience about a user is; `undefined` for nobody's. */
+export type MemberOwner = (audience: AudienceDefinition, userId: string) => string | undefined;
+
+/** Removes deleted users from audiences and computed traits. */
+export class DeletedMembers {
+  constructor(
+    private readonly store: Pick<AudienceStore, 'list'>,
+    private readonly membership: Pick<Membership, 'forget'>,
+    private readonly ownerOf: MemberOwner,
+  ) {}
+
+  /**
+   * Removes users from what came from a source that they are deleted from. A deletion by a tenant is for those
+   * whose calls are events of that tenant, since another tenant may have a user of the same id. Sends nothing.
+   * The audiences that are not busy come first, so that none waits for another.
+   *
+   * @throws AudienceBusyError when one is still busy after a minute; those that were not are done then
+   */
+  async forget(deleted: readonly DeletedUser[]): Promise<void> {
+    const users = deleted.filter(({ userId }) => isStorable(userId));
+    const busy: { audience: AudienceDefinition; userIds: string[] }[] = [];
+    for (const audience of users.length === 0 ? [] : await this.store.list()) {
+      const userIds = await this.concernedBy(audience, users);
+      if (userIds.length === 0) continue;
+      try {
+        await this.membership.forget(audience, userIds, 0);
+      } catch (error) {
+        if (!(error instanceof AudienceBusyError)) throw error;
+        busy.push({ audience, userIds });
+      }
+    }
+    for (const { audience, userIds } of busy) await this.membership.forget(audience, userIds);
+  }
+
+  private async concernedBy(audience: AudienceDefinition, users: readonly DeletedUser[]): Promise<string[]> {
+    const { source } = audience;
+    const slice = new TimeSlice();
+    const userIds: string[] = [];
+    for (const { userId, sources, tenant } of users) {
+      if (slice.isOver) await slice.pause();
+      if (source !== undefined && !sources.includes(source)) continue;
+      if (tenant === undefined || this.ownerOf(audience, userId) === tenant) userIds.push(userId);
+    }
+    return userIds;
+  }
+}

@@ -1,0 +1,31 @@
+/** A user whose deletion is to be carried out. */
+export interface DeletedUser {
+  userId: string;
+  /** Names of the sources that the user is deleted from. */
+  sources: string[];
+  /** The only tenant whose user it is. @default all, and nobody */
+  tenant?: string | undefined;
+}
+
+/** What is stored of a deletion that has to be carried out. */
+export function taskOf({ userId, sources, tenant }: DeletedUser): string {
+  return JSON.stringify({ userId, sources, tenant });
+}
+
+/** Whom a task is about; nobody if it is none, since another version of this package may have written it. */
+export function deletedUser(task: string): DeletedUser[] {
+  const { userId, sources, tenant } = fieldsOf(task);
+  // Versions that name no tenant delete from all of them.
+  const isTenant = tenant === undefined || typeof tenant === 'string';
+  return typeof userId === 'string' && Array.isArray(sources) && isTenant
+    ? [{ userId, sources: sources.map(String), tenant }]
+    : [];
+}
+
+function fieldsOf(task: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(task)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
