@@ -19,24 +19,27 @@ export class DeletedMembers {
   /**
    * Removes users from what came from a source that they are deleted from. A deletion by a tenant is for those
    * whose calls are events of that tenant, since another tenant may have a user of the same id. Sends nothing.
-   * The audiences that are not busy come first, so that none waits for another.
+   * Those of an audience that is busy or cannot be changed hold up no others.
    *
-   * @throws AudienceBusyError when one is still busy after a minute; those that were not are done then
+   * @throws AudienceBusyError when one is still busy after a minute; the others are done then
    */
   async forget(deleted: readonly DeletedUser[]): Promise<void> {
     const users = deleted.filter(({ userId }) => isStorable(userId));
+    const removals: Promise<void>[] = [];
     const busy: { audience: AudienceDefinition; userIds: string[] }[] = [];
     for (const audience of users.length === 0 ? [] : await this.store.list()) {
       const userIds = await this.concernedBy(audience, users);
       if (userIds.length === 0) continue;
-      try {
-        await this.membership.forget(audience, userIds, 0);
-      } catch (error) {
+      const removal = this.membership.forget(audience, userIds, 0).catch((error: unknown) => {
         if (!(error instanceof AudienceBusyError)) throw error;
         busy.push({ audience, userIds });
-      }
+      });
+      removals.push(removal);
+      await Promise.allSettled([removal]);
     }
-    for (const { audience, userIds } of busy) await this.membership.forget(audience, userIds);
+    removals.push(...busy.map(({ audience, userIds }) => this.membership.forget(audience, userIds)));
+    await Promise.allSettled(removals);
+    await Promise.all(removals);
   }
 
   private async concernedBy(audience: AudienceDefinition, users: readonly DeletedUser[]): Promise<string[]> {

@@ -28,6 +28,11 @@ export interface DeletionStore {
   find(keys: readonly string[]): Promise<Map<string, number>>;
   /** Some of the deletions that still have to be carried out, about this many; none only if none is left. */
   pending(limit: number): Promise<Deletion[]>;
+  /**
+   * All of them, in pages of about this many, whether or not they are done meanwhile. No page is empty. One that is
+   * added meanwhile may be left out, and one may be there twice.
+   */
+  pages(limit: number): AsyncIterable<Deletion[]>;
   /** Marks deletions as carried out. One that was added again meanwhile stays. */
   done(deletions: readonly Deletion[]): Promise<void>;
 }

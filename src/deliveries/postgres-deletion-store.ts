@@ -33,6 +33,12 @@ const DONE = `
   )
   UPDATE ${TABLE} AS d SET task = NULL FROM done WHERE d.user_key = done.user_key`;
 
+/** $1 how many, $2 time and $3 key of the one before the first. */
+const PENDING = `
+  SELECT d.user_key, d.deleted_at::text, d.task FROM ${TABLE} AS d
+  WHERE d.task IS NOT NULL AND (d.deleted_at, d.user_key) > ($2::bigint, $3::text)
+  ORDER BY d.deleted_at, d.user_key LIMIT $1`;
+
 interface DeletionRow {
   user_key: string;
   deleted_at: string;
@@ -63,18 +69,32 @@ export class PostgresDeletionStore implements DeletionStore {
     return new Map(rows.map(({ user_key: key, deleted_at: at }) => [key, Number(at)]));
   }
 
-  async pending(limit: number): Promise<Deletion[]> {
-    // Before the first deletion there is no table.
-    const rows = await this.tables.look<DeletionRow>(
-      TABLE,
-      `SELECT user_key, deleted_at::text, task FROM ${TABLE} WHERE task IS NOT NULL ORDER BY deleted_at LIMIT $1`,
-      [limit],
-    );
-    return rows.map(({ user_key: key, deleted_at: at, task }) => ({ key, at: Number(at), task }));
+  pending(limit: number): Promise<Deletion[]> {
+    return this.pendingAfter(undefined, limit);
+  }
+
+  async *pages(limit: number): AsyncGenerator<Deletion[], void> {
+    let page: Deletion[];
+    let last: Deletion | undefined;
+    do {
+      page = await this.pendingAfter(last, limit);
+      last = page.at(-1);
+      if (page.length > 0) yield page;
+    } while (page.length === limit);
   }
 
   async done(deletions: readonly Deletion[]): Promise<void> {
     await this.tables.query(DONE, columnsOf(deletions));
+  }
+
+  private async pendingAfter(last: Deletion | undefined, limit: number): Promise<Deletion[]> {
+    // Before the first deletion there is no table.
+    const rows = await this.tables.look<DeletionRow>(TABLE, PENDING, [
+      limit,
+      last?.at ?? -1,
+      last?.key ?? '',
+    ]);
+    return rows.map(({ user_key: key, deleted_at: at, task }) => ({ key, at: Number(at), task }));
   }
 }
 

@@ -79,15 +79,19 @@ export class RedisDeletionStore implements DeletionStore {
   }
 
   async pending(limit: number): Promise<Deletion[]> {
+    const first = await this.pages(limit).next();
+    return first.done === true ? [] : first.value;
+  }
+
+  async *pages(limit: number): AsyncGenerator<Deletion[], void> {
     let cursor = '0';
     do {
       const answer = await PENDING.run(this.client, KEYS, [cursor, limit]);
       const [next, fields] = itemsOf(answer);
-      const found = inPairs(fields).map(([key, value]) => deletionOf(key, value));
-      if (found.length > 0) return found;
+      const page = inPairs(fields).map(([key, value]) => deletionOf(key, value));
+      if (page.length > 0) yield page;
       cursor = typeof next === 'string' ? next : '0';
     } while (cursor !== '0');
-    return [];
   }
 
   async done(deletions: readonly Deletion[]): Promise<void> {

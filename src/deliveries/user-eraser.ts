@@ -5,7 +5,7 @@ import { thrownAt } from '../shared/thrown-at.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { within } from '../shared/within.js';
 import { deletionKey, type TakenDeletion } from './deletion-key.js';
-import type { DeletionStore } from './deletion-store.js';
+import type { Deletion, DeletionStore } from './deletion-store.js';
 import { type DeletedUser, deletedUser, taskOf } from './deletion-task.js';
 import type { UserMessages } from './user-messages.js';
 
@@ -39,6 +39,8 @@ export class UserEraser implements OnApplicationBootstrap {
   private readonly waiting = new Map<string, OwnDeletion>();
   /** Not carried out yet, by their keys. A new one of the same key replaces it, and has its sources too. */
   private readonly stored = new Map<string, OwnDeletion>();
+  /** Times of the deletions whose messages the last look at all of them has removed, by their keys. */
+  private erased: ReadonlyMap<string, number> = new Map();
   private readonly erasures: Erasure[] = [];
   private readonly stop = new AbortController();
   private storing: Promise<void> | undefined;
@@ -176,27 +178,47 @@ export class UserEraser implements OnApplicationBootstrap {
     return this.waiting.size === 0;
   }
 
-  /** Resolves to whether nothing is left to do. */
+  /** Goes through all that is left, once. Resolves to whether nothing was. */
   private async carryOut(): Promise<boolean> {
     this.hasStored = false;
-    const deletions = await this.store.pending(LIMIT);
-    if (deletions.length === 0) {
-      this.forgetStored();
-      return true;
+    const erased = new Map<string, number>();
+    let isAnyLeft = false;
+    let failed: Promise<void> | undefined;
+    for await (const deletions of this.store.pages(LIMIT)) {
+      isAnyLeft = true;
+      const page = this.carryOutPage(deletions, erased);
+      // What fails must not hold up the deletions that come after it.
+      await page.catch(() => {
+        failed ??= page;
+      });
+      if (this.stop.signal.aborted) return false;
     }
+    this.erased = erased;
+    await failed;
+    if (!isAnyLeft) this.forgetStored();
+    return !isAnyLeft;
+  }
+
+  /** @param erased gets the deletions whose messages are removed */
+  private async carryOutPage(deletions: readonly Deletion[], erased: Map<string, number>): Promise<void> {
     const tasks = deletions.flatMap(({ task }) => task.split('\n'));
     const users = tasks.flatMap(deletedUser);
     this.reportUnreadable(tasks.length - users.length);
-    const deletedAt = new Map(deletions.map(({ key, at }): [string, number] => [key, at]));
-    const [isComplete] = await Promise.all([
-      this.messages.erase(deletedAt, this.stop.signal),
-      ...this.erasures.map((erasure) => erasure(users)),
-    ]);
-    if (!isComplete) return false;
+    const parts = [this.eraseMessages(deletions, erased), ...this.erasures.map((erasure) => erasure(users))];
+    // All of them end before any is tried again.
+    await Promise.allSettled(parts);
+    await Promise.all(parts);
+    if (this.stop.signal.aborted) return;
     await this.store.done(deletions);
     for (const { key, at } of deletions) if (this.stored.get(key)?.at === at) this.stored.delete(key);
     debug('carried out %d deletions', deletions.length);
-    return false;
+  }
+
+  /** Leaves out those whose messages were removed when something else failed. */
+  private async eraseMessages(deletions: readonly Deletion[], erased: Map<string, number>): Promise<void> {
+    const left = deletions.filter(({ key, at }) => this.erased.get(key) !== at);
+    if (left.length > 0) await this.messages.erase(timesOf(left), this.stop.signal);
+    if (!this.stop.signal.aborted) for (const { key, at } of deletions) erased.set(key, at);
   }
 
   /** Nothing was left to do, since other processes carry deletions out as well. */
@@ -207,8 +229,8 @@ export class UserEraser implements OnApplicationBootstrap {
   private reportFailure(error: unknown): void {
     if (this.stop.signal.aborted) return;
     this.logger.warn(
-      `The kept messages of ${Math.max(this.waitingUsers, 1)} deleted users could not be removed yet ` +
-        `(${thrownAt(error)}). It is tried again until it works; check the queue.`,
+      `The deletion of ${Math.max(this.waitingUsers, 1)} users is not complete yet (${thrownAt(error)}). ` +
+        'It is tried again until it is; check the queue, and `audiences.store` if you have given one.',
     );
   }
 
@@ -220,4 +242,8 @@ export class UserEraser implements OnApplicationBootstrap {
         'Their kept messages are removed; delete them again if they are in audiences.',
     );
   }
+}
+
+function timesOf(deletions: readonly Deletion[]): Map<string, number> {
+  return new Map(deletions.map(({ key, at }) => [key, at]));
 }

@@ -114,6 +114,37 @@ describeBackend('a deleted user', (backend) => {
   });
 });
 
+describe('a deleted user of an audience that cannot be changed', () => {
+  const stage = new Stage();
+
+  it('is removed from the others, and from that one once it can', async () => {
+    const { store } = await stage.add(AudiencesOn.open(await newConnection()));
+    let isBroken = true;
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+      audiences: {
+        store: {
+          ...bound(store),
+          // The broken one comes first.
+          list: async () => (await store.list()).sort((a, b) => (a.trait < b.trait ? -1 : 1)),
+          withdraw: (hold, userIds) =>
+            isBroken && hold.trait === 'broken'
+              ? Promise.reject(new Error('a bad row'))
+              : store.withdraw(hold, userIds),
+        },
+      },
+    });
+    const audiences = app.context.get(AudiencesService);
+    for (const name of ['Broken', 'Other']) await audiences.sync(name, ['ann', 'bob']);
+    app.analytics.delete({ userId: 'ann' });
+    await until(async () => (await membersOf({ audiences }, 'Other')).join() === 'bob' || undefined);
+    expect(await membersOf({ audiences }, 'Broken')).toEqual(['ann', 'bob']);
+    isBroken = false;
+    await until(async () => (await membersOf({ audiences }, 'Broken')).join() === 'bob' || undefined);
+  });
+});
+
 describe('the deletion of a user by a tenant', () => {
   const stage = new Stage();
 

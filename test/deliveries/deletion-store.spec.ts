@@ -40,6 +40,30 @@ describeBackend('the store of deletions', (backend) => {
     expect(await store.pending(1)).toEqual([{ key: 'gone', at: 2_000, task: 'of web' }]);
   });
 
+  it('goes past deletions that are not done, until it has told of all', async () => {
+    const { storage } = await stage.add(openBackend(backend.connection));
+    const store = await createDeletionStore(storage);
+    const told = async (): Promise<string[]> => {
+      const keys = new Set<string>();
+      for await (const page of store.pages(7)) {
+        expect(page).not.toEqual([]);
+        for (const { key } of page) keys.add(key);
+      }
+      return [...keys].sort();
+    };
+    expect(await told()).toEqual([]);
+    const deletions = Array.from({ length: 600 }, (_, n) => ({
+      key: `user${n}`,
+      // Some at the same time.
+      at: 2_000_000_000_000 + (n % 50),
+      task: 'of web',
+    }));
+    await store.add(deletions);
+    expect(await told()).toEqual(deletions.map(({ key }) => key).sort());
+    await store.done(deletions.slice(1));
+    expect(await told()).toEqual(['user0']);
+  });
+
   it('tells of deletions as long as some are left of many', async () => {
     const { storage } = await stage.add(openBackend(backend.connection));
     const store = await createDeletionStore(storage);

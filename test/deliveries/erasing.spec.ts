@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { DeliveriesService } from '../../src/index.js';
+import { type AudienceStore, DeliveriesService } from '../../src/index.js';
 import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
 import type { DeletionStore } from '../../src/deliveries/deletion-store.js';
 import { UserEraser } from '../../src/deliveries/user-eraser.js';
@@ -8,6 +8,8 @@ import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import { AudiencesOn } from '../audiences/audiences-on.js';
+import { bound } from '../audiences/bound-store.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { deferred } from '../support/deferred.js';
@@ -339,6 +341,12 @@ describe('the deletion of users', () => {
     await until(async () => (await store.pending(1)).length === 0 || undefined);
   };
 
+  /** A store of audiences whose list may fail. */
+  async function audienceStore(list: (ofStore: AudienceStore['list']) => ReturnType<AudienceStore['list']>) {
+    const { store } = await stage.add(AudiencesOn.open(await newConnection()));
+    return { ...bound(store), list: () => list(() => store.list()) };
+  }
+
   /** Has something happen each time before the failed jobs are listed. */
   function beforeListing(app: AnalyticsApp, happens: () => Promise<void>): void {
     const store = app.context.get(BatchStore);
@@ -397,6 +405,62 @@ describe('the deletion of users', () => {
     ]);
     release();
     await done(store);
+  });
+
+  it('is carried out while thousands of earlier ones cannot be completed', async () => {
+    const audiences = await audienceStore(() => Promise.reject(new Error('away')));
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
+      audiences: { store: audiences },
+    });
+    app.analytics.track({ userId: 'later', event: 'Refused' });
+    await app.analytics.flush();
+    await app.failedJobs();
+    const before = Date.now() - 10_000;
+    const earlier = Array.from({ length: 3_000 }, (_, n) => ({
+      key: userKey(`user${n}`),
+      at: before + n,
+      task: JSON.stringify({ userId: `user${n}`, sources: ['default'] }),
+    }));
+    await (await storeOf(app)).add(earlier);
+    app.analytics.delete({ userId: 'later' });
+    const deliveries = app.context.get(DeliveriesService);
+    await until(async () => (await deliveries.countFailed({ type: 'track' })) === 0 || undefined);
+  });
+
+  it('searches the messages once, however long that takes and whatever else fails meanwhile', async () => {
+    const failed = deferred();
+    let failures = 0;
+    const audiences = await audienceStore((list) => {
+      if (failures++ > 0) return list();
+      failed.resolve();
+      return Promise.reject(new Error('away'));
+    });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+      audiences: { store: audiences },
+    });
+    const searched = deferred();
+    let searches = 0;
+    beforeListing(app, () => {
+      searches++;
+      return searched.promise;
+    });
+    app.analytics.delete({ userId: 'gone' });
+    await failed.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    // It is told, and tried again, once the messages are removed.
+    expect(app.log.analytics).toEqual([]);
+    searched.resolve();
+    const store = await storeOf(app);
+    await until(async () => (await store.find([userKey('gone')])).size === 1 || undefined);
+    await done(store);
+    expect(searches).toBe(1);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/^warn: The deletion of 1 users is not complete yet \(/),
+    ]);
   });
 
   it('is not held up by one that cannot be read, which is told once', async () => {
