@@ -10,7 +10,7 @@ import { type DestinationRecords, urlHashes } from './destination-records.js';
 /**
  * @param endpoints gets an event when a destination is disabled, or will be
  * @param lines gets a line then, too
- * @param now the time, in milliseconds since the epoch
+ * @param now, maxFailing as `DeadDestinations` has them
  */
 export function createDeadDestinations(
   records: DestinationRecords,
@@ -18,6 +18,7 @@ export function createDeadDestinations(
   endpoints: Pick<EventChannel<EndpointEvent>, 'emit'>,
   lines: DestinationLines,
   now?: () => number,
+  maxFailing?: number,
 ): DeadDestinations {
   const parts = {
     disableAfter,
@@ -50,5 +51,5 @@ export function createDeadDestinations(
       lines.writeEach('warn', 'not stored', line);
     },
   };
-  return new DeadDestinations(parts, now);
+  return new DeadDestinations(parts, now, maxFailing);
 }

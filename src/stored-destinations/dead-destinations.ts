@@ -13,7 +13,7 @@ const WARNING_SHARE = 1 / 5;
  * not written each time.
  */
 const RECORD_SHARE = 1 / 120;
-/** Destinations that fail, and are remembered. */
+/** Destinations that are remembered before it is stored that they fail, and as many after that. */
 const MAX_FAILING = 10_000;
 
 export interface DeadDestinationsParts {
@@ -64,14 +64,21 @@ function urlsOf(messages: AttemptSummary['failed']): ReadonlySet<string> {
  * store says counts: the other processes deliver too, and each stores it when a destination has recovered.
  */
 export class DeadDestinations {
+  /** Of which it is not stored that they fail. */
   private readonly failing = new Map<string, FailingDestination>();
+  /** Of which it is. They do not take the room of those above. */
+  private readonly recorded = new Map<string, FailingDestination>();
   /** Destinations whose recovery is being stored. */
   private readonly recovering = new Set<string>();
 
-  /** @param now the time, in milliseconds since the epoch */
+  /**
+   * @param now the time, in milliseconds since the epoch
+   * @param maxFailing destinations that are remembered before it is stored that they fail, and as many after that
+   */
   constructor(
     private readonly parts: DeadDestinationsParts,
     private readonly now: () => number = Date.now,
+    private readonly maxFailing = MAX_FAILING,
   ) {}
 
   /**
@@ -85,8 +92,8 @@ export class DeadDestinations {
   }
 
   private recovered({ id, failingSince }: DestinationRecord): void {
-    const isRecorded = failingSince !== undefined || this.failing.get(id)?.isRecorded === true;
-    this.failing.delete(id);
+    const isRecorded = failingSince !== undefined || this.recorded.has(id);
+    this.forget(id);
     if (!isRecorded || this.recovering.has(id)) return;
     this.recovering.add(id);
     const recorded = this.parts.recordRecovered(id).finally(() => this.recovering.delete(id));
@@ -119,7 +126,8 @@ export class DeadDestinations {
 
   /** From now on, since what the other processes have delivered until now is not known here. */
   private record(id: string, known: FailingDestination, now: number): void {
-    Object.assign(known, { since: now, isRecorded: true });
+    this.forget(id);
+    this.remember(id, Object.assign(known, { since: now, isRecorded: true }), now);
     this.run(id, this.parts.recordFailing(id, now));
   }
 
@@ -127,7 +135,7 @@ export class DeadDestinations {
     const { reason } = finding;
     known.isDisabled = true;
     const disabled = this.parts.disable(id, finding).then((isDone) => {
-      this.failing.delete(id);
+      this.forget(id);
       if (isDone) this.parts.tell({ type: 'disabled', destination: id, reason, since: known.since });
     });
     this.run(id, disabled);
@@ -135,20 +143,42 @@ export class DeadDestinations {
 
   /** Begins anew where the store says something else: it was delivered to elsewhere, or enabled by somebody. */
   private failingOf({ id, failingSince }: DestinationRecord, now: number): FailingDestination {
-    const known = this.failing.get(id);
+    const known = this.recorded.get(id) ?? this.failing.get(id);
     if (known !== undefined && failingSince === (known.isRecorded ? known.since : undefined)) return known;
     const isRecorded = failingSince !== undefined;
     const found = { since: failingSince ?? now, isRecorded, isWarned: false, isDisabled: false };
-    // Deleted destinations would stay in it forever.
-    if (this.failing.size >= MAX_FAILING) this.failing.clear();
-    this.failing.set(id, found);
+    this.forget(id);
+    this.remember(id, found, now);
     return found;
+  }
+
+  /**
+   * Where there is no room, those that fail already keep theirs: each has to be remembered for a while before it can
+   * be stored, and then makes room for another. One that has not failed for days loses it; it may be deleted.
+   */
+  private remember(id: string, found: FailingDestination, now: number): void {
+    const remembered = found.isRecorded ? this.recorded : this.failing;
+    if (remembered.size >= this.maxFailing) {
+      const [oldest] = remembered;
+      if (oldest === undefined || now - oldest[1].since < this.parts.disableAfter) {
+        // Nobody would know that its owner was warned, and each failure would warn again.
+        found.isWarned = true;
+        return;
+      }
+      remembered.delete(oldest[0]);
+    }
+    remembered.set(id, found);
+  }
+
+  private forget(id: string): void {
+    this.failing.delete(id);
+    this.recorded.delete(id);
   }
 
   private run(id: string, work: Promise<unknown>): void {
     work.catch((error: unknown) => {
       // It was not disabled or written, so the next failure tries again.
-      this.failing.delete(id);
+      this.forget(id);
       this.parts.onFailed(id, error);
     });
   }

@@ -54,6 +54,7 @@ describe('a destination that takes nothing', () => {
   let records: DestinationRecords;
   let one: Watching;
   let other: Watching;
+  let open: (maxFailing?: number) => Promise<Watching>;
 
   beforeEach(async () => {
     Logger.overrideLogger(false);
@@ -66,8 +67,8 @@ describe('a destination that takes nothing', () => {
     await records.add({ id: 'a', urls: URLS.slice(0, 1), createdAt: now, updatedAt: now, version: 1 }, 1);
     const emit = ({ type }: EndpointEvent): unknown => told.push(type);
     const lines = new DestinationLines(new Logger('Analytics'));
-    const open = async (): Promise<Watching> => ({
-      dead: createDeadDestinations(records, 5 * DAY, { emit }, lines, () => now),
+    open = async (maxFailing) => ({
+      dead: createDeadDestinations(records, 5 * DAY, { emit }, lines, () => now, maxFailing),
       known: await stored(),
     });
     one = await open();
@@ -99,6 +100,39 @@ describe('a destination that takes nothing', () => {
     expect((await stored()).enabled).not.toBe(false);
     expect(told).not.toContain('disabled');
   }
+
+  it('is disabled with all others that fail as long, also where they are more than are remembered', async () => {
+    const { dead } = await open(2);
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    for (const id of ids.slice(1)) {
+      await records.add({ id, urls: URLS.slice(0, 1), createdAt: now, updatedAt: now, version: 1 }, 10);
+    }
+    const all = (): Promise<DestinationRecord[]> => Promise.all(ids.map((id) => records.find(id, undefined)));
+    const failEach = async (time: number): Promise<void> => {
+      now += time;
+      for (const record of await all()) dead.attempted(record, failing(404));
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    for (let hours = 0; hours < 12; hours += 2) await failEach(2 * HOUR);
+    for (const { failingSince } of await all()) expect(failingSince).toBeLessThan(now);
+    for (let hours = 0; hours < 5 * 24; hours += 12) await failEach(12 * HOUR);
+    for (const { enabled } of await all()) expect(enabled).toBe(false);
+    expect(told.filter((type) => type === 'disabling').length).toBeLessThanOrEqual(ids.length);
+    expect(told.filter((type) => type === 'disabled')).toHaveLength(ids.length);
+  });
+
+  it('makes room for others once it has not failed for as long, as where it was deleted', async () => {
+    const { dead } = await open(1);
+    await records.add({ id: 'b', urls: URLS.slice(0, 1), createdAt: now, updatedAt: now, version: 1 }, 10);
+    const find = (): Promise<DestinationRecord> => records.find('b', undefined);
+    dead.attempted(await stored(), failing(404));
+    for (const time of [0, 5 * DAY + HOUR, 2 * HOUR]) {
+      now += time;
+      dead.attempted(await find(), failing(404));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await find()).toMatchObject({ failingSince: now });
+  });
 
   it('is disabled after five days in which every message failed, with a warning a day before', async () => {
     await after(0, failing(404));
