@@ -87,7 +87,8 @@ export interface ApiPath {
 
 /** @param path below the path of the API; `undefined` is returned for one that the API does not have */
 export function apiPath(path: string): ApiPath | undefined {
-  const exact = ROUTES.filter((route) => route.path === path);
+  // A path with the braces of a route's own is about a destination of that name: no id is for all destinations.
+  const exact = ROUTES.filter((route) => route.path === path && !path.startsWith('/{id}'));
   if (exact.length > 0) return { routes: exact, id: '' };
   const [, id = '', action = ''] = /^\/([^/]+)(\/[^/]+)?$/.exec(path) ?? [];
   const routes = id === '' ? [] : ROUTES.filter((route) => route.path === `/{id}${action}`);

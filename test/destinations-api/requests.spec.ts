@@ -1,11 +1,12 @@
 import { EventEmitter, once } from 'node:events';
-import { get } from 'node:http';
+import { get, type IncomingMessage } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import {
   DeliveriesService,
   type DestinationsOptions,
   DestinationsService,
   HistoryDisabledError,
+  type RecentQuery,
 } from '../../src/index.js';
 import { FailedMessages } from '../../src/deliveries/failed-messages.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
@@ -456,5 +457,22 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     // Fastify refuses such a path itself.
     const { status } = await server.send(`${PATH}/%`, { headers: COOKIE });
     expect(status).toBe(platform === 'Express' ? 404 : 400);
+  });
+
+  it('with the placeholder of the document in the place of an id is about a destination of that name', async () => {
+    const { server } = await start();
+    const asked: string[] = [];
+    Object.assign(server.app.get(DeliveriesService), {
+      recent: ({ destination }: RecentQuery) => {
+        asked.push(destination);
+        return Promise.resolve([]);
+      },
+    });
+    const { hostname, port } = new URL(server.url);
+    // A URL object would escape the braces.
+    const sent = get({ hostname, port, path: `${PATH}/{id}/recent`, headers: COOKIE });
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    expect(asked).toEqual(['{id}']);
   });
 });
