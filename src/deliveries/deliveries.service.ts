@@ -149,8 +149,8 @@ export class DeliveriesService {
   /**
    * The latest deliveries of a destination, over all processes: one entry for each message, with its attempts,
    * the latest first. At most 100 of the last seven days; they appear some two seconds after the attempt. Of a
-   * message, its id, its type and the name of its event are kept, and nothing of its user, so that `delete` has
-   * nothing to remove here.
+   * message, its id, its type and the name of its event are kept, and of each answer its first 256 characters, which
+   * may hold what the receiver repeats of the message. `delete` removes nothing here: an entry goes after seven days.
    *
    * @throws DestinationNotFoundError, also for a destination of another tenant; InvalidFilterError, also for a `tenant`
    *   that is `undefined`; HistoryDisabledError with the option `history: false`

@@ -38,7 +38,10 @@ export interface DeliveryAttempt extends UrlOutcome {
   origin: string | undefined;
 }
 
-/** What happened to one message at one destination. It holds nothing of the message's own data. */
+/**
+ * What happened to one message at one destination. Of the message's own data it holds the id and the name of the event,
+ * and whatever the receiver has repeated in its answers.
+ */
 export interface RecentDelivery {
   messageId: string;
   /** `undefined` for a body that was not made by this package. */
@@ -56,7 +59,10 @@ export interface RecentDelivery {
   error?: string;
   /** When it came into this state, in milliseconds since the epoch. */
   at: number;
-  /** The latest 20 attempts over all URLs, in their order; of an answer, the first 256 characters are kept. */
+  /**
+   * The latest 20 attempts over all URLs, in their order. Of each answer, also of one that took the message, the first
+   * 256 characters are kept. A receiver may have written data of the user there.
+   */
   attempts: DeliveryAttempt[];
 }
 
