@@ -1,11 +1,16 @@
 import { type Clock, SYSTEM_CLOCK } from '../../shared/clock.js';
 import { LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live-feed.js';
 
+interface TimedEvent extends NumberedEvent {
+  /** When it was added, on the clock. */
+  at: number;
+}
+
 /** A scope that is, or was, watched. */
 interface Scope {
   watchedUntil: number;
   latest: number;
-  events: NumberedEvent[];
+  events: TimedEvent[];
 }
 
 /** The latest events where no other process uses the queue: in memory. */
@@ -23,6 +28,7 @@ export class LocalLiveFeed implements LiveFeed {
   watch(name: string): Promise<number> {
     const scope = this.scopes.get(name) ?? { watchedUntil: 0, latest: 0, events: [] };
     scope.watchedUntil = this.clock.now() + LIVE_LIMITS.watchTime;
+    this.removeOld(scope);
     this.scopes.set(name, scope);
     return Promise.resolve(scope.latest);
   }
@@ -31,13 +37,23 @@ export class LocalLiveFeed implements LiveFeed {
     const scope = this.scopes.get(name);
     if (scope === undefined) return Promise.resolve();
     scope.latest += skipped;
-    for (const event of events) scope.events.push({ number: ++scope.latest, event });
+    const at = this.clock.now();
+    for (const event of events) scope.events.push({ number: ++scope.latest, event, at });
     scope.events.splice(0, scope.events.length - LIVE_LIMITS.keptEvents);
+    this.removeOld(scope);
     return Promise.resolve();
   }
 
   read(name: string, after: number): Promise<NumberedEvent[]> {
-    const events = this.scopes.get(name)?.events ?? [];
-    return Promise.resolve(events.filter(({ number }) => number > after).slice(0, LIVE_LIMITS.readEvents));
+    const scope = this.scopes.get(name);
+    if (scope === undefined) return Promise.resolve([]);
+    this.removeOld(scope);
+    const found = scope.events.filter(({ number }) => number > after).slice(0, LIVE_LIMITS.readEvents);
+    return Promise.resolve(found.map(({ number, event }) => ({ number, event })));
+  }
+
+  private removeOld(scope: Scope): void {
+    const oldest = this.clock.now() - LIVE_LIMITS.eventLifetime;
+    scope.events = scope.events.filter(({ at }) => at > oldest);
   }
 }

@@ -1,13 +1,16 @@
 import type { PgPool } from 'bullmq';
 import { OwnTables, SCHEMA } from '../../queue/postgres/own-tables.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../../shared/clock.js';
 import { LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live-feed.js';
 
 const SCOPES = `${SCHEMA}.live_scopes`;
 const EVENTS = `${SCHEMA}.live_events`;
 const NOW = 'clock_timestamp()';
 
-/** By the server's clock. */
-const DELETE_OLD = `DELETE FROM ${EVENTS} WHERE at < ${NOW} - interval '${LIVE_LIMITS.eventLifetime} milliseconds'`;
+/** Of an event that is told, by the server's clock. */
+const OLDEST = `${NOW} - interval '${LIVE_LIMITS.eventLifetime} milliseconds'`;
+
+const DELETE_OLD = `DELETE FROM ${EVENTS} WHERE at < ${OLDEST}`;
 
 /** Not logged: after a crash of the server nobody looks for what was shown before, and each write costs less. */
 const TABLES = `
@@ -51,18 +54,26 @@ const APPEND = `
 /** $1 scope, $2 number of the event to start after. */
 const READ = `
   SELECT number::text AS number, event FROM ${EVENTS}
-  WHERE scope = $1 AND number > $2 ORDER BY number LIMIT ${LIVE_LIMITS.readEvents}`;
+  WHERE scope = $1 AND number > $2 AND at >= ${OLDEST} ORDER BY number LIMIT ${LIVE_LIMITS.readEvents}`;
 
 /** The latest events on the queue's PostgreSQL. */
 export class PostgresLiveFeed implements LiveFeed {
   private readonly tables: OwnTables;
-  private removal: NodeJS.Timeout | undefined;
+  private removal: Timer | undefined;
+  /** When old events were last removed, on the clock. */
+  private removedAt: number;
 
-  constructor(pool: Pick<PgPool, 'query'>) {
+  constructor(
+    pool: Pick<PgPool, 'query'>,
+    private readonly clock: Clock = SYSTEM_CLOCK,
+  ) {
     this.tables = new OwnTables(pool, TABLES, DELETE_OLD);
+    this.removedAt = clock.now();
   }
 
   async watched(): Promise<string[]> {
+    // The process that would have removed them later may have ended.
+    if (this.clock.now() - this.removedAt >= LIVE_LIMITS.eventLifetime) this.remove();
     const rows = await this.tables.look<{ scope: string }>(SCOPES, WATCHED, []);
     return rows.map(({ scope }) => scope);
   }
@@ -84,10 +95,15 @@ export class PostgresLiveFeed implements LiveFeed {
 
   /** What nobody watches any more does not stay. */
   private removeLater(): void {
-    clearTimeout(this.removal);
-    this.removal = setTimeout(() => {
-      // If the server is away, whoever watches next removes them.
-      this.tables.query(DELETE_OLD, []).catch(() => undefined);
-    }, LIVE_LIMITS.eventLifetime + LIVE_LIMITS.watchTime).unref();
+    this.removal?.cancel();
+    this.removal = this.clock.afterUnlessIdle(LIVE_LIMITS.eventLifetime + LIVE_LIMITS.watchTime, () => {
+      this.remove();
+    });
+  }
+
+  private remove(): void {
+    this.removedAt = this.clock.now();
+    // If the server is away, whoever asks or watches next removes them.
+    this.tables.look(EVENTS, DELETE_OLD, []).catch(() => undefined);
   }
 }

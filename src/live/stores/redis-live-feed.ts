@@ -9,14 +9,30 @@ const WATCHED = `${PREFIX}watched`;
 /** How long the number of the latest event is remembered, in milliseconds: longer than anybody stays away. */
 const NUMBER_LIFETIME = 86_400_000;
 
-/** The scopes that are watched, the number of the latest event of one, and its events by their numbers. */
+/**
+ * The scopes that are watched, the number of the latest event of one, its events by their numbers, and numbers up to
+ * which all events were there, by that time. The version before knows no times.
+ */
 function keysOf(scope: string): string[] {
-  return [WATCHED, `${PREFIX}latest:${scope}`, `${PREFIX}events:${scope}`];
+  return [WATCHED, ...['latest', 'events', 'times'].map((name) => `${PREFIX}${name}:${scope}`)];
 }
 
 const NOW = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
+
+/** The number of the latest event that is too old to be told. */
+const OLD = `
+  local oldest = now - ${LIVE_LIMITS.eventLifetime}
+  local old = tonumber(redis.call('ZREVRANGEBYSCORE', KEYS[4], oldest, '-inf', 'LIMIT', 0, 1)[1] or '0')`;
+
+/** Notes that all events up to `latest` are there. Numbers of the same time are in the order of their texts. */
+const NOTE_TIME = `${OLD}
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', old)
+  redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', oldest)
+  redis.call('ZADD', KEYS[4], 'NX', now, string.format('%016d', latest))
+  redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -${LIVE_LIMITS.keptEvents + 1})
+  redis.call('PEXPIRE', KEYS[4], ${LIVE_LIMITS.eventLifetime})`;
 
 const SCOPES = new RedisScript(
   `${NOW}
@@ -26,10 +42,11 @@ const SCOPES = new RedisScript(
 
 /** Arguments: scope. */
 const WATCH = new RedisScript(`${NOW}
+  local latest = tonumber(redis.call('GET', KEYS[2]) or '0')${NOTE_TIME}
   redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
   redis.call('ZADD', KEYS[1], now + ${LIVE_LIMITS.watchTime}, ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ${LIVE_LIMITS.watchTime})
-  return tonumber(redis.call('GET', KEYS[2]) or '0')`);
+  return latest`);
 
 /** Arguments: scope, number of skipped events, and the events. */
 const APPEND = new RedisScript(
@@ -43,15 +60,15 @@ const APPEND = new RedisScript(
   end
   redis.call('SET', KEYS[2], string.format('%d', latest), 'PX', ${NUMBER_LIFETIME})
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', latest - ${LIVE_LIMITS.keptEvents})
-  redis.call('PEXPIRE', KEYS[3], ${LIVE_LIMITS.eventLifetime})
+  redis.call('PEXPIRE', KEYS[3], ${LIVE_LIMITS.eventLifetime})${NOTE_TIME}
   return 1`,
   false,
 );
 
 /** Arguments: number of the event to start after. */
-const READ = new RedisScript(
-  `return redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf', 'LIMIT', 0, ${LIVE_LIMITS.readEvents})`,
-);
+const READ = new RedisScript(`${NOW}${OLD}
+  local after = math.max(tonumber(ARGV[1]), old)
+  return redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. after, '+inf', 'LIMIT', 0, ${LIVE_LIMITS.readEvents})`);
 
 /** The latest events on the queue's Redis. They expire with nobody to watch them. */
 export class RedisLiveFeed implements LiveFeed {

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ALL_EVENTS, LIVE_LIMITS, type LiveFeed } from '../../src/live/live-feed.js';
+import { LocalLiveFeed } from '../../src/live/stores/local-live-feed.js';
+import { PostgresLiveFeed } from '../../src/live/stores/postgres-live-feed.js';
+import { RedisLiveFeed } from '../../src/live/stores/redis-live-feed.js';
+import type { QueueBackend } from '../../src/queue/queue-backend.js';
+import { describeServers } from '../support/describe-backend.js';
+import { FakeClock } from '../support/fake-clock.js';
+import { openBackend } from '../support/open-backend.js';
+import { until } from '../support/until.js';
+
+const MINUTE = LIVE_LIMITS.eventLifetime;
+const TABLE = 'nestjs_analytics.live_events';
+
+/** A key on Redis. */
+function keyOf(name: string): string {
+  return `{nestjs-analytics:live}:${name}:`;
+}
+
+async function eventsIn(feed: LiveFeed): Promise<string[]> {
+  return (await feed.read(ALL_EVENTS, 0)).map(({ event }) => event);
+}
+
+describe('events that somebody goes on watching, where no other process uses the queue', () => {
+  it('are gone after a minute, and keep their numbers', async () => {
+    const clock = new FakeClock();
+    const feed = new LocalLiveFeed(clock);
+    await feed.watch(ALL_EVENTS);
+    await feed.append(ALL_EVENTS, ['old'], 0);
+    await clock.pass(MINUTE - 1);
+    await feed.watch(ALL_EVENTS);
+    expect(await eventsIn(feed)).toEqual(['old']);
+    await clock.pass(2);
+    expect(await eventsIn(feed)).toEqual([]);
+    await feed.append(ALL_EVENTS, ['new'], 0);
+    expect(await feed.read(ALL_EVENTS, 0)).toEqual([{ number: 2, event: 'new' }]);
+  });
+});
+
+describeServers('events that somebody goes on watching', (backend) => {
+  let opened: QueueBackend;
+  let clock: FakeClock;
+
+  beforeEach(async () => {
+    opened = await openBackend(backend.connection);
+    clock = new FakeClock();
+  });
+  afterEach(() => opened.close());
+
+  function open(): LiveFeed {
+    const { storage } = opened;
+    if (storage.kind === 'redis') return new RedisLiveFeed(storage.client);
+    return new PostgresLiveFeed(storage.pool, clock);
+  }
+
+  /** A minute passes for what is stored. */
+  async function age(): Promise<void> {
+    const { storage } = opened;
+    const script = `
+      for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+        redis.call('ZINCRBY', KEYS[1], -${MINUTE}, member)
+      end`;
+    if (storage.kind === 'redis') await storage.client.eval(script, 1, keyOf('times'));
+    else await storage.pool.query(`UPDATE ${TABLE} SET at = at - interval '${MINUTE} milliseconds'`);
+  }
+
+  /** How many are stored, whatever would be told of them. */
+  async function stored(): Promise<number> {
+    const { storage } = opened;
+    if (storage.kind !== 'redis') return (await storage.pool.query(`SELECT 1 FROM ${TABLE}`)).rows.length;
+    return Number(await storage.client.eval(`return redis.call('ZCARD', KEYS[1])`, 1, keyOf('events')));
+  }
+
+  it('are told to nobody after a minute, and are gone as soon as somebody asks for the latest', async () => {
+    const feed = open();
+    await feed.watch(ALL_EVENTS);
+    await feed.append(ALL_EVENTS, ['one', 'two'], 0);
+    await age();
+    await feed.append(ALL_EVENTS, ['three'], 0);
+    expect(await feed.read(ALL_EVENTS, 0)).toEqual([{ number: 3, event: 'three' }]);
+    await age();
+    expect(await eventsIn(feed)).toEqual([]);
+    expect(await feed.watch(ALL_EVENTS)).toBe(3);
+    expect(await stored()).toBe(0);
+  });
+
+  if (backend.name === 'PostgreSQL') {
+    it('are gone after a minute, also if the process in which they were watched has ended', async () => {
+      const [ended, other] = [open(), open()];
+      await ended.watch(ALL_EVENTS);
+      expect(await other.watched()).toEqual([ALL_EVENTS]);
+      await ended.append(ALL_EVENTS, ['one'], 0);
+      await age();
+      clock.stall(MINUTE);
+      expect(await other.watched()).toEqual([ALL_EVENTS]);
+      await until(async () => ((await stored()) === 0 ? true : undefined));
+    });
+  } else {
+    it('are gone after a minute, also those that a process of the version before has added', async () => {
+      const feed = open();
+      const { storage } = opened;
+      if (storage.kind !== 'redis') throw new Error('This is about Redis');
+      const script = `redis.call('SET', KEYS[1], '1') redis.call('ZADD', KEYS[2], 1, '1 one')`;
+      await storage.client.eval(script, 2, ...['latest', 'events'].map(keyOf));
+      expect(await eventsIn(feed)).toEqual(['one']);
+      await feed.watch(ALL_EVENTS);
+      await age();
+      expect(await eventsIn(feed)).toEqual([]);
+      await feed.watch(ALL_EVENTS);
+      expect(await stored()).toBe(0);
+    });
+  }
+});
