@@ -14,7 +14,14 @@ export interface DestinationLookup {
   find(id: string): Promise<Destination | 'deleted' | undefined>;
   /** The same without its secrets, so also if they cannot be decrypted. */
   profile(id: string): Promise<DestinationProfile | undefined>;
+  /**
+   * Which of these are deleted, by all that was changed until now. Of those that cannot be looked up, that is not known.
+   * Rejects if nothing is known.
+   */
+  deletedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Finds destinations by their id: first those of the options, then those that are looked up. This is the only
@@ -48,6 +55,13 @@ export class DestinationRegistry {
     const originOf = (urlHash: string): string | undefined =>
       known.origins.find((origin) => origin === known.origin(urlHash));
     return Promise.resolve({ tenant: undefined, originOf });
+  }
+
+  /** As that of `DestinationLookup`; those of the options never are. */
+  deletedAmong(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const others = ids.filter((id) => !this.destinations.has(id));
+    if (others.length === 0 || this.others === undefined) return Promise.resolve(NONE);
+    return this.others.deletedAmong(others);
   }
 
   async find(id: string): Promise<Destination | undefined> {

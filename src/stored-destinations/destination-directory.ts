@@ -137,6 +137,11 @@ export class DestinationDirectory {
     return (this.ids.get(id) ?? (await this.ids.load(id))).found;
   }
 
+  /** Hears now what was changed until now. Rejects while that is not possible. */
+  refresh(): Promise<void> {
+    return this.watch.refresh();
+  }
+
   /** @param onChange called with each change; `undefined` if everything may have changed */
   observe(onChange: (change: DestinationChange | undefined) => void): void {
     this.observers.push(onChange);

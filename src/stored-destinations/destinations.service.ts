@@ -23,6 +23,7 @@ import type {
   NewDestination,
   SecretRotationOptions,
 } from './destinations.types.js';
+import type { HistoryRemoval } from './history-removal.js';
 import type { KeptMessages } from './kept-messages.js';
 import { newSecret, rotated } from './rotated-secrets.js';
 
@@ -37,8 +38,7 @@ export interface DestinationsParts {
   /** Sends a test event to each URL. */
   sendTest: (id: string) => Promise<TestResult[]>;
   kept: Pick<KeptMessages, 'deliver' | 'deliverLate'>;
-  /** Removes what is kept of its deliveries. */
-  forgetHistory: (id: string) => Promise<unknown>;
+  histories: Pick<HistoryRemoval, 'remove'>;
 }
 
 /**
@@ -146,7 +146,7 @@ export class DestinationsService {
   async delete(id: string, scope: DestinationScope = {}): Promise<void> {
     const { records, tenant } = this.changeable(id, scope);
     this.emit('deleted', await records.remove(id, tenant));
-    await this.parts.forgetHistory(id);
+    await this.parts.histories.remove(id);
   }
 
   /**

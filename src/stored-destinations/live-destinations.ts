@@ -118,6 +118,13 @@ export class LiveDestinations implements DestinationLookup {
     return profile;
   }
 
+  async deletedAmong(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const { directory } = this.parts;
+    await directory.refresh();
+    const found = await Promise.allSettled(ids.map((id) => directory.find(id)));
+    return new Set(ids.filter((_, index) => isDeleted(found[index])));
+  }
+
   private optionsOf(
     record: DestinationRecord,
     now: number,
@@ -176,6 +183,10 @@ export class LiveDestinations implements DestinationLookup {
       if (now - usedAt > FORGET_AFTER && !isAwaited) this.forget(id);
     }
   }
+}
+
+function isDeleted(found: PromiseSettledResult<unknown> | undefined): boolean {
+  return found?.status === 'fulfilled' && found.value === 'deleted';
 }
 
 function profileOf({ tenant, urls }: DestinationRecord): DestinationProfile {

@@ -24,6 +24,7 @@ import { DestinationsEnd } from './destinations-end.js';
 import { DestinationsService } from './destinations.service.js';
 import { DESTINATION_DIRECTORY, DESTINATION_PARTS, LIVE_DESTINATIONS } from './stored-destinations.tokens.js';
 import type { DestinationEvent } from './destinations.types.js';
+import { HistoryRemoval } from './history-removal.js';
 import { idsOf, isAmong, type KeptFor, KeptMessages, namesOf } from './kept-messages.js';
 import type { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
@@ -80,20 +81,18 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
   });
 }
 
-function createForget(
+function createHistories(
   recorder: HistoryRecorder | undefined,
   store: HistoryStore | undefined,
-): (id: string) => Promise<void> {
-  return async (id) => {
-    recorder?.discard(id);
-    try {
-      await store?.forget(id);
-    } catch (error) {
-      // It then expires a week after its last delivery. The destination is deleted whatever becomes of its
-      // history.
+): HistoryRemoval {
+  return new HistoryRemoval({
+    discard: (id) => recorder?.discard(id),
+    forget: async (id) => store?.forget(id),
+    onFailed: (error) => {
+      // It then expires a week after its last delivery.
       debug('the history of a deleted destination could not be removed: %o', error);
-    }
-  };
+    },
+  });
 }
 
 function createService(
@@ -103,8 +102,7 @@ function createService(
   registry: DestinationRegistry,
   kept: KeptMessages,
   events: EventChannel<DestinationEvent>,
-  recorder: HistoryRecorder | undefined,
-  history: HistoryStore | undefined,
+  histories: HistoryRemoval,
   end: ApplicationEnd,
 ): DestinationsService {
   if (destinations === undefined || parts === undefined)
@@ -122,7 +120,7 @@ function createService(
         throw destination === undefined ? new DestinationNotFoundError(id) : new NotAWebhookError(id);
       },
       kept,
-      forgetHistory: createForget(recorder, history),
+      histories,
     }),
     events,
   );
@@ -151,6 +149,7 @@ export const STORED_DESTINATIONS_PROVIDERS: Provider[] = [
     useFactory: createLive,
   },
   { provide: KeptMessages, inject: [FailedMessages, DESTINATION_PARTS], useFactory: createKept },
+  { provide: HistoryRemoval, inject: [HistoryRecorder, HISTORY_STORE], useFactory: createHistories },
   {
     provide: DESTINATION_EVENTS,
     useFactory: () => new EventChannel<DestinationEvent>(tellOnce('changes$', logger())),
@@ -164,16 +163,25 @@ export const STORED_DESTINATIONS_PROVIDERS: Provider[] = [
       DestinationRegistry,
       KeptMessages,
       DESTINATION_EVENTS,
-      HistoryRecorder,
-      HISTORY_STORE,
+      HistoryRemoval,
       ApplicationEnd,
     ],
     useFactory: createService,
   },
   {
     provide: DestinationsEnd,
-    inject: [DESTINATION_PARTS, KeptMessages, DESTINATION_EVENTS],
-    useFactory: (parts: Parts, kept: KeptMessages, events: EventChannel<DestinationEvent>) =>
-      new DestinationsEnd(kept, parts === undefined ? [] : [parts.directory, parts.notices], events),
+    inject: [DESTINATION_PARTS, KeptMessages, HistoryRemoval, DESTINATION_EVENTS],
+    useFactory: (
+      parts: Parts,
+      kept: KeptMessages,
+      histories: HistoryRemoval,
+      events: EventChannel<DestinationEvent>,
+    ) =>
+      new DestinationsEnd(
+        kept,
+        histories,
+        parts === undefined ? [] : [parts.directory, parts.notices],
+        events,
+      ),
   },
 ];

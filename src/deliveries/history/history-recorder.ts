@@ -24,6 +24,8 @@ export interface HistoryRecorderParts {
   log: HistoryLog;
   /** Whether the queue can be used. While it cannot, the log says so already. */
   isQueueUp: () => boolean;
+  /** Which of these destinations are deleted. */
+  deletedAmong: (destinations: readonly string[]) => Promise<ReadonlySet<string>>;
   /** @default the system's */
   clock?: Clock;
   /** The time, in milliseconds since the epoch. @default the system's */
@@ -155,12 +157,13 @@ export class HistoryRecorder {
       const slice = new TimeSlice();
       while (taken.length > 0) {
         const part = firstOf(taken, groupOf);
-        for (const history of part) {
+        const kept = await this.keptOf(part);
+        for (const history of kept) {
           history.summarize();
           await slice.check();
         }
         await this.parts.store.write(
-          [...part.map(({ stored }) => stored), DestinationHistory.totalOf(part)],
+          [...kept.map(({ stored }) => stored), DestinationHistory.totalOf(part)],
           this.now(),
           minutes.stored,
         );
@@ -177,6 +180,16 @@ export class HistoryRecorder {
       minutes.absorb(this.minutes, this.now());
       this.minutes = minutes;
     }
+  }
+
+  /** Those whose destination was not deleted while they waited, or while the last request to it was on its way. */
+  private async keptOf(histories: readonly DestinationHistory[]): Promise<readonly DestinationHistory[]> {
+    const ids = histories.map(({ destination }) => destination);
+    // While that is not known, an entry too many is better than one that is missing.
+    const deleted = await this.parts.deletedAmong(ids).catch(() => undefined);
+    return deleted === undefined
+      ? histories
+      : histories.filter(({ destination }) => !deleted.has(destination));
   }
 
   private putBack(taken: readonly DestinationHistory[]): void {

@@ -21,10 +21,16 @@ function createRecorder(
   { worker }: ResolvedOptions,
   { health }: QueueBackend,
   store: HistoryStore | undefined,
+  destinations: DestinationRegistry,
 ): HistoryRecorder | undefined {
   if (!worker || store === undefined) return undefined;
   const log = new HistoryLog(new AnalyticsLogger(), () => SYSTEM_CLOCK.now());
-  return new HistoryRecorder({ store, log, isQueueUp: () => health.isUp });
+  return new HistoryRecorder({
+    store,
+    log,
+    isQueueUp: () => health.isUp,
+    deletedAmong: (ids) => destinations.deletedAmong(ids),
+  });
 }
 
 /** Only a process with a worker looks what waits. */
@@ -47,7 +53,7 @@ export const HISTORY_PROVIDERS: Provider[] = [
   },
   {
     provide: HistoryRecorder,
-    inject: [RESOLVED_OPTIONS, QUEUE_BACKEND, HISTORY_STORE],
+    inject: [RESOLVED_OPTIONS, QUEUE_BACKEND, HISTORY_STORE, DestinationRegistry],
     useFactory: createRecorder,
   },
   {

@@ -61,12 +61,16 @@ describe('the recorder of the history', () => {
   let lines: LogLines;
   let recorder: HistoryRecorder;
   let isQueueUp: boolean;
+  let deleted: Set<string>;
+  let lookUpFailure: Error | undefined;
 
   beforeEach(() => {
     store = new TestStore();
     clock = new FakeClock();
     lines = new LogLines();
     isQueueUp = true;
+    deleted = new Set();
+    lookUpFailure = undefined;
     recorder = new HistoryRecorder({
       store,
       clock,
@@ -82,6 +86,10 @@ describe('the recorder of the history', () => {
         () => clock.now(),
       ),
       isQueueUp: () => isQueueUp,
+      deletedAmong: (ids) =>
+        lookUpFailure === undefined
+          ? Promise.resolve(new Set(ids.filter((id) => deleted.has(id))))
+          : Promise.reject(lookUpFailure),
       now: () => NOW + clock.now(),
     });
   });
@@ -373,5 +381,33 @@ describe('the recorder of the history', () => {
     await recorder.close();
     expect(store.idsOf('crm')).toEqual([]);
     expect(store.idsOf('other')).toEqual(['b']);
+  });
+
+  it('writes nothing of a destination that was deleted, and counts its messages among all', async () => {
+    delivered([message('a')]);
+    delivered([message('b')], 'other');
+    deleted.add('crm');
+    await recorder.close();
+    expect(store.writes.flat().map(({ destination }) => destination)).toEqual(['other', ALL_DESTINATIONS]);
+    expect(store.writes[0]?.at(-1)?.hours).toEqual([
+      [NOW / 3_600_000, expect.objectContaining({ delivered: 2 })],
+    ]);
+  });
+
+  it('writes nothing of a destination that is deleted while the store does not take what is written', async () => {
+    store.failure = new Error('no table');
+    delivered([message('a')]);
+    await clock.pass(INTERVAL);
+    deleted.add('crm');
+    store.failure = undefined;
+    await eventually(() => store.writes.length > 0);
+    expect(store.idsOf('crm')).toEqual([]);
+  });
+
+  it('writes what it has while nobody knows which destinations are deleted', async () => {
+    lookUpFailure = new Error('the store is away');
+    delivered([message('a')]);
+    await recorder.close();
+    expect(store.idsOf('crm')).toEqual(['a']);
   });
 });

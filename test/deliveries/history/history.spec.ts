@@ -337,6 +337,36 @@ async function obstruct(storage: QueueStorage): Promise<() => Promise<unknown>> 
 describeServers('the history of a destination with several processes', (backend) => {
   const stage = new Stage();
 
+  it('goes with the destination, also what is not written then, or not answered', async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const receiver = await stage.receiver({
+      answer: async (_, index) => {
+        if (index === 1) await held;
+        return 200;
+      },
+    });
+    const own = webhooksTo(await stage.receiver());
+    const options = { connection: backend.connection, destinations: DESTINATIONS, flushAt: 1 };
+    const mine = await stage.app({ ...options, worker: false });
+    const other = await stage.app({ ...options, webhooks: own });
+    const { id } = await mine.context
+      .get(DestinationsService)
+      .create({ tenant: 'acme', urls: [receiver.url()] });
+    for (const count of [1, 2]) {
+      other.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+      await receiver.received(count);
+    }
+    await mine.context.get(DestinationsService).delete(id);
+    await mine.close();
+    release();
+    await other.settled();
+    // Its entry is written with theirs, or later.
+    other.analytics.track({ userId: 'u1', event: 'Last' });
+    await recentOf(other, ([latest]) => latest?.event === 'Last');
+    expect(await storedText(storageOf(other))).not.toContain(id);
+  });
+
   it('is that of all of them', async () => {
     const receiver = await stage.receiver();
     const options = {

@@ -1,0 +1,57 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { HistoryRemoval } from '../../src/stored-destinations/history-removal.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+describe('the history of a destination that is deleted', () => {
+  let clock: FakeClock;
+  let removal: HistoryRemoval;
+  let removed: string[];
+  let failed: unknown[];
+  let failure: Error | undefined;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    removed = [];
+    failed = [];
+    failure = undefined;
+    removal = new HistoryRemoval({
+      discard: (id) => removed.push(`unwritten ${id}`),
+      forget: (id) => {
+        removed.push(`stored ${id}`);
+        return failure === undefined ? Promise.resolve() : Promise.reject(failure);
+      },
+      onFailed: (error) => failed.push(error),
+      clock,
+    });
+  });
+
+  const ALL = ['unwritten crm', 'stored crm'];
+
+  it('is removed at once, and what was being written meanwhile a little later, which keeps no process alive', async () => {
+    await removal.remove('crm');
+    expect(removed).toEqual(ALL);
+    expect(clock.holding).toBe(0);
+    await clock.pass(10_000);
+    expect(removed).toEqual([...ALL, ...ALL]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('is removed once more before the process ends', async () => {
+    await removal.remove('crm');
+    await removal.finish();
+    expect(removed).toEqual([...ALL, ...ALL]);
+    expect(clock.pending).toBe(0);
+    removal.close();
+    await removal.remove('crm');
+    expect(clock.pending).toBe(0);
+  });
+
+  it('is looked for again a little later where it could not be removed', async () => {
+    failure = new Error('the store is away');
+    await removal.remove('crm');
+    failure = undefined;
+    await clock.pass(10_000);
+    expect(removed).toEqual([...ALL, ...ALL]);
+    expect(failed).toEqual([new Error('the store is away')]);
+  });
+});
