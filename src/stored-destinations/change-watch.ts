@@ -5,7 +5,7 @@ import type { DestinationChange, DestinationFeed } from './destination-feed.js';
 const LEASE = 2_000;
 /** How often the feed is read, in milliseconds. */
 const INTERVAL = 1_000;
-/** After this many readings without a question, the feed is not read until somebody asks again. */
+/** After this many readings without a question, or use, the feed is not read until there is one again. */
 const IDLE_READINGS = 30;
 /** Questions of one synchronous run for which the clock is read once: reading it takes as long as all else. */
 const ANSWERS_PER_LOOK = 100;
@@ -47,6 +47,12 @@ export class ChangeWatch {
     return true;
   }
 
+  /** What is remembered is used without a question, so changes of it have to be heard of. */
+  use(): void {
+    this.readings = 0;
+    if (this.timer === undefined && !this.isClosed) this.readLater();
+  }
+
   /** Reads the feed now. Rejects if that is not possible. */
   refresh(): Promise<void> {
     this.reading ??= this.read().finally(() => {
@@ -75,7 +81,11 @@ export class ChangeWatch {
 
   private schedule(): void {
     this.timer?.cancel();
-    if (this.isClosed || ++this.readings > IDLE_READINGS) return;
+    this.timer = undefined;
+    if (!this.isClosed && ++this.readings <= IDLE_READINGS) this.readLater();
+  }
+
+  private readLater(): void {
     this.timer = this.clock.afterUnlessIdle(INTERVAL, () => {
       // Callers that need an answer ask again, and get the error.
       this.refresh().catch(() => undefined);

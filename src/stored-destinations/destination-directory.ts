@@ -5,6 +5,7 @@ import { type Clock, LONGEST_TIMER, SYSTEM_CLOCK, type Timer } from '../shared/c
 import { ChangeWatch } from './change-watch.js';
 import type { DestinationChange, DestinationFeed } from './destination-feed.js';
 import { LookupCache } from './lookup-cache.js';
+import { type Found, PatientLookup } from './patient-lookup.js';
 import { TenantChanges } from './tenant-changes.js';
 
 /** Tenants, and destinations, that are remembered. */
@@ -12,22 +13,6 @@ const MAX_REMEMBERED = 20_000;
 /** How often a look-up is repeated while the store is away, in milliseconds. */
 const RETRY_INTERVAL = 250;
 const NONE: readonly DestinationRecord[] = [];
-
-type Found = Promise<readonly DestinationRecord[]>;
-
-/** A look-up that several may wait for. */
-class PatientLookup {
-  waiting = 0;
-  readonly result: Found;
-
-  /** @param askers who take turns with others */
-  constructor(
-    readonly askers: Set<string>,
-    lookUp: (self: PatientLookup) => Found,
-  ) {
-    this.result = lookUp(this);
-  }
-}
 
 /** A destination as it was after so many changes of tenants. */
 interface KnownDestination {
@@ -135,6 +120,11 @@ export class DestinationDirectory {
   async find(id: string): Promise<DestinationRecord | 'deleted' | undefined> {
     if (!this.watch.isFresh) await this.watch.refresh();
     return (this.ids.get(id) ?? (await this.ids.load(id))).found;
+  }
+
+  /** What `find` has returned is in use: its changes are heard of, as if somebody had asked for it. */
+  use(): void {
+    this.watch.use();
   }
 
   /** Hears now what was changed until now. Rejects while that is not possible. */

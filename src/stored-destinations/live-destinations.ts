@@ -17,12 +17,16 @@ export class LiveDestination extends WebhooksDestination {
   /** `stale` until a change of it is known here. */
   state: 'enabled' | 'disabled' | 'stale' = 'enabled';
 
-  /** @param observeAttempt called after each attempt */
+  /**
+   * @param observeAttempt called after each attempt
+   * @param onUse called before messages are sent
+   */
   constructor(
     options: WebhooksDestinationOptions,
     client: WebhookClient,
     observer: EndpointObserver,
     private readonly observeAttempt: (attempt: AttemptSummary) => void,
+    private readonly onUse: () => void,
   ) {
     super(options, client, observer);
   }
@@ -37,8 +41,12 @@ export class LiveDestination extends WebhooksDestination {
 
   /** Messages that were in hand before a change go back to the queue, to be looked at again. */
   override deliver(messages: readonly QueuedMessage[], terms: AttemptTerms, settle: SettleMessages): void {
-    if (this.state === 'enabled') super.deliver(messages, terms, settle);
-    else settle(messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait: 0 })));
+    if (this.state !== 'enabled') {
+      settle(messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait: 0 })));
+      return;
+    }
+    this.onUse();
+    super.deliver(messages, terms, settle);
   }
 }
 
@@ -95,9 +103,13 @@ export class LiveDestinations implements DestinationLookup {
     let entry = this.entries.get(id);
     if (entry === undefined) {
       const { options, validUntil } = this.optionsOf(record, now);
-      const { client, observer, onAttempt } = this.parts;
-      const destination = new LiveDestination(options, client, observer, (attempt) => {
+      const { client, observer, onAttempt, directory } = this.parts;
+      const observe = (attempt: AttemptSummary): void => {
         onAttempt(this.entries.get(id)?.record ?? record, attempt);
+      };
+      // A job may take long, and nobody asks for its destination until the next one.
+      const destination = new LiveDestination(options, client, observer, observe, () => {
+        directory.use();
       });
       this.entries.set(id, (entry = { destination, tenant: record.tenant, record, validUntil, usedAt: now }));
     } else if (entry.record !== record || entry.validUntil <= now) {

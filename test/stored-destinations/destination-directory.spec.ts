@@ -1,70 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type {
-  DestinationChange,
-  DestinationChanges,
-} from '../../src/stored-destinations/destination-feed.js';
 import { DestinationDirectory } from '../../src/stored-destinations/destination-directory.js';
-import type { StoredDestination } from '../../src/options/destination-store.js';
 import { FakeClock } from '../support/fake-clock.js';
-import { MemoryDestinationStore } from './memory-destination-store.js';
-
-/** A store and its feed, which another process changes, and which may be away. */
-class FarStore extends MemoryDestinationStore {
-  readonly told: DestinationChange[] = [];
-  /** What was asked for. */
-  readonly asked: string[] = [];
-  isAway = false;
-  /** A tenant whose look-ups alone fail. */
-  damaged: string | undefined;
-  /** Changes that the feed has forgotten. */
-  forgotten = 0;
-  /** Look-ups wait for it. */
-  held: Promise<void> = Promise.resolve();
-  /** Look-ups by an id wait for it. */
-  heldById: Promise<void> = Promise.resolve();
-
-  override async findByTenant(tenant: string | undefined): Promise<StoredDestination[]> {
-    this.asked.push(`tenant ${String(tenant)}`);
-    this.answer();
-    if (tenant !== undefined && tenant === this.damaged) throw new Error('invalid byte sequence');
-    const found = await super.findByTenant(tenant);
-    await this.held;
-    return found;
-  }
-
-  override async findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
-    this.asked.push(`id ${id}`);
-    const found = await super.findById(id);
-    await this.heldById;
-    return found;
-  }
-
-  changesSince(since: number | undefined): Promise<DestinationChanges> {
-    this.asked.push('changes');
-    try {
-      this.answer();
-    } catch (error) {
-      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
-    }
-    const changes = since === undefined || since < this.forgotten ? undefined : this.told.slice(since);
-    return Promise.resolve({ revision: this.told.length, changes });
-  }
-
-  publish(change: DestinationChange): Promise<void> {
-    this.told.push(change);
-    return Promise.resolve();
-  }
-
-  /** Another process adds a destination. */
-  async add(id: string, tenant: string): Promise<void> {
-    await this.insert({ id, tenant, urls: [], createdAt: 0, updatedAt: 0, version: 1 }, Infinity);
-    await this.publish({ id, tenant });
-  }
-
-  private answer(): void {
-    if (this.isAway) throw new Error('the store is away');
-  }
-}
+import { FarStore } from './far-store.js';
 
 describe('a directory of destinations', () => {
   let clock: FakeClock;
