@@ -151,6 +151,8 @@ export class LiveEvents implements OnApplicationShutdown {
     this.watched = watched;
     this.undecided = 0;
     for (const scope of this.waiting.keys()) if (!watched.has(scope)) this.waiting.delete(scope);
+    // One may be left from before somebody began to watch here.
+    this.checkTimer?.cancel();
     this.checkTimer = this.clock.afterUnlessIdle(CHECK_INTERVAL, () => {
       this.watched = undefined;
     });

@@ -57,6 +57,29 @@ describe('events that somebody watches', () => {
     expect(await numberOfLatest()).toBe(2);
   });
 
+  it('cost one question every two seconds, however many pages were opened before', async () => {
+    let questions = 0;
+    const counted = {
+      watched: () => {
+        questions++;
+        return feed.watched();
+      },
+      append: (...given: Parameters<LocalLiveFeed['append']>) => feed.append(...given),
+    };
+    live = new LiveEvents({ feed: counted, tenantOf: () => undefined, clock });
+    for (let page = 0; page < 10; page++) {
+      call('opened');
+      live.onWatched();
+      await clock.pass(150);
+    }
+    questions = 0;
+    for (let time = 0; time < 20_000; time += 10) {
+      call('busy');
+      await clock.pass(10);
+    }
+    expect(questions).toBeLessThanOrEqual(11);
+  });
+
   describe('while it is not known whether anybody watches', () => {
     /** What is added for each scope once all are known to be watched, by the scope. */
     const added = new Map<string, { events: readonly string[]; skipped: number }>();
