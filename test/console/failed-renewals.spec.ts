@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import type { ServerResponse } from 'node:http';
 import { DestinationsService } from '../../src/index.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
@@ -161,6 +162,36 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
       await visitor.click('Refresh failed messages');
       await until(async () => ((await list().count()).all === 20 ? true : undefined));
       expect(await visitor.text()).not.toContain('More have failed in between.');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'is what matches the filter, with what was selected, when a replay ends that began with another one',
+    async () => {
+      const { visitor, app } = visit;
+      await open();
+      const messageId = track('Refused');
+      await list().begins(messageId);
+      const replay = new Promise<ServerResponse>((resolve) => {
+        app.proxy.answer('/replay', resolve);
+      });
+      await visitor.click('Replay all that match');
+      const response = await replay;
+      const filtered = visitor.page.waitForResponse((answer) => answer.url().includes('status=400'));
+      await visitor.page.locator('::-p-aria([name="Status"][role="textbox"])').fill('400');
+      await visitor.page.keyboard.press('Tab');
+      await filtered;
+      await visitor.click(`Select ${messageId}`);
+      await visitor.reads('Replay 1 message');
+      const renewed = visitor.page.waitForResponse((answer) => answer.url().includes('status=400'));
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"replayed":1}');
+      await visitor.reads('1 message is delivered again.');
+      await (await renewed).text();
+      await visitor.page.evaluate('new Promise((resolve) => setTimeout(resolve))');
+      app.proxy.passAll();
+      expect((await list().count()).all).toBe(1);
+      expect(await visitor.text()).toContain('Replay 1 message');
     },
     TIMEOUT,
   );

@@ -77,4 +77,12 @@ describe('what a page loads', () => {
     await jest.advanceTimersByTimeAsync(10);
     expect(begun.map(([, at]) => at)).toEqual([0, 600]);
   });
+
+  it('is loaded for nobody any more once it is closed', async () => {
+    const { turns } = turnsOf(10);
+    turns.close();
+    let loads = 0;
+    await turns.load(() => Promise.resolve(loads++));
+    expect(loads).toBe(0);
+  });
 });

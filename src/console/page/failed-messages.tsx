@@ -67,7 +67,8 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
   const replay = async (chosen: Fields): Promise<void> => {
     setReplayed(undefined);
     setReplayed(replayText(await replayAll(api, id, chosen, setProgress)));
-    setSelected(new Set());
+    // What was selected meanwhile stays.
+    setSelected((now) => new Set([...now].filter((one) => !selected.has(one))));
     await reload();
   };
   const select = useCallback((messageId: string, isSelected: boolean) => {

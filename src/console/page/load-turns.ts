@@ -17,8 +17,9 @@ export class LoadTurns {
   /** @param renew resolves to whether it was refused, and is to be tried again */
   constructor(private readonly renew: (signal: AbortSignal) => Promise<boolean>) {}
 
-  /** Loads at once, in place of what is being loaded: somebody has asked for it. */
+  /** Loads at once, in place of what is being loaded: somebody has asked for it. Once closed, it loads nothing. */
   async load(work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    if (this.isClosed) return;
     const abort = new AbortController();
     this.running?.abort();
     this.running = abort;

@@ -9,7 +9,10 @@ const REFUSALS: readonly string[] = ['TOO_MANY_REQUESTS', 'RATE_LIMITED'];
 export interface Loaded<T> {
   value: T | undefined;
   error: Error | undefined;
-  /** Loads it again, and shows what is known meanwhile. */
+  /**
+   * Loads it again, and shows what is known meanwhile. It is the same function whatever `key` is, so that work which
+   * began with another one renews what is shown by now.
+   */
   reload: () => Promise<void>;
 }
 
@@ -80,13 +83,15 @@ export function useLoaded<T>(
       }),
     };
   }, [key]);
-  const reload = useCallback(() => turns.of.load(turns.load), [turns]);
+  const present = useRef(turns);
+  present.current = turns;
+  const reload = useCallback(() => present.current.of.load(present.current.load), []);
   useEffect(() => {
-    void reload();
+    void turns.of.load(turns.load);
     return () => {
       turns.of.close();
     };
-  }, [reload]);
+  }, [turns]);
 
   const { version } = renewal;
   const known = useRef(version);
