@@ -59,7 +59,7 @@ export class ApiRequests {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     if (response.status === 204) return undefined as T;
-    return (await jsonOf(response)) as T;
+    return (await jsonOf(response, method)) as T;
   }
 
   /** @throws ApiError for an answer that is none */
@@ -75,10 +75,10 @@ export class ApiRequests {
       throw unreachable(request.method);
     });
     if (response.ok) return response;
-    const { error } = (await jsonOf(response)) as {
+    const { error } = (await jsonOf(response, request.method)) as {
       error?: { code: string; message: string; problems?: OptionProblem[] };
     };
-    if (error === undefined) throw unexpectedAnswer(response);
+    if (error === undefined) throw unexpectedAnswer(response, request.method);
     if (error.code === 'UNAUTHORIZED') throw signedOut(error.code);
     throw new ApiError(error.code, error.message, error.problems);
   }
@@ -90,12 +90,12 @@ function inTime(patience: number, signal?: AbortSignal): AbortSignal {
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 
-/** @throws ApiError for an answer that is not the application's, such as the page of a proxy */
-async function jsonOf(response: Response): Promise<object> {
+/** @throws ApiError for an answer that is not the application's, such as the page of a proxy, or that breaks off */
+async function jsonOf(response: Response, method?: string): Promise<object> {
   try {
     return (await response.json()) as object;
   } catch {
-    throw unexpectedAnswer(response);
+    throw unexpectedAnswer(response, method);
   }
 }
 
@@ -108,14 +108,16 @@ async function streamIn(response: Response): Promise<ReadableStream<Uint8Array>>
   throw unexpectedAnswer(response);
 }
 
-/** What was sent may have come, and only its answer was lost. */
+/** Of a change: what was sent may have come, and only its answer was lost. */
+const LOOK_FIRST =
+  'It may have done what you asked for all the same: check the connection, and look before you try again.';
+
 function unreachable(method = 'GET'): ApiError {
   return new ApiError(
     'UNREACHABLE',
     method === 'GET'
       ? 'The application cannot be reached. Check the connection and try again.'
-      : 'The application has not answered. It may have done what you asked for all the same: check the connection, ' +
-          'and look before you try again.',
+      : `The application has not answered. ${LOOK_FIRST}`,
   );
 }
 
@@ -127,10 +129,13 @@ function signedOut(code: string): ApiError {
   );
 }
 
-function unexpectedAnswer({ status }: Response): ApiError {
+function unexpectedAnswer({ status }: Response, method = 'GET'): ApiError {
   return new ApiError(
     'UNEXPECTED_ANSWER',
-    `The answer (status ${status}) is not the application's: it may be restarting, or you may have to sign in again. ` +
-      'Try again in a moment, or reload the page.',
+    method === 'GET'
+      ? `The answer (status ${status}) is not the application's: it may be restarting, or you may have to sign in ` +
+          'again. Try again in a moment, or reload the page.'
+      : `The application has not answered: what came (status ${status}) is not its answer, or only a part of it. ` +
+          LOOK_FIRST,
   );
 }
