@@ -135,6 +135,11 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       await visitor.sees('whsec_');
       await visitor.click('Copy');
       await visitor.sees('Copied');
+      const secret = /whsec_\S+/.exec(await visitor.text())?.[0];
+      await visitor.click('Rotate the secret');
+      await visitor.page.waitForFunction(`!document.body.innerText.includes(${JSON.stringify(secret)})`);
+      // The new one is not copied.
+      expect(await visitor.text()).toMatch(/whsec_\S+\s+Copy\n/);
       await visitor.click('All destinations');
       await visitor.sees('Changed');
       await visitor.page.locator('::-p-aria([name="Warehouse"][role="link"])').click();

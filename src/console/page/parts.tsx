@@ -130,7 +130,7 @@ export function Secret({ text }: { text: string }): JSX.Element {
 
 /** A text with a button that copies it, or selects it where the browser lets no page copy. */
 export function Copyable({ text }: { text: string }): JSX.Element {
-  const [label, setLabel] = useState('Copy');
+  const [done, setDone] = useState<{ label: string; with: string }>();
   const shown = useRef<HTMLPreElement>(null);
   return (
     <div class="copyable">
@@ -141,15 +141,16 @@ export function Copyable({ text }: { text: string }): JSX.Element {
         run={async () => {
           try {
             await navigator.clipboard.writeText(text);
-            setLabel('Copied');
+            setDone({ label: 'Copied', with: text });
           } catch {
             // Without TLS there is no clipboard, and a frame of another origin may not be allowed to use it.
             if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
-            setLabel('Selected: press Ctrl+C');
+            setDone({ label: 'Selected: press Ctrl+C', with: text });
           }
         }}
       >
-        {label}
+        {/* It may have another text by now, which nobody has copied. */}
+        {done?.with === text ? done.label : 'Copy'}
       </Action>
     </div>
   );
