@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { afterEach, expect, it } from '@jest/globals';
 import type { HTTPRequest, ResponseForRequest } from 'puppeteer-core';
 import { DestinationsService } from '../../src/index.js';
@@ -163,13 +164,91 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
         globalThis.inRealTime = AbortSignal.timeout;
         AbortSignal.timeout = (time) => inRealTime.call(AbortSignal, time / 100);
       }`);
+      await visitor.click('Send a test event');
+      await visitor.reads('200 from');
       await between('/test', () => undefined);
       await visitor.click('Send a test event');
       await visitor.reads('It may have done what you asked for all the same');
+      // That was another one.
+      expect(await visitor.text()).not.toContain('200 from');
       await page.evaluate('AbortSignal.timeout = inRealTime');
       intercept = undefined;
       await visitor.click('Send a test event');
       await visitor.reads('200 from');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'is told what is wrong where a destination that is shown cannot be asked for again',
+    async () => {
+      const { visitor } = visit;
+      const id = await addDestination();
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.reads('Nothing was delivered in the last seven days.');
+      const error = { code: 'INTERNAL_ERROR', message: 'The request failed. Send it again later.' };
+      await between('GET', (request) => {
+        if (!request.url().endsWith(id)) void request.continue();
+        else
+          void request.respond({
+            status: 500,
+            contentType: 'application/json',
+            body: JSON.stringify({ error }),
+          });
+      });
+      await visitor.click('Disable');
+      await visitor.reads(error.message);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'cannot type into a form that is being saved, and can again where that has failed',
+    async () => {
+      const { visitor } = visit;
+      const { page } = visitor;
+      const name = (): Promise<unknown> =>
+        page.$eval('#name', (field): unknown => Reflect.get(field, 'value'));
+      await visitor.goTo(`#/destinations/${await addDestination()}`);
+      await visitor.click('Edit');
+      await visitor.fill('Name', 'Depot');
+      const held = new EventEmitter();
+      await between('PATCH', (request) => held.emit('saved', request));
+      const saving = once(held, 'saved');
+      await page.keyboard.press('Enter');
+      const [request] = (await saving) as [HTTPRequest];
+      await page.keyboard.type('s of the north');
+      expect(await name()).toBe('Depot');
+      await request.abort();
+      await visitor.reads('It may have done what you asked for all the same');
+      await page.keyboard.type('s');
+      expect(await name()).toBe('Depots');
+      const again = once(held, 'saved');
+      await page.keyboard.press('Enter');
+      await ((await again) as [HTTPRequest])[0].continue();
+      await visitor.reads('Depots');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'stays where they have gone while a destination is deleted',
+    async () => {
+      const { visitor } = visit;
+      const { page } = visitor;
+      await visitor.goTo(`#/destinations/${await addDestination()}`);
+      const held = new EventEmitter();
+      await between('DELETE', (request) => held.emit('deleted', request));
+      const deleting = once(held, 'deleted');
+      await visitor.click('Delete');
+      const [request] = (await deleting) as [HTTPRequest];
+      await visitor.goTo('#/live');
+      await visitor.reads('Watching');
+      const deleted = page.waitForResponse((answer) => answer.request().method() === 'DELETE');
+      await request.continue();
+      await deleted;
+      await page.evaluate('new Promise((resolve) => setTimeout(resolve))');
+      expect(await page.evaluate('location.hash')).toBe('#/live');
     },
     TIMEOUT,
   );

@@ -94,6 +94,19 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview over a stor
     },
     TIMEOUT,
   );
+
+  it(
+    'leads to a list that tells no time of a destination whose time of change is not known',
+    async () => {
+      const { visitor } = visit;
+      await set(2, { updatedAt: 0, name: 'Of an unknown time' });
+      await visitor.goTo('#/destinations');
+      await visitor.reads('Of an unknown time');
+      const times = `Array.from(document.querySelectorAll('tr'), (row) => row.querySelectorAll('time').length)`;
+      expect(await visitor.page.evaluate(`${times}.slice(1, 3)`)).toEqual([0, 1]);
+    },
+    TIMEOUT,
+  );
 });
 
 describeWith('chromium', Browser.binary !== undefined, 'the overview over a store that is only read', () => {

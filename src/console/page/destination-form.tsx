@@ -76,6 +76,7 @@ export function DestinationForm({ destination, isOperator, save, latest }: FormP
           texts={texts}
           problems={problems.filter(({ path }) => path.split(/[.[]/)[0] === field.name)}
           meanwhile={meanwhile[field.name]}
+          isBusy={isBusy}
           onChange={(name, text) => {
             setDraft(({ base, typed }) => ({ base, typed: { ...typed, [name]: text } }));
           }}
@@ -95,16 +96,19 @@ interface FieldProps {
   problems: readonly OptionProblem[];
   /** What somebody else has made of it meanwhile. */
   meanwhile: string | undefined;
+  /** Whether it is being saved. It takes nothing then, which would be lost, and keeps the focus. */
+  isBusy: boolean;
   onChange: (name: string, text: string) => void;
 }
 
-function Field({ field, texts, problems, meanwhile, onChange }: FieldProps): JSX.Element {
+function Field({ field, texts, problems, meanwhile, isBusy, onChange }: FieldProps): JSX.Element {
   const { name, label, hint, isLong, isSecret, removal } = field;
   const isRemoved = (texts[removalOf(name)] ?? '') !== '';
   const props = {
     id: name,
     value: texts[name] ?? '',
     disabled: isRemoved,
+    readOnly: isBusy,
     'aria-describedby': `${name}-hint`,
     'aria-invalid': problems.length > 0,
     onInput: (event: TargetedEvent<HTMLInputElement | HTMLTextAreaElement>) => {
@@ -120,6 +124,9 @@ function Field({ field, texts, problems, meanwhile, onChange }: FieldProps): JSX
           <input
             type="checkbox"
             checked={isRemoved}
+            onClick={(event) => {
+              if (isBusy) event.preventDefault();
+            }}
             onChange={(event) => {
               onChange(removalOf(name), event.currentTarget.checked ? 'yes' : '');
             }}

@@ -117,7 +117,11 @@ function Row({
         <td role="cell">
           <Status destination={destination} />
         </td>
-        <td role="cell">{destination.readOnly ? 'in code only' : <Time at={destination.updatedAt} />}</td>
+        <td role="cell">
+          {destination.readOnly
+            ? 'in code only'
+            : destination.updatedAt > 0 && <Time at={destination.updatedAt} />}
+        </td>
       </tr>
     ),
     [destination, isOperator],

@@ -9,7 +9,7 @@ import { DestinationForm } from './destination-form.js';
 import { titleOf } from './destination-list.js';
 import { FailedMessages } from './failed-messages.js';
 import { PageHeading } from './page-heading.js';
-import { Action, ConnectionNotice, NotLoaded, Secret } from './parts.js';
+import { Action, ConnectionNotice, NotLoaded, Problem, Secret } from './parts.js';
 import { RecentDeliveries } from './recent-deliveries.js';
 import { StatsChart } from './stats-chart.js';
 import { TestResults } from './test-results.js';
@@ -58,6 +58,7 @@ export function DestinationPage({
         {urls.length > 0 && (
           <Action
             run={async () => {
+              setResults(undefined);
               setResults((await api.sendTest(id)).results);
             }}
           >
@@ -78,6 +79,7 @@ export function DestinationPage({
           />
         )}
       </p>
+      <Problem error={error} />
       {secret !== undefined && <Secret text={secret} />}
       {results !== undefined && <TestResults results={results} />}
       {/* What was typed stays while it is hidden. */}
@@ -152,8 +154,10 @@ function Changes({ api, destination, edit, isEdited, onEdit, onSecret, reload }:
       </button>
       <Action
         run={async () => {
+          const page = location.hash;
           await api.remove(id);
-          location.hash = '#/destinations';
+          // Its reader may have gone elsewhere meanwhile.
+          if (location.hash === page) location.hash = '#/destinations';
         }}
         question="Delete this destination? What waits for it is dropped."
       >
