@@ -36,8 +36,9 @@ export class RawBodyMissingError extends AnalyticsError {
   constructor() {
     super(
       'A webhook cannot be verified without its raw body, the bytes before parsing. ' +
-        'A Nest application keeps it with `NestFactory.create(AppModule, { rawBody: true })`; on Express alone, give ' +
-        'the route `express.raw({ type: () => true })`, and pass on its `request.body`.',
+        'A Nest application keeps it with `NestFactory.create(AppModule, { rawBody: true })` and no body parser of ' +
+        "its own before it, such as `app.use(express.json())`: use `app.useBodyParser('json', { limit })`. On Express " +
+        'alone, give the route `express.raw({ type: () => true })`, and pass on its `request.body`.',
     );
   }
 }

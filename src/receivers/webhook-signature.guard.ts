@@ -36,7 +36,8 @@ export interface WebhookSignatureGuardOptions {
 /**
  * Creates a guard for Express and Fastify that lets only webhooks with a valid signature through. It answers
  * all others with 401, and any body that is not JSON. The application has to keep raw bodies:
- * `NestFactory.create(AppModule, { rawBody: true })`.
+ * `NestFactory.create(AppModule, { rawBody: true })`, and no body parser of its own before it, such as
+ * `app.use(express.json())`: on Express, `app.useBodyParser('json', { limit })` does the same and keeps them.
  *
  * A missing or malformed secret, or a missing raw body, is an error of the receiver. The request is answered
  * with 500, so that it is sent again, and the error is logged.

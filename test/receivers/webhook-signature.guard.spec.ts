@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { createRequire } from 'node:module';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import {
   Body,
@@ -11,7 +12,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
+import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { HmacKey } from '../../src/signing/hmac-key.js';
 import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
@@ -31,6 +32,11 @@ const OTHER_KEY = new HmacKey('sha256', Buffer.alloc(32, 8));
 const STANDARD_SECRET = `whsec_${KEY_BYTES.toString('base64')}`;
 // Serialised in another way than any parser would serialise it again.
 const BODY = '{ "event": "Zo\\u00eb 🚀",  "n": 1.0 }';
+
+/** It has no types of its own. */
+const express = createRequire(import.meta.url)('express') as {
+  json: (options: { limit: string }) => (...args: unknown[]) => void;
+};
 
 const signatureOfNothing = createHmac('sha1', 'teehee').update('').digest('hex');
 
@@ -246,6 +252,36 @@ describe.each(PLATFORMS)('the guard of a receiver on %s', (_, createAdapter) => 
       expect(received()).toEqual([]);
     },
   );
+});
+
+describe('the guard of a receiver on Express with a limit of its own for bodies', () => {
+  let app: NestExpressApplication;
+  let log: LogLines;
+
+  beforeEach(async () => {
+    log = new LogLines();
+    app = await NestFactory.create(ReceiverModule, { logger: log, rawBody: true });
+  });
+  afterEach(() => app.close());
+
+  /** Resolves to the status of a webhook that is signed. */
+  async function deliver(): Promise<number> {
+    await app.listen(0, '127.0.0.1');
+    const signature = createHmac('sha1', 'teehee').update(BODY).digest('hex');
+    const headers = { 'content-type': 'application/json', 'x-signature': signature };
+    return (await fetch(`${await app.getUrl()}/by-value`, { method: 'POST', headers, body: BODY })).status;
+  }
+
+  it('says what to use in place of a parser that Nest takes for its own, and that keeps no bytes', async () => {
+    app.use(express.json({ limit: '1mb' }));
+    expect(await deliver()).toBe(500);
+    expect(log.errors.join()).toContain("app.useBodyParser('json', { limit })");
+  });
+
+  it('lets deliveries in with what it says', async () => {
+    app.useBodyParser('json', { limit: '1mb' });
+    expect(await deliver()).toBe(200);
+  });
 });
 
 describe('a guard', () => {
