@@ -4,6 +4,7 @@ import type { JobSink } from '../client/sender.js';
 import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
 import type { OutboxDatabase } from '../options/outbox-options.interface.js';
 import { type ResolvedOptions, type ResolvedOutbox, sourceNames } from '../options/resolved-options.js';
+import { ApplicationMarks } from '../queue/application-marks.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
 import type { QueueLog } from '../queue/limited-log.js';
 import { START_PATIENCE } from '../queue/queue-backend.js';
@@ -52,7 +53,13 @@ export async function openOutbox(
     await end();
     throw error;
   }
-  const reader = new RowReader({ client, backlogs, sources: sourceNames(sources), unknownTimeout });
+  const reader = new RowReader({
+    client,
+    backlogs,
+    sources: sourceNames(sources),
+    marks: new ApplicationMarks(options),
+    unknownTimeout,
+  });
   const relay = worker ? new OutboxRelay({ store, reader, queue, health, client, backlogs, log }) : undefined;
   return new Outbox(store, relay, end);
 }

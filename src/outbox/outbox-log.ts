@@ -9,6 +9,7 @@ const MISSING_PRIVILEGE = 'its user needs SELECT, UPDATE and DELETE on its table
 export class OutboxLog {
   private outage: { since: number; isOfRemoval: boolean } | undefined;
   private readonly lines: LimitedLog;
+  private hasToldOfOthers = false;
 
   constructor(
     logger: QueueLog,
@@ -54,6 +55,16 @@ export class OutboxLog {
       `${count} rows of ${table} are in the queue, but a trigger or row security keeps them from being deleted. ` +
         'They are set aside, so that they are not sent again. Let the user of `outbox.connection` delete rows, ' +
         'then delete these.',
+    );
+  }
+
+  /** Rows of another application are left to it, which delays them. One line is enough. */
+  ofOtherApplication(table: string): void {
+    if (this.hasToldOfOthers || !this.lines.hasRoomFor(3)) return;
+    this.hasToldOfOthers = true;
+    this.lines.warn(
+      `${table} has rows of another application, with other write keys and URLs. They are left to its workers, and set ` +
+        'aside if none takes them within `unknownJobTimeout`. Give each application an `outbox.table` of its own.',
     );
   }
 

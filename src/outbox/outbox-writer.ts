@@ -1,6 +1,7 @@
 import type { MessageStore, OutboxExecutor, StoredMessage } from '../client/message-store.js';
 import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
 import { stringify } from '../messages/serialize.js';
+import type { ApplicationMarks } from '../queue/application-marks.js';
 import { codesOf, INSUFFICIENT_PRIVILEGE } from './database-error.js';
 import { missingPrivileges } from './outbox-privileges.js';
 import type { OutboxTable } from './outbox-table.js';
@@ -21,14 +22,17 @@ const OTHER_DATABASES: readonly (readonly [start: string, name: string])[] = [
 
 /**
  * Writes messages into the outbox, with the caller's executor: the whole message as JSON text, with its terms beside its
- * own fields.
+ * own fields, and the marks by which its application knows it.
  */
 export class OutboxWriter implements MessageStore {
-  constructor(private readonly table: OutboxTable) {}
+  constructor(
+    private readonly table: OutboxTable,
+    private readonly marks: Pick<ApplicationMarks, 'ofMessage'>,
+  ) {}
 
   /** Every error but that of a missing table is the executor's own, for callers that look at its code. */
   async write(executor: OutboxExecutor, { source, message, terms }: StoredMessage): Promise<void> {
-    const stored = stringify({ ...message, ...terms });
+    const stored = stringify({ ...message, ...terms, marks: this.marks.ofMessage(source) });
     try {
       await executor.query(this.table.insert, [source, stored]);
     } catch (cause) {

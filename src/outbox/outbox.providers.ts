@@ -3,6 +3,7 @@ import { AnalyticsClient } from '../client/analytics-client.js';
 import { MESSAGE_STORE, type MessageStore } from '../client/message-store.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
 import type { ResolvedOptions } from '../options/resolved-options.js';
+import { ApplicationMarks } from '../queue/application-marks.js';
 import { BacklogCounter } from '../queue/backlog-counter.js';
 import { BatchQueue } from '../queue/batch-queue.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
@@ -15,13 +16,14 @@ import { AnalyticsLogger } from '../shared/analytics-logger.js';
 export const OUTBOX = Symbol.for('nestjs-analytics:outbox');
 
 // An application without an outbox loads nothing of it.
-async function createWriter({ outbox }: ResolvedOptions): Promise<MessageStore | undefined> {
+async function createWriter(options: ResolvedOptions): Promise<MessageStore | undefined> {
+  const { outbox } = options;
   if (outbox === undefined) return undefined;
   const [{ OutboxWriter }, { outboxTable }] = await Promise.all([
     import('./outbox-writer.js'),
     import('./outbox-table.js'),
   ]);
-  return new OutboxWriter(outboxTable(outbox.schema, outbox.table));
+  return new OutboxWriter(outboxTable(outbox.schema, outbox.table), new ApplicationMarks(options));
 }
 
 async function createOutbox(

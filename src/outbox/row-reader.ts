@@ -5,6 +5,7 @@ import { thrownAt } from '../shared/thrown-at.js';
 import { checkMessage } from '../messages/check-message.js';
 import { isJsonObject } from '../messages/value-kind.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { ApplicationMarks } from '../queue/application-marks.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import { within } from '../shared/within.js';
@@ -22,6 +23,9 @@ const REST_INTERVAL = 1;
 const LEFT_ALONE = 5_000;
 /** How long rows wait for their destinations to be looked up, in milliseconds: all others wait with them. */
 const LOOKUP_PATIENCE = 1_000;
+
+const OF_OTHER_APPLICATION =
+  'another application has written it, with other write keys and URLs; give each application an `outbox.table` of its own';
 
 interface ReadRow {
   row: OutboxRow;
@@ -43,8 +47,8 @@ export type RowDecision =
   | ({ kind: 'wait for room'; full: string[] } & ReadRow)
   /** Its destinations could not be looked up. `delay`: milliseconds until it is read again. */
   | ({ kind: 'wait'; delay: number } & ReadRow)
-  /** This process does not know it. */
-  | { kind: 'leave alone'; row: OutboxRow; delay: number }
+  /** This process does not know it, or its deletion is not stored yet. */
+  | { kind: 'leave alone'; row: OutboxRow; delay: number; isOfOtherApplication?: boolean }
   /** No destination takes it. */
   | ({ kind: 'drop' } & ReadRow)
   | { kind: 'set aside'; row: OutboxRow; problem: string };
@@ -54,6 +58,8 @@ export interface RowReaderParts {
   backlogs: Pick<BacklogCounter, 'roomFor'>;
   /** Names of the sources of this application. */
   sources: readonly string[];
+  /** Tell whose rows are whose. */
+  marks: Pick<ApplicationMarks, 'isOwn'>;
   /** Milliseconds that a row which this process does not know is left to other versions of the application. */
   unknownTimeout: number;
 }
@@ -72,14 +78,14 @@ export class RowReader {
 
   async read(row: OutboxRow): Promise<RowDecision> {
     const unknown = this.unknownIn(row);
-    if (unknown !== undefined) {
-      if (row.age < this.parts.unknownTimeout) return { kind: 'leave alone', row, delay: this.rest(unknown) };
-      return { kind: 'set aside', row, problem: unknown };
-    }
+    if (unknown !== undefined) return this.leftToOthers(row, unknown);
     // The clock of the database may be another one.
     const writtenAt = Math.trunc(Date.now() - row.age);
     try {
       const stored: unknown = JSON.parse(row.message);
+      if (!this.parts.marks.isOwn({ marks: marksIn(stored) })) {
+        return this.leftToOthers(row, OF_OTHER_APPLICATION);
+      }
       const message = checkMessage(stored);
       return await this.routed({ row, message, ...termsIn(stored), writtenAt });
     } catch (error) {
@@ -90,6 +96,14 @@ export class RowReader {
   private unknownIn({ version, source }: OutboxRow): string | undefined {
     if (version !== OUTBOX_VERSION) return `its version is ${version}`;
     return this.parts.sources.includes(source) ? undefined : 'its source is unknown';
+  }
+
+  private leftToOthers(row: OutboxRow, problem: string): RowDecision {
+    const isOfOtherApplication = problem === OF_OTHER_APPLICATION;
+    // It names destinations once a relay of its application has read it, and may wait for room at them for long.
+    const isKnownToOthers = isOfOtherApplication && row.destinations !== null;
+    if (!isKnownToOthers && row.age >= this.parts.unknownTimeout) return { kind: 'set aside', row, problem };
+    return { kind: 'leave alone', row, delay: this.rest(problem), isOfOtherApplication };
   }
 
   private async routed(read: ReadRow): Promise<RowDecision> {
@@ -150,6 +164,13 @@ function termsIn(stored: unknown): Pick<ReadRow, 'tenant' | 'isOfAllSources'> {
     // To older versions, each deletion was one of all sources.
     isOfAllSources: isOfAllSources !== false,
   };
+}
+
+/** By which its application knows it. Older versions write none. */
+function marksIn(stored: unknown): string[] | undefined {
+  const { marks } = isJsonObject(stored) ? stored : {};
+  if (!Array.isArray(marks)) return undefined;
+  return marks.filter((mark) => typeof mark === 'string');
 }
 
 /** Why a message cannot be read, without anything of what is in it. */

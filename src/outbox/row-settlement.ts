@@ -54,6 +54,9 @@ export class RowSettlement {
     for (const { ids, destinations } of waitingGroups(decisions)) await store.wait(ids, destinations);
     for (const decision of decisions) {
       const { row, kind } = decision;
+      if (kind === 'leave alone' && decision.isOfOtherApplication === true) {
+        log.ofOtherApplication(store.table.name);
+      }
       if (kind !== 'set aside') continue;
       await store.setAside([row.id], decision.problem);
       log.setAside(store.table.name, row.id, decision.problem);

@@ -4,6 +4,9 @@ import type { ResolvedOptions } from '../options/resolved-options.js';
 import { hashUrl } from '../options/webhook-url.js';
 import type { QueuedBatch } from './batch-job.js';
 
+/** Marks of a message that is stored alone, which is small. */
+const MOST_OF_MESSAGE = 4;
+
 /**
  * Marks batches for configured destinations with the write key of their source and the URLs they are for. Another
  * application on the same database, also without a `prefix`, may well have a destination of the same name, such as the
@@ -37,12 +40,19 @@ export class ApplicationMarks {
     return key === undefined ? [...urls] : [key, ...urls];
   }
 
+  /** Of a message that is stored before it is in a batch: the key of its source, and some of the application's URLs. */
+  ofMessage(source: string): string[] {
+    const key = this.keys.get(source);
+    const urls = [...this.urls.values()].flat();
+    return [...new Set(key === undefined ? urls : [key, ...urls])].slice(0, MOST_OF_MESSAGE);
+  }
+
   /** Whether a destination is in this process's options, and its batches are marked. */
   isConfigured(destination: string): boolean {
     return this.urls.has(destination);
   }
 
-  /** Whether this application has queued a batch, or may have. */
+  /** Whether this application has queued a batch, or may have. The same for a message that was stored. */
   isOwn({ marks }: Pick<QueuedBatch, 'marks'>): boolean {
     return marks === undefined || marks.some((mark) => this.own.has(mark));
   }
