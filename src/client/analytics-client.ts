@@ -14,7 +14,7 @@ import { MessageFilter } from './message-filter.js';
 import type { MessageStore } from './message-store.js';
 import { ReceivedMessages } from './received-messages.js';
 import { Refusals } from './refusals.js';
-import type { Route } from './router.js';
+import type { Route, SourceConnection } from './router.js';
 import type { SourceUsage } from './source-usage.js';
 
 /** Turns calls into messages, and makes sure that every message it took gets into the queue. */
@@ -121,6 +121,11 @@ export class AnalyticsClient {
   /** A stored message as it goes to the queue, and where it goes. */
   outgoing(source: string, message: AnalyticsMessage, tenant?: string): OutgoingMessage {
     return this.core.outgoing.of(source, message, { tenant, maxBytes: Infinity });
+  }
+
+  /** Where a message goes of what the options name; `undefined` while that is not known. */
+  configured(source: string, message: AnalyticsMessage): readonly SourceConnection[] | undefined {
+    return this.core.outgoing.configured(source, message);
   }
 
   /** The tenant whose destinations are looked up for a stored message; `''` for those of nobody. */

@@ -10,6 +10,8 @@ export interface OutboxExecutor {
 export interface StoredTerms {
   /** Whose event it is, where the call or the source has said so. */
   tenant: string | undefined;
+  /** Ids of the destinations of the options that take it; `undefined` while they are not known. */
+  meantFor: readonly string[] | undefined;
   /** Of a deletion. */
   isOfAllSources?: boolean;
 }

@@ -6,7 +6,7 @@ import { serialize, type SerializedMessage, stringify } from '../messages/serial
 import { eventFilterOf, type SourceFilter, withFilter } from '../messages/source-filter.js';
 import { isTenantName } from '../options/tenant-name.js';
 import { webhookBody } from '../webhooks/request/webhook-body.js';
-import type { Route, Router } from './router.js';
+import type { Route, Router, SourceConnection } from './router.js';
 import { type SourceUsage, SourceUsages } from './source-usage.js';
 
 const debug = debugFactory('analytics');
@@ -77,6 +77,12 @@ export class OutgoingMessages {
   /** Whether messages that differ in other fields may have other destinations. */
   variesByMessage(source: string, message: AnalyticsMessage, tenant?: string): boolean {
     return this.router.variesByMessage?.(source, message, tenant) === true;
+  }
+
+  /** Where a message goes of what the options name; `undefined` while that is not known. */
+  configured(source: string, message: AnalyticsMessage): readonly SourceConnection[] | undefined {
+    const filter = eventFilterOf(message, this.options.schemas?.get(source));
+    return this.router.configured?.(source, message, filter);
   }
 
   /** Nobody waits for a route any longer, whatever becomes of it. */

@@ -58,6 +58,12 @@ export interface Router {
   ): Route | Promise<Route>;
   /** Whether messages with the same `integrations` may have other destinations. @default no */
   variesByMessage?(source: string, message: AnalyticsMessage, tenant: string | undefined): boolean;
+  /** Where a message goes of what the options name; `undefined` while that is not known. */
+  configured?(
+    source: string,
+    message: AnalyticsMessage,
+    filter: EventFilter | undefined,
+  ): readonly SourceConnection[] | undefined;
   /** Nobody waits for a route any longer. @param route as `route` returned it */
   abandon?(route: Promise<Route>): void;
 }
@@ -109,6 +115,10 @@ export class StaticRouter implements Router {
     return isFiltered ? { connections: [], isFiltered } : left;
   }
 
+  configured(...message: Parameters<StaticRouter['route']>): readonly SourceConnection[] {
+    return this.route(...message).connections;
+  }
+
   private lookAt(keys: readonly string[]): void {
     for (const key of keys) {
       if (this.keys?.has(key) === false) this.onUnknownKey?.(key, this.keys.similarTo(key));
@@ -151,6 +161,12 @@ export class LateRouter implements Router {
 
   variesByMessage(...message: Parameters<NonNullable<Router['variesByMessage']>>): boolean {
     return this.router?.variesByMessage?.(...message) === true;
+  }
+
+  configured(
+    ...message: Parameters<NonNullable<Router['configured']>>
+  ): readonly SourceConnection[] | undefined {
+    return this.router?.configured?.(...message);
   }
 
   abandon(route: Promise<Route>): void {

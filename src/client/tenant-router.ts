@@ -108,6 +108,10 @@ export class TenantRouter implements Router {
     return isEnabledFor(integrations, this.options.destinationName) || flags.some((flag) => flag !== false);
   }
 
+  configured(...message: Parameters<NonNullable<Router['configured']>>): readonly SourceConnection[] {
+    return this.fixed.route(...message).connections;
+  }
+
   abandon(route: Promise<Route>): void {
     for (const lookup of this.awaited.get(route) ?? []) this.directory.abandon(lookup);
   }

@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { SourceConnection } from '../client/router.js';
 import { batchBytes, MAX_BATCH_BYTES } from '../messages/serialize.js';
 import type { NewBatch, NewJob, NewMessage } from '../queue/batch-job.js';
 import { jobIdOf } from '../queue/job-id.js';
+import type { RowConnection } from './row-connections.js';
 
 /** As many as other jobs hold. */
 const MAX_MESSAGES = 200;
@@ -23,7 +23,7 @@ export interface Move {
   /** Whose event it is; `undefined` for nobody's. */
   tenant: string | undefined;
   /** At least one. */
-  connections: readonly SourceConnection[];
+  connections: readonly RowConnection[];
 }
 
 /**
@@ -43,7 +43,8 @@ export function jobsOf(moves: readonly Move[]): NewJob[] {
 }
 
 class OutboxJob {
-  private readonly batches = new Map<SourceConnection, NewMessage[]>();
+  /** By the source and the destination. */
+  private readonly batches = new Map<string, NewBatch & { messages: NewMessage[] }>();
   private readonly hash: Hash = createHash('sha256');
   private failedRetention = 0;
   private count = 0;
@@ -58,12 +59,13 @@ class OutboxJob {
 
   add({ row, messageId, json, bytes, tenant, connections }: Move): void {
     this.hash.update(`${row} ${messageId} ${json}\n`);
-    for (const connection of connections) {
-      const { source, destination, failedRetention } = connection;
-      this.hash.update(`${JSON.stringify([source, destination])}\n`);
-      const messages = this.batches.get(connection);
-      if (messages === undefined) this.batches.set(connection, [{ id: messageId, body: json, tenant }]);
-      else messages.push({ id: messageId, body: json, tenant });
+    for (const { source, destination, failedRetention } of connections) {
+      const key = JSON.stringify([source, destination]);
+      this.hash.update(`${key}\n`);
+      const message = { id: messageId, body: json, tenant };
+      const batch = this.batches.get(key);
+      if (batch === undefined) this.batches.set(key, { source, destination, messages: [message] });
+      else batch.messages.push(message);
       this.failedRetention = Math.max(this.failedRetention, failedRetention);
     }
     this.count += connections.length;
@@ -71,11 +73,7 @@ class OutboxJob {
   }
 
   finish(): NewJob {
-    const batches = Array.from(this.batches, ([{ source, destination }, messages]): NewBatch => ({
-      source,
-      destination,
-      messages,
-    }));
+    const batches = [...this.batches.values()];
     const destinations = new Set(batches.map(({ destination }) => destination));
     const jobId = `o${this.hash.digest('hex').slice(0, ID_LENGTH)}`;
     return { jobId: jobIdOf(destinations, jobId), batches, failedRetention: this.failedRetention };

@@ -3,7 +3,6 @@ import type { Route } from '../client/router.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import { checkMessage } from '../messages/check-message.js';
-import { isJsonObject } from '../messages/value-kind.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { ApplicationMarks } from '../queue/application-marks.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
@@ -12,6 +11,8 @@ import { within } from '../shared/within.js';
 import type { Move } from './outbox-jobs.js';
 import type { OutboxRow } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
+import { type RowConnection, rowConnections } from './row-connections.js';
+import { type RowTerms, termsIn } from './row-terms.js';
 
 /** When a row is read again that this process does not know, or whose destinations could not be looked up, in milliseconds, … */
 const READ_AGAIN_AFTER = 5_000;
@@ -27,13 +28,9 @@ const LOOKUP_PATIENCE = 1_000;
 const OF_OTHER_APPLICATION =
   'another application has written it, with other write keys and URLs; give each application an `outbox.table` of its own';
 
-interface ReadRow {
+interface ReadRow extends RowTerms {
   row: OutboxRow;
   message: AnalyticsMessage;
-  /** Whose event it is, where the call or its source has said so. */
-  tenant: string | undefined;
-  /** Of a deletion: whether it was made for all sources. */
-  isOfAllSources: boolean;
   /** When it was written, in milliseconds since the epoch. */
   writtenAt: number;
 }
@@ -54,7 +51,7 @@ export type RowDecision =
   | { kind: 'set aside'; row: OutboxRow; problem: string };
 
 export interface RowReaderParts {
-  client: Pick<AnalyticsClient, 'outgoing' | 'ownerOf' | 'abandon'>;
+  client: Pick<AnalyticsClient, 'outgoing' | 'configured' | 'ownerOf' | 'abandon'>;
   backlogs: Pick<BacklogCounter, 'roomFor'>;
   /** Names of the sources of this application. */
   sources: readonly string[];
@@ -83,11 +80,9 @@ export class RowReader {
     const writtenAt = Math.trunc(Date.now() - row.age);
     try {
       const stored: unknown = JSON.parse(row.message);
-      if (!this.parts.marks.isOwn({ marks: marksIn(stored) })) {
-        return this.leftToOthers(row, OF_OTHER_APPLICATION);
-      }
-      const message = checkMessage(stored);
-      return await this.routed({ row, message, ...termsIn(stored), writtenAt });
+      const terms = termsIn(stored);
+      if (!this.parts.marks.isOwn(terms)) return this.leftToOthers(row, OF_OTHER_APPLICATION);
+      return await this.routed({ row, message: checkMessage(stored), ...terms, writtenAt });
     } catch (error) {
       return { kind: 'set aside', row, problem: problemIn(error) };
     }
@@ -115,7 +110,7 @@ export class RowReader {
     const found = 'connections' in route ? route : await this.answer(owner, route);
     if (found === undefined) return { kind: 'wait', ...read, delay: this.rest(owner) };
     const { destinations } = row;
-    const meant = found.connections.filter(
+    const meant = this.connectionsOf(read, found).filter(
       ({ destination }) => destinations?.includes(destination) !== false,
     );
     if (meant.length === 0) return { kind: 'drop', ...read };
@@ -128,6 +123,13 @@ export class RowReader {
     const move = { row: id, due, messageId: message.messageId, json, bytes, tenant: named, connections };
     if (full.length === 0) return { kind: 'move', ...read, move };
     return { kind: 'move in part', ...read, move, full };
+  }
+
+  private connectionsOf({ row, message, meantFor }: ReadRow, found: Route): readonly RowConnection[] {
+    const { source } = row;
+    const configured = this.parts.client.configured(source, message);
+    if (meantFor === undefined || configured === undefined) return found.connections;
+    return rowConnections({ source, meantFor, configured, found: found.connections });
   }
 
   /** The route once it is looked up; `undefined` if that fails or takes too long, since it may never end. */
@@ -154,23 +156,6 @@ export class RowReader {
     this.unanswered.add(owner);
     setTimeout(() => this.unanswered.delete(owner), LEFT_ALONE).unref();
   }
-}
-
-/** What a row says beside its message. */
-function termsIn(stored: unknown): Pick<ReadRow, 'tenant' | 'isOfAllSources'> {
-  const { tenant, isOfAllSources } = isJsonObject(stored) ? stored : {};
-  return {
-    tenant: typeof tenant === 'string' ? tenant : undefined,
-    // To older versions, each deletion was one of all sources.
-    isOfAllSources: isOfAllSources !== false,
-  };
-}
-
-/** By which its application knows it. Older versions write none. */
-function marksIn(stored: unknown): string[] | undefined {
-  const { marks } = isJsonObject(stored) ? stored : {};
-  if (!Array.isArray(marks)) return undefined;
-  return marks.filter((mark) => typeof mark === 'string');
 }
 
 /** Why a message cannot be read, without anything of what is in it. */

@@ -94,11 +94,12 @@ export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
     source: string,
     type: T,
     params: MessageParams[T],
-    terms: Omit<StoredTerms, 'tenant'> = {},
+    terms: Omit<StoredTerms, 'tenant' | 'meantFor'> = {},
   ): Promise<string> {
     const { messageId, message, tenant } = this.client.prepare(source, type, params, this.sources.tenant);
     if (message !== null) {
-      await this.store.write(this.executor, { source, message, terms: { tenant, ...terms } });
+      const meantFor = this.client.configured(source, message)?.map(({ destination }) => destination);
+      await this.store.write(this.executor, { source, message, terms: { tenant, meantFor, ...terms } });
     }
     return messageId;
   }

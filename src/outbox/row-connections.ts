@@ -1,0 +1,35 @@
+import type { SourceConnection } from '../client/router.js';
+import { DEFAULT_FAILED_RETENTION } from '../options/resolve-webhooks.js';
+
+/** The way of a row to one destination. */
+export type RowConnection = Pick<SourceConnection, 'source' | 'destination' | 'failedRetention'>;
+
+export interface RowConnectionsParts {
+  /** Name of the source. */
+  source: string;
+  /** Ids of the destinations of the options that its writer meant. */
+  meantFor: readonly string[];
+  /** Those that this process would mean. */
+  configured: readonly SourceConnection[];
+  /** The same with those at run time. */
+  found: readonly SourceConnection[];
+}
+
+/**
+ * Where a row goes whose writer says what it meant: as with a call that is queued at once, the options of the writer
+ * count for the destinations that they name. During a deploy, its version may know some that this one does not, and a
+ * job for them waits for a worker that does. Destinations at run time are those that are found.
+ */
+export function rowConnections({
+  source,
+  meantFor,
+  configured,
+  found,
+}: RowConnectionsParts): readonly RowConnection[] {
+  const known = new Map(configured.map((connection) => [connection.destination, connection]));
+  const meant = meantFor.map(
+    (destination) =>
+      known.get(destination) ?? { source, destination, failedRetention: DEFAULT_FAILED_RETENTION },
+  );
+  return [...meant, ...found.filter((connection) => known.get(connection.destination) !== connection)];
+}

@@ -1,0 +1,33 @@
+import { isJsonObject } from '../messages/value-kind.js';
+
+/** No database stores others in a job. */
+const DESTINATION = /^[^\0\p{Cs}]+$/u;
+
+/** What a row says beside its message. */
+export interface RowTerms {
+  /** Whose event it is, where the call or its source has said so. */
+  tenant: string | undefined;
+  /** Of a deletion: whether it was made for all sources. */
+  isOfAllSources: boolean;
+  /** Ids of the destinations of the options that take it, as its writer found. Older versions write none. */
+  meantFor: readonly string[] | undefined;
+  /** By which its application knows it. Older versions write none. */
+  marks: string[] | undefined;
+}
+
+/** Reads the terms of a row, which anyone with access to the table may have written. */
+export function termsIn(stored: unknown): RowTerms {
+  const { tenant, isOfAllSources, meantFor, marks } = isJsonObject(stored) ? stored : {};
+  const ids = textsIn(meantFor)?.filter((id) => DESTINATION.test(id));
+  return {
+    tenant: typeof tenant === 'string' ? tenant : undefined,
+    // To older versions, each deletion was one of all sources.
+    isOfAllSources: isOfAllSources !== false,
+    meantFor: ids && [...new Set(ids)],
+    marks: textsIn(marks),
+  };
+}
+
+function textsIn(value: unknown): string[] | undefined {
+  return Array.isArray(value) ? value.filter((text) => typeof text === 'string') : undefined;
+}

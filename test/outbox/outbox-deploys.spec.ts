@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { describeWith } from '../support/describe-backend.js';
+import { receivedIds } from '../support/message-ids.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { until } from '../support/until.js';
+import { Shop } from './outbox-stage.js';
+
+const ROWS = 'SELECT message::jsonb AS message FROM nestjs_analytics.outbox';
+
+describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+  let shop: Shop;
+  let crm: Receiver;
+  let lake: Receiver;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  beforeEach(async () => {
+    shop = await stage.add(Shop.open(await server.createDatabase()));
+    crm = await stage.receiver();
+    lake = await stage.receiver();
+  });
+  afterAll(() => server.dispose());
+
+  /** A version of the application with these destinations. */
+  function start(ids: ('crm' | 'lake')[], options: Partial<AppOptions> = {}): Promise<AnalyticsApp> {
+    return stage.app({
+      connection: shop.url,
+      webhooks: ids.map((id) => webhooksTo(id === 'crm' ? crm : lake, { id })),
+      unknownJobTimeout: 20_000,
+      outbox: { connection: shop.url, migrate: true },
+      ...options,
+    });
+  }
+
+  async function moved(): Promise<void> {
+    await until(async () => ((await shop.rows(ROWS)).length === 0 ? true : undefined));
+  }
+
+  it('loses nothing for a destination that the relay does not know yet', async () => {
+    const producer = await start(['crm', 'lake'], { worker: false });
+    const old = await start(['crm']);
+    const forBoth = await shop.pay(producer);
+    const forOne = await producer.analytics
+      .within(shop.pool)
+      .track({ userId: 'u1', event: 'For one', integrations: { crm: false } });
+    await moved();
+    await crm.received(1);
+    await old.log.line(/This process has no destination with the id "lake"/);
+    await old.close();
+    const app = await start(['crm', 'lake']);
+    await until(() => (receivedIds(lake).length === 2 ? true : undefined));
+    await app.settled();
+    expect(receivedIds(lake)).toEqual([forBoth, forOne].sort());
+    expect(receivedIds(crm)).toEqual([forBoth]);
+  });
+
+  it('loses nothing of a source that the relay has not connected yet', async () => {
+    const sources = ['web', 'app'].map((name) => ({ name, writeKey: name }));
+    const producer = await start(['crm'], { sources, worker: false });
+    await start([], { sources, webhooks: webhooksTo(crm, { id: 'crm', sources: ['web'] }) });
+    const messageId = await producer.analytics
+      .source('app')
+      .within(shop.pool)
+      .track({ userId: 'u1', event: 'E' });
+    await crm.received(1);
+    expect(receivedIds(crm)).toEqual([messageId]);
+  });
+
+  it('keeps as failed what is left for a destination that was removed', async () => {
+    const before = await start(['crm', 'lake'], { worker: false });
+    const messageId = await shop.pay(before);
+    await before.close();
+    const app = await start(['crm'], { unknownJobTimeout: 0 });
+    await crm.received(1);
+    const [job] = await app.failedJobs();
+    expect(job?.failedReason).toMatch(/^DESTINATION_NOT_FOUND: /);
+    expect(receivedIds(crm)).toEqual([messageId]);
+  });
+
+  it('names no destination of a tenant in a row, which the relay looks up', async () => {
+    const options = { destinations: { allowPrivateNetwork: true, encryptionKey: '0'.repeat(64) } };
+    const producer = await start(['crm'], { ...options, worker: false });
+    const destinations = producer.context.get(DestinationsService);
+    await destinations
+      .create({ tenant: 'acme', urls: [lake.url('/gone')] })
+      .then(({ id }) => destinations.delete(id));
+    await destinations.create({ tenant: 'acme', urls: [lake.url('/acme')] });
+    const messageId = await shop.pay(producer, { tenant: 'acme' });
+    expect(await shop.rows(ROWS)).toMatchObject([{ message: { meantFor: ['crm'] } }]);
+    await start(['crm'], options);
+    await Promise.all([crm.received(1), lake.received(1)]);
+    expect([receivedIds(crm), receivedIds(lake)]).toEqual([[messageId], [messageId]]);
+    expect(lake.requests.map(({ url }) => url)).toEqual(['/acme']);
+  });
+
+  it('moves rows of a version that named no destinations as it moves its own', async () => {
+    const producer = await start(['crm'], { worker: false });
+    const messageId = await shop.pay(producer);
+    await shop.rows(
+      `UPDATE nestjs_analytics.outbox SET message = (message::jsonb - 'meantFor' - 'marks')::text`,
+    );
+    await start(['crm', 'lake']);
+    await Promise.all([crm.received(1), lake.received(1)]);
+    expect([receivedIds(crm), receivedIds(lake)]).toEqual([[messageId], [messageId]]);
+  });
+});
