@@ -19,6 +19,17 @@ export interface OutboxRow {
   destinations: string[] | null;
   /** Milliseconds since it was written. */
   age: number;
+  /** Why it was not moved the last time, if that is known. */
+  problem: string | null;
+}
+
+/** A row that is read again. */
+export interface PostponedRow {
+  id: number;
+  /** Milliseconds until then. */
+  delay: number;
+  /** @default the same as before */
+  problem?: string | undefined;
 }
 
 /** Rows that wait for room at the same destinations. */
@@ -63,13 +74,16 @@ export class OutboxStore {
 
   /** Makes rows claimable again after some milliseconds. */
   postpone(ids: readonly number[], delay: number): Promise<void> {
-    return this.postponeEach(new Map(ids.map((id) => [id, delay])));
+    return this.postponeEach(ids.map((id) => ({ id, delay })));
   }
 
-  /** @param delays milliseconds by the ids of rows */
-  async postponeEach(delays: ReadonlyMap<number, number>): Promise<void> {
-    if (delays.size === 0) return;
-    await this.database.query(this.table.postpone, [[...delays.keys()], [...delays.values()]]);
+  async postponeEach(rows: readonly PostponedRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    await this.database.query(this.table.postpone, [
+      rows.map(({ id }) => id),
+      rows.map(({ delay }) => delay),
+      rows.map(({ problem }) => problem ?? null),
+    ]);
   }
 
   /** Resolves to the ids of rows that are still there, though the database has reported no error. */

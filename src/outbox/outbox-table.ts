@@ -11,7 +11,16 @@ export const NEVER_CLAIMED = '-infinity';
 const WAITING = '9999-01-01T00:00:00Z';
 
 /** Columns of a row that a relay reads, and that it writes. */
-const READ_COLUMNS = ['id', 'version', 'source', 'message', 'created_at', 'due_at', 'destinations'];
+const READ_COLUMNS = [
+  'id',
+  'version',
+  'source',
+  'message',
+  'created_at',
+  'due_at',
+  'destinations',
+  'problem',
+];
 const WRITTEN_COLUMNS = ['due_at', 'destinations', 'problem'];
 
 const COMMENT = 'nestjs-analytics outbox, version';
@@ -37,13 +46,16 @@ export interface OutboxTable {
   readonly insert: string;
   /** $1 how long they are claimed in milliseconds, $2 how many. Takes rows that nobody moves. */
   readonly claim: string;
-  /** $1 ids, $2 milliseconds. Changes when rows may be claimed again. */
+  /** $1 ids, $2 milliseconds, $3 problems, or null for the same. Changes when rows may be claimed again. */
   readonly postpone: string;
   /** $1 ids. How many rows it deleted. */
   readonly remove: string;
   /** $1 ids. Those that are still there. */
   readonly find: string;
-  /** $1 ids, $2 the destinations that are left, or null for the same. Rows wait until there is room at one of them. */
+  /**
+   * $1 ids, $2 the destinations that are left, or null for the same. Rows wait until there is room at one of them, and
+   * whoever put them there knows them.
+   */
   readonly wait: string;
   /** $1 id, $2 how many rows to read after it. Rows that wait, by their destinations. */
   readonly waiting: string;
@@ -77,7 +89,7 @@ COMMENT ON TABLE ${name} IS '${COMMENT} ${OUTBOX_VERSION}';`;
         SELECT id, due_at FROM ${name} WHERE ${which} FOR UPDATE SKIP LOCKED
       ), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
       UPDATE ${name} AS o SET due_at = until.at FROM due, until WHERE o.id = due.id
-      RETURNING o.id::float8 AS id, due.due_at::text AS due, o.version, o.source, o.message, o.destinations,
+      RETURNING o.id::float8 AS id, due.due_at::text AS due, o.version, o.source, o.message, o.destinations, o.problem,
         extract(epoch FROM clock_timestamp() - o.created_at)::float8 * 1000 AS age`;
   return {
     name: `${schema}.${table}`,
@@ -106,14 +118,16 @@ END $outbox$`,
     claim: claim('due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $2::int'),
     postpone: `
       WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at)
-      UPDATE ${name} AS o SET due_at = now.at + later.delay * interval '1 millisecond'
-      FROM unnest($1::bigint[], $2::float8[]) AS later (id, delay), now WHERE o.id = later.id`,
+      UPDATE ${name} AS o SET due_at = now.at + later.delay * interval '1 millisecond',
+        problem = coalesce(later.problem, o.problem)
+      FROM unnest($1::bigint[], $2::float8[], $3::text[]) AS later (id, delay, problem), now WHERE o.id = later.id`,
     remove: `
       WITH removed AS (DELETE FROM ${name} WHERE id = ANY($1::bigint[]) RETURNING id)
       SELECT count(*)::float8 AS count FROM removed`,
     find: `SELECT id::float8 AS id FROM ${name} WHERE id = ANY($1::bigint[])`,
     wait: `
-      UPDATE ${name} SET destinations = coalesce($2::text[], destinations), due_at = '${WAITING}'
+      UPDATE ${name}
+      SET destinations = coalesce($2::text[], destinations), due_at = '${WAITING}', problem = NULL
       WHERE id = ANY($1::bigint[])`,
     // The rows are compared so that the index on these columns has them in their order.
     waiting: `

@@ -8,6 +8,7 @@ import type { ApplicationMarks } from '../queue/application-marks.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import { within } from '../shared/within.js';
+import { LeftRow } from './left-row.js';
 import type { Move } from './outbox-jobs.js';
 import type { OutboxRow } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
@@ -45,7 +46,14 @@ export type RowDecision =
   /** Its destinations could not be looked up. `delay`: milliseconds until it is read again. */
   | ({ kind: 'wait'; delay: number } & ReadRow)
   /** This process does not know it, or its deletion is not stored yet. */
-  | { kind: 'leave alone'; row: OutboxRow; delay: number; isOfOtherApplication?: boolean }
+  | {
+      kind: 'leave alone';
+      row: OutboxRow;
+      delay: number;
+      /** What is written beside it. */
+      problem?: string | undefined;
+      isOfOtherApplication?: boolean;
+    }
   /** No destination takes it. */
   | ({ kind: 'drop' } & ReadRow)
   | { kind: 'set aside'; row: OutboxRow; problem: string };
@@ -97,8 +105,11 @@ export class RowReader {
     const isOfOtherApplication = problem === OF_OTHER_APPLICATION;
     // It names destinations once a relay of its application has read it, and may wait for room at them for long.
     const isKnownToOthers = isOfOtherApplication && row.destinations !== null;
-    if (!isKnownToOthers && row.age >= this.parts.unknownTimeout) return { kind: 'set aside', row, problem };
-    return { kind: 'leave alone', row, delay: this.rest(problem), isOfOtherApplication };
+    const left = new LeftRow(row);
+    if (!isKnownToOthers && left.leftFor >= this.parts.unknownTimeout)
+      return { kind: 'set aside', row, problem };
+    const delay = this.rest(problem);
+    return { kind: 'leave alone', row, delay, problem: left.problem(problem), isOfOtherApplication };
   }
 
   private async routed(read: ReadRow): Promise<RowDecision> {

@@ -47,9 +47,11 @@ export class RowSettlement {
   async store(decisions: readonly RowDecision[]): Promise<void> {
     const { store, log } = this.parts;
     await store.postponeEach(
-      new Map(
-        decisions.flatMap((decision) => ('delay' in decision ? [[decision.row.id, decision.delay]] : [])),
-      ),
+      decisions.flatMap((decision) => {
+        if (!('delay' in decision)) return [];
+        const problem = decision.kind === 'leave alone' ? decision.problem : undefined;
+        return [{ id: decision.row.id, delay: decision.delay, problem }];
+      }),
     );
     for (const { ids, destinations } of waitingGroups(decisions)) await store.wait(ids, destinations);
     for (const decision of decisions) {

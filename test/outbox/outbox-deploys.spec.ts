@@ -100,6 +100,33 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(lake.requests.map(({ url }) => url)).toEqual(['/acme']);
   });
 
+  it('leaves a row of a source that it does not know to others from its first look on, however old it is', async () => {
+    const app = await start(['crm'], { unknownJobTimeout: 1_000 });
+    await shop.rows(
+      `INSERT INTO nestjs_analytics.outbox (version, source, message, created_at)
+       VALUES (1, 'other', '{}', now() - interval '1 hour')`,
+    );
+    const look = (): Promise<{ problem: string | null; due: string }[]> =>
+      shop.rows(`SELECT problem, due_at::text AS due FROM nestjs_analytics.outbox`);
+    const [first] = await until(async () => {
+      const rows = await look();
+      return rows[0]?.problem == null ? undefined : rows;
+    });
+    expect(first?.problem).toMatch(
+      /^left to other processes since an age of 36\d{5} ms: its source is unknown$/,
+    );
+    expect(first?.due).not.toBe('infinity');
+    expect(app.log.analytics).toEqual([]);
+    const last = await until(async () => {
+      // As if its rest were over.
+      await shop.rows(`UPDATE nestjs_analytics.outbox SET due_at = now() WHERE due_at < 'infinity'`);
+      const [row] = await look();
+      return row?.due === 'infinity' ? row : undefined;
+    });
+    expect(last.problem).toBe('its source is unknown');
+    await app.log.line(/is set aside: its source is unknown/);
+  });
+
   it('moves rows of a version that named no destinations as it moves its own', async () => {
     const producer = await start(['crm'], { worker: false });
     const messageId = await shop.pay(producer);
