@@ -47,6 +47,33 @@ const APPLICATION = `
   console.log(text);
   process.exit(0);`;
 
+/** Prints which requests are deliveries by the page, of all that undici makes in an application: its paths. */
+const REQUESTS = `
+  import { subscribe } from 'node:diagnostics_channel';
+  import 'reflect-metadata';
+  import { NestFactory } from '@nestjs/core';
+  import { AnalyticsModule, AnalyticsService } from 'nestjs-analytics';
+  import { startTestReceiver } from 'nestjs-analytics/testing';
+  import { isDelivery } from './deliveries.mjs';
+  const requests = [];
+  // As the instrumentation does, which hands each to its hook.
+  subscribe('undici:request:create', ({ request }) => requests.push([request.path, isDelivery(request)]));
+  const receiver = await startTestReceiver();
+  const app = await NestFactory.createApplicationContext(
+    AnalyticsModule.forRoot({
+      writeKey: 'wk',
+      webhooks: { urls: [receiver.url + 'webhook'], headers: { 'x-ours': 'yes' }, allowPrivateNetwork: true },
+      connection: { embedded: { dataDir: 'memory://' } },
+    }),
+    { logger: false },
+  );
+  await fetch(receiver.url + 'fetch', { method: 'POST', headers: { 'x-ours': 'yes' }, body: '{}' });
+  app.get(AnalyticsService).track({ userId: 'u1', event: 'Order Completed' });
+  await app.get(AnalyticsService).flush();
+  await receiver.waitFor(2, { timeout: 20_000 });
+  console.log(JSON.stringify(requests));
+  process.exit(0);`;
+
 /** A series of a query: its name, and how it is selected. */
 const SERIES = /(nestjs_analytics_\w+)(?:\{(\w+)!?=)?/g;
 /** What Prometheus and a histogram add to the attributes of a metric. */
@@ -73,13 +100,18 @@ describe('The page on metrics and traces', () => {
   let folder: string;
   let scrape: string;
 
-  beforeAll(async () => {
-    folder = await mkdtemp(join(ROOT, 'dist', 'telemetry-docs-'));
+  /** Writes a snippet of the page as a module. */
+  async function writeSnippet(name: string, file: string): Promise<void> {
     const page = await readFile(join(ROOT, 'docs', 'metrics-and-traces.md'), 'utf8');
-    const { code } = transformSync(readmeSnippet(page, 'prometheus'), {
+    const { code } = transformSync(readmeSnippet(page, name), {
       jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
     });
-    await writeFile(join(folder, 'telemetry.mjs'), code);
+    await writeFile(join(folder, file), code);
+  }
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(ROOT, 'dist', 'telemetry-docs-'));
+    await writeSnippet('prometheus', 'telemetry.mjs');
     await writeFile(join(folder, 'application.mjs'), APPLICATION);
     const env = { ...process.env, METRICS_PORT: String(await freePort()) };
     const { stdout } = await run(process.execPath, [join(folder, 'application.mjs')], { cwd: folder, env });
@@ -113,5 +145,15 @@ describe('The page on metrics and traces', () => {
       /^nestjs_analytics_.*(?<!_(sum|count|bucket))$/.test(name),
     );
     expect(all.filter((name) => !asked.has(name))).toEqual([]);
+  });
+
+  it('tells deliveries from other requests of undici, for an instrumentation that sees all of them', async () => {
+    await writeSnippet('ignored requests', 'deliveries.mjs');
+    await writeFile(join(folder, 'requests.mjs'), REQUESTS);
+    const { stdout } = await run(process.execPath, [join(folder, 'requests.mjs')], { cwd: folder });
+    expect(JSON.parse(stdout)).toEqual([
+      ['/fetch', false],
+      ['/webhook', true],
+    ]);
   });
 });
