@@ -167,6 +167,7 @@ function describeReceiver(title: string, { name, file, source, args }: Language,
       const url = await start('teehee');
       expect(await post(url, { 'x-signature': digest })).toBe(204);
       expect(await post(url, {})).toBe(401);
+      expect(await post(url, {}, '')).toBe(401);
       expect(await post(url, { 'x-signature': '' })).toBe(401);
       expect(await post(url, { 'x-signature': 'ö'.repeat(40) })).toBe(401);
       expect(await post(url, { 'x-signature': digest.slice(2) })).toBe(401);
@@ -182,6 +183,15 @@ function describeReceiver(title: string, { name, file, source, args }: Language,
     it('does not refuse messages for good where there is no secret, so that they come again', async () => {
       const url = await start(undefined);
       expect(await post(url, { 'x-signature': digest }).catch(() => 500)).toBe(500);
+    });
+
+    it('reads no body to its end that is larger than any of ours', async () => {
+      const url = await start('teehee');
+      const large = Buffer.alloc(8_388_608, ' ').toString();
+      const signed = createHmac('sha1', 'teehee').update(large).digest('hex');
+      // Some answer, and some break the connection off.
+      expect(await post(url, { 'x-signature': signed }, large).catch(() => 413)).toBeGreaterThanOrEqual(413);
+      expect(await post(url, { 'x-signature': digest })).toBe(204);
     });
 
     it('goes on after a request that breaks off', async () => {
