@@ -84,7 +84,9 @@ const OPTIONS: OptionRules<AnalyticsHealthOptions> = {
 };
 
 /**
- * A health indicator for `@nestjs/terminus`, and for any other health check: it imports nothing of terminus.
+ * A health indicator for `@nestjs/terminus`, and for any other health check: it imports nothing of terminus. For processes
+ * with a worker, and for alerts. It is down in all processes as soon as the queue is, so a load balancer that asks it
+ * would have none left, although each goes on taking calls.
  *
  * @example
  * health.check([() => analytics.isHealthy('analytics', { timeout: 500, requireWorker: true })])
