@@ -27,7 +27,7 @@ export class EmbeddedQueueLockedError extends AnalyticsError {
   constructor(
     /** Absolute path of the folder. */
     readonly dataDir: string,
-    /** Process that holds it, if known. */
+    /** Process that holds it, if known: not that of another container, whose numbers are its own. */
     readonly pid: number | undefined,
   ) {
     super(

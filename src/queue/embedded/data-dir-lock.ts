@@ -8,6 +8,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { tryLock } from 'fs-native-extensions';
@@ -20,7 +21,7 @@ const LOOK_INTERVAL = 50;
 /**
  * Keeps other processes out of a folder: two databases on the same files lose jobs without an error. The lock
  * is the kernel's lock on an open file, so it ends with its process, however that ends. The file itself means
- * nothing: it stays, and only holds its owner's pid for the error message.
+ * nothing: it stays, and only holds its owner's pid and host for the error message.
  *
  * A file beside it says that the holder is closing. Whoever comes next, in this process or in another one, then
  * waits, as where an application is reloaded and nobody waits for the end of the one before.
@@ -48,7 +49,7 @@ export class DataDirLock {
         throw new EmbeddedQueueLockedError(dataDir, readPid(path));
       rmSync(closingPath, { force: true });
       ftruncateSync(fd);
-      writeSync(fd, String(process.pid));
+      writeSync(fd, `${process.pid} ${hostname()}`);
       return new DataDirLock(fd, closingPath);
     } catch (error) {
       closeSync(fd);
@@ -98,10 +99,11 @@ async function importLock(): Promise<typeof tryLock> {
   }
 }
 
+/** The owner's pid; `undefined` if it is in another container, where most processes have the number 1. */
 function readPid(path: string): number | undefined {
   try {
-    const pid = Number(readFileSync(path, 'utf8'));
-    return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+    const [pid, host = hostname()] = readFileSync(path, 'utf8').split(' ');
+    return Number(pid) > 0 && host === hostname() ? Number(pid) : undefined;
   } catch {
     // Windows lets nobody else read a locked file. The error then does not name the pid.
     return undefined;

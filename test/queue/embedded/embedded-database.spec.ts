@@ -1,5 +1,6 @@
 import { existsSync, watch } from 'node:fs';
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { createPostgresBackend, withBackend } from 'bullmq';
@@ -71,6 +72,19 @@ describe('the embedded database', () => {
     });
     await Promise.all([pool.end(), pool.end()]);
     await (await openEmbeddedDatabase({ dataDir })).end();
+  });
+
+  it('that another container has open is refused without its number, which is that of a process here', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const owner = await openEmbeddedDatabase({ dataDir });
+    const lock = join(dataDir, 'lock');
+    await writeFile(lock, (await readFile(lock, 'utf8')).replace(hostname(), 'shop-7d4f9c-x2x8p'));
+    await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject({
+      code: 'EMBEDDED_QUEUE_LOCKED',
+      message: expect.stringContaining('already open in another process, and'),
+      pid: undefined,
+    });
+    await owner.end();
   });
 
   it('is refused with the name of the platform where its lock cannot be loaded, and all else is not', async () => {
