@@ -35,6 +35,7 @@ const SIDEBAR = [
     items: [
       { text: 'Testing', link: '/testing' },
       { text: 'Operating', link: '/operating' },
+      { text: 'In containers', link: '/containers' },
       { text: 'The console', link: '/console' },
       { text: 'Health', link: '/health' },
       { text: 'Metrics and traces', link: '/metrics-and-traces' },

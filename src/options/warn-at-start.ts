@@ -15,13 +15,18 @@ const SIGNATURES = { sharedSecret: 'X-Signature', standardWebhooks: 'webhook-sig
  * @param given the options before their defaults were filled in
  */
 export function warnAtStart(options: ResolvedOptions, given: unknown, logger: StartLogger): void {
+  const { destinations } = options;
   if (options.connectionIsDefault && process.env.NODE_ENV === 'production') {
+    const areLost =
+      destinations !== undefined && destinations.store === undefined
+        ? 'and the webhooks that customers have registered are'
+        : 'is';
     logger.warn(
       'The queue is the embedded database, since no `connection` is configured. It serves one process on one ' +
-        'machine, and what waits is lost with its disk; give a `redis://` or `postgres://` URL in production.',
+        `machine. What waits ${areLost} lost with its folder, in a container without a volume at each deploy. Give ` +
+        'a `redis://` or `postgres://` URL in production, or `{ embedded: { dataDir } }` on a volume.',
     );
   }
-  const { destinations } = options;
   if (destinations?.encryptionKeys.length === 0 && !destinations.isPlainIntended) {
     logger.warn(
       'The secrets of destinations are stored as they are, since there is no `destinations.encryptionKey`. Give ' +

@@ -116,11 +116,24 @@ describe('the warning about an embedded queue that nobody chose', () => {
     process.env.NODE_ENV = NODE_ENV;
   });
 
-  it('says in production what it lacks: other processes, and a copy on another disk', () => {
+  it('says in production what it lacks: other processes, and a folder that outlives its container', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls } })).toEqual([
       expect.stringMatching(
-        /^The queue is the embedded database, .* one process on one machine, and what waits is lost with its disk; give/,
+        /^The queue is the embedded database, .* one process on one machine\. What waits is lost with its folder, .* container without a volume .* each deploy\. Give/,
       ),
+    ]);
+  });
+
+  it('says that what customers have registered is in that folder, unless it is in a store of the application', () => {
+    const options = { writeKey: 'wk', destinations: { encryptionKey: false } };
+    expect(warningsOf(options)).toEqual([
+      expect.stringContaining(
+        'What waits and the webhooks that customers have registered are lost with its folder',
+      ),
+    ]);
+    const store = { findByTenant: () => Promise.resolve([]), findById: () => Promise.resolve(undefined) };
+    expect(warningsOf({ ...options, destinations: { encryptionKey: false, store } })).toEqual([
+      expect.stringContaining('What waits is lost with its folder'),
     ]);
   });
 
