@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { types } from 'node:util';
 import type { AnalyticsError } from '../../errors/analytics.error.js';
 import { EmbeddedQueueThreadError } from '../../errors/embedded-queue.errors.js';
+import { releaseLocks } from '../postgres/job-locks.js';
 import { builtFile } from './built-files.js';
 import { DataDir } from './data-dir.js';
 import type { DataDirLock } from './data-dir-lock.js';
@@ -98,6 +99,7 @@ async function openPool(
   try {
     await migrate(pool);
     if (isNew && !template) await dropTemplateDatabases(pool);
+    if (!isNew) await releaseLocks(pool);
     return pool;
   } catch (error) {
     await pool.end();

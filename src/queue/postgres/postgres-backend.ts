@@ -2,7 +2,7 @@ import {
   type BackendFactory,
   type PgPool,
   PostgresConnection,
-  PostgresQueueBackend,
+  type PostgresQueueBackend,
   withBackend,
 } from 'bullmq';
 import { within } from '../../shared/within.js';
@@ -19,6 +19,7 @@ import {
 import type { QueueHealth } from '../queue-health.js';
 import { probeWrites } from '../write-probe.js';
 import { addAndTakeBack } from './add-and-take-back.js';
+import { BatchJobBackend } from './batch-job-backend.js';
 import { checkClock } from './clock-check.js';
 import { prepareJobTables } from './job-tables.js';
 import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
@@ -71,7 +72,7 @@ function backendOn(
     // Dashboards find workers by the name of their connection.
     const listenerName = isWorker ? name : undefined;
     const connection = new PooledConnection(isWorker ? worker() : queue);
-    return new PostgresQueueBackend(connection, name, options, true, listenerName);
+    return new BatchJobBackend(connection, name, options, true, listenerName);
   };
   const storage: QueueStorage = { kind: 'postgres', pool: queue };
   const classes = withBackend(createBackend);
