@@ -132,14 +132,12 @@ export class AnalyticsLifecycle
     events.complete();
     for (const log of logs) log.close();
     await within(this.timeLeft(), partitions.close());
-    await webhookClients.close();
-    await backend.close();
-    this.logLosses(client.losses);
-    if (kept > 0) {
-      this.logger.warn(
-        `The application has closed before the kept messages of ${kept} deleted users could be removed from ` +
-          'the queue. Call `delete` for them again.',
-      );
+    try {
+      await webhookClients.close();
+      await backend.close();
+    } finally {
+      this.logLosses(client.losses);
+      this.logKept(kept);
     }
   }
 
@@ -165,6 +163,14 @@ export class AnalyticsLifecycle
     this.logger.error(
       `The application has closed, and ${lost} lost (${places.join(', ')}): the queue did not ` +
         `take them within \`shutdownTimeout\` (${this.shutdownTimeout} ms).${doubt} Check the queue, or give it more time.`,
+    );
+  }
+
+  private logKept(users: number): void {
+    if (users === 0) return;
+    this.logger.warn(
+      `The application has closed before the kept messages of ${users} deleted users could be removed from ` +
+        'the queue. Call `delete` for them again.',
     );
   }
 

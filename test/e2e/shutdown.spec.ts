@@ -1,5 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { describeBackend } from '../support/describe-backend.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
+import { describeBackend, describeRedis } from '../support/describe-backend.js';
+import { freePort } from '../support/free-port.js';
 import { ifServer, type ServerBackend } from '../support/if-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
@@ -86,3 +88,24 @@ function describeAbsence(backend: ServerBackend, stage: Stage): void {
     expect(app.log.analytics.at(-1)).toBe(app.log.errors[0]);
   });
 }
+
+describeRedis('a shutdown whose queue cannot be closed', () => {
+  const stage = new Stage();
+
+  it('tells the loss all the same', async () => {
+    const app = await stage.app({
+      connection: `redis://127.0.0.1:${await freePort()}`,
+      webhooks: { urls: ['https://hooks.example.com/'] },
+      shutdownTimeout: SHUTDOWN_TIMEOUT,
+    });
+    const backend = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    const close = backend.close.bind(backend);
+    backend.close = async () => {
+      await close();
+      throw new Error('EIO');
+    };
+    app.analytics.track({ userId: 'u1', event: 'Lost' });
+    await app.close();
+    expect(app.log.errors).toContainEqual(expect.stringContaining('1 message was lost'));
+  });
+});

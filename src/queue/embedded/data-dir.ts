@@ -50,16 +50,22 @@ export class DataDir {
   /**
    * Runs `open` with the state of the database: whether it has to be created first. Only a folder that an
    * earlier call marked is ever removed. The mark is on the disk before the database is there, and gone from
-   * it before anything is stored: after a power cut it must not come back.
+   * it before anything is stored: after a power cut it must not come back. If it cannot be removed, what was opened
+   * is ended.
    */
-  async openDatabase<T>(open: (isNew: boolean) => Promise<T>): Promise<T> {
+  async openDatabase<T extends { end(): Promise<void> }>(open: (isNew: boolean) => Promise<T>): Promise<T> {
     if (existsSync(this.unfinishedPath)) await rm(this.databasePath, { recursive: true, force: true });
     const isNew = !existsSync(this.databasePath);
     if (!isNew) this.checkDatabase();
     else await this.mark();
     const opened = await open(isNew);
-    if (existsSync(this.unfinishedPath)) await this.unmark();
-    return opened;
+    try {
+      if (existsSync(this.unfinishedPath)) await this.unmark();
+      return opened;
+    } catch (error) {
+      await opened.end().catch(() => undefined);
+      throw error;
+    }
   }
 
   private async mark(): Promise<void> {

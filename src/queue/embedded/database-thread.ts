@@ -64,8 +64,12 @@ export class DatabaseThread implements DatabaseEngine {
   }
 
   async close(): Promise<void> {
-    if (this.broken === undefined) await this.ask({ kind: 'close' });
-    await this.worker.terminate();
+    try {
+      if (this.broken === undefined) await this.ask({ kind: 'close' });
+    } finally {
+      // Whoever opens the folder next must not find it in use.
+      await this.worker.terminate();
+    }
   }
 
   private ask(request: Request): Promise<PgQueryResult<unknown> | undefined> {

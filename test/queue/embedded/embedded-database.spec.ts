@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { createPostgresBackend, withBackend } from 'bullmq';
 import type { AnalyticsError } from '../../../src/errors/analytics.error.js';
+import { DataDir } from '../../../src/queue/embedded/data-dir.js';
 import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
 import { GuardedChild } from '../../support/child-process.js';
 import { EmbeddedFolders } from '../../support/embedded-folder.js';
@@ -138,6 +139,26 @@ describe('the embedded database', () => {
     const failure = { code: 'EMBEDDED_QUEUE_OPEN_FAILED', message: expect.stringMatching(/version 9/) };
     await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject(failure);
     await expect(openEmbeddedDatabase({ dataDir })).rejects.toMatchObject(failure);
+  });
+
+  it('is ended again when the folder cannot be marked as finished', async () => {
+    const dataDir = await folders.fresh();
+    await mkdir(dataDir);
+    const mark = join(dataDir, 'unfinished');
+    let ended = 0;
+    const opening = new DataDir(dataDir).openDatabase(async () => {
+      // A folder in its place cannot be removed as a file.
+      await rm(mark);
+      await mkdir(mark);
+      return {
+        end: () => {
+          ended++;
+          return Promise.resolve();
+        },
+      };
+    });
+    await expect(opening).rejects.toMatchObject({ code: 'ERR_FS_EISDIR' });
+    expect(ended).toBe(1);
   });
 
   it('says that the folder cannot be made, and why', async () => {

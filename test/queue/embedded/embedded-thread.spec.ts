@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPostgresBackend, withBackend } from 'bullmq';
+import { DatabaseThread } from '../../../src/queue/embedded/database-thread.js';
 import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
 import { GuardedChild } from '../../support/child-process.js';
 import { DatabaseThreads } from '../../support/database-threads.js';
@@ -10,6 +12,14 @@ const { Queue } = withBackend(createPostgresBackend);
 const BROKEN = { code: 'EMBEDDED_QUEUE_BROKEN' };
 const CRASHING_HOST = new URL('./children/crashing-host.ts', import.meta.url);
 const WITHOUT_THREAD = new URL('./children/without-thread.ts', import.meta.url);
+
+/** A thread that answers whatever it is asked, and fails to close. */
+const UNCLOSABLE = `
+  import { parentPort } from 'node:worker_threads';
+  parentPort.on('message', ({ id, kind }) => {
+    const failed = { kind: 'failed', id, error: { message: 'EIO', fields: {} } };
+    parentPort.postMessage(kind === 'close' ? failed : { kind: 'done', id, result: { rows: [], rowCount: 0 } });
+  });`;
 
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
@@ -89,6 +99,14 @@ describe('the thread of the embedded database', () => {
     expect(log.filter((text) => text.includes('[Analytics]'))).toEqual([
       expect.stringMatching(/embedded database has crashed \(EMBEDDED_QUEUE_BROKEN\)\..*restarted/),
     ]);
+  });
+
+  it('ends also where the database cannot be closed', async () => {
+    const file = `${await folders.fresh()}.mjs`;
+    await writeFile(file, UNCLOSABLE);
+    const thread = await DatabaseThread.open(file, { path: 'memory://', durability: 'process' });
+    await expect(thread.close()).rejects.toThrow('EIO');
+    await expect(thread.query('SELECT 1')).rejects.toMatchObject(BROKEN);
   });
 
   it('is done without, with a warning, where its code is missing, as in a bundle', async () => {
