@@ -1,4 +1,5 @@
-import type { BacklogStore } from './backlog-store.js';
+import { chunksOf } from '../shared/chunks.js';
+import { type BacklogStore, CHANGED_AT_ONCE } from './backlog-store.js';
 import {
   type DestinationBacklog,
   type FullBacklog,
@@ -168,7 +169,10 @@ export class BacklogCounter {
 
   private async sync(): Promise<void> {
     const pending = [...this.backlogs.values()].filter(isPending);
-    if (pending.length === 0) return;
+    for (const chunk of chunksOf(pending, CHANGED_AT_ONCE)) await this.syncAtOnce(chunk);
+  }
+
+  private async syncAtOnce(pending: readonly DestinationBacklog[]): Promise<void> {
     for (const backlog of pending) {
       backlog.syncing = backlog.changes;
       backlog.changes = 0;

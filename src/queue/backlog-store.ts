@@ -1,11 +1,15 @@
 /** Messages by the id of their destination. */
 export type MessageTotals = ReadonlyMap<string, number>;
 
+/** Totals that are changed at once: all of them or none. Redis does nothing else meanwhile. */
+export const CHANGED_AT_ONCE = 1_000;
+
 /** Stores how many messages wait for each destination, over all processes, beside the queue. */
 export interface BacklogStore {
   /**
    * Adds changes to the totals, and resolves to the new totals. A change of 0 only reads. A total may briefly
-   * be below 0, if the end of messages is counted before their beginning.
+   * be below 0, if the end of messages is counted before their beginning. If it fails, some of more than
+   * `CHANGED_AT_ONCE` may have been added.
    */
   add(changes: MessageTotals): Promise<Map<string, number>>;
   /** All totals that are not 0. */

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { BacklogCounter } from '../../src/queue/backlog-counter.js';
 import type { FullBacklog } from '../../src/queue/destination-backlog.js';
@@ -266,6 +266,45 @@ describeRedis('a count of what waits', () => {
     await queue.close();
     await database.close();
     await server.dispose();
+  });
+});
+
+describeRedis('the counter of what waits for very many destinations', () => {
+  let server: RedisServer;
+  let database: Awaited<ReturnType<typeof openBackend>>;
+  let store: BacklogStore;
+
+  beforeAll(async () => {
+    server = await RedisServer.create();
+    database = await openBackend(server.url());
+    store = createBacklogStore(database.storage);
+  });
+  afterAll(async () => {
+    await database.close();
+    await server.dispose();
+  });
+
+  it('writes and clears all their totals', async () => {
+    // JavaScript passes some 120,000 arguments at most.
+    const totals = new Map(Array.from({ length: 75_000 }, (_, n) => [`d${n}`, 2]));
+    expect((await store.add(totals)).size).toBe(totals.size);
+    expect(await store.waiting()).toBe(2 * totals.size);
+    await store.clear(totals);
+    expect((await store.all()).size).toBe(0);
+  });
+
+  it('writes none twice where the queue goes away in between', async () => {
+    const counter = new BacklogCounter(store, () => LIMIT);
+    await counter.start();
+    const add = store.add.bind(store);
+    let calls = 0;
+    store.add = (changes) => (++calls === 2 ? Promise.reject(new Error('It is away.')) : add(changes));
+    for (let n = 0; n < 2_500; n++) counter.taken(`d${n}`, 1);
+    await until(() => (calls >= 2 ? true : undefined));
+    await counter.close();
+    const totals = await store.all();
+    expect(totals.size).toBe(2_500);
+    expect(new Set(totals.values())).toEqual(new Set([1]));
   });
 });
 

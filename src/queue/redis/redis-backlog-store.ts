@@ -1,4 +1,5 @@
-import type { BacklogStore, MessageTotals } from '../backlog-store.js';
+import { chunksOf } from '../../shared/chunks.js';
+import { type BacklogStore, CHANGED_AT_ONCE, type MessageTotals } from '../backlog-store.js';
 import type { RedisCommands } from '../queue-backend.js';
 
 /** In the hash slot of the queue. */
@@ -33,7 +34,11 @@ export class RedisBacklogStore implements BacklogStore {
   constructor(private readonly client: RedisCommands) {}
 
   async add(changes: MessageTotals): Promise<Map<string, number>> {
-    return totalsOf(await this.client.eval(ADD, 1, TOTALS, ...[...changes].flat()));
+    const totals: [string, number][] = [];
+    for (const chunk of chunksOf([...changes], CHANGED_AT_ONCE)) {
+      totals.push(...totalsOf(await this.client.eval(ADD, 1, TOTALS, ...chunk.flat())));
+    }
+    return new Map(totals);
   }
 
   async all(): Promise<Map<string, number>> {
@@ -45,7 +50,9 @@ export class RedisBacklogStore implements BacklogStore {
   }
 
   async clear(totals: MessageTotals): Promise<void> {
-    await this.client.eval(CLEAR, 1, TOTALS, ...[...totals].flat());
+    for (const chunk of chunksOf([...totals], CHANGED_AT_ONCE)) {
+      await this.client.eval(CLEAR, 1, TOTALS, ...chunk.flat());
+    }
   }
 
   /** Each total is removed as soon as it is 0. */
