@@ -1,7 +1,7 @@
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { BatchObservableCallback, BatchObservableResult, Meter, Observable } from '@opentelemetry/api';
 import type { BatchJobQueue } from '../queue/queue-backend.js';
-import { type BatchStore, WAITING_TYPES } from '../queue/batch-store.js';
+import { type BatchStore, WAITING_COUNTS } from '../queue/batch-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
 import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
@@ -124,14 +124,16 @@ async function readLoad(
 ): Promise<{ counts: Record<string, number>; oldest: number } | undefined> {
   try {
     const [counts, since] = await Promise.all([
-      Promise.all(queues.map((queue) => queue.getJobCounts(...WAITING_TYPES, 'active', 'delayed', 'failed'))),
+      Promise.all(
+        queues.map((queue) => queue.getJobCounts(...WAITING_COUNTS, 'active', 'delayed', 'failed')),
+      ),
       store.oldestWaiting(),
     ]);
     const sumOf = (state: string): number => counts.reduce((sum, { [state]: count = 0 }) => sum + count, 0);
     const oldest = since === undefined ? 0 : Math.max(Date.now() - since, 0) / 1000;
     return {
       counts: {
-        waiting: WAITING_TYPES.reduce((sum, type) => sum + sumOf(type), 0),
+        waiting: WAITING_COUNTS.reduce((sum, type) => sum + sumOf(type), 0),
         active: sumOf('active'),
         delayed: sumOf('delayed'),
         failed: sumOf('failed'),

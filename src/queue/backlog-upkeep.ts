@@ -1,6 +1,6 @@
 import { BacklogCount } from './backlog-count.js';
 import type { BacklogStore } from './backlog-store.js';
-import { WAITING_TYPES } from './job-ids.js';
+import { WAITING_COUNTS } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
 /** How often one of the processes checks whether the totals can be right, in milliseconds. */
@@ -18,7 +18,7 @@ const COUNTED = 100_000;
 const LEAST = 100;
 const MOST = 20_000;
 
-const UNENDED_TYPES = [...WAITING_TYPES, 'active', 'delayed'] as const;
+const UNENDED_TYPES = [...WAITING_COUNTS, 'active', 'delayed'] as const;
 
 export interface BacklogUpkeepParts {
   /** The partitions. */

@@ -4,7 +4,7 @@ import { type JobSelection, PartitionStore, type StoredJob } from './partition-s
 import { jobKeyOf, jobOfKey } from './partitions.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
-export { type BatchState, WAITING_TYPES } from './job-ids.js';
+export { type BatchState, WAITING_COUNTS } from './job-ids.js';
 export type { StoredJob } from './partition-store.js';
 
 type JobInState = [job: StoredJob, state: BatchState];

@@ -1,3 +1,4 @@
+import type { JobType } from 'bullmq';
 import { suffixOf } from './job-id.js';
 import { jobIdPages } from './postgres/job-id-pages.js';
 import type { BatchJobQueue, QueueStorage, RedisArgument, RedisCommands } from './queue-backend.js';
@@ -10,6 +11,12 @@ export type BatchState = 'waiting' | 'active' | 'delayed' | 'failed';
 
 /** The two kinds of jobs that BullMQ has for the state `waiting`: without and with a priority. */
 export const WAITING_TYPES = ['waiting', 'prioritized'] as const;
+
+/**
+ * What BullMQ counts these as. On PostgreSQL, those without a priority count as `paused` while the queue is, which
+ * BullMQ's types leave out.
+ */
+export const WAITING_COUNTS = [...WAITING_TYPES, 'paused'] as readonly string[] as readonly JobType[];
 
 type IdType = BatchState | (typeof WAITING_TYPES)[number];
 

@@ -1,6 +1,6 @@
 import { MAX_PARTITIONS } from '../options/resolve-connection.js';
 import { within } from '../shared/within.js';
-import { WAITING_TYPES } from './job-ids.js';
+import { WAITING_COUNTS } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueuePartitions } from './queue-partitions.js';
 import { RedisScript } from './redis/redis-script.js';
@@ -90,6 +90,6 @@ export class PartitionWatch {
 }
 
 async function isEmpty(queue: BatchJobQueue): Promise<boolean> {
-  const counts = await queue.getJobCounts(...WAITING_TYPES, 'active', 'delayed', 'failed');
+  const counts = await queue.getJobCounts(...WAITING_COUNTS, 'active', 'delayed', 'failed');
   return Object.values(counts).every((count) => count === 0);
 }

@@ -145,6 +145,19 @@ describeServersOrEmbedded('the metrics', (backend) => {
     expect(await until(() => valueOf('queue.oldest', {}))).toEqual(expect.any(Number));
   });
 
+  it('show what waits in a queue that is paused', async () => {
+    const { connection } = backend;
+    const webhooks = { id: names.id, urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true };
+    const app = await stage.app({ connection, worker: false, webhooks });
+    const [queue] = app.queues;
+    await queue?.pause();
+    const before = await until(() => valueOf('queue.jobs', { state: 'waiting' }));
+    app.analytics.track({ userId: 'u1', event: 'Paid' });
+    await app.analytics.flush();
+    expect(await valueOf('queue.jobs', { state: 'waiting' })).toBe(Number(before) + 1);
+    await queue?.resume();
+  });
+
   it('count refused messages by a fixed set of reasons', async () => {
     const counts = (): Promise<number[]> => refused('before_send', 'buffer_full', 'schema');
     const before = await counts();

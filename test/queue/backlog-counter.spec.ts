@@ -179,6 +179,15 @@ describeBackend('the counter of what waits', (backend) => {
     expect(await store.all()).toEqual(new Map());
   });
 
+  it('forgets nothing of a queue that is paused', async () => {
+    const { queue, store, upkeepOf } = await open();
+    await new BatchQueue([queue]).add([jobOf('crm', 30)]);
+    await queue.pause();
+    await store.add(new Map([['crm', 30]]));
+    await upkeepOf({ interval: 2, quietTime: 50 }).run();
+    expect(await store.all()).toEqual(new Map([['crm', 30]]));
+  });
+
   it('forgets nothing of a queue that is in use meanwhile', async () => {
     const { store, upkeepOf } = await open();
     await store.add(new Map([['crm', 70]]));
