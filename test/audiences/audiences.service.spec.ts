@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { AudienceSyncResult } from '../../src/audiences/audiences.types.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { deferred } from '../support/deferred.js';
 import { AudiencesOn, type Life, membersOf, type QueuedCall } from './audiences-on.js';
 import { bound } from './bound-store.js';
@@ -18,7 +18,7 @@ function inOrder(calls: QueuedCall[]): [string, unknown][] {
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-describeBackend('the audiences service', (backend) => {
+describeServersOrEmbedded('the audiences service', (backend) => {
   let on: AudiencesOn;
   let life: Life;
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { AudienceModel, type Change } from './audience-model.js';
 import { AudiencesOn, type Life, membersOf } from './audiences-on.js';
 import { Mortal } from './mortal.js';
@@ -52,7 +52,7 @@ function carryOut({ audiences }: Life, name: string, given: Command): Promise<un
   return given.do === 'add' ? audiences.add(name, given.user) : audiences.remove(name, given.user);
 }
 
-describeBackend('audiences', (backend) => {
+describeServersOrEmbedded('audiences', (backend) => {
   let on: AudiencesOn;
   let kills = 0;
 

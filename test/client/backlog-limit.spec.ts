@@ -7,7 +7,7 @@ import { jobIdFor } from '../../src/queue/job-id.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { ifServer } from '../support/if-server.js';
 import { messageIds } from '../support/message-ids.js';
 import type { Receiver } from '../support/receiver.js';
@@ -16,127 +16,130 @@ import { until } from '../support/until.js';
 
 const LIMIT = 50;
 
-describeBackend('a destination for which as many messages wait as its `backlogLimit` allows', (backend) => {
-  const stage = new Stage();
+describeServersOrEmbedded(
+  'a destination for which as many messages wait as its `backlogLimit` allows',
+  (backend) => {
+    const stage = new Stage();
 
-  function appFor(crm: Receiver, mail: Receiver): Promise<AnalyticsApp> {
-    return stage.app({
-      connection: backend.connection,
-      flushAfter: 50,
-      webhooks: [
-        webhooksTo(crm, { id: 'crm', backlogLimit: LIMIT, retryWindow: 60_000 }),
-        webhooksTo(mail, { id: 'mail' }),
-      ],
-    });
-  }
-
-  function track(app: AnalyticsApp, count: number): void {
-    for (let n = 0; n < count; n++) app.analytics.track({ userId: 'u1', event: 'Waited' });
-  }
-
-  function linesOf(app: AnalyticsApp): string[] {
-    return app.log.analytics.filter((line) => line.includes('backlogLimit'));
-  }
-
-  it('gets no more of them, while others get theirs, until it has room again', async () => {
-    let isUp = false;
-    const crm = await stage.receiver({ answer: () => (isUp ? 200 : 503) });
-    const mail = await stage.receiver();
-    const app = await appFor(crm, mail);
-    const events: EndpointEvent[] = [];
-    app.context.get(DeliveriesService).endpoints$.subscribe((event) => {
-      if (event.type === 'full' || event.type === 'drained') events.push(event);
-    });
-    // In one burst, so that none of them is in the queue when the last is tracked.
-    track(app, 80);
-    await app.analytics.flush();
-    await mail.received(80);
-    expect(linesOf(app)).toEqual([expect.stringMatching(/^warn: .*50 messages wait for .*"crm"/)]);
-    expect(events).toMatchObject([{ type: 'full', destination: 'crm', limit: LIMIT, waiting: LIMIT }]);
-
-    isUp = true;
-    await until(() => (events.length > 1 ? true : undefined));
-    expect(events[1]).toMatchObject({ type: 'drained', destination: 'crm', refused: 30 });
-    await app.settled();
-    track(app, 10);
-    await app.analytics.flush();
-    await app.settled();
-    const ids = new Set(crm.requests.map(({ headers }) => headers['webhook-id']));
-    expect(ids.size).toBe(LIMIT + 10);
-  });
-
-  it('may be one that was added at run time, while those of other tenants get theirs', async () => {
-    const others = await stage.receiver();
-    const app = await stage.app({
-      connection: backend.connection,
-      webhooks: [],
-      destinations: { allowPrivateNetwork: true, encryptionKey: false, backlogLimit: 5 },
-    });
-    const destinations = app.context.get(DestinationsService);
-    const down = await stage.receiver({ answer: [503] });
-    await destinations.create({ tenant: 'acme', urls: [down.url()] });
-    await destinations.create({ tenant: 'beta', urls: [others.url()] });
-    for (let n = 0; n < 8; n++) app.analytics.tenant('acme').track({ userId: 'u1', event: 'Waited' });
-    expect(await app.analytics.flush()).toEqual({ queued: 5, refused: 3, pending: 0 });
-    app.analytics.tenant('beta').track({ userId: 'u1', event: 'Taken' });
-    await others.received(1);
-  });
-
-  // No other process delivers from an embedded database.
-  ifServer(backend, () => {
-    it('is not one that has room, when what waits is counted behind a long line for another one', async () => {
-      const receiver = await stage.receiver();
-      const small = messageIds('small', 50);
-      const app = await stage.app({
+    function appFor(crm: Receiver, mail: Receiver): Promise<AnalyticsApp> {
+      return stage.app({
         connection: backend.connection,
-        worker: false,
+        flushAfter: 50,
         webhooks: [
-          webhooksTo(receiver, { id: 'big' }),
-          ...small.map((id) => webhooksTo(receiver, { id, backlogLimit: 100 })),
+          webhooksTo(crm, { id: 'crm', backlogLimit: LIMIT, retryWindow: 60_000 }),
+          webhooksTo(mail, { id: 'mail' }),
         ],
       });
-      const full: EndpointEvent[] = [];
-      app.context.get(DeliveriesService).endpoints$.subscribe((event) => full.push(event));
-      await queueRounds(app, [...small, ...messageIds('big', 40).map(() => 'big')], 60);
-      const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
-      const store = createBacklogStore(storage);
-      const waiting = new Map([...small.map((id): [string, number] => [id, 60]), ['big', 2_400]]);
-      await until(async () => isDeepStrictEqual(await store.all(), waiting) || undefined);
+    }
 
-      await app.context.get(BacklogUpkeep).recount();
-      expect(await store.all()).toEqual(waiting);
-      for (const id of small) {
-        app.analytics.track({ userId: 'u1', event: 'Taken', integrations: { All: false, [id]: true } });
-      }
-      expect(await app.analytics.flush()).toEqual({ queued: 50, refused: 0, pending: 0 });
-      expect(full).toEqual([]);
+    function track(app: AnalyticsApp, count: number): void {
+      for (let n = 0; n < count; n++) app.analytics.track({ userId: 'u1', event: 'Waited' });
+    }
+
+    function linesOf(app: AnalyticsApp): string[] {
+      return app.log.analytics.filter((line) => line.includes('backlogLimit'));
+    }
+
+    it('gets no more of them, while others get theirs, until it has room again', async () => {
+      let isUp = false;
+      const crm = await stage.receiver({ answer: () => (isUp ? 200 : 503) });
+      const mail = await stage.receiver();
+      const app = await appFor(crm, mail);
+      const events: EndpointEvent[] = [];
+      app.context.get(DeliveriesService).endpoints$.subscribe((event) => {
+        if (event.type === 'full' || event.type === 'drained') events.push(event);
+      });
+      // In one burst, so that none of them is in the queue when the last is tracked.
+      track(app, 80);
+      await app.analytics.flush();
+      await mail.received(80);
+      expect(linesOf(app)).toEqual([expect.stringMatching(/^warn: .*50 messages wait for .*"crm"/)]);
+      expect(events).toMatchObject([{ type: 'full', destination: 'crm', limit: LIMIT, waiting: LIMIT }]);
+
+      isUp = true;
+      await until(() => (events.length > 1 ? true : undefined));
+      expect(events[1]).toMatchObject({ type: 'drained', destination: 'crm', refused: 30 });
+      await app.settled();
+      track(app, 10);
+      await app.analytics.flush();
+      await app.settled();
+      const ids = new Set(crm.requests.map(({ headers }) => headers['webhook-id']));
+      expect(ids.size).toBe(LIMIT + 10);
     });
-  });
 
-  it('is still full after a restart, and counts what is refused', async () => {
-    const crm = await stage.receiver({ answer: [503] });
-    const mail = await stage.receiver();
-    const first = await appFor(crm, mail);
-    track(first, LIMIT);
-    expect(await first.analytics.flush()).toEqual({ queued: LIMIT, refused: 0, pending: 0 });
-    await first.close();
+    it('may be one that was added at run time, while those of other tenants get theirs', async () => {
+      const others = await stage.receiver();
+      const app = await stage.app({
+        connection: backend.connection,
+        webhooks: [],
+        destinations: { allowPrivateNetwork: true, encryptionKey: false, backlogLimit: 5 },
+      });
+      const destinations = app.context.get(DestinationsService);
+      const down = await stage.receiver({ answer: [503] });
+      await destinations.create({ tenant: 'acme', urls: [down.url()] });
+      await destinations.create({ tenant: 'beta', urls: [others.url()] });
+      for (let n = 0; n < 8; n++) app.analytics.tenant('acme').track({ userId: 'u1', event: 'Waited' });
+      expect(await app.analytics.flush()).toEqual({ queued: 5, refused: 3, pending: 0 });
+      app.analytics.tenant('beta').track({ userId: 'u1', event: 'Taken' });
+      await others.received(1);
+    });
 
-    const second = await appFor(crm, mail);
-    const deliveries = second.context.get(DeliveriesService);
-    const full = new Promise((resolve) => {
-      deliveries.endpoints$.subscribe(({ type }) => {
-        if (type === 'full') resolve(true);
+    // No other process delivers from an embedded database.
+    ifServer(backend, () => {
+      it('is not one that has room, when what waits is counted behind a long line for another one', async () => {
+        const receiver = await stage.receiver();
+        const small = messageIds('small', 50);
+        const app = await stage.app({
+          connection: backend.connection,
+          worker: false,
+          webhooks: [
+            webhooksTo(receiver, { id: 'big' }),
+            ...small.map((id) => webhooksTo(receiver, { id, backlogLimit: 100 })),
+          ],
+        });
+        const full: EndpointEvent[] = [];
+        app.context.get(DeliveriesService).endpoints$.subscribe((event) => full.push(event));
+        await queueRounds(app, [...small, ...messageIds('big', 40).map(() => 'big')], 60);
+        const { storage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+        const store = createBacklogStore(storage);
+        const waiting = new Map([...small.map((id): [string, number] => [id, 60]), ['big', 2_400]]);
+        await until(async () => isDeepStrictEqual(await store.all(), waiting) || undefined);
+
+        await app.context.get(BacklogUpkeep).recount();
+        expect(await store.all()).toEqual(waiting);
+        for (const id of small) {
+          app.analytics.track({ userId: 'u1', event: 'Taken', integrations: { All: false, [id]: true } });
+        }
+        expect(await app.analytics.flush()).toEqual({ queued: 50, refused: 0, pending: 0 });
+        expect(full).toEqual([]);
       });
     });
-    // What waits is read in the background when the application starts.
-    await until(async () => {
-      second.analytics.track({ userId: 'u1', event: 'One more', integrations: { mail: false } });
-      const { refused } = await second.analytics.flush();
-      return refused === 1 ? true : undefined;
+
+    it('is still full after a restart, and counts what is refused', async () => {
+      const crm = await stage.receiver({ answer: [503] });
+      const mail = await stage.receiver();
+      const first = await appFor(crm, mail);
+      track(first, LIMIT);
+      expect(await first.analytics.flush()).toEqual({ queued: LIMIT, refused: 0, pending: 0 });
+      await first.close();
+
+      const second = await appFor(crm, mail);
+      const deliveries = second.context.get(DeliveriesService);
+      const full = new Promise((resolve) => {
+        deliveries.endpoints$.subscribe(({ type }) => {
+          if (type === 'full') resolve(true);
+        });
+      });
+      // What waits is read in the background when the application starts.
+      await until(async () => {
+        second.analytics.track({ userId: 'u1', event: 'One more', integrations: { mail: false } });
+        const { refused } = await second.analytics.flush();
+        return refused === 1 ? true : undefined;
+      });
+      expect(await full).toBe(true);
     });
-    expect(await full).toBe(true);
-  });
-});
+  },
+);
 
 /** Queues one message for each of some destinations, each in a job of its own, so many times. */
 async function queueRounds(

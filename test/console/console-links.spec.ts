@@ -9,7 +9,7 @@ import { authorize } from '../destinations-api/api-server.js';
 import { type ApiAnswer, TrackingServer } from '../ingest/http/tracking-server.js';
 import { Browser } from '../support/browser.js';
 import {
-  describeBackend,
+  describeServersOrEmbedded,
   describeRedis,
   describeWith,
   type TestConnection,
@@ -45,7 +45,7 @@ function ask(server: TrackingServer, token: string): Promise<ApiAnswer> {
   return server.send('/analytics/destinations', { headers: { [HEADER]: token } });
 }
 
-describeBackend('a link to the console', (backend) => {
+describeServersOrEmbedded('a link to the console', (backend) => {
   const stage = new Stage();
 
   it('shows what its tenant may see, and nothing of another one, until it is revoked', async () => {

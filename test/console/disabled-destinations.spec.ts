@@ -3,7 +3,7 @@ import { DestinationsService } from '../../src/index.js';
 import type { DestinationStore, StoredDestination } from '../../src/options/destination-store.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
 import { Browser } from '../support/browser.js';
-import { describeBackend, describeWith } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, describeWith } from '../support/describe-backend.js';
 import { Stage } from '../support/stage.js';
 import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
@@ -24,7 +24,7 @@ function filledStore(): MemoryDestinationStore {
   return store;
 }
 
-describeBackend('the disabled destinations in the overview', (backend) => {
+describeServersOrEmbedded('the disabled destinations in the overview', (backend) => {
   const stage = new Stage();
 
   it(

@@ -7,7 +7,7 @@ import { PLATFORMS, type ServerOptions, TrackingServer } from '../ingest/http/tr
 import { Shop } from '../outbox/outbox-stage.js';
 import type { AppOptions } from '../support/analytics-app.js';
 import { Browser } from '../support/browser.js';
-import { describeBackend, describeServers, describeWith } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, describeServers, describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -466,7 +466,7 @@ describeServers('what the console shows live while its database goes away', (bac
   );
 });
 
-describeBackend('what the console shows live of many events', (backend) => {
+describeServersOrEmbedded('what the console shows live of many events', (backend) => {
   const stage = new Stage();
 
   it('is only a part of what comes too fast, and says of how much', async () => {

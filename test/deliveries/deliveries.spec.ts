@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { DeliveriesService, type FailedFilter } from '../../src/index.js';
 import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { ifServer } from '../support/if-server.js';
 import { messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -11,7 +11,7 @@ import { until } from '../support/until.js';
 /** Its first retry comes after a few seconds: what is put back stays so for the length of a test. */
 const SLOW = 4 * 60 * 60 * 1_000;
 
-describeBackend('DeliveriesService', (backend) => {
+describeServersOrEmbedded('DeliveriesService', (backend) => {
   const stage = new Stage();
 
   function deliveriesOf(app: AnalyticsApp): DeliveriesService {

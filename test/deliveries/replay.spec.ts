@@ -8,7 +8,7 @@ import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import type { Receiver } from '../support/receiver.js';
 import { eventsIn, messageIn } from '../support/received-message.js';
@@ -21,7 +21,7 @@ class CrashingStore extends BatchStore {
   }
 }
 
-describeBackend('replay', (backend) => {
+describeServersOrEmbedded('replay', (backend) => {
   const stage = new Stage();
 
   /**

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { type Backend, describeBackend } from '../support/describe-backend.js';
+import { type Backend, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { percentile } from '../support/percentile.js';
 import type { ReceivedRequest, ReceiverOptions } from '../support/receiver.js';
 import { until } from '../support/until.js';
@@ -25,7 +25,7 @@ const OVERTAKEN = WAITING / 5;
 
 const SLOW: ReceiverOptions = { answer: () => after(ANSWER_TIME) };
 
-describeBackend('messages that wait for one destination', (backend) => {
+describeServersOrEmbedded('messages that wait for one destination', (backend) => {
   const stage = new Stage();
 
   it('do not delay those of another one: each of them is sent at once', async () => {

@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { destinationsBySource, Stage, webhooksTo } from '../support/stage.js';
 
 const DESTINATIONS = 10;
 const MESSAGES = 200;
 
-describeBackend('ten destinations of which two hang', (backend) => {
+describeServersOrEmbedded('ten destinations of which two hang', (backend) => {
   const stage = new Stage();
 
   it('deliver everything to the other eight while those two still hang', async () => {
@@ -28,7 +28,7 @@ describeBackend('ten destinations of which two hang', (backend) => {
   });
 });
 
-describeBackend('as many hanging destinations as could take all jobs in hand', (backend) => {
+describeServersOrEmbedded('as many hanging destinations as could take all jobs in hand', (backend) => {
   const stage = new Stage();
 
   it('leave places to another one', async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { AnalyticsHealthIndicator, DeliveriesService } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import type { Receiver } from '../support/receiver.js';
 import { destinationsBySource, Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -10,7 +10,7 @@ import { until } from '../support/until.js';
 const WAITING = 40_000;
 const JOBS = WAITING / 200;
 
-describeBackend('a long line of messages for one destination', (backend) => {
+describeServersOrEmbedded('a long line of messages for one destination', (backend) => {
   const stage = new Stage();
 
   function optionsFor(busy: Receiver, idle: Receiver): AppOptions {

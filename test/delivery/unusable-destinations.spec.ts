@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { DestinationRecord, DestinationStore } from '../../src/options/destination-store.js';
 import { BATCH_JOB_VERSION, type QueuedBatch } from '../../src/queue/batch-job.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeBackend, describeRedis } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, describeRedis } from '../support/describe-backend.js';
 import { eventsIn } from '../support/received-message.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -109,7 +109,7 @@ describeRedis('more destinations that cannot be looked up than there are lines t
   });
 });
 
-describeBackend('a job of several destinations that cannot be looked up', (backend) => {
+describeServersOrEmbedded('a job of several destinations that cannot be looked up', (backend) => {
   const stage = new Stage();
 
   it('stays one job until they can, without those that have got their messages', async () => {

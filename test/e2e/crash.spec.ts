@@ -3,7 +3,7 @@ import { describeBackend } from '../support/describe-backend.js';
 import { runKillRounds } from '../support/kill-rounds.js';
 import { Stage } from '../support/stage.js';
 
-const ROUNDS = 6;
+const ROUNDS = 3;
 const SEED = 20_261_121;
 
 describeBackend('a crash', (backend) => {

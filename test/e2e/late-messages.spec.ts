@@ -5,7 +5,7 @@ import { type BeforeApplicationShutdown, Inject, Injectable, Module } from '@nes
 import { expect, it } from '@jest/globals';
 import { AnalyticsModule, AnalyticsService } from '../../src/index.js';
 import { basic, TrackingServer } from '../ingest/http/tracking-server.js';
-import { describeBackend, type TestConnection } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, type TestConnection } from '../support/describe-backend.js';
 import { messageIds, queuedIds } from '../support/message-ids.js';
 import { lookIntoQueue } from '../support/open-queue.js';
 import { SlowProxy } from '../support/slow-proxy.js';
@@ -37,7 +37,7 @@ class LateWork implements BeforeApplicationShutdown {
 @Module({ providers: [LateWork] })
 class LateModule {}
 
-describeBackend('a shutdown', (backend) => {
+describeServersOrEmbedded('a shutdown', (backend) => {
   const stage = new Stage();
 
   /** The queue, which is far away where it is on a server. */

@@ -8,7 +8,7 @@ import { BacklogUpkeep, type BacklogUpkeepOptions } from '../../src/queue/backlo
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { jobIdFor } from '../../src/queue/job-id.js';
 import type { BatchJobQueue, QueueStorage } from '../../src/queue/queue-backend.js';
-import { describeBackend, describeRedis } from '../support/describe-backend.js';
+import { describeServersOrEmbedded, describeRedis } from '../support/describe-backend.js';
 import { ifServer } from '../support/if-server.js';
 import { openBackend } from '../support/open-backend.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -17,7 +17,7 @@ import { until } from '../support/until.js';
 const LIMIT = 100;
 const CRM = { destination: 'crm' };
 
-describeBackend('the counter of what waits', (backend) => {
+describeServersOrEmbedded('the counter of what waits', (backend) => {
   const closings: (() => unknown)[] = [];
 
   afterEach(async () => {

@@ -8,7 +8,7 @@ import {
   type JsonObject,
 } from '../../src/index.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
 import { quickConnections } from '../support/quick-connections.js';
@@ -287,7 +287,7 @@ describe('the tenant of somebody who has not signed in', () => {
   });
 });
 
-describeBackend('the destinations of another tenant', (backend) => {
+describeServersOrEmbedded('the destinations of another tenant', (backend) => {
   it('are not found, whatever is asked for by their ids, and stay as they are', async () => {
     const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
     const destinations = app.context.get(DestinationsService);
@@ -368,7 +368,7 @@ describeBackend('the destinations of another tenant', (backend) => {
   });
 });
 
-describeBackend('a test event of a destination at run time', (backend) => {
+describeServersOrEmbedded('a test event of a destination at run time', (backend) => {
   it('goes to each of its URLs, also while it is disabled', async () => {
     const receiver = await Receiver.start();
     const app = await AnalyticsApp.start({

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DestinationsService } from '../../src/index.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
 
 const DESTINATIONS = 100;
 const MARK = 'a body that is stored';
 
-describeBackend('a message to a hundred destinations of one tenant', (backend) => {
+describeServersOrEmbedded('a message to a hundred destinations of one tenant', (backend) => {
   let release: () => void;
   let receiver: Receiver;
   let app: AnalyticsApp;

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DestinationsService } from '../../src/index.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
 
 const WAITING = 20_000;
 /** How long the busy tenant's receiver takes to answer, in milliseconds. */
 const SLOW = 50;
 
-describeBackend('a tenant with 20,000 waiting messages', (backend) => {
+describeServersOrEmbedded('a tenant with 20,000 waiting messages', (backend) => {
   let busy: Receiver;
   let other: Receiver;
   let app: AnalyticsApp;
