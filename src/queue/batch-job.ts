@@ -123,8 +123,9 @@ export interface LeftBatch extends JobTerms {
   dueAt: number | undefined;
 }
 
-/** Milliseconds that a job is kept if it fails for good. */
+/** Milliseconds that a job is kept if it fails for good. Anyone with access to the queue may have written its options. */
 export function failedRetentionOf({ removeOnFail: kept }: JobsOptions): number {
-  const age = typeof kept === 'object' && 'age' in kept ? kept.age : undefined;
-  return (age ?? DEFAULT_RETENTION_SECONDS) * 1000;
+  const age: unknown = typeof kept === 'object' && 'age' in kept ? kept.age : undefined;
+  const seconds = typeof age === 'number' && age >= 0 ? age : DEFAULT_RETENTION_SECONDS;
+  return Math.min(seconds * 1000, Number.MAX_SAFE_INTEGER);
 }

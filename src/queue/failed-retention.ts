@@ -2,21 +2,26 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { types } from 'node:util';
 import type { ApplicationMarks } from './application-marks.js';
 import { type FailedJob, FailedJobs } from './failed-jobs.js';
-import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
+import type { QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
-import { RetentionWalk } from './retention-walk.js';
+import { RetentionWalk, type WalkedQueue } from './retention-walk.js';
 
 /** How often there is a look, in milliseconds: after a quarter of the retention, within these limits. */
 const MIN_INTERVAL = 5_000;
 const MAX_INTERVAL = 600_000;
 /** A look is made in rounds. Each is followed by a rest that is so many times as long, so that others get the database. */
 const REST = 4;
+/**
+ * So many retentions have a timer of their own. Jobs may say any number of further ones, which are rounded up to powers of
+ * two.
+ */
+const EXACT_RETENTIONS = 40;
 
 export interface FailedRetentionParts {
   /** The partitions. */
-  queues: readonly BatchJobQueue[];
+  queues: readonly WalkedQueue[];
   storage: QueueStorage;
-  health: QueueHealth;
+  health: Pick<QueueHealth, 'isUp' | 'report'>;
   /** Tells whose jobs are whose. */
   marks: Pick<ApplicationMarks, 'isOwn'>;
   /** Milliseconds that failed jobs of destinations are kept, by their ids. Other jobs say it themselves. */
@@ -46,13 +51,18 @@ export class FailedRetention implements OnApplicationBootstrap, BeforeApplicatio
     for (const timer of this.timers.values()) clearTimeout(timer);
   }
 
-  private readonly begin = (retention: number): void => {
+  private begin(retention: number): void {
     if (!this.timers.has(retention)) this.schedule(retention, new Map());
+  }
+
+  private readonly beginFound = (retention: number): void => {
+    const isExact = this.timers.has(retention) || this.timers.size < EXACT_RETENTIONS;
+    this.begin(isExact ? retention : 2 ** Math.ceil(Math.log2(retention)));
   };
 
   private schedule(
     retention: number,
-    walks: Map<BatchJobQueue, RetentionWalk>,
+    walks: Map<WalkedQueue, RetentionWalk>,
     delay = intervalOf(retention),
   ): void {
     if (this.isClosed) return;
@@ -70,10 +80,7 @@ export class FailedRetention implements OnApplicationBootstrap, BeforeApplicatio
   }
 
   /** One round in each partition. Resolves to the time until the next one if there is more to read. */
-  private async goOn(
-    retention: number,
-    walks: Map<BatchJobQueue, RetentionWalk>,
-  ): Promise<number | undefined> {
+  private async goOn(retention: number, walks: Map<WalkedQueue, RetentionWalk>): Promise<number | undefined> {
     const startedAt = performance.now();
     let isMore = false;
     for (const queue of this.parts.queues) {
@@ -84,13 +91,13 @@ export class FailedRetention implements OnApplicationBootstrap, BeforeApplicatio
     return isMore ? REST * (performance.now() - startedAt) : undefined;
   }
 
-  private walkThrough(queue: BatchJobQueue, retention: number): RetentionWalk {
+  private walkThrough(queue: WalkedQueue, retention: number): RetentionWalk {
     return new RetentionWalk({
       queue,
       jobs: new FailedJobs(queue, this.parts.storage),
       retention,
       retentionOf: this.retentionOf,
-      onKept: this.begin,
+      onKept: this.beginFound,
       isGoingOn: () => !this.isClosed && this.parts.health.isUp,
     });
   }

@@ -9,8 +9,11 @@ const LATENESS = 5_000;
 /** … but once a day, in milliseconds. */
 const FRESH_START = 86_400_000;
 
+/** A partition, as far as a walk needs it. */
+export type WalkedQueue = Pick<BatchJobQueue, 'name' | 'toKey' | 'remove'>;
+
 export interface RetentionWalkParts {
-  queue: BatchJobQueue;
+  queue: WalkedQueue;
   jobs: FailedJobs;
   /** Milliseconds: jobs that failed later are not read. */
   retention: number;
