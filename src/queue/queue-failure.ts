@@ -59,6 +59,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['57P01', 'unreachable', 'an administrator ended the connection'],
   ['57P02', 'unreachable', 'it crashed'],
   ['57P03', 'unreachable', 'it is starting or stopping'],
+  ['08P01', 'unreachable', 'a pooler in between takes no connection, or closed one: its log says why'],
   ['08', 'unreachable', 'the connection broke'],
 ];
 

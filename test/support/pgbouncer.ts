@@ -21,7 +21,8 @@ export class PgBouncer {
     return findPgBouncer() !== undefined;
   }
 
-  static async start(server: PostgresServer, mode: PoolMode): Promise<PgBouncer> {
+  /** @param poolSize sessions of the server that it opens for a user of a database, at most */
+  static async start(server: PostgresServer, mode: PoolMode, poolSize = 20): Promise<PgBouncer> {
     const binary = findPgBouncer();
     if (binary === undefined) throw new Error('pgbouncer is not on the PATH');
     const account = unprivilegedAccount();
@@ -34,6 +35,7 @@ export class PgBouncer {
       unix_socket_dir: '',
       auth_type: 'any',
       pool_mode: mode,
+      default_pool_size: poolSize,
     };
     await writeFile(
       config,

@@ -1,6 +1,5 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { types } from 'node:util';
 import type { PgPool, PgPoolClient } from 'bullmq';
 import type pg from 'pg';
 import type { PoolClient, PoolConfig } from 'pg';
@@ -9,7 +8,7 @@ import { within } from '../../shared/within.js';
 import { SilentConnectionError } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
 import { PostgresSessions, sessionSettings } from './session.js';
-import { SilenceWatch } from './silence-watch.js';
+import { bytesReadBy, SilenceWatch, type WatchedClient } from './silence-watch.js';
 
 /** How long a query may wait for a connection before the server counts as unreachable, in milliseconds. */
 const CONNECT_TIMEOUT = 10_000;
@@ -156,23 +155,26 @@ async function connectAlone(client: pg.Client): Promise<pg.Client> {
   return client;
 }
 
-/** Whether the server itself refused to let one more client in. So it answers, and says nothing of the others. */
-function isTooManyConnections(error: unknown): boolean {
-  return types.isNativeError(error) && 'code' in error && error.code === '53300';
-}
-
 /**
- * Asks on a separate connection whether the server is at work for another one. A server that cannot be asked, since
- * it has no connection to spare, is taken to be.
+ * Asks on a separate connection whether the server is at work for another one. It is taken to be where something answers
+ * but not that question: no connection is to spare, as by the limit of a pooler, or there is no password for one now.
+ * That says nothing of the others.
  */
-async function isAtWork(client: pg.Client, pid: number | undefined): Promise<boolean> {
+async function isAtWork(
+  client: pg.Client & Pick<WatchedClient, 'connection'>,
+  pid: number | undefined,
+): Promise<boolean> {
   const asked = (async () => {
     await client.connect();
     const { rowCount } = await client.query(AT_WORK, [pid ?? 0]);
     return rowCount === 1;
   })();
   client.on('error', () => undefined);
-  const answer = await within(INQUIRY_TIMEOUT, asked.catch(isTooManyConnections));
+  const answer = await within(
+    INQUIRY_TIMEOUT,
+    asked.catch(() => undefined),
+  );
+  const hasAnswered = bytesReadBy(client) > 0;
   void client.end().catch(() => undefined);
-  return answer ?? false;
+  return answer ?? hasAnswered;
 }

@@ -118,7 +118,8 @@ export class SilenceWatch {
   }
 }
 
-function bytesReadBy(client: WatchedClient): number {
+/** What has come from the server, or from a pooler in between. */
+export function bytesReadBy(client: Pick<WatchedClient, 'connection'>): number {
   return client.connection?.stream?.bytesRead ?? 0;
 }
 

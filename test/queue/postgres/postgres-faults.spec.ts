@@ -228,18 +228,14 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await until(async () => (await isUp()) || undefined);
   });
 
-  it('keeps a connection that waits for a lock when it allows no other one to ask why', async () => {
-    const database = new URL(url).pathname.slice(1);
-    await admin.query(
-      `CREATE ROLE carol LOGIN CONNECTION LIMIT 1; GRANT CREATE ON DATABASE ${database} TO carol`,
-    );
-    const pool = new pg.Pool({ connectionString: url.replace('postgres@', 'carol@'), max: 1 });
-    const app = await stage.app({ connection: pool, worker: false, webhooks: NOWHERE });
+  /** Tracks while the jobs are locked, until a line says what the queue is waiting for. */
+  async function trackLockedOut(app: AnalyticsApp, whileLocked = (): void => undefined): Promise<void> {
     app.analytics.track({ userId: 'u1', event: 'Before' });
     await app.analytics.flush();
     const locker = new pg.Client({ connectionString: url });
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE');
+    whileLocked();
     app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
     const flushed = app.analytics.flush();
     await app.log.line(/has run for|does not answer/);
@@ -247,6 +243,37 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await locker.end();
     expect(await flushed).toEqual({ queued: 1, refused: 0, pending: 0 });
     expect(app.log.analytics).toEqual([expect.stringMatching(/reports: a statement has run for \d+ s/)]);
+  }
+
+  it('keeps a connection that waits for a lock when it allows no other one to ask why', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await admin.query(
+      `CREATE ROLE carol LOGIN CONNECTION LIMIT 1; GRANT CREATE ON DATABASE ${database} TO carol`,
+    );
+    const pool = new pg.Pool({ connectionString: url.replace('postgres@', 'carol@'), max: 1 });
+    await trackLockedOut(await stage.app({ connection: pool, worker: false, webhooks: NOWHERE }));
+  });
+
+  it('keeps a connection that waits for a lock when there is no password with which to ask why', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await admin.query(
+      `CREATE ROLE erin LOGIN PASSWORD 'right'; GRANT CREATE ON DATABASE ${database} TO erin`,
+    );
+    await server.askForPassword('erin');
+    let isAway = false;
+    const password = (): Promise<string> =>
+      isAway ? Promise.reject(new Error('The issuer of tokens is away.')) : Promise.resolve('right');
+    const pool = new pg.Pool({
+      host: '127.0.0.1',
+      port: server.port,
+      database,
+      user: 'erin',
+      password,
+      max: 1,
+    });
+    await trackLockedOut(await stage.app({ connection: pool, worker: false, webhooks: NOWHERE }), () => {
+      isAway = true;
+    });
   });
 
   it('is connected to anew for its calls as well when its worker finds that connections are silent', async () => {
@@ -346,6 +373,18 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       await app.settled();
       expect(app.log.analytics).toEqual([]);
       await app.close();
+    });
+
+    it('keeps a connection that waits for a lock when it has no session to spare to ask why', async () => {
+      const bouncer = await stage.add(PgBouncer.start(server, 'session', 2));
+      const pool = new pg.Pool({ connectionString: bouncer.through(url), max: 1 });
+      const app = await stage.app({ connection: pool, worker: false, webhooks: NOWHERE });
+      const other = new pg.Client({ connectionString: bouncer.through(url) });
+      await other.connect();
+      await other.query('SELECT 1');
+      await trackLockedOut(app);
+      await app.close();
+      await other.end();
     });
 
     it.each(['transaction', 'statement'] as const)(
