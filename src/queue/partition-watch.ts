@@ -12,12 +12,21 @@ const LOOK_EACH = 12;
 /** How long a start waits to learn of the partitions of others, in milliseconds. */
 const START_PATIENCE = 500;
 
-const KEYS = ['{nestjs-analytics}:partitions'];
+/** How long a number counts as used after a process has said so, in milliseconds: far longer than `INTERVAL`. */
+const USED_FOR = 60_000;
+
+/** The number that all read; and each number that a process adds to, by when one has said so last. */
+const KEYS = ['{nestjs-analytics}:partitions', '{nestjs-analytics}:partitions:used'];
+
+const NOW = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
 /** Argument: the number of a process. The largest number that any process has used since it was lowered. */
 const RAISE = new RedisScript(
-  `
+  `${NOW}
   local known, own = tonumber(redis.call('GET', KEYS[1]) or '1'), tonumber(ARGV[1])
+  redis.call('ZADD', KEYS[2], now, own)
   if own > known then
     redis.call('SET', KEYS[1], own)
     return own
@@ -26,25 +35,30 @@ const RAISE = new RedisScript(
   false,
 );
 
-/** Arguments: the number as it was read, and the new one. */
+/** Arguments: the number as it was read, the new one, and how long a number counts as used. */
 const LOWER = new RedisScript(
-  `
-  if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2]) end
+  `${NOW}
+  if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ARGV[3])
+  local largest = tonumber(ARGV[2])
+  for _, used in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do largest = math.max(largest, tonumber(used)) end
+  redis.call('SET', KEYS[1], largest)
   return 1`,
   false,
 );
 
 export interface PartitionWatchOptions {
   interval?: number;
+  usedFor?: number;
   /** Whether this process delivers, so that it can tell when a partition is empty for good. */
   isWorker?: boolean;
 }
 
 /**
  * Lets processes agree that add to different numbers of partitions, at the same time or one after the other: the
- * largest number is recorded on the queue's Redis, and all processes read that many. A number that nobody uses any
- * more is lowered when the partitions above are empty. A process that still uses it raises it again at once, and
- * nobody closes a partition, so that nothing is left in one in between.
+ * largest number is recorded on the queue's Redis, and all processes read that many. A number is lowered when nobody has
+ * used it for a minute and the partitions above are empty, so that nothing is left there by a process that ended after
+ * they were looked at.
  */
 export class PartitionWatch {
   private timer: NodeJS.Timeout | undefined;
@@ -80,12 +94,13 @@ export class PartitionWatch {
   private async agree(): Promise<void> {
     const { storage, partitions } = this;
     if (storage.kind !== 'redis') return;
+    const { isWorker = false, usedFor = USED_FOR } = this.options;
     const { written, queues } = partitions;
     const known = Number(await RAISE.run(storage.client, KEYS, [written]));
     partitions.openUpTo(Math.min(known, MAX_PARTITIONS));
-    if (known <= written || this.options.isWorker !== true || ++this.rounds % LOOK_EACH !== 0) return;
+    if (known <= written || !isWorker || ++this.rounds % LOOK_EACH !== 0) return;
     const others = await Promise.all(queues.slice(written).map(isEmpty));
-    if (others.every(Boolean)) await LOWER.run(storage.client, KEYS, [known, written]);
+    if (others.every(Boolean)) await LOWER.run(storage.client, KEYS, [known, written, usedFor]);
   }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import {
   ANALYTICS_QUEUE,
@@ -9,7 +9,7 @@ import {
 } from '../../src/index.js';
 import { JobBudget } from '../../src/delivery/job-budget.js';
 import { partitionOf } from '../../src/queue/partitions.js';
-import { PartitionWatch } from '../../src/queue/partition-watch.js';
+import { PartitionWatch, type PartitionWatchOptions } from '../../src/queue/partition-watch.js';
 import type { QueueBackend } from '../../src/queue/queue-backend.js';
 import { QueuePartitions } from '../../src/queue/queue-partitions.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
@@ -188,33 +188,58 @@ describeRedis('a queue of several partitions', () => {
     await receiver.received(WAITING);
   });
 
-  it('forgets a partition that nobody adds to any more, once it is empty', async () => {
-    const url = server.url(database++);
-    const backends: QueueBackend[] = [];
-    const opened: QueuePartitions[] = [];
-    const open = async (written: number, isWorker = false): Promise<PartitionWatch> => {
+  describe('and processes that add to different numbers of them', () => {
+    let url: string;
+    let backends: QueueBackend[];
+    let opened: QueuePartitions[];
+    let watches: PartitionWatch[];
+
+    beforeEach(() => {
+      url = server.url(database++);
+      [backends, opened, watches] = [[], [], []];
+    });
+    afterEach(async () => {
+      for (const watch of watches) watch.close();
+      await Promise.all(opened.map((partitions) => partitions.close()));
+      await Promise.all(backends.map((backend) => backend.close()));
+    });
+
+    async function open(written: number, options: PartitionWatchOptions = {}): Promise<PartitionWatch> {
       const backend = await openBackend(url);
       const partitions = new QueuePartitions(backend, written);
-      const watch = new PartitionWatch(partitions, backend.storage, { interval: 5, isWorker });
+      const watch = new PartitionWatch(partitions, backend.storage, { interval: 5, ...options });
       await watch.start();
       backends.push(backend);
       opened.push(partitions);
+      watches.push(watch);
       return watch;
-    };
-    const readBy = async (): Promise<number> => {
-      const watch = await open(1);
+    }
+
+    async function readBy(written: number): Promise<number> {
+      const watch = await open(written);
       watch.close();
       return opened.at(-1)?.queues.length ?? 0;
-    };
-    (await open(PARTITIONS)).close();
-    const job = await opened[0]?.queues[3]?.add('batch', { v: 2, batches: [] });
-    const worker = await open(1, true);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(await readBy()).toBe(PARTITIONS);
-    await job?.remove();
-    await until(async () => ((await readBy()) === 1 ? true : undefined));
-    worker.close();
-    await Promise.all(opened.map((partitions) => partitions.close()));
-    await Promise.all(backends.map((backend) => backend.close()));
+    }
+
+    it('forgets a partition that nobody adds to any more, once it is empty', async () => {
+      (await open(PARTITIONS)).close();
+      const job = await opened[0]?.queues[3]?.add('batch', { v: 2, batches: [] });
+      await open(1, { isWorker: true, usedFor: 50 });
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(await readBy(1)).toBe(PARTITIONS);
+      await job?.remove();
+      await until(async () => ((await readBy(1)) === 1 ? true : undefined));
+    });
+
+    it('reads on where a process may have added in its last seconds', async () => {
+      const old = await open(PARTITIONS);
+      await open(2);
+      await open(1, { isWorker: true, usedFor: 2_000 });
+      old.close();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(await readBy(1)).toBe(PARTITIONS);
+      // The other one still adds to two.
+      await until(async () => ((await readBy(1)) === 2 ? true : undefined));
+    });
   });
 });
