@@ -2,10 +2,12 @@ import { chunksOf } from '../shared/chunks.js';
 import { type BacklogStore, CHANGED_AT_ONCE } from './backlog-store.js';
 import {
   type DestinationBacklog,
+  emptyBacklog,
   type FullBacklog,
   fullBacklog,
   hasManyChanges,
   hasManyWaiting,
+  isIdle,
   isPending,
   waitingIn,
 } from './destination-backlog.js';
@@ -60,17 +62,17 @@ export class BacklogCounter {
 
   /** Why a destination takes no message now, which is then refused; `undefined` if it does. */
   refusal({ destination }: { readonly destination: string }): string | undefined {
-    const backlog = this.backlogOf(destination);
+    const backlog = this.known(destination);
     if (waitingIn(backlog) < backlog.limit) return undefined;
-    this.foundFull(backlog, 1);
+    this.foundFull(this.kept(backlog), 1);
     return `${backlog.limit} messages wait for the destination "${destination}" (its \`backlogLimit\`)`;
   }
 
   /** How many messages a destination takes now. It is for messages that wait for room, so none is refused. */
   roomFor({ destination }: { readonly destination: string }): number {
-    const backlog = this.backlogOf(destination);
+    const backlog = this.known(destination);
     const room = Math.max(backlog.limit - waitingIn(backlog), 0);
-    if (room === 0) this.foundFull(backlog, 0);
+    if (room === 0) this.foundFull(this.kept(backlog), 0);
     return room;
   }
 
@@ -82,19 +84,21 @@ export class BacklogCounter {
 
   /** A message is on its way to the queue. A call of `taken` follows. */
   admitted({ destination }: { readonly destination: string }): void {
-    this.backlogOf(destination).admitted++;
+    const backlog = this.kept(this.known(destination));
+    backlog.admitted++;
+    backlog.usedAt = performance.now();
   }
 
   /** Messages are in the queue. */
   taken(destination: string, messages: number): void {
-    const backlog = this.backlogOf(destination);
+    const backlog = this.kept(this.known(destination));
     backlog.admitted = Math.max(backlog.admitted - messages, 0);
     this.change(backlog, messages);
   }
 
   /** Messages no longer wait: they were delivered, or failed for good. */
   ended(destination: string, messages: number): void {
-    if (messages > 0) this.change(this.backlogOf(destination), -messages);
+    if (messages > 0) this.change(this.kept(this.known(destination)), -messages);
   }
 
   /** Writes the remaining changes. If the store cannot be reached, the upkeep corrects the totals later. */
@@ -106,18 +110,22 @@ export class BacklogCounter {
   }
 
   private async readTotals(): Promise<true> {
-    for (const [destination, total] of await this.store.all()) this.backlogOf(destination).total = total;
+    for (const [destination, total] of await this.store.all()) {
+      const backlog = this.kept(this.known(destination));
+      backlog.total = total;
+      backlog.readAt = performance.now();
+    }
     this.watch();
     return true;
   }
 
-  private backlogOf(destination: string): DestinationBacklog {
-    let backlog = this.backlogs.get(destination);
-    if (backlog === undefined) {
-      const limit = this.limitOf(destination);
-      const none = { total: 0, syncing: 0, changes: 0, admitted: 0, full: undefined };
-      this.backlogs.set(destination, (backlog = { destination, limit, ...none }));
-    }
+  /** What is known of a destination. It is kept only where that is needed later. */
+  private known(destination: string): DestinationBacklog {
+    return this.backlogs.get(destination) ?? emptyBacklog(destination, this.limitOf(destination));
+  }
+
+  private kept(backlog: DestinationBacklog): DestinationBacklog {
+    this.backlogs.set(backlog.destination, backlog);
     return backlog;
   }
 
@@ -131,6 +139,7 @@ export class BacklogCounter {
 
   private change(backlog: DestinationBacklog, messages: number): void {
     backlog.changes += messages;
+    backlog.usedAt = performance.now();
     if (hasManyChanges(backlog) && !this.isFailing) this.run();
     else this.schedule();
   }
@@ -164,11 +173,14 @@ export class BacklogCounter {
   private watch(): void {
     const backlogs = [...this.backlogs.values()];
     if (!this.isFailing && backlogs.some(hasManyChanges)) this.run();
-    else if (backlogs.some(isPending)) this.schedule();
+    // Also where nothing is pending yet: totals get old, and are not kept for ever.
+    else if (backlogs.length > 0) this.schedule();
   }
 
   private async sync(): Promise<void> {
-    const pending = [...this.backlogs.values()].filter(isPending);
+    const backlogs = [...this.backlogs.values()];
+    for (const backlog of backlogs.filter(isIdle)) this.backlogs.delete(backlog.destination);
+    const pending = backlogs.filter(isPending);
     for (const chunk of chunksOf(pending, CHANGED_AT_ONCE)) await this.syncAtOnce(chunk);
   }
 
@@ -193,13 +205,12 @@ export class BacklogCounter {
   private synced(backlog: DestinationBacklog, total: number): void {
     backlog.total = total;
     backlog.syncing = 0;
+    backlog.readAt = performance.now();
     const { full } = backlog;
     if (full !== undefined && waitingIn(backlog) < backlog.limit * DRAINED_SHARE) {
       backlog.full = undefined;
       this.observer?.onDrained(fullBacklog(backlog, full));
     }
-    // There may be many destinations, each used only now and then.
-    const isIdle = total === 0 && backlog.changes === 0 && backlog.admitted === 0;
-    if (isIdle && backlog.full === undefined) this.backlogs.delete(backlog.destination);
+    if (isIdle(backlog)) this.backlogs.delete(backlog.destination);
   }
 }

@@ -11,6 +11,10 @@ const MANY_WATCHED_CHANGES_SHARE = 1 / 200;
 const WATCHED_SHARE = 0.5;
 /** From this many messages on, new ones for a destination may let those for others go first. */
 const MANY_WAITING = 500;
+/** How old such a total may be, in milliseconds. */
+const FRESH_FOR = 10_000;
+/** How long another one is kept without changes here, in milliseconds. */
+const KEPT_FOR = 60_000;
 
 /** A destination that has reached its limit. */
 export interface FullBacklog {
@@ -38,11 +42,31 @@ export interface DestinationBacklog {
   admitted: number;
   /** Set while the backlog is full. */
   full: { since: number; refused: number } | undefined;
+  /** When the total was read, and when messages were last taken or ended here, by the monotonic clock. */
+  readAt: number;
+  usedAt: number;
+}
+
+/** The backlog of a destination of which nothing is known yet. */
+export function emptyBacklog(destination: string, limit: number): DestinationBacklog {
+  const now = performance.now();
+  const none = { total: 0, syncing: 0, changes: 0, admitted: 0, full: undefined };
+  return { destination, limit, ...none, readAt: now, usedAt: now };
 }
 
 /** Whether there is something to write, or the total has to be up to date. */
-export function isPending({ changes, total, limit, full }: DestinationBacklog): boolean {
-  return changes !== 0 || full !== undefined || total >= limit * WATCHED_SHARE;
+export function isPending(backlog: DestinationBacklog): boolean {
+  const { changes, total, limit, full, readAt } = backlog;
+  if (changes !== 0 || full !== undefined || total >= limit * WATCHED_SHARE) return true;
+  return total >= MANY_WAITING && performance.now() - readAt >= FRESH_FOR;
+}
+
+/** Whether nothing depends on it. There may be many destinations, each used only now and then. */
+export function isIdle(backlog: DestinationBacklog): boolean {
+  const { total, syncing, changes, admitted, full, usedAt } = backlog;
+  if (syncing !== 0 || changes !== 0 || admitted !== 0 || full !== undefined) return false;
+  if (total === 0) return true;
+  return !hasManyWaiting(backlog) && !isPending(backlog) && performance.now() - usedAt >= KEPT_FOR;
 }
 
 /** Whether its changes are written at once. */

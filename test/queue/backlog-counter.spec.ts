@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { BacklogCounter } from '../../src/queue/backlog-counter.js';
 import type { FullBacklog } from '../../src/queue/destination-backlog.js';
@@ -314,6 +314,34 @@ describeRedis('the counter of what waits for very many destinations', () => {
     const totals = await store.all();
     expect(totals.size).toBe(2_500);
     expect(new Set(totals.values())).toEqual(new Set([1]));
+  });
+});
+
+describeRedis('a counter that takes messages which others deliver', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('learns within seconds that no longer so many wait that others go first', async () => {
+    const server = await RedisServer.create();
+    const database = await openBackend(server.url());
+    const store = createBacklogStore(database.storage);
+    const [producer, worker] = [
+      new BacklogCounter(store, () => 20_000),
+      new BacklogCounter(store, () => 20_000),
+    ];
+    await Promise.all([producer.start(), worker.start()]);
+    producer.taken('crm', 600);
+    await until(async () => ((await store.all()).get('crm') === 600 ? true : undefined));
+    expect(producer.hasManyWaiting('crm')).toBe(true);
+    worker.ended('crm', 600);
+    await worker.close();
+    const now = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
+    await until(() => (producer.hasManyWaiting('crm') ? undefined : true));
+    await producer.close();
+    await database.close();
+    await server.dispose();
   });
 });
 
