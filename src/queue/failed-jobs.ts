@@ -28,8 +28,8 @@ export interface PageStart {
   failedAt: number;
   /** … without as many of them. */
   skipped: number;
-  /** It ends with those that failed at this time. */
-  until: number;
+  /** It ends with those that failed so many milliseconds ago, by the clock of the server. */
+  age: number;
   size: number;
 }
 
@@ -47,13 +47,15 @@ const GATHERED = `
   end`;
 
 /**
- * Keys: failed jobs by their time. Arguments: what the keys of jobs begin with, first and last time, number to skip, number
+ * Keys: failed jobs by their time. Arguments: what the keys of jobs begin with, first time, least age, number to skip, number
  * to read.
  */
 const READ_PAGE = new RedisScript(
   `${GATHERED}
   local read = {}
-  local jobs = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[2], ARGV[3], 'WITHSCORES', 'LIMIT', ARGV[4], ARGV[5])
+  local now = redis.call('TIME')
+  local last = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) - ARGV[3])
+  local jobs = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[2], last, 'WITHSCORES', 'LIMIT', ARGV[4], ARGV[5])
   for index = 1, #jobs, 2 do
     local job = redis.call('HMGET', ARGV[1] .. jobs[index], 'opts', 'data')
     local data = job[2] or ''
@@ -100,10 +102,11 @@ const SELECT_SIZED = `
   FROM ${TABLE} WHERE queue = $1 AND state = 'failed' AND id = ANY ($2::text[])
   ORDER BY array_position($2::text[], id)`;
 
-/** $1 queue, $2 first and $3 last time, $4 number to skip, $5 number to read */
+/** $1 queue, $2 first time, $3 least age, $4 number to skip, $5 number to read */
 const SELECT_PAGE = `
   SELECT ${COLUMNS} FROM ${TABLE}
-  WHERE queue = $1 AND state = 'failed' AND finished_at_ms >= $2 AND finished_at_ms <= $3
+  WHERE queue = $1 AND state = 'failed' AND finished_at_ms >= $2
+    AND finished_at_ms <= (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $3::bigint)
   ORDER BY finished_at_ms, id OFFSET $4 LIMIT $5`;
 
 interface Row {
@@ -128,14 +131,14 @@ export class FailedJobs {
     private readonly storage: QueueStorage,
   ) {}
 
-  async page({ failedAt, skipped, until, size }: PageStart): Promise<FailedJob[]> {
+  async page({ failedAt, skipped, age, size }: PageStart): Promise<FailedJob[]> {
     const { storage, queue } = this;
     if (storage.kind === 'redis') {
-      const args = [queue.toKey(''), failedAt, until, skipped, size];
+      const args = [queue.toKey(''), failedAt, age, skipped, size];
       const jobs = await READ_PAGE.run(storage.client, [queue.toKey('failed')], args);
       return listOf(jobs).map(redisJob);
     }
-    const params = [queue.name, failedAt, until, skipped, size];
+    const params = [queue.name, failedAt, age, skipped, size];
     const { rows } = await storage.pool.query<Row>(SELECT_PAGE, params);
     return rows.map(postgresJob);
   }

@@ -27,7 +27,8 @@ export interface RetentionWalkParts {
 
 /**
  * Goes through the failed jobs of a partition as they reach an age, and removes those that are not kept for longer. Each is
- * read once, so one that stays costs nothing more.
+ * read once, so one that stays costs nothing more. The age goes by the clock of the queue's server: a worker whose own is
+ * ahead must not remove what others keep.
  */
 export class RetentionWalk {
   private failedAt = 0;
@@ -42,10 +43,10 @@ export class RetentionWalk {
     const { jobs, retention, isGoingOn } = this.parts;
     const now = Date.now();
     if (now - this.begunAt > FRESH_START) this.beginAt(now);
-    const until = Math.floor(now - retention - LATENESS);
+    const age = Math.ceil(retention + LATENESS);
     for (let read = 0; read < MAX_JOBS; read += PAGE) {
       if (!isGoingOn()) return false;
-      const page = await jobs.page({ failedAt: this.failedAt, skipped: this.kept, until, size: PAGE });
+      const page = await jobs.page({ failedAt: this.failedAt, skipped: this.kept, age, size: PAGE });
       await this.pass(page);
       if (page.length < PAGE) return false;
     }

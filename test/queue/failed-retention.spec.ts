@@ -1,17 +1,21 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { DeliveriesService, type WebhooksOptions } from '../../src/index.js';
+import type { NewJob } from '../../src/queue/batch-job.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { FailedRetention } from '../../src/queue/failed-retention.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeBackend, describeRedis, describeServers } from '../support/describe-backend.js';
+import { putFailedJobs } from '../support/failed-jobs.js';
 import { messageIds } from '../support/message-ids.js';
 import type { Receiver } from '../support/receiver.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
+/** Failed messages are looked at after seconds, and a process that asks for them again and again keeps a core busy. */
+const RARELY = 200;
 const SHORT = 'besteffort';
 const LONG = 'crm';
 
@@ -33,22 +37,21 @@ function gone(app: AnalyticsApp, destination: string): Promise<Record<string, nu
   return until(async () => {
     const failed = await failedIn(app);
     return failed[destination] === undefined ? failed : undefined;
-  });
+  }, RARELY);
 }
 
-/** Has messages of a destination fail, each in a job of its own. */
-async function failEach(
-  app: AnalyticsApp,
-  ids: readonly string[],
-  { destination, body = '{}' }: { destination: string; body?: string },
-): Promise<void> {
-  const jobs = ids.map((id) => ({
+/** A job for each message of a destination. */
+function jobsOf(destination: string, ids: readonly string[], body = '{}'): NewJob[] {
+  return ids.map((id) => ({
     jobId: `${destination}-${id}`,
     failedRetention: 604_800_000,
     batches: [{ destination, source: 'default', messages: [{ id, body }] }],
   }));
-  for (let start = 0; start < jobs.length; start += 100)
-    await app.context.get(BatchQueue).add(jobs.slice(start, start + 100));
+}
+
+/** Has messages of a destination fail, each in a job of its own. */
+async function failEach(app: AnalyticsApp, destination: string, ids: readonly string[]): Promise<void> {
+  await app.context.get(BatchQueue).add(jobsOf(destination, ids));
   await app.settled();
 }
 
@@ -105,10 +108,11 @@ describeServers('messages that failed for good', (backend) => {
 
   it('are removed when their time is over, however many stay', async () => {
     const receiver = await stage.receiver({ answer: [400] });
-    const app = await stage.app({ connection: backend.connection, webhooks: bothTo(receiver) });
-    await failEach(app, messageIds('kept', 2_100), { destination: LONG });
-    await failEach(app, messageIds('short', 3), { destination: SHORT });
-    await until(async () => (await app.queue.getFailedCount()) === 2_100 || undefined);
+    const options = { connection: backend.connection, webhooks: bothTo(receiver) };
+    await putFailedJobs(options, jobsOf(LONG, messageIds('kept', 2_100)));
+    const app = await stage.app(options);
+    await failEach(app, SHORT, messageIds('short', 3));
+    await until(async () => (await app.queue.getFailedCount()) === 2_100 || undefined, RARELY);
   });
 
   it('stay where another application has queued them for a destination of the same id', async () => {
@@ -120,8 +124,8 @@ describeServers('messages that failed for good', (backend) => {
     await other.failedJobs();
     await other.close();
     const app = await start('wk_test', bothTo(receiver));
-    await failEach(app, ['own'], { destination: SHORT });
-    await until(async () => (await app.queue.getFailedCount()) === 1 || undefined);
+    await failEach(app, SHORT, ['own']);
+    await until(async () => (await app.queue.getFailedCount()) === 1 || undefined, RARELY);
     const failed = await app.context.get(DeliveriesService).failed();
     expect(failed).toMatchObject([{ body: expect.stringContaining('Of the other one') }]);
   });
@@ -135,8 +139,8 @@ describeServers('the failed messages of a destination that keeps them for an hou
     jest.restoreAllMocks();
   });
 
-  /** Lets two hours pass, in which only the first look is made: the next one would be ten minutes later. */
-  async function afterTwoHours(app: AnalyticsApp, look: () => Promise<true | undefined>): Promise<void> {
+  /** Has a process look at failed messages for the first time: the next look would be ten minutes later. */
+  async function firstLook(app: AnalyticsApp, made: () => Promise<true | undefined>): Promise<void> {
     const { health, jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
     const retention = new FailedRetention({
       queues: app.queues,
@@ -146,34 +150,45 @@ describeServers('the failed messages of a destination that keeps them for an hou
       retentions,
       otherRetentions: [],
     });
-    const now = Date.now.bind(Date);
     jest.useFakeTimers({ doNotFake: ['Date', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate'] });
-    jest.spyOn(Date, 'now').mockImplementation(() => now() + 7_200_000);
     retention.onApplicationBootstrap();
     jest.advanceTimersByTime(600_000);
     jest.useRealTimers();
-    await until(look);
+    await until(made);
     retention.beforeApplicationShutdown();
   }
 
+  /** An application whose messages failed two hours ago. */
   async function appWith(ids: Record<string, number>): Promise<AnalyticsApp> {
-    const receiver = await stage.receiver({ answer: [400] });
-    const webhooks = [...retentions.keys()].map((id) => webhooksTo(receiver, { id }));
-    const app = await stage.app({ connection: backend.connection, webhooks });
-    for (const [destination, count] of Object.entries(ids))
-      await failEach(app, messageIds('m', count), { destination });
-    return app;
+    const jobs = Object.entries(ids).flatMap(([id, count]) => jobsOf(id, messageIds('m', count)));
+    const webhooks = [...retentions.keys()].map((id) => ({ id, urls: ['https://hooks.example.com/'] }));
+    const options = { connection: backend.connection, webhooks };
+    await putFailedJobs(options, jobs, Date.now() - 7_200_000);
+    return stage.app(options);
   }
 
   it('are removed although hundreds are older that another destination keeps for a day', async () => {
     const app = await appWith({ audit: 450, pii: 1 });
-    await afterTwoHours(app, async () => (await app.queue.getFailedCount()) === 450 || undefined);
+    await firstLook(app, async () => (await app.queue.getFailedCount()) === 450 || undefined);
     expect(await failedIn(app)).toEqual({ audit: 450 });
   });
 
   it('are all removed at once when their time is over, however many there are', async () => {
     const app = await appWith({ pii: 450 });
-    await afterTwoHours(app, async () => (await app.queue.getFailedCount()) === 0 || undefined);
+    await firstLook(app, async () => (await app.queue.getFailedCount()) === 0 || undefined);
+  });
+
+  it('stay until then where the clock of a worker is eight days ahead', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const options = { connection: backend.connection, webhooks: webhooksTo(receiver, { id: 'pii' }) };
+    await putFailedJobs(options, jobsOf('pii', ['old']), Date.now() - 7_200_000);
+    const app = await stage.app(options);
+    await failEach(app, 'pii', ['new']);
+    const now = Date.now.bind(Date);
+    jest.spyOn(Date, 'now').mockImplementation(() => now() + 691_200_000);
+    await firstLook(app, async () => ((await app.queue.getJob('pii-old')) === undefined ? true : undefined));
+    const failed = await app.context.get(DeliveriesService).failed();
+    expect(failed).toMatchObject([{ messageId: 'new' }]);
   });
 });
 
@@ -184,17 +199,18 @@ describeRedis('an idle application', () => {
     const server = await RedisServer.create();
     const admin = new Redis(server.url());
     const receiver = await stage.receiver({ answer: [400] });
-    const app = await stage.app({ connection: server.url(), webhooks: bothTo(receiver), partitions: 3 });
     const body = JSON.stringify('x'.repeat(50_000));
-    await failEach(app, messageIds('kept', 100), { destination: LONG, body });
+    const options = { connection: server.url(), webhooks: bothTo(receiver), partitions: 3 };
+    await putFailedJobs(options, jobsOf(LONG, messageIds('kept', 100), body));
+    const app = await stage.app(options);
     const failed = async (): Promise<number> => {
       const counts = await Promise.all(app.queues.map((queue) => queue.getFailedCount()));
       return counts.reduce((sum, count) => sum + count, 0);
     };
     const sentBefore = await sentBy(admin);
     for (const id of messageIds('short', 2)) {
-      await failEach(app, [id], { destination: SHORT });
-      await until(async () => (await failed()) === 100 || undefined);
+      await failEach(app, SHORT, [id]);
+      await until(async () => (await failed()) === 100 || undefined, RARELY);
     }
     expect((await sentBy(admin)) - sentBefore).toBeLessThan(100 * body.length);
     admin.disconnect();
