@@ -105,7 +105,7 @@ export class AnalyticsClient {
     const prepared = this.checked(source, type, params, boundTo);
     const { message, tenant } = prepared;
     if (message === null) return prepared;
-    const { route } = this.core.outgoing.of(source, message, { tenant });
+    const { route } = this.core.outgoing.of(source, message, { tenant, isStored: true });
     if ('connections' in route) {
       this.core.outgoing.taken(source, message, route, tenant);
       if (route.connections.length > 0 || this.deletions.hasMoreToDo(message)) return prepared;

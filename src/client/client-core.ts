@@ -113,8 +113,7 @@ export class ClientCore {
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at, isAnswered };
     if (!('connections' in route)) {
       const owner = this.outgoing.ownerOf(message, tenant);
-      const heldBytes = isReceived ? bytes + outgoing.integrationsBytes : bytes;
-      const held = { owner, isReceived, onRefused, bytes: heldBytes };
+      const held = { owner, isReceived, onRefused, bytes: bytes + outgoing.integrationsBytes };
       const refusal = this.pendingRoutes.refusal(held, this.backlog.freeBytes);
       if (refusal !== undefined) {
         this.outgoing.abandon(route);

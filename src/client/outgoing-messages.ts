@@ -23,7 +23,7 @@ export interface OutgoingOptions {
 export interface OutgoingMessage extends SerializedMessage {
   /** Whose event it is; `undefined` for nobody's, or for a name that no tenant can have. */
   tenant: string | undefined;
-  /** Of `integrations`, which are not part of every body: bytes of its JSON in UTF-8. */
+  /** What its `integrations` take where they are kept with it: bytes of their JSON in UTF-8, else 0. */
   integrationsBytes: number;
   route: Route | Promise<Route>;
 }
@@ -33,8 +33,10 @@ export interface OutgoingTerms {
   tenant?: string | undefined;
   /** Limit of the serialised message, in bytes. @default 32,768 */
   maxBytes?: number | undefined;
-  /** Whether another program has sent it. */
+  /** Whether another program has sent it, which may have put anything into its `integrations`. */
   isReceived?: boolean | undefined;
+  /** Whether it is stored as a whole before it goes to the queue. */
+  isStored?: boolean;
 }
 
 /** Serialises and routes messages, and counts and tells what each source has taken. */
@@ -50,12 +52,12 @@ export class OutgoingMessages {
 
   /** A message as it goes to the queue. @throws InvalidMessageError, MessageTooLargeError */
   of(source: string, message: AnalyticsMessage, terms: OutgoingTerms = {}): OutgoingMessage {
-    const { maxBytes, isReceived } = terms;
+    const { maxBytes, isReceived, isStored } = terms;
     const { body = webhookBody, schemas } = this.options;
     const filter = eventFilterOf(message, schemas?.get(source));
     const { json, bytes } = serialize(body(withFilter(message, filter)), maxBytes);
     // Before anything is looked up: nobody would wait for the answer if this throws.
-    const integrationsBytes = bytesOfIntegrations(message);
+    const integrationsBytes = isReceived === true || isStored === true ? bytesOfIntegrations(message) : 0;
     // Found once, since the application may have a function of its own for it.
     const tenant = terms.tenant ?? this.router.ownerOf?.(message, undefined);
     const route = this.router.route(source, message, filter, tenant, isReceived);
@@ -114,7 +116,7 @@ export class OutgoingMessages {
   }
 }
 
-/** @throws InvalidMessageError for what JSON cannot hold, as in every other field */
+/** @throws InvalidMessageError for what JSON cannot hold */
 function bytesOfIntegrations({ integrations }: AnalyticsMessage): number {
   return Object.keys(integrations).length === 0 ? 0 : Buffer.byteLength(stringify({ integrations }));
 }
