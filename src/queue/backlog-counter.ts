@@ -84,9 +84,7 @@ export class BacklogCounter {
 
   /** A message is on its way to the queue. A call of `taken` follows. */
   admitted({ destination }: { readonly destination: string }): void {
-    const backlog = this.kept(this.known(destination));
-    backlog.admitted++;
-    backlog.usedAt = performance.now();
+    this.kept(this.known(destination)).admitted++;
   }
 
   /** Messages are in the queue. */
