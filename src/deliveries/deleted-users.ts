@@ -24,9 +24,9 @@ export class DeletedUsers {
    * was queued, in any process; nothing may be left. It is free for the first attempt of a batch, and costs
    * one query for a batch that was tried before or is replayed.
    */
-  async beforeAttempt(batch: QueuedBatch, job: QueuedJob): Promise<QueuedBatch> {
+  beforeAttempt(batch: QueuedBatch, job: QueuedJob): QueuedBatch | Promise<QueuedBatch> {
     if (batch.firstAttemptAt === undefined && !isReplay(job.id)) return batch;
-    return (await this.strip(batch, job)) ?? { ...batch, messages: [] };
+    return this.strip(batch, job).then((stripped) => stripped ?? { ...batch, messages: [] });
   }
 
   /**

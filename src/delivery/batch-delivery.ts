@@ -7,7 +7,6 @@ import { DestinationDisabledError, InvalidDestinationError } from '../errors/des
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import { type BatchSettlement, settleBatch, type TriedBatch } from './batch-settlement.js';
-import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
@@ -41,6 +40,9 @@ export type BatchEnd =
   /** Its destination was deleted, so nobody wants its messages. */
   | { kind: 'dropped'; batch: QueuedBatch };
 
+/** What a look-up has found; `undefined` if this process has no such destination. */
+type FoundDestination = Destination | InvalidDestinationError | 'deleted' | 'unavailable' | undefined;
+
 /** After a destination could not be looked up, when to try again, in milliseconds. */
 const LOOK_AGAIN_AFTER = 5_000;
 /** The longest time between two of these looks, in milliseconds. */
@@ -48,8 +50,6 @@ const LONGEST_LOOK = 300_000;
 
 /** Decides what happens to a batch now, and has its messages sent when their turn comes. */
 export class BatchDelivery {
-  /** Many batches are released at once when their destination goes down. */
-  private readonly turns = new EventLoopTurns();
   /** When jobs look again whose destinations cannot be looked up. Many may wait until somebody puts that right. */
   private readonly looks = new SpreadLooks({ shortest: LOOK_AGAIN_AFTER, longest: LONGEST_LOOK });
 
@@ -62,8 +62,8 @@ export class BatchDelivery {
   ) {}
 
   async deliver(queued: QueuedBatch, job: QueuedJob, signal: AbortSignal): Promise<BatchEnd> {
-    await this.turns.take();
-    const destination = await this.destinationOrEnd(queued);
+    const id = queued.destination;
+    const destination = this.destinationOrEnd(queued, this.destinations.known(id) ?? (await this.lookUp(id)));
     if ('kind' in destination) return destination;
     const now = Date.now();
     // Otherwise a crash between writing the last attempt and putting the job back would retry at once.
@@ -89,7 +89,13 @@ export class BatchDelivery {
     }
     const delay = this.scheduler.delayOf(destination, open.length);
     if (delay > 0) return { kind: 'putBack', batch: queued, destination, until: now + delay };
-    const batch = await this.deleted.beforeAttempt(queued, job);
+    let batch = this.deleted.beforeAttempt(queued, job);
+    if (batch instanceof Promise) {
+      batch = await batch;
+      // Others may have taken its place meanwhile.
+      const again = this.scheduler.delayOf(destination, open.length);
+      if (again > 0) return { kind: 'putBack', batch: queued, destination, until: Date.now() + again };
+    }
     // All of its messages may have been about deleted users.
     const messages = openMessages(batch);
     const results = await this.scheduler.deliver(
@@ -98,7 +104,6 @@ export class BatchDelivery {
       { isLast, firstAttemptAt, signal },
       job,
     );
-    await this.turns.take();
     const settlement = this.settle(destination, { ...tried, messages, results }, Date.now());
     return { kind: 'settled', queued, batch, destination, settlement };
   }
@@ -110,9 +115,8 @@ export class BatchDelivery {
   }
 
   /** The destination of a batch, or what becomes of the batch if it is not to be tried. */
-  private async destinationOrEnd(batch: QueuedBatch): Promise<Destination | BatchEnd> {
+  private destinationOrEnd(batch: QueuedBatch, found: FoundDestination): Destination | BatchEnd {
     const id = batch.destination;
-    const found = await this.lookUp(id);
     if (found === 'unavailable') {
       return { kind: 'postponed', batch, until: this.looks.next(id, Date.now()) };
     }
@@ -128,9 +132,7 @@ export class BatchDelivery {
     return found;
   }
 
-  private async lookUp(
-    id: string,
-  ): Promise<Destination | InvalidDestinationError | 'deleted' | 'unavailable' | undefined> {
+  private async lookUp(id: string): Promise<FoundDestination> {
     try {
       return await this.destinations.lookUp(id);
     } catch (error) {

@@ -61,6 +61,7 @@ export function settleBatch(attempt: TriedBatch, now: number): BatchSettlement {
       if (result.retryAfter !== undefined) retryAfter = Math.max(retryAfter ?? 0, result.retryAfter);
     }
   }
+  if (settlement.delivered.length === attempt.messages.length) return settlement;
   const retryAt = scheduleRetries(settlement, attempt, now, retryAfter);
   const deferredAt = Math.min(deferredUntil(attempt, now, wait), lastAttemptAt(attempt));
   const times = [
@@ -74,7 +75,8 @@ export function settleBatch(attempt: TriedBatch, now: number): BatchSettlement {
 
 /** What is left of a batch after an attempt: the messages to try again, and those that failed for good. */
 export function leftOf(batch: QueuedBatch, settlement: BatchSettlement): QueuedBatch | undefined {
-  const { unsettled, retried, deferred, failed, firstAttemptAt, dueAt } = settlement;
+  const { delivered, unsettled, retried, deferred, failed, firstAttemptAt, dueAt } = settlement;
+  if (delivered.length === batch.messages.length) return undefined;
   const failedBefore = batch.messages.filter((message) => message.failedAt !== undefined);
   const messages = [...unsettled, ...retried, ...deferred, ...failedBefore, ...failed];
   if (messages.length === 0) return undefined;

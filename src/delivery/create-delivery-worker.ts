@@ -11,6 +11,7 @@ import type { FailedLimit } from '../queue/failed-limit.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { QueueBackend } from '../queue/queue-backend.js';
 import type { QueuePartitions } from '../queue/queue-partitions.js';
+import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import { BatchDelivery } from './batch-delivery.js';
 import { DeliveryReporter, type MessageCounter } from './delivery-reporter.js';
@@ -58,6 +59,7 @@ export async function createDeliveryWorker(
     }),
     reporter,
     deleted,
+    turns: new EventLoopTurns(),
     unknownJobTimeout: options.unknownJobTimeout,
   });
   const worker = new DeliveryWorker(backend, partitions, processor, {

@@ -84,24 +84,24 @@ export class DeliveryScheduler implements DestinationQueueObserver {
    *
    * @param job that the batch is in
    */
-  async deliver(
+  deliver(
     destination: Destination,
     messages: readonly QueuedMessage[],
     terms: AttemptTerms,
     job: object = terms,
   ): Promise<BatchResults> {
-    if (messages.length === 0) return [];
+    if (messages.length === 0) return Promise.resolve([]);
     const queue = this.queueOf(destination);
     const isLimited = destination.rateLimit !== undefined;
     if (queue.batchesInHand === 0) this.shares.active++;
     this.shares.take(job, isLimited);
-    const delivered = queue.deliver(messages, terms);
-    if (isLimited && this.isStopped) queue.breakOff();
-    try {
-      return await delivered;
-    } finally {
-      this.shares.release(job, isLimited);
-    }
+    return new Promise((resolve) => {
+      queue.deliver(messages, terms, (results) => {
+        this.shares.release(job, isLimited);
+        resolve(results);
+      });
+      if (isLimited && this.isStopped) queue.breakOff();
+    });
   }
 
   /** Begins to promote jobs that were put back, also where the ones before were taken by another process. */

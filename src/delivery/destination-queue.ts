@@ -100,16 +100,22 @@ export class DestinationQueue {
     return this.shares;
   }
 
-  deliver(messages: readonly QueuedMessage[], terms: AttemptTerms): Promise<BatchResults> {
-    const size = messages.length;
-    if (size === 0) return Promise.resolve([]);
+  /**
+   * Sends a batch when its turn comes.
+   *
+   * @param messages at least one
+   * @param settle called with the result of each message, in their order
+   */
+  deliver(
+    messages: readonly QueuedMessage[],
+    terms: AttemptTerms,
+    settle: (results: BatchResults) => void,
+  ): void {
     this.held++;
-    this.messages += size;
-    this.unsent += size;
-    return new Promise((resolve) => {
-      this.batches.push(new HeldBatch(messages, terms, resolve));
-      this.advance();
-    });
+    this.messages += messages.length;
+    this.unsent += messages.length;
+    this.batches.push(new HeldBatch(messages, terms, settle));
+    this.advance();
   }
 
   /** Sends as much as the window and the capacities allow. If others wait for a capacity, it takes its turn. */
@@ -241,5 +247,6 @@ export class DestinationQueue {
     this.held--;
     this.activeAt = performance.now();
     this.observer.onBatchEnded(this);
+    batch.end();
   }
 }

@@ -11,11 +11,11 @@ export class HeldBatch {
   private next = 0;
   private unsettled: number;
 
-  /** @param resolve called with the results when all of its messages are settled */
+  /** @param onEnded called with the results when all of its messages are settled */
   constructor(
     private readonly messages: readonly QueuedMessage[],
     readonly terms: AttemptTerms,
-    private readonly resolve: (results: BatchResults) => void,
+    private readonly onEnded: (results: BatchResults) => void,
   ) {
     this.results = new Array<DeliveryResult | undefined>(messages.length).fill(undefined);
     this.unsettled = messages.length;
@@ -53,8 +53,11 @@ export class HeldBatch {
   /** So many messages are settled. Returns whether all of them are now. */
   settle(messages: number): boolean {
     this.unsettled -= messages;
-    if (this.unsettled > 0) return false;
-    this.resolve(this.results);
-    return true;
+    return this.unsettled === 0;
+  }
+
+  /** Hands out the results. */
+  end(): void {
+    this.onEnded(this.results);
   }
 }

@@ -2,6 +2,7 @@ import type { Job } from 'bullmq';
 import type { DeletedUsers } from '../deliveries/deleted-users.js';
 import type { BatchJobData } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
+import type { EventLoopTurns } from '../shared/event-loop-turns.js';
 import type { JobPlace } from './job-budget.js';
 import type { BatchDelivery } from './batch-delivery.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
@@ -18,6 +19,8 @@ export interface JobProcessorParts {
   writes: QueueWrites;
   reporter: DeliveryReporter;
   deleted: DeletedUsers;
+  /** Many jobs go on at the same moment when their destination goes down. */
+  turns: EventLoopTurns;
   /** Milliseconds that a job of an unknown destination or a newer format is left to other workers. */
   unknownJobTimeout: number;
 }

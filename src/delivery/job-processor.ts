@@ -58,9 +58,12 @@ export class JobProcessor {
       return;
     }
     if (openMessages(batch).length === 0) return this.keepFailed(inHand, read, batch);
-    this.parts.scheduler.returned(batch.destination, keyOf(inHand));
-    const queued = withFirstAttempt(batch, inHand.job);
-    await this.settle(inHand, read, await this.parts.deliveries.deliver(queued, inHand.job, inHand.signal));
+    const { scheduler, deliveries, turns } = this.parts;
+    scheduler.returned(batch.destination, keyOf(inHand));
+    await turns.take();
+    const end = await deliveries.deliver(withFirstAttempt(batch, inHand.job), inHand.job, inHand.signal);
+    await turns.take();
+    await this.settle(inHand, read, end);
   }
 
   /** Makes the queue keep what is left of a job's only batch: put back, or as failed. */

@@ -5,16 +5,19 @@ interface Answered {
   readonly outcomes: readonly UrlOutcome[];
 }
 
+const NONE: readonly string[] = [];
+
 /** The URLs that have refused a message for good, by their hashes. It is not sent to them again. */
-export function refusedUrls({ outcomes }: Answered): string[] {
+export function refusedUrls({ outcomes }: Answered): readonly string[] {
+  // Nearly all messages have not been sent yet.
+  if (outcomes.length === 0) return NONE;
   return outcomes.filter((outcome) => outcome.class === 'permanent').map(({ url }) => url);
 }
 
 /** The URLs that have refused each of these messages for good, in the order of their hashes. */
 export function urlsThatRefusedAll([first, ...others]: readonly Answered[]): string[] {
   if (first === undefined) return [];
-  const refused = refusedUrls(first).sort();
-  // Nearly all messages have not been sent yet.
+  const refused = [...refusedUrls(first)].sort();
   if (refused.length === 0) return refused;
   return others.reduce((left, message) => {
     const own = refusedUrls(message);

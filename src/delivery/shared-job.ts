@@ -47,14 +47,18 @@ export class SharedJob {
   private recordedSize: number;
   private patience = LONGER_PATIENCE;
   private failure: { error: unknown } | undefined;
-  private wake: () => void = () => undefined;
+  /** Characters of the batches that are open. */
+  private openSize: number;
+  /** What `someEnded` waits for. */
+  private awaited: { isMet: () => boolean; resolve: () => void } | undefined;
 
   constructor(
     private readonly inHand: JobInHand,
     private readonly data: BatchJobData,
     private readonly parts: JobProcessorParts,
   ) {
-    this.recordedSize = sizeOf(data.batches);
+    this.openSize = sizeOf(data.batches);
+    this.recordedSize = this.openSize;
   }
 
   async deliver(): Promise<void> {
@@ -76,8 +80,12 @@ export class SharedJob {
   }
 
   private async attempt(batch: QueuedBatch): Promise<void> {
+    const { turns, deliveries } = this.parts;
     try {
-      const end = await this.parts.deliveries.deliver(batch, this.inHand.job, this.inHand.signal);
+      // A turn of its own would cost more than what is done here for a batch.
+      if (!turns.hasTime) await turns.take();
+      const end = await deliveries.deliver(batch, this.inHand.job, this.inHand.signal);
+      if (!turns.hasTime) await turns.take();
       if (end.kind === 'postponed') this.postponed.push(end);
       else this.ended.push(end);
     } catch (error) {
@@ -85,28 +93,35 @@ export class SharedJob {
       this.untried.push(batch);
     }
     this.open.delete(batch);
-    this.wake();
+    this.openSize -= sizeOf([batch]);
+    if (this.awaited?.isMet() === true) this.awaited.resolve();
   }
 
   /** Resolves when enough batches have ended to update the queue. */
   private async someEnded(): Promise<void> {
-    if (this.ended.length === 0) await this.nextEnd();
+    await this.until(() => this.ended.length > 0 || this.open.size === 0);
     const settleBy = performance.now() + PATIENCE;
-    const tellBy = performance.now() + this.patience;
-    while (this.open.size > 0) {
-      const isSmall = sizeOf(this.open) <= this.recordedSize / 2;
-      const rest = (isSmall ? settleBy : tellBy) - performance.now();
-      if (rest <= 0) {
-        if (!isSmall) this.patience *= 2;
-        return;
-      }
-      await within(rest, this.nextEnd());
+    if (!this.isSmall()) await within(this.patience, this.until(this.isSmall));
+    if (!this.isSmall()) {
+      this.patience *= 2;
+      return;
     }
+    const rest = settleBy - performance.now();
+    if (rest > 0 && this.open.size > 0)
+      await within(
+        rest,
+        this.until(() => this.open.size === 0),
+      );
   }
 
-  private nextEnd(): Promise<void> {
-    return new Promise((resolve) => {
-      this.wake = resolve;
+  /** Whether what is open is so little that recording it would halve what the queue stores. */
+  private readonly isSmall = (): boolean => this.open.size === 0 || this.openSize <= this.recordedSize / 2;
+
+  /** Resolves when this is so. It is asked whenever a batch has ended. */
+  private async until(isMet: () => boolean): Promise<void> {
+    if (isMet()) return;
+    await new Promise<void>((resolve) => {
+      this.awaited = { isMet, resolve };
     });
   }
 
@@ -120,7 +135,7 @@ export class SharedJob {
     const ended = [...this.ended];
     // A batch that ends from now on is not recorded yet, so it stays in the job.
     const rest = [...this.untried, ...this.postponed.map(({ batch }) => batch), ...this.open];
-    const ends = await Promise.all(ended.map(async (end) => ({ end, left: await this.leftOf(end) })));
+    const ends = await Promise.all(ended.map((end) => this.recordedEnd(end)));
     const jobsOfTheirOwn = ends.flatMap(({ left }) => left);
     if (jobsOfTheirOwn.length > 0) await queue.putBack(jobsOfTheirOwn);
     if (rest.length > 0) {
@@ -144,6 +159,12 @@ export class SharedJob {
       if (end.kind === 'notKnown' || end.kind === 'refused' || end.kind === 'divided')
         reporter.ended(end.batch, ...left.map(({ batch }) => batch));
     }
+  }
+
+  private recordedEnd(end: BatchEnd): Promise<RecordedEnd> {
+    const isDelivered = end.kind === 'settled' && leftOf(end.batch, end.settlement) === undefined;
+    if (isDelivered) return Promise.resolve({ end, left: [] });
+    return this.leftOf(end).then((left) => ({ end, left }));
   }
 
   /**

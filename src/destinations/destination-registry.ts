@@ -41,16 +41,21 @@ export class DestinationRegistry {
     this.destinations.set(destination.id, destination);
   }
 
+  /** One of the options; `undefined` if it has to be looked up. */
+  known(id: string): Destination | undefined {
+    return this.destinations.get(id);
+  }
+
   /** Rejects if it cannot be looked up now. `deleted`: messages for it are dropped. */
   lookUp(id: string): Promise<Destination | 'deleted' | undefined> {
-    const known = this.destinations.get(id);
+    const known = this.known(id);
     if (known !== undefined || this.others === undefined) return Promise.resolve(known);
     return this.others.find(id);
   }
 
   /** Rejects if it cannot be looked up now. */
   profile(id: string): Promise<DestinationProfile | undefined> {
-    const known = this.destinations.get(id);
+    const known = this.known(id);
     if (known === undefined) return this.others?.profile(id) ?? Promise.resolve(undefined);
     const originOf = (urlHash: string): string | undefined =>
       known.origins.find((origin) => origin === known.origin(urlHash));

@@ -87,8 +87,13 @@ export interface BatchJobData {
 }
 
 /** The messages of a batch that still wait. The others failed for good. */
-export function openMessages({ messages }: QueuedBatch): BatchMessage[] {
-  return messages.filter(({ failedAt }) => failedAt === undefined);
+export function openMessages({ messages }: QueuedBatch): readonly BatchMessage[] {
+  // Nearly no batch has any that failed.
+  return messages.some(hasFailed) ? messages.filter((message) => !hasFailed(message)) : messages;
+}
+
+function hasFailed({ failedAt }: BatchMessage): boolean {
+  return failedAt !== undefined;
 }
 
 /** What a producer knows of a message. */

@@ -9,7 +9,19 @@ const SLICE = 5;
 export class EventLoopTurns {
   private endsAt: number | undefined;
 
-  /** Await this before the work. */
+  /** Whether work may run now. If there is much of it, this has to be asked for each piece. */
+  get hasTime(): boolean {
+    const now = performance.now();
+    if (this.endsAt === undefined) {
+      this.endsAt = now + SLICE;
+      setImmediate(() => {
+        this.endsAt = undefined;
+      });
+    }
+    return now < this.endsAt;
+  }
+
+  /** Await this before the work, unless there is time for it now. */
   take(): Promise<void> {
     return new Promise((resolve) => {
       this.wait(resolve);
@@ -24,16 +36,5 @@ export class EventLoopTurns {
       if (this.hasTime) resolve();
       else this.wait(resolve);
     });
-  }
-
-  private get hasTime(): boolean {
-    const now = performance.now();
-    if (this.endsAt === undefined) {
-      this.endsAt = now + SLICE;
-      setImmediate(() => {
-        this.endsAt = undefined;
-      });
-    }
-    return now < this.endsAt;
   }
 }

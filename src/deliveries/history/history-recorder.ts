@@ -1,4 +1,4 @@
-import type { BatchMessage, QueuedBatch } from '../../queue/batch-job.js';
+import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../queue/batch-job.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../../shared/clock.js';
 import { TimeSlice } from '../../shared/time-slice.js';
 import { DestinationHistory } from './destination-history.js';
@@ -73,12 +73,12 @@ export class HistoryRecorder {
     const history = this.historyOf(batch.destination);
     const counts = history.countsOf(hourOf(now));
     const size = history.size;
-    const known = new Set(batch.messages.flatMap(({ outcomes }) => outcomes));
+    const known = outcomesOf(batch);
     // Entries for the messages before would be replaced by those for the rest.
     const firstKept = messages.length - KEPT_ENTRIES;
     for (const [index, message] of messages.entries()) {
       const { outcomes } = message;
-      const attempts = known.size === 0 ? outcomes : outcomes.filter((outcome) => !known.has(outcome));
+      const attempts = known === undefined ? outcomes : outcomes.filter((outcome) => !known.has(outcome));
       counts.count(state.state, attempts);
       if (index < firstKept) continue;
       this.lastOrdinal = Math.max(this.lastOrdinal + 1, ordinalOf(now));
@@ -202,6 +202,12 @@ export class HistoryRecorder {
     }
     this.entries = sizeOf([...this.pending.values()]);
   }
+}
+
+/** The attempts before; `undefined` if there were none, as of most batches. */
+function outcomesOf({ messages }: QueuedBatch): ReadonlySet<UrlOutcome> | undefined {
+  if (messages.every(({ outcomes }) => outcomes.length === 0)) return undefined;
+  return new Set(messages.flatMap(({ outcomes }) => outcomes));
 }
 
 /** The first histories of the first group, as many as fit into a write of bounded size; at least one. */
