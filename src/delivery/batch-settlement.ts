@@ -42,8 +42,9 @@ export function settleBatch(attempt: TriedBatch, now: number): BatchSettlement {
   };
   let retryAfter: number | undefined;
   let wait = Infinity;
-  for (const [index, message] of attempt.messages.entries()) {
-    const result = attempt.results[index];
+  let index = 0;
+  for (const message of attempt.messages) {
+    const result = attempt.results[index++];
     if (result === undefined) {
       settlement.unsettled.push(message);
       continue;

@@ -143,6 +143,7 @@ export class DeliveryReporter {
     messages: readonly BatchMessage[],
     error?: string,
   ): void {
+    if (messages.length === 0) return;
     if (outcomeClass !== 'dropped')
       this.history?.record(batch, messages, { state: STATES[outcomeClass], error });
     if (!this.outcomes.isObserved) return;

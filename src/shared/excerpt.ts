@@ -21,6 +21,8 @@ const SHORT_ESCAPES = new Map([
  * @param answer bytes of UTF-8, or a text
  */
 export function excerptOf(answer: Buffer | string): string {
+  // Most answers are a few words of ASCII.
+  if (typeof answer !== 'string' && isPlain(answer)) return answer.toString('latin1', 0, EXCERPT_BYTES);
   // What follows makes no text shorter.
   const beginning = typeof answer === 'string' ? answer.slice(0, EXCERPT_BYTES) : answer.toString('utf8');
   const text = storable(beginning).replace(CONTROLS, escapeControl);
@@ -28,6 +30,12 @@ export function excerptOf(answer: Buffer | string): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(EXCERPT_BYTES));
   // The cut may split a character, whose first bytes then read as U+FFFD.
   return text.slice(0, read).replace(/\uFFFD$/, '');
+}
+
+/** Whether bytes are printable ASCII, which stays as it is. */
+function isPlain(bytes: Buffer): boolean {
+  for (const byte of bytes) if (byte < 0x20 || byte > 0x7e) return false;
+  return true;
 }
 
 /** A text with U+FFFD in the place of what PostgreSQL refuses: NUL and, in `jsonb`, lone surrogates. */

@@ -4,15 +4,15 @@ import { HourCounts } from './hour-counts.js';
 
 /** What happened at one destination and is not written yet: no more than what the store would keep of it. */
 export class DestinationHistory {
-  /** By messageId, the latest last. */
-  private readonly entries = new Map<string, HistoryEntry>();
+  /** The latest last. Those of one message become one when there are many, or when they are read. */
+  private entries: HistoryEntry[] = [];
   private readonly hours = new Map<number, HourCounts>();
 
   constructor(readonly destination: string) {}
 
   /** How many entries it holds. */
   get size(): number {
-    return this.entries.size;
+    return Math.min(this.entries.length, KEPT_ENTRIES);
   }
 
   countsOf(hour: number): HourCounts {
@@ -22,35 +22,26 @@ export class DestinationHistory {
   }
 
   add(entry: HistoryEntry): void {
-    const { entries } = this;
-    const { messageId } = entry;
-    const known = entries.get(messageId);
-    if (known === undefined) {
-      entries.set(messageId, entry);
-      if (entries.size > KEPT_ENTRIES) this.removeOldest();
-      return;
-    }
-    entries.delete(messageId);
-    known.follow(entry);
-    entries.set(messageId, known);
+    this.entries.push(entry);
+    if (this.entries.length >= 2 * KEPT_ENTRIES) this.compact();
   }
 
   /** Adds what happened later. */
   absorb(later: DestinationHistory): void {
-    for (const entry of later.entries.values()) this.add(entry);
+    for (const entry of later.compact()) this.add(entry);
     for (const [hour, counts] of later.hours) this.countsOf(hour).add(counts);
   }
 
   /** Drops the bodies of messages. */
   summarize(): void {
-    for (const entry of this.entries.values()) entry.summarize();
+    for (const entry of this.compact()) entry.summarize();
   }
 
   get stored(): StoredHistory {
     const { destination } = this;
     return {
       destination,
-      entries: Array.from(this.entries.values(), ({ stored }) => stored),
+      entries: this.compact().map(({ stored }) => stored),
       hours: Array.from(this.hours, ([hour, { stored }]) => [hour, stored]),
     };
   }
@@ -64,8 +55,19 @@ export class DestinationHistory {
     return total.stored;
   }
 
-  private removeOldest(): void {
-    const [oldest] = this.entries.keys();
-    if (oldest !== undefined) this.entries.delete(oldest);
+  /** Leaves what is kept: the latest entries, one for each message. */
+  private compact(): readonly HistoryEntry[] {
+    const latest = new Map<string, HistoryEntry>();
+    for (const entry of this.entries) {
+      const { messageId } = entry;
+      const known = latest.get(messageId);
+      if (known !== undefined) {
+        latest.delete(messageId);
+        known.follow(entry);
+      }
+      latest.set(messageId, known ?? entry);
+    }
+    this.entries = [...latest.values()].slice(-KEPT_ENTRIES);
+    return this.entries;
   }
 }

@@ -28,16 +28,20 @@ export function totalsOfMinute(
 
 /** What happened at all destinations together in each minute, in this process and since it was last written. */
 export class MinuteCounts {
-  private readonly minutes = new Map<number, StoredCounts>();
+  private readonly minutes = new Map<number, Record<string, number>>();
 
   /** Counts what became of messages at a moment, in milliseconds since the epoch. */
   count(state: RecentDelivery['state'], messages: number, now: number): void {
-    this.add(minuteOf(now), { [state === 'retrying' ? 'retried' : state]: messages });
+    const counts = this.countsOf(minuteOf(now));
+    add(counts, state === 'retrying' ? 'retried' : state, messages);
   }
 
   /** Adds what happened later, and drops what is no longer kept. */
   absorb(later: MinuteCounts, now: number): void {
-    for (const [minute, counts] of later.minutes) this.add(minute, counts);
+    for (const [minute, counts] of later.minutes) {
+      const sums = this.countsOf(minute);
+      for (const [name, count] of Object.entries(counts)) add(sums, name, count);
+    }
     const oldest = oldestMinute(now);
     for (const minute of this.minutes.keys()) if (minute < oldest) this.minutes.delete(minute);
   }
@@ -46,9 +50,13 @@ export class MinuteCounts {
     return [...this.minutes];
   }
 
-  private add(minute: number, counts: StoredCounts): void {
-    const sums: Record<string, number> = { ...this.minutes.get(minute) };
-    for (const [name, count] of Object.entries(counts)) sums[name] = (sums[name] ?? 0) + count;
-    this.minutes.set(minute, sums);
+  private countsOf(minute: number): Record<string, number> {
+    let counts = this.minutes.get(minute);
+    if (counts === undefined) this.minutes.set(minute, (counts = {}));
+    return counts;
   }
+}
+
+function add(counts: Record<string, number>, name: string, count: number): void {
+  counts[name] = (counts[name] ?? 0) + count;
 }

@@ -48,10 +48,14 @@ export class ResponseReader {
   /** How many bytes before this response were removed. */
   private skipped = 0;
 
-  /** @param onFirstByte called when the first bytes of a response have arrived */
+  /**
+   * @param onFirstByte called when the first bytes of a response have arrived
+   * @param onPause called when what has arrived of a response was passed on, and its head has ended
+   */
   constructor(
     private readonly socket: Socket,
     private readonly onFirstByte: () => void,
+    private readonly onPause: () => void,
   ) {
     this.readSocket = socket.read.bind(socket);
     socket.read = () => this.read();
@@ -77,7 +81,10 @@ export class ResponseReader {
       if (piece !== undefined) return piece;
       // The socket is read until it is empty. Only then does it announce the next bytes.
       const chunk = this.readSocket();
-      if (!Buffer.isBuffer(chunk)) return null;
+      if (!Buffer.isBuffer(chunk)) {
+        if (this.position === 'rest') this.onPause();
+        return null;
+      }
       if (this.position === 'start') this.onFirstByte();
       this.received = this.received.length === 0 ? chunk : Buffer.concat([this.received, chunk]);
     }

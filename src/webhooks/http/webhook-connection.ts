@@ -14,6 +14,8 @@ const KEEP_ALIVE_MAX = 30_000;
 export interface ResponseHandler extends Dispatcher.DispatchHandler {
   /** Called when the first bytes of a response have arrived, and perhaps again for later ones. */
   onFirstByte(): void;
+  /** Called when all that has arrived was read, if the head of the response has ended. */
+  onPause(): void;
 }
 
 /**
@@ -45,7 +47,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
             callback(error, null);
             return;
           }
-          this.reader = new ResponseReader(socket, this.onFirstByte);
+          this.reader = new ResponseReader(socket, this.onFirstByte, this.onPause);
           callback(null, socket);
         };
         connector(options, connected, (socket) => {
@@ -105,5 +107,9 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
 
   private readonly onFirstByte = (): void => {
     this.handler?.onFirstByte();
+  };
+
+  private readonly onPause = (): void => {
+    this.handler?.onPause();
   };
 }

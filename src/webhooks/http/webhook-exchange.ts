@@ -35,6 +35,10 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   private kept: Buffer = NOTHING;
   private received = 0;
   private hasEnded = false;
+  /** Nothing that counts is still to come. */
+  private isEnding = false;
+  /** The rest of the response has a deadline of its own. */
+  private hasGrace = false;
 
   constructor(
     private readonly request: WebhookRequest,
@@ -88,7 +92,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     this.status = status;
     if (status >= 300) this.retryAfter = responseHeader('retry-after', headers);
     this.connection?.endHead();
-    if (this.request.readsBody !== true || status >= 300) this.endSoon();
+    this.isEnding = this.request.readsBody !== true || status >= 300;
     return true;
   }
 
@@ -99,8 +103,15 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     if (this.received === 0) this.kept = Buffer.from(chunk.subarray(0, room));
     else if (room > 0) this.kept = Buffer.concat([this.kept, chunk.subarray(0, room)]);
     this.received += chunk.length;
-    if (this.request.readsBody === true && room > 0 && this.received >= EXCERPT_BYTES) this.endSoon();
+    if (this.received >= EXCERPT_BYTES) this.isEnding = true;
     return true;
+  }
+
+  onPause(): void {
+    // Nearly every response has ended by then, and a timer costs more than the rest of its end.
+    if (!this.isEnding || this.isSettled || this.hasGrace) return;
+    this.hasGrace = true;
+    this.connection?.deadline.set(this, Math.min(this.deadline, performance.now() + BODY_GRACE));
   }
 
   onComplete(): void {
@@ -132,11 +143,6 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     const { target, body } = this.request;
     const headers = headersAt(this.request.headers, this.at);
     connection.send({ path: target.path, method: 'POST', headers, body }, this);
-  }
-
-  /** Nothing that counts is still to come. */
-  private endSoon(): void {
-    this.connection?.deadline.set(this, Math.min(this.deadline, performance.now() + BODY_GRACE));
   }
 
   private get deadline(): number {
