@@ -12,7 +12,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest'] },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  setupFiles: ['reflect-metadata'],
+  resolver: '<rootDir>/test/support/third-party-resolver.cjs',
   globalSetup: '<rootDir>/test/support/originals-folder.mjs',
   globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
   testTimeout: 60_000,
@@ -23,7 +23,7 @@ export default {
     Math.max(Math.floor(totalmem() / MEMORY_OF_A_WORKER), 2),
   ),
   // A process keeps what its specs leave behind, so it makes way for a new one now and then.
-  workerIdleMemoryLimit: '300MB',
+  workerIdleMemoryLimit: '500MB',
   testSequencer: '<rootDir>/test/support/slow-early-sequencer.mjs',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.mjs'],
 };

@@ -1,4 +1,7 @@
+import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
+import { TestEnvironment as NodeEnvironment } from 'jest-environment-node';
+import 'reflect-metadata';
 
 // When nothing is left to do, Node frees an engine of half a gigabyte piece by piece, for longer than the half second after
 // which Jest says that a worker has failed to exit. An exit that is asked for leaves that to the operating system. A worker
@@ -9,4 +12,20 @@ process.once('beforeExit', () => process.exit());
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
 
-export { TestEnvironment as default } from 'jest-environment-node';
+// A spec has a `Promise` of its own, so Express's router takes what its handlers return for that of a library.
+process.env.NO_DEPRECATION = 'router';
+
+/** Node's environment, in which specs share the packages of their worker, and with them what these compare or mock. */
+export default class TestEnvironment extends NodeEnvironment {
+  constructor(...args) {
+    super(...args);
+    this.global[Symbol.for('nestjs-analytics.tests.require')] = createRequire(import.meta.url);
+    // The metadata of decorators, the types in it, and the clock, which a test may set.
+    Object.assign(this.global, { Reflect, String, Number, Boolean, Date });
+  }
+
+  async teardown() {
+    this.moduleMocker?.restoreAllMocks();
+    await super.teardown();
+  }
+}
