@@ -1,18 +1,13 @@
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { verifySignature, verifyStandardWebhook } from '../../src/index.js';
-import { describeMissing } from '../support/describe-backend.js';
-import { findBinary } from '../support/find-binary.js';
 import { readmeSnippet } from '../support/readme-snippet.js';
-
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+import { Stage } from '../support/stage.js';
+import { describeSample, LANGUAGES, SampleReceiver } from './sample-receiver.js';
 
 /** The page about receiving. */
 let page: string;
@@ -58,150 +53,56 @@ describe('the README', () => {
   });
 });
 
-/** How to make a server of a snippet, that prints its port. */
-interface Language {
-  name: string;
-  program: string;
-  file: string;
-  source: (snippet: string) => string;
-  args: string[];
-}
-
-const LANGUAGES: Language[] = [
-  {
-    name: 'Node',
-    program: 'node',
-    file: 'receiver.mjs',
-    source: (snippet) => `${snippet}
-      server.listen(0, '127.0.0.1', () => console.log(server.address().port));`,
-    args: [],
-  },
-  {
-    name: 'Express',
-    program: 'node',
-    file: 'receiver.mjs',
-    source: (snippet) => `${readmeSnippet(page, 'verify node')}
-      ${snippet}
-      const listening = app.listen(0, '127.0.0.1', () => console.log(listening.address().port));`,
-    args: [],
-  },
-  {
-    name: 'Fastify',
-    program: 'node',
-    file: 'receiver.mjs',
-    source: (snippet) => `${readmeSnippet(page, 'verify node')}
-      ${snippet}
-      await fastify.listen({ port: 0, host: '127.0.0.1' });
-      console.log(fastify.server.address().port);`,
-    args: [],
-  },
-  {
-    name: 'Python',
-    program: 'python3',
-    file: 'receiver.py',
-    source: (snippet) => `${snippet}
-from http.server import HTTPServer
-server = HTTPServer(("127.0.0.1", 0), Receiver)
-print(server.server_port, flush=True)
-server.serve_forever()`,
-    args: [],
-  },
-  {
-    name: 'Go',
-    program: 'go',
-    file: 'receiver.go',
-    source: (snippet) => `package main
-import ("crypto/hmac"; "crypto/sha1"; "encoding/hex"; "fmt"; "io"; "net"; "net/http"; "os")
-${snippet}
-func main() {
-  listener, _ := net.Listen("tcp", "127.0.0.1:0")
-  fmt.Println(listener.Addr().(*net.TCPAddr).Port)
-  http.Serve(listener, http.HandlerFunc(receive))
-}`,
-    args: ['run'],
-  },
-];
-
 for (const language of LANGUAGES) {
-  const title = `the receiver that the documentation has for ${language.name}`;
-  const binary = language.program === 'node' ? process.execPath : findBinary(language.program);
-  if (binary === undefined) describeMissing(title, language.program);
-  else describeReceiver(title, language, binary);
-}
-
-function describeReceiver(title: string, { name, file, source, args }: Language, binary: string): void {
-  describe(title, () => {
+  describeSample(`the receiver that the documentation has for ${language.name}`, language, (binary) => {
+    const stage = new Stage();
     const body = '{"name":"Zoë 🚀"}';
     const ofNoSecret = createHmac('sha1', '').update(body).digest('hex');
     const digest = '0073f327441fe1b05a26cad3f59eab4b7d51c2ea';
-    let folder: string;
-    let child: ChildProcess;
 
-    afterEach(async () => {
-      // Of `go run`, the receiver is a child in turn.
-      if (child.pid !== undefined) process.kill(-child.pid);
-      await once(child, 'close');
-      await rm(folder, { recursive: true });
-    });
-
-    async function start(secret: string | undefined): Promise<string> {
-      // From there it finds the packages that it imports.
-      folder = await mkdtemp(join(ROOT, 'dist', 'receiver-'));
-      const path = join(folder, file);
-      await writeFile(path, source(readmeSnippet(page, `verify ${name.toLowerCase()}`)));
-      const env = { ...process.env, WEBHOOK_SECRET: secret };
-      const receiver = spawn(binary, [...args, path], {
-        env,
-        detached: true,
-        stdio: ['ignore', 'pipe', 'ignore'],
-      });
-      child = receiver;
-      const [port] = (await once(receiver.stdout, 'data')) as [Buffer];
-      return `http://127.0.0.1:${port.toString().trim()}`;
-    }
-
-    const post = async (url: string, headers: Record<string, string>, sent = body): Promise<number> =>
-      (await fetch(url, { method: 'POST', headers, body: sent })).status;
+    const start = (secret: string | undefined): Promise<SampleReceiver> =>
+      stage.add(SampleReceiver.start({ ...language, binary }, language.source(page), secret));
 
     it('takes what is signed, and answers 401 to everything else', async () => {
-      const url = await start('teehee');
-      expect(await post(url, { 'x-signature': digest })).toBe(204);
-      expect(await post(url, {})).toBe(401);
-      expect(await post(url, {}, '')).toBe(401);
-      expect(await post(url, { 'x-signature': '' })).toBe(401);
-      expect(await post(url, { 'x-signature': 'ö'.repeat(40) })).toBe(401);
-      expect(await post(url, { 'x-signature': digest.slice(2) })).toBe(401);
-      expect(await post(url, { 'x-signature': digest }, `${body} `)).toBe(401);
-      expect(await post(url, { 'x-signature': ofNoSecret })).toBe(401);
+      const receiver = await start('teehee');
+      expect(await receiver.post({ 'x-signature': digest }, body)).toBe(204);
+      expect(await receiver.post({}, body)).toBe(401);
+      expect(await receiver.post({}, '')).toBe(401);
+      expect(await receiver.post({ 'x-signature': '' }, body)).toBe(401);
+      expect(await receiver.post({ 'x-signature': 'ö'.repeat(40) }, body)).toBe(401);
+      expect(await receiver.post({ 'x-signature': digest.slice(2) }, body)).toBe(401);
+      expect(await receiver.post({ 'x-signature': digest }, `${body} `)).toBe(401);
+      expect(await receiver.post({ 'x-signature': ofNoSecret }, body)).toBe(401);
     });
 
-    it('lets nobody in where the secret is empty, with which anybody could sign', async () => {
-      const url = await start('');
-      expect(await post(url, { 'x-signature': ofNoSecret })).toBeGreaterThanOrEqual(401);
+    it('answers 500 where the secret is empty, with which anybody could sign', async () => {
+      const receiver = await start('');
+      expect(await receiver.post({ 'x-signature': ofNoSecret }, body)).toBe(500);
     });
 
-    it('does not refuse messages for good where there is no secret, so that they come again', async () => {
-      const url = await start(undefined);
-      expect(await post(url, { 'x-signature': digest }).catch(() => 500)).toBe(500);
+    it('answers 500 where there is no secret, so that messages come again', async () => {
+      const receiver = await start(undefined);
+      expect(await receiver.post({ 'x-signature': digest }, body)).toBe(500);
     });
 
     it('reads no body to its end that is larger than any of ours', async () => {
-      const url = await start('teehee');
+      const receiver = await start('teehee');
       const large = Buffer.alloc(8_388_608, ' ').toString();
       const signed = createHmac('sha1', 'teehee').update(large).digest('hex');
+      const answer = receiver.post({ 'x-signature': signed }, large);
       // Some answer, and some break the connection off.
-      expect(await post(url, { 'x-signature': signed }, large).catch(() => 413)).toBeGreaterThanOrEqual(413);
-      expect(await post(url, { 'x-signature': digest })).toBe(204);
+      expect(await answer.catch(() => 413)).toBeGreaterThanOrEqual(413);
+      expect(await receiver.post({ 'x-signature': digest }, body)).toBe(204);
     });
 
     it('goes on after a request that breaks off', async () => {
-      const url = await start('teehee');
-      const { hostname, port } = new URL(url);
+      const receiver = await start('teehee');
+      const { hostname, port } = new URL(receiver.url);
       const socket = connect(Number(port), hostname);
       socket.end('POST / HTTP/1.1\r\nHost: receiver\r\nContent-Length: 100\r\n\r\n{');
       socket.resume();
       await once(socket, 'close');
-      expect(await post(url, { 'x-signature': digest })).toBe(204);
+      expect(await receiver.post({ 'x-signature': digest }, body)).toBe(204);
     });
   });
 }
