@@ -229,7 +229,7 @@ export class UserEraser implements OnApplicationBootstrap {
   private reportFailure(error: unknown): void {
     if (this.stop.signal.aborted) return;
     this.logger.warn(
-      `The deletion of ${Math.max(this.waitingUsers, 1)} users is not complete yet (${thrownAt(error)}). ` +
+      `The deletion of ${countOf(Math.max(this.waitingUsers, 1))} is not complete yet (${thrownAt(error)}). ` +
         'It is tried again until it is; check the queue, and `audiences.store` if you have given one.',
     );
   }
@@ -238,10 +238,14 @@ export class UserEraser implements OnApplicationBootstrap {
     if (users === 0 || this.isUnreadableTold) return;
     this.isUnreadableTold = true;
     this.logger.warn(
-      `The deletions of ${users} users cannot be read: another version of this package may have stored them. ` +
-        'Their kept messages are removed; delete them again if they are in audiences.',
+      `The deletion of ${countOf(users)} cannot be read: another version of this package may have stored it. ` +
+        'Kept messages are removed all the same; delete again whoever is in audiences.',
     );
   }
+}
+
+function countOf(users: number): string {
+  return users === 1 ? '1 user' : `${users} users`;
 }
 
 function timesOf(deletions: readonly Deletion[]): Map<string, number> {

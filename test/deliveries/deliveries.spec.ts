@@ -229,7 +229,7 @@ describeServersOrEmbedded('DeliveriesService', (backend) => {
       await app.log.line(/cannot be reached/);
       app.analytics.delete({ userId: 'gone' });
       // Redis has commands wait until it is back, so that nothing fails.
-      if (remote.name === 'PostgreSQL') await app.log.line(/The deletion of 1 users is not complete yet/);
+      if (remote.name === 'PostgreSQL') await app.log.line(/The deletion of 1 user is not complete yet/);
       await remote.server.start();
 
       await until(async () => {

@@ -459,7 +459,7 @@ describe('the deletion of users', () => {
     await done(store);
     expect(searches).toBe(1);
     expect(app.log.analytics).toEqual([
-      expect.stringMatching(/^warn: The deletion of 1 users is not complete yet \(/),
+      expect.stringMatching(/^warn: The deletion of 1 user is not complete yet \(/),
     ]);
   });
 
@@ -484,7 +484,7 @@ describe('the deletion of users', () => {
     const bodies = (await next.context.get(DeliveriesService).failed()).map(({ body }) => body);
     expect(bodies).toEqual([expect.stringContaining('"stays"')]);
     expect(next.log.analytics).toEqual([
-      expect.stringMatching(/^warn: The deletions of 2 users cannot be read/),
+      expect.stringMatching(/^warn: The deletion of 2 users cannot be read/),
     ]);
   });
 });
