@@ -39,11 +39,14 @@ export interface CustomDestination {
   readonly id: string;
   /** The name that `integrations` uses for it. @default its `id` */
   readonly name?: string | undefined;
-  /** `false` switches the destination off: nothing new is queued for it. @default true */
+  /** `false`: nothing new is queued for it. What waits is still delivered. @default true */
   readonly enabled?: boolean | undefined;
   /** Names of the sources that are connected to it, at least one. @default all */
   readonly sources?: readonly string[] | undefined;
-  /** The largest number of messages in one call of `deliver`. @default 200 */
+  /**
+   * The largest number of messages in one call of `deliver`, 1 to 10000. A call gets those of one flush: mostly `flushAt`
+   * (20) or fewer, and up to 200 where flushes had to wait. Raise `flushAt` for more. @default 200
+   */
   readonly batchSize?: number | undefined;
   /** Milliseconds that a call of `deliver` may take. @default 30000 */
   readonly timeout?: number | undefined;

@@ -13,7 +13,10 @@ export interface WebhooksOptions {
   id?: string | undefined;
   /** 1 to 5 absolute `http:` or `https:` URLs, without user name and password. */
   urls: string[];
-  /** At most 5 static headers, added to every request. */
+  /**
+   * At most 5 static headers, added to every request. Those that HTTP or this module writes itself are refused: `Host`,
+   * `Content-Type`, `User-Agent`, `X-Signature`, `proxy-*`, `webhook-*` and the like.
+   */
   headers?: Record<string, string> | undefined;
   // With `exactOptionalPropertyTypes`, these two alone refuse `undefined`: an unset variable would turn signing off.
   /** Signs every request: `X-Signature`, HMAC-SHA1 in hex over the bytes of the body. @default unsigned */
@@ -23,7 +26,7 @@ export interface WebhooksOptions {
    * without
    */
   standardWebhooks?: StandardWebhooksOptions;
-  /** `false` switches the destination off: nothing new is queued for it. @default true */
+  /** `false`: nothing new is queued for it. What waits is still delivered. @default true */
   enabled?: boolean | undefined;
   /** Names of the sources that are connected to it, at least one. @default all */
   sources?: string[] | undefined;
@@ -31,7 +34,7 @@ export interface WebhooksOptions {
   timeout?: number | undefined;
   /** Milliseconds after the first attempt during which a message is retried. @default 14400000 (4 hours) */
   retryWindow?: number | undefined;
-  /** Statuses that are worth another attempt. @default ['5xx', 408, 425, 429] */
+  /** Statuses that are worth another attempt: 300 to 599, or `'5xx'`. @default ['5xx', 408, 425, 429] */
   retryStatuses?: (number | '5xx')[] | undefined;
   /**
    * Requests a second, over all processes, within 20 %: from 0.1 to 100000. Each URL counts. What exceeds it

@@ -1,9 +1,11 @@
+import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { AnalyticsMessage } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
+import { readmeSnippet } from '../support/readme-snippet.js';
 import { messageIn } from '../support/received-message.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -169,6 +171,29 @@ describeWith('postgres', PostgresServer.installed, 'a call in a transaction', ()
     expect(await shop.rows(ROWS)).toEqual([
       { source: 'default', message: text, problem: expect.stringMatching(/./) },
     ]);
+  });
+
+  it('is found once it is set aside, corrected and sent, or given up, as the documentation says', async () => {
+    const app = await start();
+    await shop.pool.query(
+      `INSERT INTO nestjs_analytics.outbox (version, source, message)
+       SELECT 1, 'default', '{}' FROM generate_series(1, 2)`,
+    );
+    await app.log.line(/The row 1 of .* is set aside/);
+    await app.log.line(/The row 2 of .* is set aside/);
+    await app.analytics.within(shop.pool).track({ userId: 'u1', event: 'Good' });
+    const page = await readFile(new URL('../../docs/transactions.md', import.meta.url), 'utf8');
+    const [find = '', makeDue = '', giveUp = ''] = readmeSnippet(page, 'set aside').split('\n');
+    expect((await shop.rows<{ id: string }>(find)).map(({ id }) => id).sort()).toEqual(['1', '2']);
+    const [message] = (await receiver.received(1)).map((request) => messageIn(request));
+    const corrected = { ...message, messageId: 'corrected' };
+    await shop.pool.query('UPDATE nestjs_analytics.outbox SET message = $1 WHERE id = 1', [corrected]);
+    await shop.pool.query(makeDue.replace('42', '1'));
+    await shop.pool.query(giveUp.replace('42', '2'));
+    await receiver.received(2);
+    await app.settled();
+    expect(receiver.requests.map((one) => one.headers['webhook-id'])).toContain('corrected');
+    expect(await shop.rows(ROWS)).toEqual([]);
   });
 
   it('waits for a process that knows its source, and is set aside after a time', async () => {
