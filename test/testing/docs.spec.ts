@@ -16,6 +16,7 @@ const FILES = {
     'orders.e2e-spec.ts',
     'matchers.spec.ts',
     'delivery.e2e-spec.ts',
+    'receiver.e2e-spec.ts',
   ],
   'getting-started.md': ['shop.module.ts', 'shop.module.spec.ts', 'webhooks.controller.ts'],
 };
@@ -50,7 +51,7 @@ describe('The pages on testing and on getting started', () => {
       cwd: ROOT,
       timeout: 110_000,
     });
-    expect(stderr).toMatch(/Tests: +5 passed, 5 total/);
+    expect(stderr).toMatch(/Tests: +6 passed, 6 total/);
   }, 120_000);
 
   it('show code that compiles, with the types of Jest', async () => {

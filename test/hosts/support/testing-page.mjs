@@ -5,7 +5,13 @@ const PAGE = join(import.meta.dirname, '../../../docs/testing.md');
 /** The samples of the page on testing, by the folders that the hosts' runners look for tests in. */
 const FILES = {
   src: ['orders.service.ts', 'orders.service.spec.ts', 'matchers.spec.ts'],
-  test: ['orders.service.ts', 'app.module.ts', 'orders.e2e-spec.ts', 'delivery.e2e-spec.ts'],
+  test: [
+    'orders.service.ts',
+    'app.module.ts',
+    'orders.e2e-spec.ts',
+    'delivery.e2e-spec.ts',
+    'receiver.e2e-spec.ts',
+  ],
 };
 
 function sampleIn(page, name) {
