@@ -60,7 +60,8 @@ export class UnknownJobFormatError extends AnalyticsError {
   constructor(version: unknown) {
     super(
       `The job has the format ${JSON.stringify(version)}, which this version of nestjs-analytics cannot read. ` +
-        `It is kept as failed; retry it with workers of the version that wrote it, or a newer one.`,
+        'It is kept as failed. Run workers of the version that wrote it, or a newer one, and from there call ' +
+        "`deliveries.replay({ error: 'UNKNOWN_JOB_FORMAT' })`.",
     );
   }
 }

@@ -83,7 +83,7 @@ export class EmbeddedQueuePlatformError extends AnalyticsError {
     super(
       `The embedded queue does not run on ${process.platform}-${process.arch} as it is set up here: ` +
         `fs-native-extensions, which locks its folder, cannot be loaded. Set \`connection\` to a Redis or a ` +
-        `PostgreSQL. On Linux, use an image with glibc such as node:20-slim rather than Alpine; in a bundle, leave ` +
+        `PostgreSQL. On Linux, use an image with glibc such as node:24-slim rather than Alpine; in a bundle, leave ` +
         `fs-native-extensions and @electric-sql/pglite outside of it.`,
       options,
     );
