@@ -30,8 +30,9 @@ export type DeletionParams = DeleteParams & {
  * once: it never makes a request itself. Messages are then batched, queued and delivered.
  *
  * Every call throws `InvalidMessageError` for input that cannot be sent, `MessageTooLargeError` above 32 KB,
- * and `AnalyticsClosedError` after the application has shut down. A full buffer does not throw: the message
- * is counted as refused, and `flush()` returns the count.
+ * `EventViolationError` for an event that breaks its schema with `onViolation: 'throw'`, and `AnalyticsClosedError`
+ * after the application has shut down. A full buffer does not throw: the message is counted as refused, and `flush()`
+ * returns the count.
  */
 export class AnalyticsService {
   /**

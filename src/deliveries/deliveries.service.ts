@@ -125,7 +125,7 @@ export class DeliveriesService {
    * Sends a test event to each URL of a webhooks destination at once, outside the queue: a signed `track`
    * named `Test Event`. Returns what each answered, and how long each phase of the request took.
    *
-   * @throws DestinationNotFoundError, NotAWebhookError
+   * @throws DestinationNotFoundError, NotAWebhookError, InvalidDestinationError, DestinationKeyError
    */
   async sendTest(destination: string): Promise<TestResult[]> {
     return (await this.webhooks(destination)).sendTest();
@@ -136,7 +136,7 @@ export class DeliveriesService {
    * signature, and a `curl` command. Sends nothing, and shows no signing secret. Accepts what `failed()`
    * returns.
    *
-   * @throws DestinationNotFoundError, NotAWebhookError
+   * @throws DestinationNotFoundError, NotAWebhookError, InvalidDestinationError, DestinationKeyError
    */
   async explain(message: {
     destination: string;

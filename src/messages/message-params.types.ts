@@ -9,7 +9,10 @@ export interface CommonParams {
   integrations?: Integrations | undefined;
   /** When it happened, a `Date` or an ISO 8601 string; for historical import. @default now */
   timestamp?: Date | string | undefined;
-  /** 1 to 100 printable ASCII characters; receivers drop duplicates by it. @default a random UUID */
+  /**
+   * 1 to 100 printable ASCII characters without a blank at either end. Receivers drop duplicates by it. @default a random
+   * UUID
+   */
   messageId?: string | undefined;
 }
 

@@ -2,7 +2,7 @@ import type { JsonObject, MessageType } from '../messages/message.types.js';
 
 /** What authenticates the requests of a destination. It is in no job, no log and no list. */
 export interface DestinationSecrets {
-  /** At most 5 static headers. */
+  /** At most 5 static headers, under the rules of those of `webhooks`. */
   headers?: Record<string, string> | undefined;
   /** Signs every request with `X-Signature`. */
   sharedSecret?: string | undefined;
@@ -12,7 +12,10 @@ export interface DestinationSecrets {
   retiring?: { secret: string; until: number }[] | undefined;
 }
 
-/** A destination as a store holds it. Times are in milliseconds since the epoch. */
+/**
+ * A destination as a store holds it. Times are in milliseconds since the epoch. `DestinationsService` takes fields of at
+ * most 16 KB together, as JSON.
+ */
 export interface DestinationRecord extends DestinationSecrets {
   /** Names the destination in the queue; unique among all tenants, and never given again. */
   id: string;
@@ -20,11 +23,16 @@ export interface DestinationRecord extends DestinationSecrets {
   tenant?: string | undefined;
   /** 1 to 5 absolute `http:` or `https:` URLs. */
   urls: string[];
+  /** At most 200 characters. */
   name?: string | undefined;
+  /** At most 2000 characters. */
   description?: string | undefined;
-  /** Names of `track` events, or their beginnings with a trailing `*`. @default all */
+  /**
+   * 1 to 100 names of `track` events, or their beginnings with a trailing `*`, of at most 200 characters each. @default
+   * all
+   */
   events?: string[] | undefined;
-  /** Types of calls. @default `['track']` with `events`, else all */
+  /** Types of calls, at least one. @default `['track']` with `events`, else all */
   types?: MessageType[] | undefined;
   /** Names of the connected sources, at least one. @default all */
   sources?: string[] | undefined;
@@ -32,7 +40,7 @@ export interface DestinationRecord extends DestinationSecrets {
   timeout?: number | undefined;
   /** Milliseconds during which a message is retried, at most 7 days. @default 14400000 (4 hours) */
   retryWindow?: number | undefined;
-  /** @default ['5xx', 408, 425, 429] */
+  /** 300 to 599, or `'5xx'`. @default ['5xx', 408, 425, 429] */
   retryStatuses?: (number | '5xx')[] | undefined;
   /** Requests a second, over all processes, within 20 %. Each URL counts. @default no limit */
   rateLimit?: number | undefined;

@@ -24,8 +24,8 @@ export interface DestinationsOptions {
   /** Destinations that a tenant may have. @default 20 */
   limitPerTenant?: number | undefined;
   /**
-   * Messages that may wait in the queue for each of these destinations, and for each of `customDestinations`. What comes on
-   * top is refused and counted. @default 1,000,000
+   * Messages that may wait in the queue for each of these destinations, and for each of `customDestinations`. Anything
+   * beyond that is refused and counted. @default 1,000,000
    */
   backlogLimit?: number | undefined;
   /**

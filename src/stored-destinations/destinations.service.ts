@@ -198,7 +198,7 @@ export class DestinationsService {
    * Sends one signed test event to each URL at once, outside the queue, also for a disabled destination.
    * Returns what each answered.
    *
-   * @throws DestinationNotFoundError, NotAWebhookError
+   * @throws DestinationNotFoundError, NotAWebhookError, InvalidDestinationError, DestinationKeyError
    */
   async sendTest(id: string, scope: DestinationScope = {}): Promise<TestResult[]> {
     const { records, sendTest } = this.parts;

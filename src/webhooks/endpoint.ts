@@ -46,7 +46,10 @@ export interface EndpointAnswer {
 export interface TestResult extends UrlOutcome {
   /** The origin of the URL; the rest of it may hold a secret. */
   origin: string;
-  /** How long each part of it took. */
+  /**
+   * How long each part of it took, in milliseconds, one after the other. One that did not take place or did not end is
+   * absent.
+   */
   phases: RequestPhases;
 }
 

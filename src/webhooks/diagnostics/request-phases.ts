@@ -5,11 +5,11 @@ import type { Socket } from 'node:net';
  * phase that did not happen, or did not end, is absent.
  */
 export interface RequestPhases {
-  /** The name was resolved; absent for an IP address. */
+  /** Until the name was resolved; absent for an IP address. */
   dns?: number;
-  /** The TCP connection was made. */
+  /** Until the TCP connection was made. */
   connect?: number;
-  /** The TLS handshake was done, certificate included. */
+  /** Until the TLS handshake was done, certificate included. */
   tls?: number;
   /** From the request until the first byte of its response. */
   firstByte?: number;
