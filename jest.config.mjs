@@ -15,7 +15,7 @@ export default {
   resolver: '<rootDir>/test/support/third-party-resolver.cjs',
   globalSetup: '<rootDir>/test/support/originals-folder.mjs',
   globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   // Most tests wait for servers and processes of their own: two cores are busy with five workers, and half idle with three.
   // Chaos tests load the cores themselves. One worker alone would run in the main process, which nothing replaces.
   maxWorkers: Math.min(

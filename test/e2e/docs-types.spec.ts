@@ -135,5 +135,5 @@ describe('The README and the pages of the documentation', () => {
       });
     });
     expect(complaints).toBe('');
-  }, 60_000);
+  }, 180_000);
 });

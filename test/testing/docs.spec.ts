@@ -49,10 +49,10 @@ describe('The pages on testing and on getting started', () => {
     const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
     const { stderr } = await run(process.execPath, [...flags, jest, '-i', '--config', config], {
       cwd: ROOT,
-      timeout: 110_000,
+      timeout: 230_000,
     });
     expect(stderr).toMatch(/Tests: +6 passed, 6 total/);
-  }, 120_000);
+  }, 240_000);
 
   it('show code that compiles, with the types of Jest', async () => {
     const compilerOptions = {
@@ -71,5 +71,5 @@ describe('The pages on testing and on getting started', () => {
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const { stdout } = await run(process.execPath, [tsc, '-p', folder]);
     expect(stdout).toBe('');
-  }, 60_000);
+  }, 180_000);
 });
