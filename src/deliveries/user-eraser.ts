@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import debugFactory from 'debug';
+import { firstChunkOf } from '../shared/chunks.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { within } from '../shared/within.js';
@@ -13,7 +14,7 @@ const debug = debugFactory('analytics');
 
 const FIRST_RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 60_000;
-/** Deletions that are carried out together. */
+/** Deletions that are stored, or carried out, together: a script of Redis has only so many arguments. */
 const LIMIT = 1_000;
 
 /** Removes what a part of the module stores about deleted users. */
@@ -158,11 +159,11 @@ export class UserEraser implements OnApplicationBootstrap {
     }
   }
 
-  /** Resolves to whether all are stored. */
+  /** Stores some of them. Resolves to whether all are stored. */
   private async storeWaiting(): Promise<boolean> {
     // Stored together with the calls made in the same turn, one for each source.
     await Promise.resolve();
-    const deletions = [...this.waiting];
+    const deletions = firstChunkOf(this.waiting, LIMIT);
     await this.store.add(
       deletions.map(([key, { userId, at, sources, tenant }]) => ({
         key,

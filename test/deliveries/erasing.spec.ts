@@ -13,6 +13,9 @@ import { bound } from '../audiences/bound-store.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { deferred } from '../support/deferred.js';
+import { LogLines } from '../support/log-lines.js';
+import { messageIds } from '../support/message-ids.js';
+import { openBackend } from '../support/open-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { messageIn } from '../support/received-message.js';
@@ -427,6 +430,21 @@ describe('the deletion of users', () => {
     app.analytics.delete({ userId: 'later' });
     const deliveries = app.context.get(DeliveriesService);
     await until(async () => (await deliveries.countFailed({ type: 'track' })) === 0 || undefined);
+  });
+
+  it('is stored a thousand at a time where an application deletes many at once', async () => {
+    const { storage } = await stage.add(openBackend(await newConnection()));
+    const store = await createDeletionStore(storage);
+    const add = jest.spyOn(store, 'add');
+    const eraser = new UserEraser(store, { erase: () => Promise.resolve(true) }, new LogLines());
+    const users = messageIds('user', 2_500);
+    const source = { source: 'web', isOfAllSources: true, tenant: undefined };
+    const areStored = await Promise.all(users.map((userId) => eraser.add({ userId, ...source })));
+    expect(areStored).toEqual(users.map(() => true));
+    expect(add.mock.calls.map(([deletions]) => deletions.length)).toEqual([1_000, 1_000, 500]);
+    expect((await store.find(users.map((userId) => userKey(userId)))).size).toBe(2_500);
+    await done(store);
+    expect(await eraser.close(10_000)).toBe(0);
   });
 
   it('searches the messages once, however long that takes and whatever else fails meanwhile', async () => {
