@@ -2,12 +2,15 @@ import { types } from 'node:util';
 import { describeKind } from '../messages/value-kind.js';
 import type { QueueHealth } from '../queue/queue-health.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { quoted } from '../shared/quoted.js';
 import type { ClientObserver } from './analytics-client.types.js';
 
 /** How often a reason for refusing messages is logged again while it lasts, in milliseconds. */
 const REFUSAL_INTERVAL = 60_000;
-/** Keys come from outside, so their number and length in the log are limited. */
+/** Keys may come from data, so their number and length in the log are limited. */
 const MAX_KEYS = 50;
+/** Of those that other programs send, which use up nothing of what is left for the application's own. */
+const MAX_RECEIVED_KEYS = 5;
 const MAX_KEY_LENGTH = 50;
 
 export interface ClientLogger {
@@ -24,7 +27,9 @@ interface LoggedRefusal {
 /** Logs what a call cannot report by throwing: once, or once a minute, however many messages are affected. */
 export class ClientLog implements ClientObserver {
   private readonly refusals = new Map<string, LoggedRefusal>();
+  /** Keys that were told. */
   private readonly keys = new Set<string>();
+  private readonly keysLeft = { own: MAX_KEYS, received: MAX_RECEIVED_KEYS };
   private hasWrongTenant = false;
 
   constructor(
@@ -55,14 +60,17 @@ export class ClientLog implements ClientObserver {
     this.refusals.clear();
   }
 
-  /** @param similar the key that was probably meant */
-  unknownIntegration(key: string, similar: string | undefined): void {
-    this.unknownKey('`integrations`', key, similar);
+  /**
+   * @param similar the key that was probably meant
+   * @param isReceived whether another program has sent it
+   */
+  unknownIntegration(key: string, similar: string | undefined, isReceived: boolean): void {
+    this.unknownKey('`integrations`', key, similar, isReceived ? 'received' : 'own');
   }
 
   /** @param source whose schema has the key */
   unknownInSchema(source: string, key: string, similar: string | undefined): void {
-    this.unknownKey(`the \`schema\` of the source ${JSON.stringify(source)}`, key, similar);
+    this.unknownKey(`the \`schema\` of the source ${JSON.stringify(source)}`, key, similar, 'own');
   }
 
   /** @param returned what `destinations.tenant` has returned in place of a text */
@@ -75,12 +83,18 @@ export class ClientLog implements ClientObserver {
     );
   }
 
-  private unknownKey(place: string, key: string, similar: string | undefined): void {
-    if (this.keys.size >= MAX_KEYS) return;
-    const text = JSON.stringify(key.slice(0, MAX_KEY_LENGTH));
+  private unknownKey(
+    place: string,
+    key: string,
+    similar: string | undefined,
+    origin: 'own' | 'received',
+  ): void {
+    if (this.keysLeft[origin] === 0) return;
+    const text = quoted(key.slice(0, MAX_KEY_LENGTH));
     const entry = `${place} ${text}`;
     if (this.keys.has(entry)) return;
     this.keys.add(entry);
+    this.keysLeft[origin]--;
     const hint = similar === undefined ? '' : ` Did you mean ${JSON.stringify(similar)}?`;
     this.logger.warn(
       `The key ${text} in ${place} changes nothing, as no destination has that name or id.${hint}`,

@@ -101,8 +101,9 @@ function createStaticRouter(
   const router = new StaticRouter({
     connections: connectionsOf(options, custom),
     destinations,
-    onUnknownKey: (key, similar) => {
-      if (options.destinations === undefined || similar !== undefined) log.unknownIntegration(key, similar);
+    onUnknownKey: (key, similar, isReceived) => {
+      if (options.destinations !== undefined && similar === undefined) return;
+      log.unknownIntegration(key, similar, isReceived);
     },
   });
   if (!router.forwards) lookAtSchemas(options, new DestinationKeys(destinations), log);

@@ -74,8 +74,8 @@ export interface StaticRouterOptions {
   connections: readonly SourceConnection[];
   /** All destinations that `integrations` may name, including those that a source is not connected to. */
   destinations?: readonly { readonly name: string; readonly id: string }[];
-  /** Called for a key of `integrations` that matches no destination. */
-  onUnknownKey?: (key: string, similar: string | undefined) => void;
+  /** Called for a key of `integrations` that matches no destination, with the one that was probably meant. */
+  onUnknownKey?: (key: string, similar: string | undefined, isReceived: boolean) => void;
 }
 
 /** Routes to the destinations that the options name. */
@@ -102,12 +102,18 @@ export class StaticRouter implements Router {
     return this.routes.has(source);
   }
 
-  route(source: string, message: AnalyticsMessage, filter: EventFilter | undefined): Route {
+  route(
+    source: string,
+    message: AnalyticsMessage,
+    filter: EventFilter | undefined,
+    _tenant?: string,
+    isReceived = false,
+  ): Route {
     const all = this.routes.get(source);
     if (all === undefined) return NOWHERE;
     const keys = Object.keys(message.integrations);
     if (keys.length === 0 && filter === undefined && !this.forwards) return all;
-    this.lookAt(keys);
+    this.lookAt(keys, isReceived);
     const meant = narrowed(all, (connection) => isMeantFor(connection, message));
     if (filter === undefined) return meant;
     const left = narrowed(meant, (connection) => passes(connection, filter));
@@ -119,9 +125,9 @@ export class StaticRouter implements Router {
     return this.route(...message).connections;
   }
 
-  private lookAt(keys: readonly string[]): void {
+  private lookAt(keys: readonly string[], isReceived: boolean): void {
     for (const key of keys) {
-      if (this.keys?.has(key) === false) this.onUnknownKey?.(key, this.keys.similarTo(key));
+      if (this.keys?.has(key) === false) this.onUnknownKey?.(key, this.keys.similarTo(key), isReceived);
     }
   }
 }

@@ -81,7 +81,7 @@ export class TenantRouter implements Router {
     tenant?: string,
     isReceived = false,
   ): Route | Promise<Route> {
-    const fixed = this.fixed.route(source, message, filter);
+    const fixed = this.fixed.route(source, message, filter, tenant, isReceived);
     if (!this.sources.has(source)) return fixed;
     const owner = this.findOwner(message, tenant);
     if (typeof owner !== 'string') return Promise.reject(owner);

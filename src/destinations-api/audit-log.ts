@@ -1,4 +1,5 @@
 import type { HttpAnswer } from '../http/http-answer.js';
+import { quoted } from '../shared/quoted.js';
 import { codeOf, isRefusal } from './api-answer.js';
 import type { ApiRequest } from './api-request.js';
 import type { OperationName } from './api-routes.js';
@@ -15,9 +16,6 @@ const ACTIONS: ReadonlyMap<OperationName, string> = new Map<OperationName, strin
   ['sendTest', 'sent a test event to'],
   ['replay', 'replayed failed messages of'],
 ]);
-
-/** What a terminal obeys, or what changes how the rest of the line is read. */
-const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Who has sent a request, and what for. */
 type AuditedRequest = Pick<ApiRequest, keyof Sender | 'id'>;
@@ -65,15 +63,4 @@ function textOf({ scope: { tenant }, name }: Pick<Sender, 'scope' | 'name'>): st
   if (tenant === undefined) return name === undefined ? 'the operator' : `the operator ${quoted(name)}`;
   const owner = `the tenant ${quoted(tenant)}`;
   return name === undefined ? owner : `${quoted(name)} of ${owner}`;
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text).replace(CONTROLS, (character) =>
-    // A few of them have two units.
-    Array.from({ length: character.length }, (_, index) => escaped(character.charCodeAt(index))).join(''),
-  );
-}
-
-function escaped(unit: number): string {
-  return `\\u${unit.toString(16).padStart(4, '0')}`;
 }

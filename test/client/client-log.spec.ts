@@ -78,12 +78,21 @@ describe('a key that no destination has', () => {
 
   it('never fills the log, however many there are and however long they are', () => {
     const { log, lines } = logOf(new FakeClock());
-    for (let n = 0; n < 1_000; n++) log.unknownIntegration(`${n}\n${'x'.repeat(10_000)}`, undefined);
+    for (let n = 0; n < 1_000; n++) log.unknownIntegration(`${n}\n${'x'.repeat(10_000)}`, undefined, false);
     expect(lines).toHaveLength(50);
     for (const line of lines) {
       expect(line.length).toBeLessThan(200);
       expect(line).not.toContain('\n');
     }
+  });
+
+  it('writes nothing into the log that a terminal obeys, or that changes how the line is read', () => {
+    const { log, lines } = logOf(new FakeClock());
+    const characters = ['\u007f', '\u0085', '\u009b2J', '\u2028', '\u202e', '\u200b', '\u{e0041}'];
+    for (const character of characters) log.unknownIntegration(`a${character}`, undefined, false);
+    expect(lines).toHaveLength(characters.length);
+    for (const line of lines) expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    expect(lines[2]).toContain('"a\\u009b2J"');
   });
 
   it('in the schema of a source is told at start', async () => {

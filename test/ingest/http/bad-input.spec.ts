@@ -192,6 +192,19 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     server.log.all.length = 0;
   });
 
+  it('tells of a few unknown keys of `integrations`, and still of those of the application itself', async () => {
+    const keys = Array.from({ length: 60 }, (_, n) => [`Unknown ${n}`, true]);
+    const integrations = Object.fromEntries(keys) as Record<string, boolean>;
+    expect(await server.post('/v1/track', { ...TRACK, integrations }, HEADERS)).toMatchObject({
+      status: 200,
+    });
+    server.analytics.track({ userId: 'u1', event: 'Opened', integrations: { webhooks: false } });
+    await receiver.received(2);
+    const lines = server.log.analytics.filter((line) => line.includes('`integrations` changes nothing'));
+    expect(lines).toHaveLength(6);
+    expect(lines.at(-1)).toContain('The key "webhooks" in');
+  });
+
   it('takes `__proto__` and its like as the keys that they are', async () => {
     const body =
       '{"batch":[{"type":"track","userId":"u1","event":"x","__proto__":{"anonymousId":"a1"},' +

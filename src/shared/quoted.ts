@@ -1,0 +1,14 @@
+/** What a terminal obeys, or what changes how the rest of a line is read. */
+const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** A text from outside as it may stand in a line of the log: as in JSON, with all control characters escaped. */
+export function quoted(text: string): string {
+  return JSON.stringify(text).replace(CONTROLS, (character) =>
+    // A few of them have two units.
+    Array.from({ length: character.length }, (_, index) => escaped(character.charCodeAt(index))).join(''),
+  );
+}
+
+function escaped(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
+}
