@@ -26,12 +26,18 @@ export const NO_ROOM: Refusal = {
   forTenant: 'the buffer is full',
 };
 
+/** One reason for the log, since those of many customers may be full at once. */
+const FULL_AT_RUN_TIME =
+  'as many messages wait for destinations that were added at run time as `destinations.backlogLimit` allows ' +
+  '(`endpoints$` tells of each)';
+
 /** A destination has reached its limit. No tenant may know of those of the application. */
-function backlogFull(reason: string): Refusal {
+function backlogFull({ wasAddedAtRunTime = false }: SourceConnection, reason: string): Refusal {
   return {
     kind: 'backlog_full',
     reason,
     forTenant: 'a destination takes no more: too many messages wait for it',
+    logged: wasAddedAtRunTime ? FULL_AT_RUN_TIME : undefined,
   };
 }
 
@@ -69,6 +75,6 @@ export function admit(connections: readonly SourceConnection[], admission: Admis
   if (refused === undefined) return { connections, refusals: NO_REFUSALS };
   return {
     connections: connections.filter((connection) => !refused.has(connection)),
-    refusals: Array.from(refused.values(), backlogFull),
+    refusals: Array.from(refused, ([connection, reason]) => backlogFull(connection, reason)),
   };
 }

@@ -44,7 +44,9 @@ export class Refusals {
     this.count++;
     if (terms.isAnswered !== true) this.countForFlush(terms.number);
     this.telemetry?.refused(first.kind);
-    for (const { reason, logged = reason } of refusals) this.observer.onRefused(logged);
+    // Several may have the same reason for the log.
+    const reasons = new Set(refusals.map(({ reason, logged = reason }) => logged));
+    for (const reason of reasons) this.observer.onRefused(reason);
   }
 
   /** A flush begins. @param upTo number of the message that was taken last */

@@ -15,6 +15,8 @@ export interface SourceConnection {
   readonly destinationName: string | undefined;
   /** Milliseconds that a batch of this connection is kept after it failed for good. */
   readonly failedRetention: number;
+  /** Whether the destination was added at run time, so that there may be thousands of its kind. @default false */
+  readonly wasAddedAtRunTime?: boolean;
 }
 
 /** The fields of a message that select its destinations. */

@@ -203,7 +203,8 @@ export class TenantRouter implements Router {
     let connection = connections.get(source);
     if (connection === undefined) {
       const { destinationName, failedRetention } = this.options;
-      connections.set(source, (connection = { source, destination: id, destinationName, failedRetention }));
+      const terms = { destinationName, failedRetention, wasAddedAtRunTime: true };
+      connections.set(source, (connection = { source, destination: id, ...terms }));
     }
     return connection;
   }

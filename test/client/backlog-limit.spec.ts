@@ -84,6 +84,31 @@ describeServersOrEmbedded(
       await others.received(1);
     });
 
+    it('is told in one line with all others that were added at run time, apart from those of the options', async () => {
+      const down = await stage.receiver({ answer: [503] });
+      const app = await stage.app({
+        connection: backend.connection,
+        webhooks: webhooksTo(down, { id: 'crm', backlogLimit: 1 }),
+        destinations: { allowPrivateNetwork: true, encryptionKey: false, backlogLimit: 1 },
+      });
+      const tenants = ['acme', 'beta', 'gamma'];
+      for (const tenant of tenants) {
+        await app.context.get(DestinationsService).create({ tenant, urls: [down.url()] });
+      }
+      for (const integrations of [{}, { crm: false }]) {
+        for (const tenant of tenants) {
+          app.analytics.tenant(tenant).track({ userId: 'u1', event: 'Waited', integrations });
+        }
+      }
+      expect(await app.analytics.flush()).toEqual({ queued: 3, refused: 5, pending: 0 });
+      expect(linesOf(app).sort()).toEqual([
+        expect.stringMatching(/^warn: Messages are refused: 1 messages wait for the destination "crm"/),
+        expect.stringMatching(
+          /^warn: .* for destinations that were added at run time as `destinations\.backlogLimit`/,
+        ),
+      ]);
+    });
+
     // No other process delivers from an embedded database.
     ifServer(backend, () => {
       it('is not one that has room, when what waits is counted behind a long line for another one', async () => {

@@ -117,6 +117,18 @@ describe('a client that accepts', () => {
     expect([queue.messagesFor('one'), queue.messagesFor('full')]).toEqual([['m'], []]);
   });
 
+  it('tells once of a message why destinations of its tenant are full, however many there are', () => {
+    const connections = ['one', 'two'].map((id) => ({ ...connectionTo(id), wasAddedAtRunTime: true }));
+    const { track, told } = clientUnderTest({
+      router: () => new StaticRouter({ connections: [connectionTo('healthy'), ...connections] }),
+      admission: {
+        refusal: ({ destination }) => (destination === 'healthy' ? undefined : `${destination} is full`),
+      },
+    });
+    track('m');
+    expect(told.refused).toEqual([expect.stringContaining('added at run time')]);
+  });
+
   it('refuses a message that no destination takes now', async () => {
     const { client, clock, track, told } = clientUnderTest({ admission: { refusal: () => 'it is full' } });
     track('m');
