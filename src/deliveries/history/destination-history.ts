@@ -7,12 +7,18 @@ export class DestinationHistory {
   /** The latest last. Those of one message become one when there are many, or when they are read. */
   private entries: HistoryEntry[] = [];
   private readonly hours = new Map<number, HourCounts>();
+  private discarded = false;
 
   constructor(readonly destination: string) {}
 
   /** How many entries it holds. */
   get size(): number {
     return Math.min(this.entries.length, KEPT_ENTRIES);
+  }
+
+  /** Whether nothing of it is to be written but its part in the counts of all destinations. */
+  get isDiscarded(): boolean {
+    return this.discarded;
   }
 
   countsOf(hour: number): HourCounts {
@@ -30,6 +36,12 @@ export class DestinationHistory {
   absorb(later: DestinationHistory): void {
     for (const entry of later.compact()) this.add(entry);
     for (const [hour, counts] of later.hours) this.countsOf(hour).add(counts);
+  }
+
+  /** The destination was deleted: drops the entries, but not what counts among all destinations. */
+  discard(): void {
+    this.discarded = true;
+    this.entries = [];
   }
 
   /** Drops the bodies of messages. */

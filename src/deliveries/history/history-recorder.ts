@@ -89,10 +89,12 @@ export class HistoryRecorder {
     this.schedule();
   }
 
-  /** Forgets what is not written yet of a destination that was deleted. */
+  /** Forgets what is not written yet of a destination that was deleted. Its messages still count among all. */
   discard(destination: string): void {
-    this.entries -= this.pending.get(destination)?.size ?? 0;
-    this.pending.delete(destination);
+    const history = this.pending.get(destination);
+    if (history === undefined) return;
+    this.entries -= history.size;
+    history.discard();
   }
 
   /** Writes the rest. Waits for the store as long as it takes, so the caller sets a limit. */
@@ -187,9 +189,9 @@ export class HistoryRecorder {
     const ids = histories.map(({ destination }) => destination);
     // While that is not known, an entry too many is better than one that is missing.
     const deleted = await this.parts.deletedAmong(ids).catch(() => undefined);
-    return deleted === undefined
-      ? histories
-      : histories.filter(({ destination }) => !deleted.has(destination));
+    return histories.filter(
+      ({ destination, isDiscarded }) => !isDiscarded && deleted?.has(destination) !== true,
+    );
   }
 
   private putBack(taken: readonly DestinationHistory[]): void {

@@ -379,8 +379,24 @@ describe('the recorder of the history', () => {
     delivered([message('b')], 'other');
     recorder.discard('crm');
     await recorder.close();
-    expect(store.idsOf('crm')).toEqual([]);
+    expect(store.writes.flat().map(({ destination }) => destination)).toEqual(['other', ALL_DESTINATIONS]);
     expect(store.idsOf('other')).toEqual(['b']);
+  });
+
+  it('counts among all what it forgets of a destination, also after the store was away', async () => {
+    store.failure = new Error('away');
+    delivered([message('a')]);
+    await clock.pass(INTERVAL);
+    delivered([message('b')]);
+    recorder.discard('crm');
+    delivered([message('late')]);
+    store.failure = undefined;
+    await recorder.close();
+    expect(store.idsOf('crm')).toEqual([]);
+    expect(store.writes[0]?.at(-1)).toMatchObject({
+      destination: ALL_DESTINATIONS,
+      hours: [[NOW / 3_600_000, { delivered: 3 }]],
+    });
   });
 
   it('writes nothing of a destination that was deleted, and counts its messages among all', async () => {
