@@ -56,7 +56,7 @@ export class BatchDelivery {
   constructor(
     private readonly destinations: DestinationRegistry,
     private readonly scheduler: DeliveryScheduler,
-    private readonly reporter: DeliveryReporter,
+    private readonly reporter: Pick<DeliveryReporter, 'attempted' | 'notLookedUp'>,
     private readonly deleted: DeletedUsers,
     private readonly queue: Pick<BatchQueue, 'isOwn'>,
   ) {}
