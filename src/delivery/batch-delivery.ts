@@ -104,6 +104,10 @@ export class BatchDelivery {
       { isLast, firstAttemptAt, signal },
       job,
     );
+    // It counts as never tried: its retries begin with the first attempt.
+    if ('wait' in results) {
+      return { kind: 'putBack', batch: queued, destination, until: Date.now() + results.wait };
+    }
     const settlement = this.settle(destination, { ...tried, messages, results }, Date.now());
     return { kind: 'settled', queued, batch, destination, settlement };
   }

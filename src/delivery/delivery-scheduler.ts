@@ -3,7 +3,7 @@ import type { QueuedMessage } from '../queue/batch-job.js';
 import { DestinationCapacities } from './destination-capacities.js';
 import { enoughFor, leastFor } from './destination-pace.js';
 import { DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
-import type { BatchResults } from './held-batch.js';
+import type { BatchResults, GivenBack } from './held-batch.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
 import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
 import type { PutBackJob } from './put-back-jobs.js';
@@ -80,7 +80,8 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   }
 
   /**
-   * Sends a batch when its turn comes. Resolves to the result of each message, in their order.
+   * Sends a batch when its turn comes. Resolves to the result of each message, in their order, or once it is clear that
+   * others need its place.
    *
    * @param job that the batch is in
    */
@@ -89,16 +90,16 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     messages: readonly QueuedMessage[],
     terms: AttemptTerms,
     job: object = terms,
-  ): Promise<BatchResults> {
+  ): Promise<BatchResults | GivenBack> {
     if (messages.length === 0) return Promise.resolve([]);
     const queue = this.queueOf(destination);
     const isLimited = destination.rateLimit !== undefined;
     if (queue.batchesInHand === 0) this.shares.active++;
     this.shares.take(job, isLimited);
     return new Promise((resolve) => {
-      queue.deliver(messages, terms, (results) => {
+      queue.deliver(messages, terms, (end) => {
         this.shares.release(job, isLimited);
-        resolve(results);
+        resolve(end);
       });
       if (isLimited && this.isStopped) queue.breakOff();
     });

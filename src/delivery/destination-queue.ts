@@ -2,7 +2,7 @@ import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
 import { DestinationWindow } from './destination-window.js';
 import { limitOf } from './destination-pace.js';
-import { type BatchResults, HeldBatch } from './held-batch.js';
+import { type BatchResults, type GivenBack, HeldBatch } from './held-batch.js';
 import { PutBackJobs } from './put-back-jobs.js';
 import type { RateBudget } from './rate-limits/rate-budget.js';
 import type { CapacityShare } from './shared-capacity.js';
@@ -104,12 +104,12 @@ export class DestinationQueue {
    * Sends a batch when its turn comes.
    *
    * @param messages at least one
-   * @param settle called with the result of each message, in their order
+   * @param settle called with the result of each message, in their order, or when the batch is given back
    */
   deliver(
     messages: readonly QueuedMessage[],
     terms: AttemptTerms,
-    settle: (results: BatchResults) => void,
+    settle: (end: BatchResults | GivenBack) => void,
   ): void {
     this.held++;
     this.messages += messages.length;
@@ -146,7 +146,7 @@ export class DestinationQueue {
   giveBack(wait?: number): void {
     for (const batch of this.batches.splice(0)) {
       const { unsent } = batch;
-      if (wait !== undefined) batch.deferUnsent(wait);
+      batch.giveBack(wait);
       this.unsent -= unsent;
       this.settled(batch, unsent);
     }

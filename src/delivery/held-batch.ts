@@ -4,18 +4,24 @@ import type { QueuedMessage } from '../queue/batch-job.js';
 /** The result of each message of a batch, in their order; `undefined` if the attempt was broken off. */
 export type BatchResults = (DeliveryResult | undefined)[];
 
+/** Nothing of a batch was sent. It goes back to the queue as it was, for so many milliseconds. */
+export interface GivenBack {
+  readonly wait: number;
+}
+
 /** A batch in hand. Its messages are sent in order, when it is the destination's turn. */
 export class HeldBatch {
   private readonly results: BatchResults;
   /** Index of the next message to send. */
   private next = 0;
   private unsettled: number;
+  private givenBack: GivenBack | undefined;
 
-  /** @param onEnded called with the results when all of its messages are settled */
+  /** @param onEnded called when all of its messages are settled, or went back to the queue */
   constructor(
     private readonly messages: readonly QueuedMessage[],
     readonly terms: AttemptTerms,
-    private readonly onEnded: (results: BatchResults) => void,
+    private readonly onEnded: (end: BatchResults | GivenBack) => void,
   ) {
     this.results = new Array<DeliveryResult | undefined>(messages.length).fill(undefined);
     this.unsettled = messages.length;
@@ -42,12 +48,11 @@ export class HeldBatch {
   /**
    * The messages that have not been sent go back to the queue.
    *
-   * @param wait milliseconds
+   * @param wait milliseconds; `undefined` if the attempt is broken off
    */
-  deferUnsent(wait: number): void {
-    for (const { outcomes } of this.messages.slice(this.next)) {
-      this.results[this.next++] = { class: 'deferred', outcomes, wait };
-    }
+  giveBack(wait?: number): void {
+    if (this.next === 0) this.givenBack = { wait: wait ?? 0 };
+    else if (wait !== undefined) this.deferUnsent(wait);
   }
 
   /** So many messages are settled. Returns whether all of them are now. */
@@ -56,8 +61,14 @@ export class HeldBatch {
     return this.unsettled === 0;
   }
 
-  /** Hands out the results. */
+  /** Tells what became of it. */
   end(): void {
-    this.onEnded(this.results);
+    this.onEnded(this.givenBack ?? this.results);
+  }
+
+  private deferUnsent(wait: number): void {
+    for (const { outcomes } of this.messages.slice(this.next)) {
+      this.results[this.next++] = { class: 'deferred', outcomes, wait };
+    }
   }
 }

@@ -7,14 +7,19 @@ import type { Destination } from '../../src/destinations/destination.js';
 import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
 import type { QueuedBatch } from '../../src/queue/batch-job.js';
 
+/** Of 32 jobs in hand, destinations divide so many between them. The rest is for those that have none. */
+const DIVIDED = 24;
+const JOBS = 32;
+
 /** A destination that never answers. */
-function hanging(id: string): Destination {
+function hanging(id: string, rateLimit?: number): Destination {
   return {
     id,
     name: 'Webhooks',
     retryWindow: 60_000,
     requestSize: 1,
     origins: [`https://${id}.example.com`],
+    rateLimit,
     origin: () => undefined,
     heldBack: () => 0,
     lastResult: () => undefined,
@@ -44,12 +49,12 @@ describe('the delivery of a batch', () => {
   function create(
     destinations: readonly Destination[],
     find = (): Promise<Map<string, number>> => Promise.resolve(new Map<string, number>()),
-  ): { deliver: (batch: QueuedBatch) => void } {
+  ): { scheduler: DeliveryScheduler; deliver: (batch: QueuedBatch) => void } {
     const scheduler = new DeliveryScheduler({
       requests: 1_000,
       connections: 64,
       batches: 4,
-      jobs: 32,
+      jobs: JOBS,
       rateLimits: new LocalRateLimitStore(),
       promote: () => Promise.resolve(),
     });
@@ -64,7 +69,7 @@ describe('the delivery of a batch', () => {
       const job = { timestamp: Date.now() };
       void deliveries.deliver(batch, job, new AbortController().signal).then((end) => ends.push(end));
     };
-    return { deliver };
+    return { scheduler, deliver };
   }
 
   it('leaves its place to others, however many are looked through for deleted users at a time', async () => {
@@ -81,5 +86,29 @@ describe('the delivery of a batch', () => {
     await jest.advanceTimersByTimeAsync(0);
     // Two of them are enough for one that is not known yet.
     expect(ends.map(({ kind }) => kind)).toEqual(Array(18).fill('putBack'));
+  });
+
+  it('has not begun where it gives its place to others before anything of it is sent', async () => {
+    const slow = Array.from({ length: DIVIDED / 2 }, (_, n) => hanging(`slow-${n}`));
+    const newcomers = Array.from({ length: JOBS - DIVIDED }, (_, n) => hanging(`newcomer-${n}`));
+    const { scheduler, deliver } = create([...slow, ...newcomers]);
+    scheduler.start();
+    const second = slow.map((one) => batchFor(one, 20));
+    for (const batch of [...slow.map((one) => batchFor(one, 20)), ...second]) deliver(batch);
+    for (const one of newcomers) deliver(batchFor(one, 20));
+    await jest.advanceTimersByTimeAsync(1_200);
+    scheduler.stop();
+    // The first ones are on their way in part.
+    expect(ends).toEqual(second.map((batch) => expect.objectContaining({ kind: 'putBack', batch })));
+  });
+
+  it('has not begun where the process ends before the `rateLimit` allows a request', async () => {
+    const limited = hanging('limited', 2);
+    const { scheduler, deliver } = create([limited]);
+    const batch = batchFor(limited, 4);
+    deliver(batch);
+    scheduler.stop();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(ends).toEqual([{ kind: 'putBack', batch, destination: limited, until: Date.now() }]);
   });
 });
