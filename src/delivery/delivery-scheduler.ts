@@ -196,7 +196,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
 
   /** Promotes put-back jobs when a destination has nearly sent what is in hand: `most` of them. Returns how many. */
   private refill(queue: DestinationQueue, most = Infinity): number {
-    if (queue.putBack.messages === 0) return 0;
+    if (this.isStopped || queue.putBack.messages === 0) return 0;
     const wanted = leastFor(queue) - queue.unsentMessages;
     const room = Math.min(this.shares.roomFor(queue), most);
     if (room <= 0 || wanted <= 0) return 0;

@@ -631,6 +631,16 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['a', 'b', 'c']);
     });
 
+    it('are not promoted any more when the process ends', () => {
+      const scheduler = schedule();
+      const slow = new TestDestination('slow');
+      void send(scheduler, slow, 4);
+      scheduler.putBack(slow, [jobOf('a', 6)]);
+      scheduler.stop();
+      slow.answer();
+      expect(promoted).toEqual([]);
+    });
+
     it('are promoted while half a second of work is left, since another process may take them', () => {
       jest.useFakeTimers();
       const scheduler = schedule();
