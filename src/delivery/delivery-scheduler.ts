@@ -4,9 +4,10 @@ import { DestinationCapacities } from './destination-capacities.js';
 import { enoughFor, leastFor } from './destination-pace.js';
 import { DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
 import type { BatchResults, GivenBack } from './held-batch.js';
+import { JobMemory } from './job-memory.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
 import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
-import type { PutBackJob } from './put-back-jobs.js';
+import { type PutBackJob, PutBackJobs } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
 import { RunningSince } from './running-since.js';
@@ -45,6 +46,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   private readonly queues = new Map<string, DestinationQueue>();
   private readonly capacities: DestinationCapacities;
   private readonly shares: JobShares;
+  private readonly memory = new JobMemory();
   private sweptAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private isStopped = false;
@@ -144,9 +146,13 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     }
     const { requestSize, id } = destination;
     const windowSize = requestSize === 1 ? this.options.connections : this.options.batches;
-    const queue = new DestinationQueue(destination, windowSize, this, (resume) => {
-      return new RateBudget(this.options.rateLimits, id, resume);
-    });
+    const queue = new DestinationQueue(
+      destination,
+      windowSize,
+      new PutBackJobs(this.memory),
+      this,
+      (resume) => new RateBudget(this.options.rateLimits, id, resume),
+    );
     this.capacities.join(queue, destination);
     this.queues.set(id, queue);
     return queue;

@@ -3,7 +3,7 @@ import type { QueuedMessage } from '../queue/batch-job.js';
 import { DestinationWindow } from './destination-window.js';
 import { limitOf } from './destination-pace.js';
 import { type BatchResults, type GivenBack, HeldBatch } from './held-batch.js';
-import { PutBackJobs } from './put-back-jobs.js';
+import type { PutBackJobs } from './put-back-jobs.js';
 import type { RateBudget } from './rate-limits/rate-budget.js';
 import type { CapacityShare } from './shared-capacity.js';
 
@@ -26,7 +26,6 @@ export interface DestinationQueueObserver {
  * to send, it goes on at its turn for a capacity, when its `rateLimit` allows it, or at the end of a request.
  */
 export class DestinationQueue {
-  readonly putBack = new PutBackJobs();
   readonly window: DestinationWindow;
   private readonly batches: HeldBatch[] = [];
   private shares: readonly CapacityShare[] = [];
@@ -42,12 +41,14 @@ export class DestinationQueue {
 
   /**
    * @param windowSize largest number of requests on their way
+   * @param putBack its jobs that this process has put back
    * @param observer learns when there may be room for another batch
    * @param createBudget makes what limits the requests of a destination with a `rateLimit`
    */
   constructor(
     private current: Destination,
     windowSize: number,
+    readonly putBack: PutBackJobs,
     private readonly observer: DestinationQueueObserver,
     private readonly createBudget: (resume: () => void) => RateBudget,
   ) {
@@ -227,8 +228,7 @@ export class DestinationQueue {
   }
 
   /**
-   * Offers free places to the destinations that wait for them, this one included, and sends what it still
-   * may.
+   * Offers free places to those that wait for them, this one included, and sends what it still may.
    *
    * @param freed those of a request that has ended; after a change, they are not those of the next one
    */

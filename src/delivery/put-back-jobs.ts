@@ -1,5 +1,6 @@
 import { type LeftBatch, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { jobKeyOf } from '../queue/partitions.js';
+import type { JobMemory } from './job-memory.js';
 import { urlsThatRefusedAll } from './refused-urls.js';
 
 /** A job that went back to the queue until it is due. */
@@ -19,7 +20,8 @@ interface Line {
   readonly jobs: Set<RememberedJob>;
 }
 
-interface RememberedJob extends PutBackJob {
+/** There may be very many: what their line knows is not kept for each. */
+interface RememberedJob extends Omit<PutBackJob, 'refusedBy'> {
   readonly line: Line;
   isPromoted: boolean;
   /** When the queue had promoted it, in milliseconds since the epoch; `undefined` until then. */
@@ -37,9 +39,6 @@ const WEIGHT = 0.2;
 /** How often late jobs are looked for, in milliseconds. */
 const FORGET_INTERVAL = 1_000;
 
-/** Jobs remembered per destination. Others return when they are due. */
-const MAX_JOBS = 10_000;
-
 /**
  * The jobs of one destination that this process has put back, in order. The time at which a job returns is an
  * estimate. When the destination has room before that, the next jobs are promoted.
@@ -49,10 +48,12 @@ export class PutBackJobs {
   /** Apart, so that those whose URLs are down are not gone through for each of the others. */
   private readonly lines = new Map<string, Line>();
   private total = 0;
-  /** In milliseconds since the epoch. */
-  private forgotAt = 0;
+  /** In milliseconds since the epoch. Not all destinations have theirs gone through at the same moment. */
+  private forgotAt = Date.now() - Math.random() * FORGET_INTERVAL;
   /** How long promoted jobs take to return, in milliseconds. */
   private usualReturn = 0;
+
+  constructor(private readonly memory: JobMemory) {}
 
   get size(): number {
     return this.jobs.size;
@@ -63,14 +64,15 @@ export class PutBackJobs {
     return this.total;
   }
 
-  add(job: PutBackJob): void {
-    this.delete(job.key);
-    if (this.jobs.size >= MAX_JOBS) return;
-    const line = this.lineOf(job.refusedBy);
-    const remembered = { ...job, line, isPromoted: false };
-    this.jobs.set(job.key, remembered);
+  add({ key, messages, dueAt, refusedBy }: PutBackJob): void {
+    this.delete(key);
+    if (!this.memory.hasRoomBeside(this.jobs.size)) return;
+    const line = this.lineOf(refusedBy);
+    const remembered = { key, messages, dueAt, line, isPromoted: false };
+    this.jobs.set(key, remembered);
     line.jobs.add(remembered);
-    this.total += job.messages;
+    this.total += messages;
+    this.memory.take();
   }
 
   /** A job is here again. */
@@ -86,6 +88,7 @@ export class PutBackJobs {
     if (job === undefined) return;
     this.jobs.delete(key);
     this.total -= job.messages;
+    this.memory.release();
     const { jobs, refusedBy } = job.line;
     jobs.delete(job);
     if (jobs.size === 0) this.lines.delete(nameOf(refusedBy));

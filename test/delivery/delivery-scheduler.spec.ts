@@ -728,6 +728,25 @@ describe('the delivery scheduler', () => {
       expect(promoted).toEqual(['a', 'refused', 'b', 'c', 'd']);
     });
 
+    it('are remembered up to 100,000 over all destinations, and ten of each beyond that', async () => {
+      jest.useFakeTimers();
+      const scheduler = schedule();
+      for (const down of destinations('down', 10)) {
+        down.wait = 60_000;
+        const jobs = Array.from({ length: 10_000 }, (_, n) => jobOf(`${down.id}-${n}`, 1));
+        scheduler.putBack(down, jobs);
+      }
+      const keys = Array.from({ length: 15 }, (_, n) => `late-${n}`);
+      scheduler.putBack(
+        new TestDestination('late'),
+        keys.map((key) => jobOf(key, 1)),
+      );
+      scheduler.start();
+      await jest.advanceTimersByTimeAsync(2_000);
+      scheduler.stop();
+      expect(promoted).toEqual(keys.slice(0, 10));
+    });
+
     it('are forgotten when they are due, also while their destination is held back', () => {
       jest.useFakeTimers();
       const scheduler = schedule();
