@@ -3,9 +3,11 @@ import type { QueuedMessage } from '../queue/batch-job.js';
 import { DestinationCapacities } from './destination-capacities.js';
 import { enoughFor, leastFor } from './destination-pace.js';
 import { DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
+import { DestinationWindow } from './destination-window.js';
 import type { BatchResults, GivenBack } from './held-batch.js';
 import { JobMemory } from './job-memory.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
+import { KnownSlow } from './known-slow.js';
 import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
 import { type PutBackJob, PutBackJobs } from './put-back-jobs.js';
 import { RateBudget } from './rate-limits/rate-budget.js';
@@ -47,6 +49,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   private readonly capacities: DestinationCapacities;
   private readonly shares: JobShares;
   private readonly memory = new JobMemory();
+  private readonly slow = new KnownSlow();
   private sweptAt = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private isStopped = false;
@@ -148,7 +151,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const windowSize = requestSize === 1 ? this.options.connections : this.options.batches;
     const queue = new DestinationQueue(
       destination,
-      windowSize,
+      new DestinationWindow(windowSize, this.slow.take(id)),
       new PutBackJobs(this.memory),
       this,
       (resume) => new RateBudget(this.options.rateLimits, id, resume),
@@ -230,6 +233,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     this.sweptAt = now;
     for (const [id, queue] of this.queues) {
       if (queue.idleFor(now) < FORGET_AFTER) continue;
+      if (queue.window.isSlow) this.slow.remember(id);
       this.queues.delete(id);
       this.capacities.leave(queue);
     }

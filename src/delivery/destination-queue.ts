@@ -1,6 +1,6 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
-import { DestinationWindow } from './destination-window.js';
+import type { DestinationWindow } from './destination-window.js';
 import { limitOf } from './destination-pace.js';
 import { type BatchResults, type GivenBack, HeldBatch } from './held-batch.js';
 import type { PutBackJobs } from './put-back-jobs.js';
@@ -26,7 +26,6 @@ export interface DestinationQueueObserver {
  * to send, it goes on at its turn for a capacity, when its `rateLimit` allows it, or at the end of a request.
  */
 export class DestinationQueue {
-  readonly window: DestinationWindow;
   private readonly batches: HeldBatch[] = [];
   private shares: readonly CapacityShare[] = [];
   private joined: readonly string[] = [];
@@ -40,20 +39,18 @@ export class DestinationQueue {
   private activeAt = performance.now();
 
   /**
-   * @param windowSize largest number of requests on their way
+   * @param window how many requests may be on their way
    * @param putBack its jobs that this process has put back
    * @param observer learns when there may be room for another batch
    * @param createBudget makes what limits the requests of a destination with a `rateLimit`
    */
   constructor(
     private current: Destination,
-    windowSize: number,
+    readonly window: DestinationWindow,
     readonly putBack: PutBackJobs,
     private readonly observer: DestinationQueueObserver,
     private readonly createBudget: (resume: () => void) => RateBudget,
-  ) {
-    this.window = new DestinationWindow(windowSize);
-  }
+  ) {}
 
   /** Where the messages go. */
   get destination(): Destination {
@@ -70,6 +67,7 @@ export class DestinationQueue {
     this.current = destination;
     this.joined = destination.origins;
     this.shares = shares;
+    for (const share of shares) share.isSlow = this.window.isSlow;
   }
 
   /** Batches in hand. */

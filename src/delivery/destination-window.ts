@@ -40,15 +40,22 @@ export class DestinationWindow {
   private idleSince: number | undefined = -Infinity;
   private hasFailed = false;
   /** How long the latest request took, in milliseconds. */
-  private latest = 0;
+  private latest: number;
   /** Requests on their way. */
   private underway = 0;
   /** When a request last ended, or began while none was on its way. */
   private heardAt = 0;
 
-  /** @param size largest number of requests on their way */
-  constructor(private readonly size: number) {
+  /**
+   * @param size largest number of requests on their way
+   * @param wasSlow whether it was slow when it was last in use
+   */
+  constructor(
+    private readonly size: number,
+    wasSlow: boolean,
+  ) {
     this.open = Math.min(FIRST_WINDOW, size);
+    this.latest = wasSlow ? Infinity : 0;
   }
 
   get requests(): number {

@@ -564,6 +564,27 @@ describe('the delivery scheduler', () => {
       expect(offer(scheduler, destinations('idle', 4))).toBe(4);
     });
 
+    it.each([
+      ['stay left to them when these had nothing to do for minutes', 2_000, [28, 4]],
+      ['are for all again once these are quick', 0, [32, 0]],
+    ])('%s', async (_, latest, taken) => {
+      jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
+      const scheduler = schedule({ jobs: 32 });
+      scheduler.start();
+      const slow = destinations('slow', 32);
+      for (const duration of [2_000, latest]) {
+        for (const half of [slow.slice(0, 16), slow.slice(16)]) {
+          offer(scheduler, half);
+          jest.advanceTimersByTime(duration);
+          for (const one of half) one.answer(1);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        jest.advanceTimersByTime(125_000);
+      }
+      expect([offer(scheduler, slow), offer(scheduler, destinations('idle', 4))]).toEqual(taken);
+      scheduler.stop();
+    });
+
     it('are given back to newcomers by destinations that turn out to be slow', async () => {
       jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
       const scheduler = schedule({ jobs: 32, requests: 1_000 });
@@ -798,6 +819,26 @@ describe('the delivery scheduler', () => {
       now.answer();
       now.answer();
       expect(promoted).toEqual(['a']);
+    });
+
+    it('still counts as slow, so that one of such at a time gets what is kept for others', () => {
+      jest.useFakeTimers({ now: Date.now() });
+      const scheduler = schedule({ connections: 16 });
+      const origins = ['https://shared.example.com'];
+      const [busy, quick] = ['busy', 'quick'].map((id) => new TestDestination(id, { origins }));
+      if (busy === undefined || quick === undefined) throw new Error('unreachable');
+      void send(scheduler, quick, 1);
+      quick.answer();
+      void send(scheduler, busy, 1_000);
+      for (let round = 0; round < 4; round++) busy.answer();
+      const before = ['a', 'b'].map((id) => new TestDestination(id));
+      for (const one of before) void send(scheduler, one, 1);
+      jest.advanceTimersByTime(2_000);
+      for (const one of before) one.answer();
+      const now = before.map(({ id }) => new TestDestination(id, { origins }));
+      for (const one of now) void send(scheduler, one, 1);
+      void send(scheduler, quick, 1);
+      expect([...now, quick].map(({ requests }) => requests.length)).toEqual([1, 0, 1]);
     });
 
     it('leaves the sockets that it gives back to those that wait for them', () => {
