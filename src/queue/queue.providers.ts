@@ -1,6 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
+import { forwardingId } from '../options/resolve-forwarding.js';
 import { DEFAULT_BACKLOG_LIMIT, DEFAULT_FAILED_RETENTION } from '../options/resolve-webhooks.js';
 import { hasCustomDestinations, type ResolvedOptions } from '../options/resolved-options.js';
 import { BacklogCounter } from './backlog-counter.js';
@@ -28,6 +29,12 @@ export const QUEUE = `BullQueue_${ANALYTICS_QUEUE}`;
 /** Injection token of a list of BullMQ's queues: all partitions, the first one first. */
 export const ANALYTICS_QUEUES = Symbol.for('nestjs-analytics:queues');
 
+/**
+ * How many messages wait in the queue for a destination that the options do not name, as while a deploy adds or removes
+ * it. More of them stay in the outbox: the process does not know the limit of those that do.
+ */
+const UNKNOWN_BACKLOG_LIMIT = 10_000;
+
 async function watchPartitions(
   partitions: QueuePartitions,
   { storage }: QueueBackend,
@@ -46,9 +53,14 @@ export function createBacklogStore(storage: QueueStorage): BacklogStore {
 }
 
 function limitsOf(options: ResolvedOptions): (destination: string) => number {
-  const limits = new Map(options.webhooks.map(({ id, backlogLimit }) => [id, backlogLimit]));
+  const { webhooks, forwarding, sources } = options;
+  const forwardings = forwarding === undefined ? [] : sources.map(({ name }) => forwardingId(name));
+  const limits = new Map([
+    ...webhooks.map(({ id, backlogLimit }): [string, number] => [id, backlogLimit]),
+    ...forwardings.map((id): [string, number] => [id, Infinity]),
+  ]);
   const { backlogLimit = DEFAULT_BACKLOG_LIMIT } = options.destinations ?? {};
-  const others = hasOthers(options) ? backlogLimit : Infinity;
+  const others = hasOthers(options) ? backlogLimit : UNKNOWN_BACKLOG_LIMIT;
   return (destination) => limits.get(destination) ?? others;
 }
 
