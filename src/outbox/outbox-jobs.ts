@@ -43,7 +43,7 @@ export function jobsOf(moves: readonly Move[]): NewJob[] {
 }
 
 class OutboxJob {
-  /** By the source and the destination. */
+  /** By the source, the destination and the marks. */
   private readonly batches = new Map<string, NewBatch & { messages: NewMessage[] }>();
   private readonly hash: Hash = createHash('sha256');
   private failedRetention = 0;
@@ -59,12 +59,12 @@ class OutboxJob {
 
   add({ row, messageId, json, bytes, tenant, connections }: Move): void {
     this.hash.update(`${row} ${messageId} ${json}\n`);
-    for (const { source, destination, failedRetention } of connections) {
-      const key = JSON.stringify([source, destination]);
+    for (const { source, destination, marks, failedRetention } of connections) {
+      const key = JSON.stringify([source, destination, ...(marks ?? [])]);
       this.hash.update(`${key}\n`);
       const message = { id: messageId, body: json, tenant };
       const batch = this.batches.get(key);
-      if (batch === undefined) this.batches.set(key, { source, destination, messages: [message] });
+      if (batch === undefined) this.batches.set(key, { source, destination, marks, messages: [message] });
       else batch.messages.push(message);
       this.failedRetention = Math.max(this.failedRetention, failedRetention);
     }

@@ -2,13 +2,18 @@ import type { SourceConnection } from '../client/router.js';
 import { DEFAULT_FAILED_RETENTION } from '../options/resolve-webhooks.js';
 
 /** The way of a row to one destination. */
-export type RowConnection = Pick<SourceConnection, 'source' | 'destination' | 'failedRetention'>;
+export interface RowConnection extends Pick<SourceConnection, 'source' | 'destination' | 'failedRetention'> {
+  /** Those of the row, to a destination that this process does not know and so cannot mark. */
+  readonly marks?: string[] | undefined;
+}
 
 export interface RowConnectionsParts {
   /** Name of the source. */
   source: string;
   /** Ids of the destinations of the options that its writer meant. */
   meantFor: readonly string[];
+  /** By which its application knows it. */
+  marks: string[] | undefined;
   /** Those that this process would mean. */
   configured: readonly SourceConnection[];
   /** The same with those at run time. */
@@ -23,13 +28,14 @@ export interface RowConnectionsParts {
 export function rowConnections({
   source,
   meantFor,
+  marks,
   configured,
   found,
 }: RowConnectionsParts): readonly RowConnection[] {
   const known = new Map(configured.map((connection) => [connection.destination, connection]));
   const meant = meantFor.map(
     (destination) =>
-      known.get(destination) ?? { source, destination, failedRetention: DEFAULT_FAILED_RETENTION },
+      known.get(destination) ?? { source, destination, failedRetention: DEFAULT_FAILED_RETENTION, marks },
   );
   return [...meant, ...found.filter((connection) => known.get(connection.destination) !== connection)];
 }

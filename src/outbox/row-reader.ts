@@ -136,11 +136,11 @@ export class RowReader {
     return { kind: 'move in part', ...read, move, full };
   }
 
-  private connectionsOf({ row, message, meantFor }: ReadRow, found: Route): readonly RowConnection[] {
+  private connectionsOf({ row, message, meantFor, marks }: ReadRow, found: Route): readonly RowConnection[] {
     const { source } = row;
     const configured = this.parts.client.configured(source, message);
     if (meantFor === undefined || configured === undefined) return found.connections;
-    return rowConnections({ source, meantFor, configured, found: found.connections });
+    return rowConnections({ source, meantFor, marks, configured, found: found.connections });
   }
 
   /** The route once it is looked up; `undefined` if that fails or takes too long, since it may never end. */

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../messages/value-kind.js';
 
 /** No database stores others in a job. */
-const DESTINATION = /^[^\0\p{Cs}]+$/u;
+const STORABLE = /^[^\0\p{Cs}]+$/u;
 
 /** What a row says beside its message. */
 export interface RowTerms {
@@ -18,7 +18,7 @@ export interface RowTerms {
 /** Reads the terms of a row, which anyone with access to the table may have written. */
 export function termsIn(stored: unknown): RowTerms {
   const { tenant, isOfAllSources, meantFor, marks } = isJsonObject(stored) ? stored : {};
-  const ids = textsIn(meantFor)?.filter((id) => DESTINATION.test(id));
+  const ids = textsIn(meantFor);
   return {
     tenant: typeof tenant === 'string' ? tenant : undefined,
     // To older versions, each deletion was one of all sources.
@@ -29,5 +29,6 @@ export function termsIn(stored: unknown): RowTerms {
 }
 
 function textsIn(value: unknown): string[] | undefined {
-  return Array.isArray(value) ? value.filter((text) => typeof text === 'string') : undefined;
+  if (!Array.isArray(value)) return undefined;
+  return value.filter((text): text is string => typeof text === 'string' && STORABLE.test(text));
 }

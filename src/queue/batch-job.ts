@@ -105,6 +105,8 @@ export type NewMessage = Pick<QueuedMessage, 'id' | 'body'> & {
 export interface NewBatch {
   destination: string;
   source: string;
+  /** Those that its application gave it, where this process may not know the destination. @default those of this process */
+  marks?: string[] | undefined;
   messages: readonly NewMessage[];
 }
 

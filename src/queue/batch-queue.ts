@@ -117,7 +117,7 @@ export class BatchQueue {
   }
 
   private marked(batch: NewBatch): QueuedBatch {
-    const marks = this.options.marks?.of(batch);
+    const marks = batch.marks ?? this.options.marks?.of(batch);
     return marks === undefined ? batchOf(batch) : { ...batchOf(batch), marks };
   }
 

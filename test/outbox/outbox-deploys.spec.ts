@@ -61,6 +61,26 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(receivedIds(crm)).toEqual([forBoth]);
   });
 
+  it('sends nothing of it to the destination of the same id that another application has', async () => {
+    const foreign = await stage.receiver();
+    const producer = await start(['crm', 'lake'], { worker: false });
+    const old = await start(['crm']);
+    const messageId = await shop.pay(producer);
+    await moved();
+    await old.close();
+    const other = await stage.app({
+      connection: shop.url,
+      writeKey: 'wk_other',
+      webhooks: webhooksTo(foreign, { id: 'lake' }),
+      unknownJobTimeout: 20_000,
+    });
+    await other.log.line(/another destination with the id "lake"/);
+    await start(['crm', 'lake']);
+    await lake.received(1);
+    expect(receivedIds(lake)).toEqual([messageId]);
+    expect(foreign.requests).toEqual([]);
+  });
+
   it('loses nothing of a source that the relay has not connected yet', async () => {
     const sources = ['web', 'app'].map((name) => ({ name, writeKey: name }));
     const producer = await start(['crm'], { sources, worker: false });
