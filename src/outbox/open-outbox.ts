@@ -3,8 +3,7 @@ import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { JobSink } from '../client/sender.js';
 import { OutboxTableError, UnsupportedOutboxDatabaseError } from '../errors/outbox.errors.js';
 import type { OutboxDatabase } from '../options/outbox-options.interface.js';
-import { type ResolvedOptions, type ResolvedOutbox, sourceNames } from '../options/resolved-options.js';
-import { ApplicationMarks } from '../queue/application-marks.js';
+import type { ResolvedOptions, ResolvedOutbox } from '../options/resolved-options.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
 import type { QueueLog } from '../queue/limited-log.js';
 import { START_PATIENCE } from '../queue/queue-backend.js';
@@ -15,6 +14,7 @@ import { OutboxRelay } from './outbox-relay.js';
 import { OutboxStore } from './outbox-store.js';
 import { outboxTable } from './outbox-table.js';
 import { Outbox } from './outbox.js';
+import { OwnRows } from './own-rows.js';
 import { PgDatabase } from './pg-database.js';
 import { RowReader } from './row-reader.js';
 
@@ -37,7 +37,7 @@ export async function openOutbox(
   { client, queue, health, backlogs, logger }: OutboxParts,
 ): Promise<Outbox> {
   const { database, end } = await databaseOf(outbox.connection);
-  const { sources, unknownJobTimeout: unknownTimeout, worker } = options;
+  const { unknownJobTimeout: unknownTimeout, worker } = options;
   const { schema, table, migrate } = outbox;
   const store = new OutboxStore(database, outboxTable(schema, table), { migrate, isMoved: worker });
   const log = new OutboxLog(logger);
@@ -53,13 +53,7 @@ export async function openOutbox(
     await end();
     throw error;
   }
-  const reader = new RowReader({
-    client,
-    backlogs,
-    sources: sourceNames(sources),
-    marks: new ApplicationMarks(options),
-    unknownTimeout,
-  });
+  const reader = new RowReader({ client, backlogs, own: new OwnRows(options), unknownTimeout });
   const relay = worker ? new OutboxRelay({ store, reader, queue, health, client, backlogs, log }) : undefined;
   return new Outbox(store, relay, end);
 }

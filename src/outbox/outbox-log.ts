@@ -63,8 +63,9 @@ export class OutboxLog {
     if (this.hasToldOfOthers || !this.lines.hasRoomFor(3)) return;
     this.hasToldOfOthers = true;
     this.lines.warn(
-      `${table} has rows of another application, with other write keys and URLs. They are left to its workers, and set ` +
-        'aside if none takes them within `unknownJobTimeout`. Give each application an `outbox.table` of its own.',
+      `${table} has rows of another application, with other write keys. They are left to its workers, and set aside ` +
+        'if none takes them within `unknownJobTimeout`. Give each application an `outbox.table` of its own. If they are ' +
+        "this one's, whose write keys have changed, remove `marks` from their `message` and make them due.",
     );
   }
 

@@ -4,7 +4,6 @@ import { AnalyticsError } from '../errors/analytics.error.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import { checkMessage } from '../messages/check-message.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
-import type { ApplicationMarks } from '../queue/application-marks.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import { within } from '../shared/within.js';
@@ -12,6 +11,7 @@ import { LeftRow } from './left-row.js';
 import type { Move } from './outbox-jobs.js';
 import type { OutboxRow } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
+import type { OwnRows, ReasonToLeave } from './own-rows.js';
 import { type RowConnection, rowConnections } from './row-connections.js';
 import { type RowTerms, termsIn } from './row-terms.js';
 
@@ -25,9 +25,6 @@ const REST_INTERVAL = 1;
 const LEFT_ALONE = 5_000;
 /** How long rows wait for their destinations to be looked up, in milliseconds: all others wait with them. */
 const LOOKUP_PATIENCE = 1_000;
-
-const OF_OTHER_APPLICATION =
-  'another application has written it, with other write keys and URLs; give each application an `outbox.table` of its own';
 
 interface ReadRow extends RowTerms {
   row: OutboxRow;
@@ -52,7 +49,7 @@ export type RowDecision =
       delay: number;
       /** What is written beside it. */
       problem?: string | undefined;
-      isOfOtherApplication?: boolean;
+      isOfOtherApplication?: boolean | undefined;
     }
   /** No destination takes it. */
   | ({ kind: 'drop' } & ReadRow)
@@ -61,10 +58,7 @@ export type RowDecision =
 export interface RowReaderParts {
   client: Pick<AnalyticsClient, 'outgoing' | 'configured' | 'ownerOf' | 'abandon'>;
   backlogs: Pick<BacklogCounter, 'roomFor'>;
-  /** Names of the sources of this application. */
-  sources: readonly string[];
-  /** Tell whose rows are whose. */
-  marks: Pick<ApplicationMarks, 'isOwn'>;
+  own: Pick<OwnRows, 'reasonToLeave'>;
   /** Milliseconds that a row which this process does not know is left to other versions of the application. */
   unknownTimeout: number;
 }
@@ -82,34 +76,34 @@ export class RowReader {
   constructor(private readonly parts: RowReaderParts) {}
 
   async read(row: OutboxRow): Promise<RowDecision> {
-    const unknown = this.unknownIn(row);
-    if (unknown !== undefined) return this.leftToOthers(row, unknown);
+    if (row.version !== OUTBOX_VERSION) {
+      return this.leftToOthers(row, { problem: `its version is ${row.version}` });
+    }
     // The clock of the database may be another one.
     const writtenAt = Math.trunc(Date.now() - row.age);
     try {
       const stored: unknown = JSON.parse(row.message);
       const terms = termsIn(stored);
-      if (!this.parts.marks.isOwn(terms)) return this.leftToOthers(row, OF_OTHER_APPLICATION);
+      const reason = this.parts.own.reasonToLeave(row, terms, this.isLeftInVain(row));
+      if (reason !== undefined) return this.leftToOthers(row, reason);
       return await this.routed({ row, message: checkMessage(stored), ...terms, writtenAt });
     } catch (error) {
       return { kind: 'set aside', row, problem: problemIn(error) };
     }
   }
 
-  private unknownIn({ version, source }: OutboxRow): string | undefined {
-    if (version !== OUTBOX_VERSION) return `its version is ${version}`;
-    return this.parts.sources.includes(source) ? undefined : 'its source is unknown';
+  private leftToOthers(row: OutboxRow, { problem, isOfOtherApplication }: ReasonToLeave): RowDecision {
+    // It names destinations once a relay of its application has read it, and may wait for room at them for long.
+    const isKnownToOthers = isOfOtherApplication === true && row.destinations !== null;
+    if (!isKnownToOthers && this.isLeftInVain(row)) return { kind: 'set aside', row, problem };
+    const delay = this.rest(problem);
+    const note = new LeftRow(row).problem(problem);
+    return { kind: 'leave alone', row, delay, problem: note, isOfOtherApplication };
   }
 
-  private leftToOthers(row: OutboxRow, problem: string): RowDecision {
-    const isOfOtherApplication = problem === OF_OTHER_APPLICATION;
-    // It names destinations once a relay of its application has read it, and may wait for room at them for long.
-    const isKnownToOthers = isOfOtherApplication && row.destinations !== null;
-    const left = new LeftRow(row);
-    if (!isKnownToOthers && left.leftFor >= this.parts.unknownTimeout)
-      return { kind: 'set aside', row, problem };
-    const delay = this.rest(problem);
-    return { kind: 'leave alone', row, delay, problem: left.problem(problem), isOfOtherApplication };
+  /** Whether processes that know a row have had their time to take it. */
+  private isLeftInVain(row: OutboxRow): boolean {
+    return new LeftRow(row).leftFor >= this.parts.unknownTimeout;
   }
 
   private async routed(read: ReadRow): Promise<RowDecision> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { DeliveriesService } from '../../src/index.js';
+import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeWith } from '../support/describe-backend.js';
 import { receivedIds } from '../support/message-ids.js';
@@ -107,14 +107,85 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of two application
     expect(receivedIds(shopReceiver)).toEqual([messageId]);
   });
 
-  it.each([
-    ['a new write key', { writeKey: 'wk_new' }],
-    ['a new URL', { webhooks: { urls: ['https://old.example.com'] } }],
-  ] as const)('is told from that of one application that has %s', async (_, before) => {
-    const producer = await start('shop', { ...(before as Partial<AppOptions>), worker: false });
+  it('leaves those of the other one alone where both have an `endpoint` in common', async () => {
+    const endpoint = shopReceiver.url().slice(0, -1);
+    const options = { webhooks: undefined, endpoint, prefix: undefined };
+    const billing = await start('billing', { ...options, worker: false });
+    await database.pay(billing);
+    const shop = await start('shop', options);
+    await shop.log.line(/`outbox\.table`/);
+    await looked(1);
+    expect(shopReceiver.requests).toEqual([]);
+  });
+
+  it('leaves those to the other one at first that has the same URL', async () => {
+    const options = { webhooks: webhooksTo(shopReceiver), prefix: 'staging' };
+    const billing = await start('billing', { ...options, worker: false });
+    await database.pay(billing);
+    await start('shop', options);
+    await looked(1);
+    expect(await database.rows(ROWS)).toEqual([
+      {
+        problem: expect.stringMatching(
+          /^left to other processes .*: perhaps another application has written/,
+        ),
+      },
+    ]);
+    expect(shopReceiver.requests).toEqual([]);
+  });
+
+  it('keeps those of the other one that wait for room, though its sources have other names', async () => {
+    const sources = [{ name: 'billing', writeKey: 'wk_billing' }];
+    const billing = await start('billing', { sources, writeKey: undefined, worker: false });
+    await database.pay(billing);
+    await database.rows(`UPDATE nestjs_analytics.outbox SET destinations = '{webhooks}'`);
+    const shop = await start('shop', { unknownJobTimeout: 0 });
+    await shop.log.line(/has rows of another application/);
+    await looked(1);
+    expect(await database.rows(`${ROWS} WHERE due_at = 'infinity'`)).toEqual([]);
+  });
+
+  const two = (web: string): Partial<AppOptions> => ({
+    writeKey: undefined,
+    sources: [
+      { name: 'web', writeKey: web },
+      { name: 'app', writeKey: 'wk_app' },
+    ],
+  });
+  const elsewhere = { webhooks: { urls: ['https://old.example.com'] } };
+
+  it.each<[string, Partial<AppOptions>, Partial<AppOptions>]>([
+    ['a new write key', { writeKey: 'wk_new' }, {}],
+    ['a new URL', elsewhere, {}],
+    [
+      'a new URL, and a new write key of one of its sources',
+      { ...elsewhere, ...two('wk_web') },
+      two('wk_new'),
+    ],
+  ])('is told from that of one application that has %s', async (_, before, after) => {
+    const producer = await start('shop', { ...before, worker: false });
     const messageId = await database.pay(producer);
-    await start('shop', { unknownJobTimeout: 0 });
+    await start('shop', { ...after, unknownJobTimeout: 0 });
     await shopReceiver.received(1);
     expect(receivedIds(shopReceiver)).toEqual([messageId]);
+  });
+
+  it('is told from that of one whose destinations are all at run time, and that has a new write key', async () => {
+    const options = {
+      webhooks: undefined,
+      destinations: { allowPrivateNetwork: true, encryptionKey: '0'.repeat(64) },
+    };
+    const before = await start('shop', { ...options, writeKey: 'wk_old', worker: false });
+    const { id } = await before.context
+      .get(DestinationsService)
+      .create({ tenant: 'acme', urls: [shopReceiver.url()] });
+    const waiting = await database.pay(before, { tenant: 'acme' });
+    await database.rows(
+      `UPDATE nestjs_analytics.outbox SET destinations = '{${id}}', due_at = '9999-01-01T00:00:00Z'`,
+    );
+    const other = await database.pay(before, { tenant: 'acme' });
+    await start('shop', { ...options, unknownJobTimeout: 0 });
+    await shopReceiver.received(2);
+    expect(receivedIds(shopReceiver)).toEqual([waiting, other].sort());
   });
 });

@@ -1,0 +1,48 @@
+import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
+import { ApplicationMarks } from '../queue/application-marks.js';
+import type { OutboxRow } from './outbox-store.js';
+import type { RowTerms } from './row-terms.js';
+
+/** Why a row is left to other processes. */
+export interface ReasonToLeave {
+  /** What is written beside it. */
+  problem: string;
+  /** Whether it is another application's, for all that is known. */
+  isOfOtherApplication?: boolean;
+}
+
+const WITH_OTHER_KEYS =
+  'has written it, with other write keys; give each application an `outbox.table` of its own';
+const OF_OTHER_APPLICATION: ReasonToLeave = {
+  problem: `another application ${WITH_OTHER_KEYS}, or remove \`marks\` from its \`message\` if it is this one's`,
+  isOfOtherApplication: true,
+};
+const UNCERTAIN: ReasonToLeave = { problem: `perhaps another application ${WITH_OTHER_KEYS}` };
+
+/** Tells which rows this process can move, and must not leave to others. */
+export class OwnRows {
+  private readonly sources: readonly string[];
+  private readonly marks: ApplicationMarks;
+
+  constructor(options: ResolvedOptions) {
+    this.sources = sourceNames(options.sources);
+    this.marks = new ApplicationMarks(options);
+  }
+
+  /**
+   * Why a row is to be left to others; `undefined` if it is not.
+   *
+   * @param isLeftInVain whether they have had their time to take it
+   */
+  reasonToLeave(
+    { source }: Pick<OutboxRow, 'source'>,
+    terms: RowTerms,
+    isLeftInVain: boolean,
+  ): ReasonToLeave | undefined {
+    const ownership = this.marks.ownershipOf(terms);
+    if (ownership === 'other') return OF_OTHER_APPLICATION;
+    // This one's write key may have changed, and then nobody else takes it.
+    if (ownership === 'uncertain' && !isLeftInVain) return UNCERTAIN;
+    return this.sources.includes(source) ? undefined : { problem: 'its source is unknown' };
+  }
+}
