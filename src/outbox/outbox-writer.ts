@@ -22,17 +22,20 @@ const OTHER_DATABASES: readonly (readonly [start: string, name: string])[] = [
 
 /**
  * Writes messages into the outbox, with the caller's executor: the whole message as JSON text, with its terms beside its
- * own fields, and the marks by which its application knows it.
+ * own fields: also the marks by which its application knows it, and whether it has destinations at run time.
  */
 export class OutboxWriter implements MessageStore {
   constructor(
     private readonly table: OutboxTable,
     private readonly marks: Pick<ApplicationMarks, 'ofMessage'>,
+    private readonly looksUp: boolean,
   ) {}
 
   /** Every error but that of a missing table is the executor's own, for callers that look at its code. */
   async write(executor: OutboxExecutor, { source, message, terms }: StoredMessage): Promise<void> {
-    const stored = stringify({ ...message, ...terms, marks: this.marks.ofMessage(source) });
+    const { marks, looksUp } = this;
+    const ownTerms = { marks: marks.ofMessage(source), ...(looksUp && { looksUp }) };
+    const stored = stringify({ ...message, ...terms, ...ownTerms });
     try {
       await executor.query(this.table.insert, [source, stored]);
     } catch (cause) {

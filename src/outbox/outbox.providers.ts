@@ -17,13 +17,14 @@ export const OUTBOX = Symbol.for('nestjs-analytics:outbox');
 
 // An application without an outbox loads nothing of it.
 async function createWriter(options: ResolvedOptions): Promise<MessageStore | undefined> {
-  const { outbox } = options;
+  const { outbox, destinations } = options;
   if (outbox === undefined) return undefined;
   const [{ OutboxWriter }, { outboxTable }] = await Promise.all([
     import('./outbox-writer.js'),
     import('./outbox-table.js'),
   ]);
-  return new OutboxWriter(outboxTable(outbox.schema, outbox.table), new ApplicationMarks(options));
+  const table = outboxTable(outbox.schema, outbox.table);
+  return new OutboxWriter(table, new ApplicationMarks(options), destinations !== undefined);
 }
 
 async function createOutbox(

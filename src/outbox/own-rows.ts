@@ -19,14 +19,21 @@ const OF_OTHER_APPLICATION: ReasonToLeave = {
 };
 const UNCERTAIN: ReasonToLeave = { problem: `perhaps another application ${WITH_OTHER_KEYS}` };
 
+const OF_RUN_TIME: ReasonToLeave = {
+  problem: 'its destinations at run time are to be looked up, and this process has no `destinations`',
+};
+
 /** Tells which rows this process can move, and must not leave to others. */
 export class OwnRows {
   private readonly sources: readonly string[];
   private readonly marks: ApplicationMarks;
+  /** Whether there are destinations at run time. */
+  private readonly looksUp: boolean;
 
   constructor(options: ResolvedOptions) {
     this.sources = sourceNames(options.sources);
     this.marks = new ApplicationMarks(options);
+    this.looksUp = options.destinations !== undefined;
   }
 
   /**
@@ -35,7 +42,7 @@ export class OwnRows {
    * @param isLeftInVain whether they have had their time to take it
    */
   reasonToLeave(
-    { source }: Pick<OutboxRow, 'source'>,
+    row: Pick<OutboxRow, 'source' | 'destinations'>,
     terms: RowTerms,
     isLeftInVain: boolean,
   ): ReasonToLeave | undefined {
@@ -43,6 +50,15 @@ export class OwnRows {
     if (ownership === 'other') return OF_OTHER_APPLICATION;
     // This one's write key may have changed, and then nobody else takes it.
     if (ownership === 'uncertain' && !isLeftInVain) return UNCERTAIN;
-    return this.sources.includes(source) ? undefined : { problem: 'its source is unknown' };
+    if (!this.sources.includes(row.source)) return { problem: 'its source is unknown' };
+    return !this.looksUp && isToBeLookedUp(row, terms) ? OF_RUN_TIME : undefined;
   }
+}
+
+/** Whether a row may be left for other destinations than those of the options. */
+function isToBeLookedUp(
+  { destinations }: Pick<OutboxRow, 'destinations'>,
+  { looksUp, meantFor = [] }: RowTerms,
+): boolean {
+  return looksUp && destinations?.every((id) => meantFor.includes(id)) !== true;
 }

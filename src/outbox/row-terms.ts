@@ -11,19 +11,22 @@ export interface RowTerms {
   isOfAllSources: boolean;
   /** Ids of the destinations of the options that take it, as its writer found. Older versions write none. */
   meantFor: readonly string[] | undefined;
+  /** Whether its destinations at run time are to be looked up. Older versions do not say so. */
+  looksUp: boolean;
   /** By which its application knows it. Older versions write none. */
   marks: string[] | undefined;
 }
 
 /** Reads the terms of a row, which anyone with access to the table may have written. */
 export function termsIn(stored: unknown): RowTerms {
-  const { tenant, isOfAllSources, meantFor, marks } = isJsonObject(stored) ? stored : {};
+  const { tenant, isOfAllSources, meantFor, looksUp, marks } = isJsonObject(stored) ? stored : {};
   const ids = textsIn(meantFor);
   return {
     tenant: typeof tenant === 'string' ? tenant : undefined,
     // To older versions, each deletion was one of all sources.
     isOfAllSources: isOfAllSources !== false,
     meantFor: ids && [...new Set(ids)],
+    looksUp: looksUp === true,
     marks: textsIn(marks),
   };
 }

@@ -120,6 +120,25 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect(lake.requests.map(({ url }) => url)).toEqual(['/acme']);
   });
 
+  it('leaves a row whose tenant may have destinations to a process that looks them up', async () => {
+    const options = { destinations: { allowPrivateNetwork: true, encryptionKey: '0'.repeat(64) } };
+    const producer = await start(['crm'], { ...options, worker: false });
+    await producer.context.get(DestinationsService).create({ tenant: 'acme', urls: [lake.url('/acme')] });
+    const messageId = await shop.pay(producer, { tenant: 'acme' });
+    const old = await start(['crm']);
+    await until(async () => {
+      const rows = await shop.rows(
+        `SELECT id FROM nestjs_analytics.outbox WHERE problem LIKE '%at run time%'`,
+      );
+      return rows.length === 1 ? true : undefined;
+    });
+    await old.close();
+    expect(crm.requests).toEqual([]);
+    await start(['crm'], options);
+    await Promise.all([crm.received(1), lake.received(1)]);
+    expect([receivedIds(crm), receivedIds(lake)]).toEqual([[messageId], [messageId]]);
+  });
+
   it('leaves a row of a source that it does not know to others from its first look on, however old it is', async () => {
     const app = await start(['crm'], { unknownJobTimeout: 1_000 });
     await shop.rows(
