@@ -28,8 +28,8 @@ export interface PostponedRow {
   id: number;
   /** Milliseconds until then. */
   delay: number;
-  /** @default the same as before */
-  problem?: string | undefined;
+  /** `null` for none. @default the same as before */
+  problem?: string | null;
 }
 
 /** Rows that wait for room at the same destinations. */
@@ -82,7 +82,7 @@ export class OutboxStore {
     await this.database.query(this.table.postpone, [
       rows.map(({ id }) => id),
       rows.map(({ delay }) => delay),
-      rows.map(({ problem }) => problem ?? null),
+      rows.map(({ problem }) => (problem === null ? '' : (problem ?? null))),
     ]);
   }
 

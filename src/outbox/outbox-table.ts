@@ -46,7 +46,7 @@ export interface OutboxTable {
   readonly insert: string;
   /** $1 how long they are claimed in milliseconds, $2 how many. Takes rows that nobody moves. */
   readonly claim: string;
-  /** $1 ids, $2 milliseconds, $3 problems, or null for the same. Changes when rows may be claimed again. */
+  /** $1 ids, $2 milliseconds, $3 problems, '' for none, or null for the same. Changes when rows may be claimed again. */
   readonly postpone: string;
   /** $1 ids. How many rows it deleted. */
   readonly remove: string;
@@ -119,7 +119,7 @@ END $outbox$`,
     postpone: `
       WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at)
       UPDATE ${name} AS o SET due_at = now.at + later.delay * interval '1 millisecond',
-        problem = coalesce(later.problem, o.problem)
+        problem = nullif(coalesce(later.problem, o.problem), '')
       FROM unnest($1::bigint[], $2::float8[], $3::text[]) AS later (id, delay, problem), now WHERE o.id = later.id`,
     remove: `
       WITH removed AS (DELETE FROM ${name} WHERE id = ANY($1::bigint[]) RETURNING id)

@@ -47,8 +47,8 @@ export type RowDecision =
       kind: 'leave alone';
       row: OutboxRow;
       delay: number;
-      /** What is written beside it. */
-      problem?: string | undefined;
+      /** What is written beside it; nothing for one that this process knows. */
+      problem?: string;
       isOfOtherApplication?: boolean | undefined;
     }
   /** No destination takes it. */
@@ -97,7 +97,7 @@ export class RowReader {
     const isKnownToOthers = isOfOtherApplication === true && row.destinations !== null;
     if (!isKnownToOthers && this.isLeftInVain(row)) return { kind: 'set aside', row, problem };
     const delay = this.rest(problem);
-    const note = new LeftRow(row).problem(problem);
+    const note = new LeftRow(row).problem(problem, delay);
     return { kind: 'leave alone', row, delay, problem: note, isOfOtherApplication };
   }
 

@@ -49,7 +49,7 @@ export class RowSettlement {
     await store.postponeEach(
       decisions.flatMap((decision) => {
         if (!('delay' in decision)) return [];
-        const problem = decision.kind === 'leave alone' ? decision.problem : undefined;
+        const { problem = null } = decision.kind === 'leave alone' ? decision : {};
         return [{ id: decision.row.id, delay: decision.delay, problem }];
       }),
     );

@@ -152,7 +152,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
       return rows[0]?.problem == null ? undefined : rows;
     });
     expect(first?.problem).toMatch(
-      /^left to other processes since an age of 36\d{5} ms: its source is unknown$/,
+      /^left to other processes since an age of 36\d{5} ms, read again at 36\d{5} ms: its source is unknown$/,
     );
     expect(first?.due).not.toBe('infinity');
     expect(app.log.analytics).toEqual([]);
@@ -164,6 +164,27 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     });
     expect(last.problem).toBe('its source is unknown');
     await app.log.line(/is set aside: its source is unknown/);
+  });
+
+  it.each([
+    ['', ', read again at 10000 ms'],
+    [' that an older version has noted', ''],
+  ])('counts no time in which nobody could read a row%s', async (_, readAgain) => {
+    await (await start(['crm'], { worker: false })).close();
+    await shop.rows(
+      `INSERT INTO nestjs_analytics.outbox (version, source, message, created_at, problem)
+       VALUES (1, 'other', '{}', now() - interval '1 hour',
+         'left to other processes since an age of 5000 ms${readAgain}: its source is unknown')`,
+    );
+    await start(['crm'], { unknownJobTimeout: 600_000 });
+    const due = await until(async () => {
+      const [row] = await shop.rows<{ due: string }>(
+        `SELECT due_at::text AS due FROM nestjs_analytics.outbox WHERE due_at > clock_timestamp() + interval '1 hour'
+         OR problem LIKE '%read again at 36%'`,
+      );
+      return row?.due;
+    });
+    expect(due).not.toBe('infinity');
   });
 
   it('moves rows of a version that named no destinations as it moves its own', async () => {

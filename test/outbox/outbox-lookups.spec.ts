@@ -5,6 +5,7 @@ import { receivedIds } from '../support/message-ids.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
 import { DamagedTable } from '../stored-destinations/damaged-table.js';
 import { Shop } from './outbox-stage.js';
 
@@ -48,6 +49,21 @@ describeWith(
       await damaged.received(1);
       expect(receivedIds(damaged)).toEqual([waiting]);
     }, 15_000);
+
+    it('knows them nevertheless, whatever a process has noted that does not', async () => {
+      await shop.pay(app, { tenant: 'damaged' });
+      const look = (): Promise<object[]> =>
+        shop.rows(`SELECT problem FROM nestjs_analytics.outbox WHERE due_at > now()`);
+      await until(async () => ((await look()).length === 1 ? true : undefined));
+      await shop.rows(
+        `UPDATE nestjs_analytics.outbox SET problem = 'left to other processes', due_at = now()`,
+      );
+      const [row] = await until(async () => {
+        const rows = await look();
+        return rows.length === 1 ? rows : undefined;
+      });
+      expect(row).toEqual({ problem: null });
+    });
 
     // A second for each row that cannot be looked up would take longer than a test may.
     it('does not wait for each of them', async () => {
