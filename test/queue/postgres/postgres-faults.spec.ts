@@ -377,7 +377,12 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
 
     it('keeps a connection that waits for a lock when it has no session to spare to ask why', async () => {
       const bouncer = await stage.add(PgBouncer.start(server, 'session', 2));
-      const pool = new pg.Pool({ connectionString: bouncer.through(url), max: 1 });
+      const pool = new pg.Pool({
+        connectionString: bouncer.through(url),
+        max: 1,
+        // Others that want its only connection wait until the server has been asked.
+        connectionTimeoutMillis: 60_000,
+      });
       const app = await stage.app({ connection: pool, worker: false, webhooks: NOWHERE });
       const other = new pg.Client({ connectionString: bouncer.through(url) });
       await other.connect();
