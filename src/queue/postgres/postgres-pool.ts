@@ -17,7 +17,12 @@ const END_TIMEOUT = 250;
 /** How long the server has to say what one of its processes is doing, in milliseconds. */
 const INQUIRY_TIMEOUT = 3_000;
 
-const AT_WORK = `SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state <> 'idle'`;
+/**
+ * What a session does is shown to its owner: the user that logged in, who may act as another role. `RESET ROLE` would
+ * go back to that role where it is the user's default.
+ */
+const AS_OWNER = 'SET ROLE NONE';
+const STATE = 'SELECT state FROM pg_stat_activity WHERE pid = $1';
 
 /** What the user configured: a URL, or a pool whose settings are copied. */
 export type PostgresSettings = string | PgPool;
@@ -166,8 +171,11 @@ async function isAtWork(
 ): Promise<boolean> {
   const asked = (async () => {
     await client.connect();
-    const { rowCount } = await client.query(AT_WORK, [pid ?? 0]);
-    return rowCount === 1;
+    await client.query(AS_OWNER);
+    const { rows } = await client.query<{ state: string | null }>(STATE, [pid ?? 0]);
+    if (rows[0] === undefined) return false;
+    const { state } = rows[0];
+    return state === null ? undefined : state !== 'idle';
   })();
   client.on('error', () => undefined);
   const answer = await within(

@@ -276,6 +276,14 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     });
   });
 
+  it('keeps a connection that waits for a lock when its user acts as a role that may not look at it', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await admin.query(`CREATE ROLE app; GRANT CREATE ON DATABASE ${database} TO app;
+      CREATE ROLE app_july LOGIN; GRANT app TO app_july; ALTER ROLE app_july SET role = 'app'`);
+    const connection = url.replace('postgres@', 'app_july@');
+    await trackLockedOut(await stage.app({ connection, worker: false, webhooks: NOWHERE }));
+  });
+
   it('is connected to anew for its calls as well when its worker finds that connections are silent', async () => {
     const proxy = await stage.add(TcpProxy.start({ port: server.port }));
     const receiver = await stage.receiver();
