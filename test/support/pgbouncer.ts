@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { GuardedChild } from './child-process.js';
 import { findBinary } from './find-binary.js';
 import { freePort } from './free-port.js';
-import { unprivilegedAccount, type PostgresServer } from './postgres-server.js';
+import { unprivilegedAccount } from './postgres-server.js';
 
 /** What a session of the server is lent for. */
 export type PoolMode = 'session' | 'transaction' | 'statement';
@@ -22,7 +22,7 @@ export class PgBouncer {
   }
 
   /** @param poolSize sessions of the server that it opens for a user of a database, at most */
-  static async start(server: PostgresServer, mode: PoolMode, poolSize = 20): Promise<PgBouncer> {
+  static async start(server: { readonly port: number }, mode: PoolMode, poolSize = 20): Promise<PgBouncer> {
     const binary = findPgBouncer();
     if (binary === undefined) throw new Error('pgbouncer is not on the PATH');
     const account = unprivilegedAccount();
@@ -36,6 +36,7 @@ export class PgBouncer {
       auth_type: 'any',
       pool_mode: mode,
       default_pool_size: poolSize,
+      server_login_retry: 1,
     };
     await writeFile(
       config,

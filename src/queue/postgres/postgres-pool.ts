@@ -161,14 +161,14 @@ async function connectAlone(client: pg.Client): Promise<pg.Client> {
 }
 
 /**
- * Asks on a separate connection whether the server is at work for another one. It is taken to be where something answers
- * but not that question: no connection is to spare, as by the limit of a pooler, or there is no password for one now.
- * That says nothing of the others.
+ * Asks on a separate connection whether the server is at work for another one. `undefined` where something answers but
+ * not that question: no connection is to spare, as by the limit of a pooler, there is no password for one now, or the
+ * server behind a pooler is silent.
  */
 async function isAtWork(
   client: pg.Client & Pick<WatchedClient, 'connection'>,
   pid: number | undefined,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   const asked = (async () => {
     await client.connect();
     await client.query(AS_OWNER);
@@ -182,7 +182,7 @@ async function isAtWork(
     INQUIRY_TIMEOUT,
     asked.catch(() => undefined),
   );
-  const hasAnswered = bytesReadBy(client) > 0;
+  const isAnyoneThere = bytesReadBy(client) > 0;
   void client.end().catch(() => undefined);
-  return answer ?? hasAnswered;
+  return isAnyoneThere ? answer : false;
 }

@@ -11,6 +11,8 @@ const CLOSE_ALONG_AFTER = 3;
 const HEARTBEAT = 3;
 /** Checks before a statement that proved to be at work is suspected again. */
 const CHECKS_WITHOUT_SUSPICION = 60;
+/** Checks without an answer to anything, after which what the server cannot be asked about is not at work. */
+const DOUBT_FOR = 60;
 
 /** The part of a `pg` client that the watch uses. */
 export interface WatchedClient extends PgPoolClient {
@@ -21,8 +23,8 @@ export interface WatchedClient extends PgPoolClient {
 }
 
 export interface SilenceObserver {
-  /** Whether the server is at work for this client. Never rejects. */
-  isAtWork(client: WatchedClient): Promise<boolean>;
+  /** Whether the server is at work for this client; `undefined` where it cannot be asked. Never rejects. */
+  isAtWork(client: WatchedClient): Promise<boolean | undefined>;
   /** Called when a statement has run for this many seconds. Its connection works. */
   onSlow(seconds: number): void;
   /** Called when connections were silent for this many seconds and are closed now. */
@@ -33,8 +35,12 @@ interface Watched {
   /** Checks in a row without an answer to a statement; negative for a while after it proved to be at work. */
   silentFor: number;
   bytesRead: number;
+  /** Whether it ever listened. Where its worker has work, nobody waits for notifications. */
+  isListener: boolean;
   /** Checks since the connection was last asked or used. */
   idleFor: number;
+  /** Whether what is on its way is the question for a sign of life, which waits for no lock. */
+  isAsked: boolean;
   /** Whether its statement was on its way when others were found silent: its own silence is no other outage. */
   isTold: boolean;
 }
@@ -48,13 +54,23 @@ export class SilenceWatch {
   private readonly clients = new Map<WatchedClient, Watched>();
   private readonly timer: NodeJS.Timeout;
   private isChecking = false;
+  /** Checks in which something waited and nothing was answered; `Infinity` at first, and after a silence. */
+  private unansweredFor = Infinity;
 
   constructor(private readonly observer: SilenceObserver) {
     this.timer = setInterval(this.look, INTERVAL).unref();
   }
 
   add(client: WatchedClient): void {
-    this.clients.set(client, { silentFor: 0, bytesRead: 0, idleFor: 0, isTold: false });
+    this.clients.set(client, {
+      silentFor: 0,
+      // A pooler greets for a server that is away.
+      bytesRead: bytesReadBy(client),
+      isListener: false,
+      idleFor: 0,
+      isAsked: false,
+      isTold: false,
+    });
   }
 
   remove(client: WatchedClient): void {
@@ -67,40 +83,52 @@ export class SilenceWatch {
 
   private readonly look = (): void => {
     let suspect: WatchedClient | undefined;
+    let isAnyWaiting = false;
+    let isAnyAnswered = false;
     for (const [client, watched] of this.clients) {
       const isWaiting = isSilent(client, watched);
-      watched.bytesRead = bytesReadBy(client);
+      const bytesRead = bytesReadBy(client);
+      if (bytesRead !== watched.bytesRead) isAnyAnswered = true;
+      watched.bytesRead = bytesRead;
       if (isWaiting) {
+        isAnyWaiting = true;
         if (++watched.silentFor >= SUSPECT_AFTER) suspect ??= client;
         continue;
       }
       watched.silentFor = 0;
+      watched.isAsked = false;
       watched.isTold = false;
       if (client.readyForQuery === true) this.keepAwake(client, watched);
     }
+    if (isAnyAnswered) this.unansweredFor = 0;
+    else if (isAnyWaiting) this.unansweredFor++;
     if (suspect !== undefined && !this.isChecking) void this.check(suspect);
   };
 
   /** Nothing is ever sent on a connection that only listens, so its loss would go unnoticed. */
   private keepAwake(client: WatchedClient, watched: Watched): void {
-    if (client.listenerCount('notification') === 0 || ++watched.idleFor < HEARTBEAT) return;
+    watched.isListener ||= client.listenerCount('notification') > 0;
+    if (!watched.isListener || ++watched.idleFor < HEARTBEAT) return;
     watched.idleFor = 0;
+    watched.isAsked = true;
     // The next checks see the result.
     client.query('SELECT 1').catch(() => undefined);
   }
 
   private async check(suspect: WatchedClient): Promise<void> {
     this.isChecking = true;
-    const isAtWork = await this.observer.isAtWork(suspect);
+    const answer = await this.observer.isAtWork(suspect);
     this.isChecking = false;
     const watched = this.clients.get(suspect);
     // It may have answered meanwhile, also since the last look, or be gone.
     if (watched === undefined || watched.silentFor < SUSPECT_AFTER || !isSilent(suspect, watched)) return;
+    const isAtWork = answer ?? this.isPresumedAtWork();
     if (isAtWork) {
       this.observer.onSlow(watched.silentFor);
       watched.silentFor = -CHECKS_WITHOUT_SUSPICION;
       return;
     }
+    this.unansweredFor = Infinity;
     if (watched.isTold) {
       // Those that are idle now have been used since, or are new.
       suspect.connection?.stream?.destroy();
@@ -115,6 +143,16 @@ export class SilenceWatch {
         other.isTold = true;
       }
     }
+  }
+
+  /**
+   * Whether a statement is taken to be at work that the server cannot be asked about, as where a pooler has no
+   * connection to spare. Where the server behind a pooler is away, it answers nobody.
+   */
+  private isPresumedAtWork(): boolean {
+    const watched = [...this.clients.values()];
+    const isSignMissing = watched.some(({ isAsked, silentFor }) => isAsked && silentFor >= CLOSE_ALONG_AFTER);
+    return this.unansweredFor < DOUBT_FOR && !isSignMissing;
   }
 }
 

@@ -400,6 +400,27 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
       await other.end();
     });
 
+    it('is found silent although the pooler answers, and is connected to anew', async () => {
+      const proxy = await stage.add(TcpProxy.start(server));
+      const bouncer = await stage.add(PgBouncer.start(proxy, 'session'));
+      const receiver = await stage.receiver();
+      const app = await stage.app({ connection: bouncer.through(url), webhooks: webhooksTo(receiver) });
+      app.analytics.track({ userId: 'u1', event: 'Before' });
+      await receiver.received(1);
+      await app.settled();
+      proxy.swallow(true);
+      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
+      await app.log.line(/has run for|does not answer/);
+      proxy.swallow(false);
+      await receiver.received(2);
+      await app.settled();
+      expect(app.log.analytics).toEqual([
+        expect.stringMatching(/does not answer/),
+        expect.stringMatching(/is back/),
+      ]);
+      await app.close();
+    });
+
     it.each(['transaction', 'statement'] as const)(
       'is refused at the start in %s mode, with a sentence that says what to set',
       async (mode) => {

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { SilenceWatch, type WatchedClient } from '../../../src/queue/postgres/silence-watch.js';
 
 /** As much of a client as the watch sees: one that waits for an answer. */
 class WaitingClient {
   readyForQuery = false;
+  isListening = false;
   readonly connection = {
     stream: { bytesRead: 0, isDestroyed: false, destroy: () => (this.connection.stream.isDestroyed = true) },
   };
@@ -13,22 +14,29 @@ class WaitingClient {
     this.connection.stream.bytesRead += 100;
   }
 
+  /** What the watch asks a connection for that listens. */
+  query(): Promise<void> {
+    this.readyForQuery = false;
+    return Promise.resolve();
+  }
+
   listenerCount(): number {
-    return 0;
+    return this.isListening ? 1 : 0;
   }
 }
 
 let silent: number[];
-let inquiries: ((isAtWork: boolean) => void)[];
+let slow: number;
+let inquiries: ((isAtWork: boolean | undefined) => void)[];
 let watch: SilenceWatch;
 let client: WaitingClient;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  [silent, inquiries] = [[], []];
+  [silent, slow, inquiries] = [[], 0, []];
   watch = new SilenceWatch({
     isAtWork: () => new Promise((resolve) => inquiries.push(resolve)),
-    onSlow: () => undefined,
+    onSlow: () => slow++,
     onSilent: (seconds) => silent.push(seconds),
   });
   client = new WaitingClient();
@@ -38,6 +46,21 @@ afterEach(() => {
   watch.stop();
   jest.useRealTimers();
 });
+
+/** The server was not to be asked about the suspicion of this number. */
+async function cannotAsk(suspicion: number): Promise<void> {
+  inquiries[suspicion]?.(undefined);
+  await jest.advanceTimersByTimeAsync(0);
+}
+
+/** Has another connection that was answered. */
+async function addAnswered(): Promise<WaitingClient> {
+  const other = new WaitingClient();
+  watch.add(other as unknown as WatchedClient);
+  other.answer();
+  await jest.advanceTimersByTimeAsync(1_000);
+  return other;
+}
 
 it('closes a connection that gave no answer for seven seconds, and whose server knows nothing of it', async () => {
   await jest.advanceTimersByTimeAsync(7_000);
@@ -91,4 +114,66 @@ it('tells again of a connection that has answered since', async () => {
   inquiries[1]?.(false);
   await jest.advanceTimersByTimeAsync(0);
   expect(silent).toEqual([7, 7]);
+});
+
+describe('a statement that the server cannot be asked about', () => {
+  it('is spared for a minute', async () => {
+    await addAnswered();
+    await jest.advanceTimersByTimeAsync(6_000);
+    await cannotAsk(0);
+    expect([slow, silent]).toEqual([1, []]);
+    await jest.advanceTimersByTimeAsync(67_000);
+    await cannotAsk(1);
+    expect([slow, silent]).toEqual([1, [7]]);
+    expect(client.connection.stream.isDestroyed).toBe(true);
+  });
+
+  it('is spared together with those that come to wait for the same lock', async () => {
+    const later = await addAnswered();
+    await jest.advanceTimersByTimeAsync(6_000);
+    await cannotAsk(0);
+    later.readyForQuery = false;
+    await jest.advanceTimersByTimeAsync(7_000);
+    await cannotAsk(1);
+    expect([slow, silent]).toEqual([2, []]);
+  });
+
+  it('is spared for as long as others are answered', async () => {
+    const other = await addAnswered();
+    await jest.advanceTimersByTimeAsync(6_000);
+    await cannotAsk(0);
+    await jest.advanceTimersByTimeAsync(30_000);
+    other.answer();
+    await jest.advanceTimersByTimeAsync(37_000);
+    await cannotAsk(1);
+    expect([slow, silent]).toEqual([2, []]);
+  });
+
+  it('is lost where a connection that listened gives no sign of life, also while its worker has work', async () => {
+    const listener = new WaitingClient();
+    watch.add(listener as unknown as WatchedClient);
+    listener.answer();
+    listener.isListening = true;
+    await jest.advanceTimersByTimeAsync(1_000);
+    listener.isListening = false;
+    await jest.advanceTimersByTimeAsync(6_000);
+    await cannotAsk(0);
+    expect([slow, silent]).toEqual([0, [7]]);
+    expect(listener.connection.stream.isDestroyed).toBe(true);
+  });
+
+  it('is lost where a pooler greets new connections, and the server answers none since some were closed', async () => {
+    await addAnswered();
+    await jest.advanceTimersByTimeAsync(6_000);
+    inquiries[0]?.(false);
+    await jest.advanceTimersByTimeAsync(0);
+    watch.remove(client as unknown as WatchedClient);
+    const greeted = new WaitingClient();
+    greeted.connection.stream.bytesRead = 400;
+    watch.add(greeted as unknown as WatchedClient);
+    await jest.advanceTimersByTimeAsync(7_000);
+    await cannotAsk(1);
+    expect(slow).toBe(0);
+    expect(greeted.connection.stream.isDestroyed).toBe(true);
+  });
 });
