@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from '@jest/globals';
-import { EmbeddedFolders } from './embedded-folder.js';
+import { afterEach, beforeAll, beforeEach, describe, it } from '@jest/globals';
+import { type BackendSource, EMBEDDED, POSTGRES, REDIS } from './backend-source.js';
 import { ifServer, type ServerBackend } from './if-server.js';
-import { PostgresServer } from './postgres-server.js';
-import { REDIS_DATABASES, RedisServer } from './redis-server.js';
+import { RedisServer } from './redis-server.js';
 import type { TestServer } from './test-server.js';
 
 /** A value of the option `connection`. */
@@ -16,28 +15,11 @@ export interface Backend {
   readonly server: TestServer | undefined;
 }
 
-/** How a test file gets at one kind of backend. */
-interface BackendSource {
-  readonly name: Backend['name'];
-  readonly missing: string | undefined;
-  /** Called once for each test file. */
-  open(): OpenBackend | Promise<OpenBackend>;
-}
-
-interface OpenBackend {
-  readonly server: TestServer | undefined;
-  newConnection(): TestConnection | Promise<TestConnection>;
-  dispose(): Promise<void>;
-}
-
-const SOURCES: BackendSource[] = [
-  { name: 'embedded', missing: undefined, open: openEmbedded },
-  { name: 'Redis', missing: RedisServer.installed ? undefined : 'redis-server', open: openRedis },
-  { name: 'PostgreSQL', missing: PostgresServer.installed ? undefined : 'postgres', open: openPostgres },
-];
+const SOURCES = [EMBEDDED, REDIS, POSTGRES];
+const ALL_BACKENDS = process.env.ALL_BACKENDS === 'true';
 
 /**
- * Runs a suite on each kind of backend, on servers of its own. Where a server is not installed its
+ * Runs a suite on each kind of backend, on servers of its test file's own. Where a server is not installed its
  * suite is skipped, and fails in continuous integration, where it has to be.
  */
 export function describeBackend(title: string, define: (backend: Backend) => void): void {
@@ -50,15 +32,13 @@ export function describeBackend(title: string, define: (backend: Backend) => voi
  * `ALL_BACKENDS=true`.
  */
 export function describeServersOrEmbedded(title: string, define: (backend: Backend) => void): void {
-  const needsEmbedded = !PostgresServer.installed || process.env.ALL_BACKENDS === 'true';
-  const sources = SOURCES.filter(({ name }) => needsEmbedded || name !== 'embedded');
-  describeEach(sources, title, define);
+  const needsEmbedded = ALL_BACKENDS || POSTGRES.missing !== undefined;
+  describeEach(needsEmbedded ? SOURCES : [REDIS, POSTGRES], title, define);
 }
 
 /** Runs a suite on each kind of server, which can be made to fail. */
 export function describeServers(title: string, define: (backend: ServerBackend) => void): void {
-  const servers = SOURCES.filter(({ name }) => name !== 'embedded');
-  describeEach(servers, title, (backend) => {
+  describeEach([REDIS, POSTGRES], title, (backend) => {
     ifServer(backend, define);
   });
 }
@@ -87,21 +67,18 @@ function describeEach(
 
 function describeOn(source: BackendSource, title: string, define: (backend: Backend) => void): void {
   describe(`${title} on ${source.name}`, () => {
-    let opened: OpenBackend | undefined;
+    let server: TestServer | undefined;
     let connection: TestConnection | undefined;
 
     beforeAll(async () => {
-      opened = await source.open();
+      ({ server } = await source.open());
     });
     beforeEach(async () => {
-      connection = await opened?.newConnection();
+      connection = await (await source.open()).newConnection();
     });
     afterEach(async () => {
-      opened?.server?.resume();
-      await opened?.server?.start();
-    });
-    afterAll(async () => {
-      await opened?.dispose();
+      server?.resume();
+      await server?.start();
     });
 
     define({
@@ -111,7 +88,7 @@ function describeOn(source: BackendSource, title: string, define: (backend: Back
         return connection;
       },
       get server() {
-        return opened?.server;
+        return server;
       },
     });
   });
@@ -127,28 +104,4 @@ export function describeMissing(title: string, program: string): void {
   }
   console.warn(`NOT TESTED: ${title}. Install ${program} to run these tests.`);
   it.skip(`${title}: ${program} is not installed`, () => undefined);
-}
-
-function openEmbedded(): OpenBackend {
-  const folders = new EmbeddedFolders();
-  return {
-    server: undefined,
-    newConnection: async () => ({ embedded: { dataDir: await folders.copiedDataDir() } }),
-    dispose: () => folders.dispose(),
-  };
-}
-
-async function openRedis(): Promise<OpenBackend> {
-  const server = await RedisServer.create({ appendOnly: true });
-  let database = 0;
-  return {
-    server,
-    newConnection: () => server.url(database++ % REDIS_DATABASES),
-    dispose: () => server.dispose(),
-  };
-}
-
-async function openPostgres(): Promise<OpenBackend> {
-  const server = await PostgresServer.create();
-  return { server, newConnection: () => server.createDatabase(), dispose: () => server.dispose() };
 }
