@@ -74,12 +74,16 @@ export class AnalyticsApp {
 
   /** Resolves when no job waits, is worked on, or will be tried again. */
   async settled(): Promise<void> {
-    await until(async () => {
-      const counts = await Promise.all(
-        this.queues.map((queue) => queue.getJobCounts('wait', 'prioritized', 'active', 'delayed')),
-      );
-      return counts.flatMap((one) => Object.values(one)).every((count) => count === 0) ? true : undefined;
-    });
+    await until(
+      async () => {
+        const counts = await Promise.all(
+          this.queues.map((queue) => queue.getJobCounts('wait', 'prioritized', 'active', 'delayed')),
+        );
+        return counts.flatMap((one) => Object.values(one)).every((count) => count === 0) ? true : undefined;
+      },
+      20,
+      200,
+    );
   }
 
   /** Resolves to the jobs that failed for good, as soon as there is one. */
