@@ -26,6 +26,7 @@ const SETTINGS = {
 export class PostgresServer implements TestServer {
   private child: GuardedChild | undefined;
   private databases = 0;
+  private isPaused = false;
 
   private constructor(
     readonly port: number,
@@ -100,16 +101,21 @@ export class PostgresServer implements TestServer {
 
   async kill(): Promise<void> {
     this.signal('SIGKILL');
+    this.isPaused = false;
     await this.child?.exited;
     this.child = undefined;
   }
 
   pause(): void {
     this.signal('SIGSTOP');
+    this.isPaused = true;
   }
 
   resume(): void {
+    // To look for its processes takes tens of milliseconds, in which the tests stand still.
+    if (!this.isPaused) return;
     this.signal('SIGCONT');
+    this.isPaused = false;
   }
 
   async dispose(): Promise<void> {
