@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
 import { describeBackend } from '../support/describe-backend.js';
-import { openBackend } from '../support/open-backend.js';
+import { emptyBackends } from '../support/empty-backends.js';
 import { Stage } from '../support/stage.js';
 
 /** Redis keeps this many in 256 places, at random. With a few less left, it would make fewer places of them. */
@@ -11,9 +11,10 @@ const ROUNDS = 20;
 
 describeBackend('the store of deletions', (backend) => {
   const stage = new Stage();
+  const openEmpty = emptyBackends(backend);
 
   it('keeps the time of the latest deletion of a user, whichever is stored last', async () => {
-    const { storage } = await stage.add(openBackend(backend.connection));
+    const { storage } = await stage.add(openEmpty());
     const store = await createDeletionStore(storage);
     await store.add([{ key: 'gone', at: 2_000_000_000_000, task: 'second' }]);
     await store.add([{ key: 'gone', at: 1_999_999_999_000, task: 'first' }]);
@@ -25,7 +26,7 @@ describeBackend('the store of deletions', (backend) => {
   });
 
   it('keeps each task of a user once until all are done that were there', async () => {
-    const { storage } = await stage.add(openBackend(backend.connection));
+    const { storage } = await stage.add(openEmpty());
     const store = await createDeletionStore(storage);
     const tasks = ['of web', 'of the web', 'of web', 'web'];
     for (const task of tasks) await store.add([{ key: 'gone', at: 1_000, task }]);
@@ -41,7 +42,7 @@ describeBackend('the store of deletions', (backend) => {
   });
 
   it('goes past deletions that are not done, until it has told of all', async () => {
-    const { storage } = await stage.add(openBackend(backend.connection));
+    const { storage } = await stage.add(openEmpty());
     const store = await createDeletionStore(storage);
     const told = async (): Promise<string[]> => {
       const keys = new Set<string>();
@@ -65,7 +66,7 @@ describeBackend('the store of deletions', (backend) => {
   });
 
   it('tells of deletions as long as some are left of many', async () => {
-    const { storage } = await stage.add(openBackend(backend.connection));
+    const { storage } = await stage.add(openEmpty());
     const store = await createDeletionStore(storage);
     const isAnyTold: boolean[] = [];
     for (let round = 0; round < ROUNDS; round++) {

@@ -13,6 +13,7 @@ import {
   describeServersOrEmbedded,
   type TestConnection,
 } from '../support/describe-backend.js';
+import { emptyBackends } from '../support/empty-backends.js';
 import { messageIds, receivedIds } from '../support/message-ids.js';
 import { openBackend } from '../support/open-backend.js';
 import type { Receiver } from '../support/receiver.js';
@@ -206,11 +207,12 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
 });
 
 describeBackend('the store of rate limits', (backend) => {
+  const openEmpty = emptyBackends(backend);
   let opened: QueueBackend;
   let store: RateLimitStore;
 
   beforeEach(async () => {
-    opened = await openBackend(backend.connection);
+    opened = await openEmpty();
     store = await createRateLimitStore(opened.storage, isEmbedded(backend.connection));
   });
   afterEach(() => opened.close());

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import pg from 'pg';
 import type { AudienceEntry, AudienceStore } from '../../../src/options/audience-store.js';
 import { describeBackend, describeWith } from '../../support/describe-backend.js';
+import { emptyBackends } from '../../support/empty-backends.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { AudiencesOn, membersOf } from '../audiences-on.js';
 
@@ -18,11 +19,12 @@ const entries = (...userIds: string[]): AudienceEntry[] =>
   userIds.map((userId) => ({ userId, value: 'true' }));
 
 describeBackend('an audience store', (backend) => {
+  const openEmpty = emptyBackends(backend);
   let on: AudiencesOn;
   let store: AudienceStore;
 
   beforeEach(async () => {
-    on = await AudiencesOn.open(backend.connection);
+    on = await AudiencesOn.over(await openEmpty());
     ({ store } = on);
     await store.register(AUDIENCE);
     expect(await store.lock(TRAIT, 'change', HOLD.token, MINUTE)).toBe(true);

@@ -12,7 +12,7 @@ import { createHistoryStore } from '../../../src/deliveries/history/stores/creat
 import type { UrlOutcome } from '../../../src/queue/batch-job.js';
 import type { QueueBackend } from '../../../src/queue/queue-backend.js';
 import { describeBackend } from '../../support/describe-backend.js';
-import { openBackend } from '../../support/open-backend.js';
+import { emptyBackends } from '../../support/empty-backends.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -53,11 +53,12 @@ function history(given: Partial<StoredHistory>): StoredHistory {
 }
 
 describeBackend('the store of the history', (backend) => {
+  const openEmpty = emptyBackends(backend);
   let opened: QueueBackend;
   let store: HistoryStore;
 
   beforeEach(async () => {
-    opened = await openBackend(backend.connection);
+    opened = await openEmpty();
     store = await createHistoryStore(opened.storage);
   });
   afterEach(() => opened.close());

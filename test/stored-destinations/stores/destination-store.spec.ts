@@ -8,7 +8,7 @@ import { createDestinationStore } from '../../../src/stored-destinations/stores/
 import type { StoredDestination, WritableDestinationStore } from '../../../src/options/destination-store.js';
 import type { QueueBackend } from '../../../src/queue/queue-backend.js';
 import { describeBackend } from '../../support/describe-backend.js';
-import { openBackend } from '../../support/open-backend.js';
+import { emptyBackends } from '../../support/empty-backends.js';
 import { MemoryDestinationStore } from '../memory-destination-store.js';
 
 const TIMES = { createdAt: 1, updatedAt: 1 };
@@ -73,11 +73,12 @@ describe('a destination store of the application that loses or keeps too much', 
 });
 
 describeBackend('a destination store', (backend) => {
+  const openEmpty = emptyBackends(backend);
   let opened: QueueBackend;
   let store: WritableDestinationStore & DestinationFeed;
 
   beforeEach(async () => {
-    opened = await openBackend(backend.connection);
+    opened = await openEmpty();
     store = await createDestinationStore(opened.storage);
   });
   afterEach(() => opened.close());
