@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { GuardedChild } from '../support/child-process.js';
-import { describeBackend } from '../support/describe-backend.js';
 import { deferred } from '../support/deferred.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { AudiencesOn, type Life, type LifeOptions, membersOf } from './audiences-on.js';
 
 /** A change that waits for the queue, which takes nothing until it is let. */
@@ -12,7 +13,7 @@ interface SlowChange extends Pick<Life, 'audiences' | 'deleted'> {
   letQueue: () => void;
 }
 
-describeBackend('an audience with a change that waits for the queue', (backend) => {
+describeServersOrEmbedded('an audience with a change that waits for the queue', (backend) => {
   let on: AudiencesOn;
 
   beforeEach(async () => {
@@ -91,10 +92,12 @@ describeBackend('an audience with a change that waits for the queue', (backend) 
   });
 });
 
-describeBackend('audiences that nobody changes any more', (backend) => {
+describe('audiences that nobody changes any more', () => {
+  const newConnection = quickConnections();
+
   it('leave nothing behind in the memory of a process', async () => {
     const script = new URL('./children/change-audiences.ts', import.meta.url);
-    const child = await GuardedChild.startScript(script, [JSON.stringify(backend.connection)]);
+    const child = await GuardedChild.startScript(script, [JSON.stringify(await newConnection())]);
     const [before = 0, meanwhile, after] = (await child.waitFor(/^lines /)).split(' ').slice(1).map(Number);
     expect({ meanwhile, after }).toEqual({ meanwhile: before + 20, after: before });
     await child.exited;

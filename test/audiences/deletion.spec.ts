@@ -5,7 +5,7 @@ import { AudiencesService } from '../../src/index.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { GuardedChild } from '../support/child-process.js';
-import { describeBackend, describeServers } from '../support/describe-backend.js';
+import { describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -16,7 +16,7 @@ import { quickConnections } from '../support/quick-connections.js';
 
 const newConnection = quickConnections();
 
-describeBackend('a deleted user', (backend) => {
+describeServersOrEmbedded('a deleted user', (backend) => {
   const stage = new Stage();
 
   it('is removed from audiences and computed traits of the sources concerned, without a call', async () => {

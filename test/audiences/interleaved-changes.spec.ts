@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { deferred } from '../support/deferred.js';
 import { AudiencesOn, type LifeOptions, membersOf } from './audiences-on.js';
 import { bound } from './bound-store.js';
@@ -39,7 +39,7 @@ function lateUntil(promise: Promise<void>, onTaken: () => void): Pick<LifeOption
   };
 }
 
-describeBackend('changes of two audiences whose calls are made in the same turn', (backend) => {
+describeServersOrEmbedded('changes of two audiences whose calls are made in the same turn', (backend) => {
   let on: AudiencesOn;
 
   beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { DeliveriesService } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeBackend } from '../support/describe-backend.js';
+import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { messageIds, receivedIds } from '../support/message-ids.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -11,7 +11,7 @@ const RETRY_WINDOW = 3_000;
 /** Requests after the sender has come back until the receiver takes them: one attempt at each is too few. */
 const FAILURES = 12;
 
-describeBackend('a sender that was away for longer than the window', (backend) => {
+describeServersOrEmbedded('a sender that was away for longer than the window', (backend) => {
   const stage = new Stage();
 
   function optionsFor(receiver: Receiver): AppOptions {

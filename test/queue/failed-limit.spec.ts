@@ -6,7 +6,7 @@ import { FailedLimit } from '../../src/queue/failed-limit.js';
 import { jobIdFor } from '../../src/queue/job-id.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeBackend, describeServers } from '../support/describe-backend.js';
+import { describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { putFailedJobs } from '../support/failed-jobs.js';
 import { messageIds } from '../support/message-ids.js';
 import type { Receiver } from '../support/receiver.js';
@@ -57,7 +57,7 @@ async function fail(app: AnalyticsApp, jobs: readonly NewJob[]): Promise<void> {
   await app.settled();
 }
 
-describeBackend('a destination that refuses everything', (backend) => {
+describeServersOrEmbedded('a destination that refuses everything', (backend) => {
   const stage = new Stage();
 
   it('keeps its latest failed messages, says so once, and takes none from others', async () => {

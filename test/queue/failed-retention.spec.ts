@@ -6,7 +6,7 @@ import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { FailedRetention } from '../../src/queue/failed-retention.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeBackend, describeRedis, describeServers } from '../support/describe-backend.js';
+import { describeRedis, describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { putFailedJobs } from '../support/failed-jobs.js';
 import { messageIds } from '../support/message-ids.js';
 import type { Receiver } from '../support/receiver.js';
@@ -55,7 +55,7 @@ async function failEach(app: AnalyticsApp, destination: string, ids: readonly st
   await app.settled();
 }
 
-describeBackend('messages that failed for good', (backend) => {
+describeServersOrEmbedded('messages that failed for good', (backend) => {
   const stage = new Stage();
 
   it('are kept as long as their own destination says, also where they shared a job', async () => {

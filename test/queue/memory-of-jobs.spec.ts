@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
-import { describeBackend, describeServers } from '../support/describe-backend.js';
+import { describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { messageIds } from '../support/message-ids.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -31,7 +31,7 @@ describeServers('a job that is added again, since its answer was lost', (backend
   });
 });
 
-describeBackend('what failed for good', (backend) => {
+describeServersOrEmbedded('what failed for good', (backend) => {
   const stage = new Stage();
 
   it('is removed when its time is over, though no other job fails', async () => {

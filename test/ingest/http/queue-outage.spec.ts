@@ -1,8 +1,8 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import RudderAnalytics from '@rudderstack/rudder-sdk-node';
 import { Analytics } from '@segment/analytics-node';
-import { describeBackend } from '../../support/describe-backend.js';
-import { ifServer } from '../../support/if-server.js';
+import { describeServers } from '../../support/describe-backend.js';
+import { quickConnections } from '../../support/quick-connections.js';
 import { eventsIn } from '../../support/received-message.js';
 import type { Receiver } from '../../support/receiver.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
@@ -12,7 +12,8 @@ import { basic, type ApiAnswer, type Platform, PLATFORMS, TrackingServer } from 
 const KEY = 'wk_web';
 const TIMEOUT = 60_000;
 
-describeBackend('the tracking API and a queue that is away', (anyBackend) => {
+describe('the tracking API and a buffer that is full', () => {
+  const newConnection = quickConnections();
   const stage = new Stage();
 
   it('answers 503 to what there is no room for, and does not take it', async () => {
@@ -23,7 +24,7 @@ describeBackend('the tracking API and a queue that is away', (anyBackend) => {
         analytics: {
           writeKey: KEY,
           webhooks: webhooksTo(receiver),
-          connection: anyBackend.connection,
+          connection: await newConnection(),
           maxBufferedBytes: 100,
         },
       }),
@@ -32,115 +33,117 @@ describeBackend('the tracking API and a queue that is away', (anyBackend) => {
     expect(answer).toMatchObject({ status: 503, body: { success: false, code: 'QUEUE_UNAVAILABLE' } });
     expect(await server.analytics.flush()).toEqual({ queued: 0, refused: 0, pending: 0 });
   });
+});
 
-  ifServer(anyBackend, (backend) => {
-    async function start(platform: Platform): Promise<{ server: TrackingServer; receiver: Receiver }> {
-      const receiver = await stage.receiver();
+describeServers('the tracking API and a queue that is away', (backend) => {
+  const stage = new Stage();
+
+  async function start(platform: Platform): Promise<{ server: TrackingServer; receiver: Receiver }> {
+    const receiver = await stage.receiver();
+    const server = await stage.add(
+      TrackingServer.start({
+        platform,
+        analytics: { writeKey: KEY, webhooks: webhooksTo(receiver), connection: backend.connection },
+      }),
+    );
+    return { server, receiver };
+  }
+
+  const track = (server: TrackingServer, event: string): Promise<ApiAnswer> =>
+    server.post('/v1/track', { userId: 'u1', event }, basic(KEY));
+
+  /** Resolves once all of these were delivered; more than once is allowed. */
+  async function arrived(receiver: Receiver, events: string[]): Promise<void> {
+    await until(() => {
+      const received = eventsIn(receiver.requests);
+      return events.every((event) => received.includes(event)) ? true : undefined;
+    });
+  }
+
+  it.each(PLATFORMS)(
+    'answers 503 with the seconds to wait on %s, takes nothing more meanwhile, and loses nothing',
+    async (platform) => {
+      const { server, receiver } = await start(platform);
+      expect((await track(server, 'before')).status).toBe(200);
+      backend.server.pause();
+      const overdue = await track(server, 'overdue');
+      expect(overdue).toMatchObject({ status: 503, body: { success: false, code: 'QUEUE_UNAVAILABLE' } });
+      expect(overdue.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      expect(await track(server, 'not taken')).toMatchObject({ status: 503 });
+      expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 1 });
+
+      backend.server.resume();
+      await server.analytics.flush();
+      expect((await track(server, 'after')).status).toBe(200);
+      await arrived(receiver, ['before', 'overdue', 'after']);
+      expect(eventsIn(receiver.requests)).not.toContain('not taken');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    "leaves room for the host's own calls while it is away before any destinations were looked up",
+    async () => {
       const server = await stage.add(
         TrackingServer.start({
-          platform,
-          analytics: { writeKey: KEY, webhooks: webhooksTo(receiver), connection: backend.connection },
+          platform: 'Express',
+          analytics: {
+            writeKey: KEY,
+            connection: backend.connection,
+            destinations: { allowPrivateNetwork: true, encryptionKey: false },
+            maxBufferedBytes: 200_000,
+          },
         }),
       );
-      return { server, receiver };
-    }
+      const tracked = { userId: 'u1', event: 'x', properties: { text: 'x'.repeat(1_000) } };
+      const send = (count: number): Promise<ApiAnswer> => {
+        const batch = Array.from({ length: count }, (_, n) => ({
+          ...{ type: 'track', ...tracked },
+          // Of nobody, of a tenant that the others name as well, and of one that nobody else names.
+          context: [{}, { groupId: 'acme' }, { groupId: `of ${count} ${n}` }][n % 3],
+        }));
+        return server.post('/v1/batch', { batch }, basic(KEY));
+      };
+      backend.server.pause();
+      const answers = await Promise.all([300, ...Array.from({ length: 20 }, (_, n) => 10 + n)].map(send));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+      for (let n = 0; n < 60; n++) server.analytics.track(tracked);
+      expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ refused: 0 });
+    },
+    TIMEOUT,
+  );
 
-    const track = (server: TrackingServer, event: string): Promise<ApiAnswer> =>
-      server.post('/v1/track', { userId: 'u1', event }, basic(KEY));
-
-    /** Resolves once all of these were delivered; more than once is allowed. */
-    async function arrived(receiver: Receiver, events: string[]): Promise<void> {
-      await until(() => {
-        const received = eventsIn(receiver.requests);
-        return events.every((event) => received.includes(event)) ? true : undefined;
-      });
-    }
-
-    it.each(PLATFORMS)(
-      'answers 503 with the seconds to wait on %s, takes nothing more meanwhile, and loses nothing',
-      async (platform) => {
-        const { server, receiver } = await start(platform);
-        expect((await track(server, 'before')).status).toBe(200);
-        backend.server.pause();
-        const overdue = await track(server, 'overdue');
-        expect(overdue).toMatchObject({ status: 503, body: { success: false, code: 'QUEUE_UNAVAILABLE' } });
-        expect(overdue.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
-        expect(await track(server, 'not taken')).toMatchObject({ status: 503 });
-        expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 1 });
-
-        backend.server.resume();
-        await server.analytics.flush();
-        expect((await track(server, 'after')).status).toBe(200);
-        await arrived(receiver, ['before', 'overdue', 'after']);
-        expect(eventsIn(receiver.requests)).not.toContain('not taken');
-      },
-      TIMEOUT,
-    );
-
-    it(
-      "leaves room for the host's own calls while it is away before any destinations were looked up",
-      async () => {
-        const server = await stage.add(
-          TrackingServer.start({
-            platform: 'Express',
-            analytics: {
-              writeKey: KEY,
-              connection: backend.connection,
-              destinations: { allowPrivateNetwork: true, encryptionKey: false },
-              maxBufferedBytes: 200_000,
-            },
-          }),
-        );
-        const tracked = { userId: 'u1', event: 'x', properties: { text: 'x'.repeat(1_000) } };
-        const send = (count: number): Promise<ApiAnswer> => {
-          const batch = Array.from({ length: count }, (_, n) => ({
-            ...{ type: 'track', ...tracked },
-            // Of nobody, of a tenant that the others name as well, and of one that nobody else names.
-            context: [{}, { groupId: 'acme' }, { groupId: `of ${count} ${n}` }][n % 3],
-          }));
-          return server.post('/v1/batch', { batch }, basic(KEY));
-        };
-        backend.server.pause();
-        const answers = await Promise.all([300, ...Array.from({ length: 20 }, (_, n) => 10 + n)].map(send));
-        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
-        for (let n = 0; n < 60; n++) server.analytics.track(tracked);
-        expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ refused: 0 });
-      },
-      TIMEOUT,
-    );
-
-    it(
-      'has the clients in the field send again what was answered 503',
-      async () => {
-        const { server, receiver } = await start('Fastify');
-        expect((await track(server, 'before')).status).toBe(200);
-        const segment = new Analytics({ writeKey: KEY, host: server.url });
-        const statuses: unknown[] = [];
-        segment.on('http_response', ({ status }) => statuses.push(status));
-        const rudderStatuses: unknown[] = [];
-        const rudder = new RudderAnalytics(KEY, {
-          dataPlaneUrl: server.url,
-          logLevel: 'none',
-          axiosRetryConfig: {
-            retries: 20,
-            onRetry: (_count: number, error: { response?: { status: number } }) => {
-              rudderStatuses.push(error.response?.status);
-            },
+  it(
+    'has the clients in the field send again what was answered 503',
+    async () => {
+      const { server, receiver } = await start('Fastify');
+      expect((await track(server, 'before')).status).toBe(200);
+      const segment = new Analytics({ writeKey: KEY, host: server.url });
+      const statuses: unknown[] = [];
+      segment.on('http_response', ({ status }) => statuses.push(status));
+      const rudderStatuses: unknown[] = [];
+      const rudder = new RudderAnalytics(KEY, {
+        dataPlaneUrl: server.url,
+        logLevel: 'none',
+        axiosRetryConfig: {
+          retries: 20,
+          onRetry: (_count: number, error: { response?: { status: number } }) => {
+            rudderStatuses.push(error.response?.status);
           },
-        });
+        },
+      });
 
-        backend.server.pause();
-        segment.track({ userId: 'u1', event: 'of segment' });
-        rudder.track({ userId: 'u1', event: 'of rudder' });
-        const sent = Promise.all([segment.closeAndFlush({ timeout: TIMEOUT }), rudder.flush()]);
-        await until(() => (statuses.length > 0 && rudderStatuses.length > 0 ? true : undefined));
-        backend.server.resume();
-        await sent;
+      backend.server.pause();
+      segment.track({ userId: 'u1', event: 'of segment' });
+      rudder.track({ userId: 'u1', event: 'of rudder' });
+      const sent = Promise.all([segment.closeAndFlush({ timeout: TIMEOUT }), rudder.flush()]);
+      await until(() => (statuses.length > 0 && rudderStatuses.length > 0 ? true : undefined));
+      backend.server.resume();
+      await sent;
 
-        expect([statuses[0], statuses.at(-1), rudderStatuses[0]]).toEqual([503, 200, 503]);
-        await arrived(receiver, ['of segment', 'of rudder']);
-      },
-      TIMEOUT,
-    );
-  });
+      expect([statuses[0], statuses.at(-1), rudderStatuses[0]]).toEqual([503, 200, 503]);
+      await arrived(receiver, ['of segment', 'of rudder']);
+    },
+    TIMEOUT,
+  );
 });
