@@ -21,9 +21,27 @@ const SLOW = [
   'delivery/sender-away',
   'ingest/http/queue-outage',
   'queue/memory-of-jobs',
+  'queue/embedded/power-cut',
+  'e2e/outage',
+  'delivery/hanging-receiver',
+  'delivery/long-lines',
+  'delivery/fair-shares',
+  'audiences/event-loop',
+  'audiences/audiences-module',
+  'testing/docs',
+  'e2e/docs-types',
+  'receivers/readme-samples',
+  'ingest/http/browser',
+  'console/accessibility',
+  'queue/failed-limit',
+  'queue/without-add-on',
+  'client/flush-memory',
+  'e2e/two-formats',
+  'stored-destinations/tenant-fairness',
+  'ingest/http/tracking-api-fuzz',
 ];
 /** How many others begin between two of these, which mostly wait: the others use the time. */
-const BETWEEN = 8;
+const BETWEEN = 4;
 
 /** Spreads the slowest specs over the first part of a run, also where no earlier run has told which they are. */
 export default class SlowEarlySequencer extends TestSequencer {
