@@ -14,7 +14,7 @@ import {
   PermanentDeliveryError,
 } from '../../src/index.js';
 import { type AnalyticsApp, type AppOptions, moduleOptions } from '../support/analytics-app.js';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 
@@ -52,7 +52,12 @@ class Warehouse implements CustomDestination {
 const eventOf = (message: DeliveredMessage): string =>
   message.type === 'track' ? message.event : message.type;
 
-describeServersOrEmbedded('a custom destination', (backend) => {
+async function track(app: AnalyticsApp, ...events: string[]): Promise<void> {
+  for (const event of events) app.analytics.track({ userId: 'u1', event, messageId: `id-${event}` });
+  await app.analytics.flush();
+}
+
+describeAnyServer('a custom destination', (backend) => {
   const stage = new Stage();
 
   function start(
@@ -60,11 +65,6 @@ describeServersOrEmbedded('a custom destination', (backend) => {
     options: AppOptions = {},
   ): Promise<AnalyticsApp> {
     return stage.app({ connection: backend.connection, customDestinations, ...options });
-  }
-
-  async function track(app: AnalyticsApp, ...events: string[]): Promise<void> {
-    for (const event of events) app.analytics.track({ userId: 'u1', event, messageId: `id-${event}` });
-    await app.analytics.flush();
   }
 
   it('gets messages in batches, as they were tracked', async () => {
@@ -181,27 +181,6 @@ describeServersOrEmbedded('a custom destination', (backend) => {
       ]);
     },
   );
-
-  it.each<[how: string, answer: (error: Error) => unknown, retried: string[]]>([
-    ['answers with', (error) => [{ messageId: 'id-bad', error }], ['bad']],
-    ['throws', (error) => Promise.reject(error), ['good', 'bad']],
-  ])('that %s a text which no database stores has the rest of it recorded', async (_, answer, again) => {
-    const warehouse = new Warehouse((call) =>
-      call > 1 ? undefined : answer(new Error('row 1:\r\n\0 and \ud83d in a text')),
-    );
-    const second = Object.assign(new Warehouse(), { id: 'second' });
-    const app = await start([warehouse, second]);
-    const outcomes: MessageOutcome[] = [];
-    app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
-    await track(app, 'good', 'bad');
-    const retried = await until(() =>
-      outcomes.find((outcome) => outcome.class === 'retry' && outcome.messageId === 'id-bad'),
-    );
-    expect(retried.outcomes).toMatchObject([{ excerpt: 'row 1:\\r\\n\uFFFD and \uFFFD in a text' }]);
-    await app.settled();
-    expect(warehouse.events).toEqual(['good', 'bad', ...again]);
-    expect(second.events).toEqual(['good', 'bad']);
-  });
 
   it('keeps all messages of a call as failed that throws a `PermanentDeliveryError`', async () => {
     const warehouse = new Warehouse(() => {
@@ -452,10 +431,38 @@ describeServersOrEmbedded('a custom destination', (backend) => {
     const hours = await deliveries.stats(query);
     expect(hours.map(({ delivered, retried }) => [delivered, retried])).toContainEqual([1, 1]);
   });
+});
+
+describeServersOrEmbedded('a custom destination', (backend) => {
+  const stage = new Stage();
+
+  it.each<[how: string, answer: (error: Error) => unknown, retried: string[]]>([
+    ['answers with', (error) => [{ messageId: 'id-bad', error }], ['bad']],
+    ['throws', (error) => Promise.reject(error), ['good', 'bad']],
+  ])('that %s a text which no database stores has the rest of it recorded', async (_, answer, again) => {
+    const warehouse = new Warehouse((call) =>
+      call > 1 ? undefined : answer(new Error('row 1:\r\n\0 and \ud83d in a text')),
+    );
+    const second = Object.assign(new Warehouse(), { id: 'second' });
+    const app = await stage.app({
+      connection: backend.connection,
+      customDestinations: [warehouse, second],
+    });
+    const outcomes: MessageOutcome[] = [];
+    app.context.get(DeliveriesService).outcomes$.subscribe((outcome) => outcomes.push(outcome));
+    await track(app, 'good', 'bad');
+    const retried = await until(() =>
+      outcomes.find((outcome) => outcome.class === 'retry' && outcome.messageId === 'id-bad'),
+    );
+    expect(retried.outcomes).toMatchObject([{ excerpt: 'row 1:\\r\\n\uFFFD and \uFFFD in a text' }]);
+    await app.settled();
+    expect(warehouse.events).toEqual(['good', 'bad', ...again]);
+    expect(second.events).toEqual(['good', 'bad']);
+  });
 
   it('keeps what another program queued for it, without a call', async () => {
     const warehouse = new Warehouse();
-    const app = await start([warehouse]);
+    const app = await stage.app({ connection: backend.connection, customDestinations: [warehouse] });
     const messages = ['text', '[]', '{"type":"unknown"}'].map((body, n) => ({
       id: `m${n}`,
       body,

@@ -1,13 +1,13 @@
 import { expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, map, take, toArray } from 'rxjs';
 import { DeliveriesService } from '../../src/index.js';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 /** Long enough for many attempts, and its first retry comes after a few milliseconds. */
 const RETRY_WINDOW = 20_000;
 
-describeServersOrEmbedded('outcomes$', (backend) => {
+describeAnyServer('outcomes$', (backend) => {
   const stage = new Stage();
 
   it('tells of a message at every attempt: first that it is tried again, then that it was delivered', async () => {

@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer } from '../support/describe-backend.js';
 import { destinationsBySource, Stage, webhooksTo } from '../support/stage.js';
 
 const DESTINATIONS = 10;
 const MESSAGES = 200;
 
-describeServersOrEmbedded('ten destinations of which two hang', (backend) => {
+describeAnyServer('ten destinations of which two hang', (backend) => {
   const stage = new Stage();
 
   it('deliver everything to the other eight while those two still hang', async () => {
@@ -28,7 +28,7 @@ describeServersOrEmbedded('ten destinations of which two hang', (backend) => {
   });
 });
 
-describeServersOrEmbedded('as many hanging destinations as could take all jobs in hand', (backend) => {
+describeAnyServer('as many hanging destinations as could take all jobs in hand', (backend) => {
   const stage = new Stage();
 
   it('leave places to another one', async () => {

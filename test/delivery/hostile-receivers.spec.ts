@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { expect, it } from '@jest/globals';
 import { DeliveriesService, type MessageOutcome } from '../../src/index.js';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer } from '../support/describe-backend.js';
 import type { Answer } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
@@ -101,7 +101,7 @@ const HOSTILE: Record<string, { answer: Answer; came: { class: string; status?: 
     },
   };
 
-describeServersOrEmbedded('delivery to hostile receivers', (backend) => {
+describeAnyServer('delivery to hostile receivers', (backend) => {
   const stage = new Stage();
 
   it('settles each as what it did, and reaches the good one beside them', async () => {

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { filter, firstValueFrom } from 'rxjs';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeRedis, describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer, describeRedis } from '../support/describe-backend.js';
 import { messageIds } from '../support/message-ids.js';
 import type { Answer, Receiver } from '../support/receiver.js';
 import { RedisServer } from '../support/redis-server.js';
@@ -43,7 +43,7 @@ async function whenDown(app: AnalyticsApp, tenant?: string): Promise<void> {
   await down;
 }
 
-describeServersOrEmbedded('messages that one URL has refused while another one is down', (backend) => {
+describeAnyServer('messages that one URL has refused while another one is down', (backend) => {
   const stage = new Stage();
   let refusing: Receiver;
   let other: Receiver;

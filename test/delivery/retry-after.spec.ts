@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer } from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 /** Its first retry comes after milliseconds, so that what is waited for is the receiver's wish. */
 const RETRY_WINDOW = 60_000;
 
-describeServersOrEmbedded('a receiver that asks for time', (backend) => {
+describeAnyServer('a receiver that asks for time', (backend) => {
   const stage = new Stage();
 
   it.each([

@@ -11,7 +11,7 @@ import {
 import { HostResolver } from '../../src/webhooks/http/host-resolver.js';
 import { WebhookClients } from '../../src/webhooks/http/webhook-clients.js';
 import { WEBHOOK_CLIENTS } from '../../src/webhooks/webhooks.tokens.js';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer } from '../support/describe-backend.js';
 import { DnsServer } from '../support/dns-server.js';
 import { LogLines } from '../support/log-lines.js';
 import { Stage } from '../support/stage.js';
@@ -19,7 +19,7 @@ import { Stage } from '../support/stage.js';
 const DESTINATIONS = 10;
 const MESSAGES = 35;
 
-describeServersOrEmbedded(
+describeAnyServer(
   'ten destinations whose names no DNS server answers for, beside ten healthy ones',
   (backend) => {
     const stage = new Stage();

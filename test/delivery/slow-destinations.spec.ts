@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer } from '../support/describe-backend.js';
 import type { Receiver } from '../support/receiver.js';
 import { destinationsBySource, Stage } from '../support/stage.js';
 
@@ -8,7 +8,7 @@ const MESSAGES = 10;
 /** In milliseconds. */
 const ANSWER_TIME = 1_200;
 
-describeServersOrEmbedded('more slow destinations than there are places for jobs', (backend) => {
+describeAnyServer('more slow destinations than there are places for jobs', (backend) => {
   const stage = new Stage();
 
   it('leave places to another one when a process starts that does not know them yet', async () => {

@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer } from '../support/describe-backend.js';
 import { receivedIds } from '../support/message-ids.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
 /** How long the event loop stands still, in milliseconds. */
 const STILL = 2_000;
 
-describeServersOrEmbedded('an event loop that stands still', (backend) => {
+describeAnyServer('an event loop that stands still', (backend) => {
   const stage = new Stage();
 
   it('makes no duplicates of what is on its way, however short the timeout is', async () => {

@@ -12,7 +12,11 @@ import {
   type ViewOptions,
 } from '@opentelemetry/sdk-metrics';
 import { type CustomDestination, DestinationsService } from '../../src/index.js';
-import { describeServers, describeServersOrEmbedded } from '../support/describe-backend.js';
+import {
+  describeAnyServer,
+  describeServers,
+  describeServersOrEmbedded,
+} from '../support/describe-backend.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
@@ -52,7 +56,7 @@ afterAll(() => {
   metrics.disable();
 });
 
-/** The points that have this attribute: the other backends share the meter. */
+/** The points that have this attribute: the other suites share the meter. */
 async function valueOf(metric: string, attributes: object): Promise<unknown> {
   const points = (await collected()).get(metric) ?? [];
   return points.find(([own]) => JSON.stringify(own) === JSON.stringify(attributes))?.[1];
@@ -96,27 +100,6 @@ describeServersOrEmbedded('the metrics', (backend) => {
     expect(own('delivery.latency')).toEqual([[{ destination }, 1]]);
   });
 
-  it('add up over the applications of a process, also while one shuts down', async () => {
-    const receiver = await stage.receiver();
-    const source = `closed-${backend.name}`;
-    const options = {
-      connection: backend.connection,
-      sources: [{ name: source, writeKey: 'wk' }],
-      webhooks: webhooksTo(receiver, { id: names.id }),
-    };
-    const first = await stage.app(options);
-    first.analytics.track({ userId: 'u1', event: 'Paid' });
-    await first.close();
-    expect(await valueOf('messages.taken', { source })).toBe(1);
-    const second = await stage.app(options);
-    second.analytics.track({ userId: 'u1', event: 'Paid' });
-    expect(await valueOf('messages.taken', { source })).toBe(2);
-    await receiver.received(2);
-    second.analytics.track({ userId: 'u1', event: 'Paid' });
-    await second.close();
-    expect(await valueOf('messages.taken', { source })).toBe(3);
-  });
-
   it('show the queue, the buffer and the URLs that are down', async () => {
     const app = await stage.app({
       connection: backend.connection,
@@ -158,26 +141,6 @@ describeServersOrEmbedded('the metrics', (backend) => {
     await queue?.resume();
   });
 
-  it('count refused messages by a fixed set of reasons', async () => {
-    const counts = (): Promise<number[]> => refused('before_send', 'buffer_full', 'schema');
-    const before = await counts();
-    const app = await stage.app({
-      connection: backend.connection,
-      webhooks: { urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true },
-      maxBufferedBytes: 0,
-      events: { Signed: z.object({ plan: z.string() }) },
-      onViolation: 'drop',
-      beforeSend: (message) => {
-        if (message.userId === 'u2') throw new Error('Not u2.');
-        return message;
-      },
-    });
-    app.analytics.track({ userId: 'u1', event: 'Paid' });
-    app.analytics.track({ userId: 'u2', event: 'Paid' });
-    app.analytics.track({ userId: 'u1', event: 'Signed', properties: { plan: 1 } });
-    expect(await counts()).toEqual(before.map((count) => count + 1));
-  });
-
   it('count what a destination refuses for which too much waits, also where another one takes it', async () => {
     const [before = 0] = await refused('backlog_full');
     const { connection } = backend;
@@ -211,6 +174,51 @@ describeServersOrEmbedded('the metrics', (backend) => {
     await until(async () =>
       (await valueOf('messages.removed', { destination: id })) === 2 ? true : undefined,
     );
+  });
+});
+
+describeAnyServer('the metrics', (backend) => {
+  const stage = new Stage();
+
+  it('add up over the applications of a process, also while one shuts down', async () => {
+    const receiver = await stage.receiver();
+    const source = `closed-${backend.name}`;
+    const options = {
+      connection: backend.connection,
+      sources: [{ name: source, writeKey: 'wk' }],
+      webhooks: webhooksTo(receiver),
+    };
+    const first = await stage.app(options);
+    first.analytics.track({ userId: 'u1', event: 'Paid' });
+    await first.close();
+    expect(await valueOf('messages.taken', { source })).toBe(1);
+    const second = await stage.app(options);
+    second.analytics.track({ userId: 'u1', event: 'Paid' });
+    expect(await valueOf('messages.taken', { source })).toBe(2);
+    await receiver.received(2);
+    second.analytics.track({ userId: 'u1', event: 'Paid' });
+    await second.close();
+    expect(await valueOf('messages.taken', { source })).toBe(3);
+  });
+
+  it('count refused messages by a fixed set of reasons', async () => {
+    const counts = (): Promise<number[]> => refused('before_send', 'buffer_full', 'schema');
+    const before = await counts();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: { urls: ['http://127.0.0.1:1/'], allowPrivateNetwork: true },
+      maxBufferedBytes: 0,
+      events: { Signed: z.object({ plan: z.string() }) },
+      onViolation: 'drop',
+      beforeSend: (message) => {
+        if (message.userId === 'u2') throw new Error('Not u2.');
+        return message;
+      },
+    });
+    app.analytics.track({ userId: 'u1', event: 'Paid' });
+    app.analytics.track({ userId: 'u2', event: 'Paid' });
+    app.analytics.track({ userId: 'u1', event: 'Signed', properties: { plan: 1 } });
+    expect(await counts()).toEqual(before.map((count) => count + 1));
   });
 
   it('count messages whose destinations could not be looked up', async () => {
@@ -266,17 +274,16 @@ describeServersOrEmbedded('the metrics', (backend) => {
   it('name destinations at run time and tenants only when asked to', async () => {
     const receiver = await stage.receiver();
     const url = receiver.url();
+    const [source, tenant] = [`tenants-${backend.name}`, `acme-${backend.name}`];
     const deliver = async (metricsOptions: object): Promise<string> => {
       const app = await stage.app({
         connection: backend.connection,
-        sources: [{ name: names.source, writeKey: 'wk' }],
+        sources: [{ name: source, writeKey: 'wk' }],
         destinations: { encryptionKey: KEY, allowPrivateNetwork: true },
         metrics: metricsOptions,
       });
-      const { id } = await app.context
-        .get(DestinationsService)
-        .create({ tenant: `acme-${backend.name}`, urls: [url] });
-      app.analytics.tenant(`acme-${backend.name}`).track({ userId: 'u1', event: 'Paid' });
+      const { id } = await app.context.get(DestinationsService).create({ tenant, urls: [url] });
+      app.analytics.tenant(tenant).track({ userId: 'u1', event: 'Paid' });
       await app.analytics.flush();
       await app.settled();
       await app.close();
@@ -286,11 +293,10 @@ describeServersOrEmbedded('the metrics', (backend) => {
     const attempts = { class: 'delivered' };
     await until(() => valueOf('delivery.attempts', { destination: 'run-time', ...attempts }));
     expect(await valueOf('delivery.attempts', { destination: unnamed, ...attempts })).toBeUndefined();
-    const tenant = `acme-${backend.name}`;
-    expect(await valueOf('messages.taken', { source: names.source, tenant })).toBeUndefined();
+    expect(await valueOf('messages.taken', { source, tenant })).toBeUndefined();
     const named = await deliver({ eachDestination: true, tenants: true });
     await until(() => valueOf('delivery.attempts', { destination: named, ...attempts }));
-    expect(await valueOf('messages.taken', { source: names.source, tenant })).toBe(1);
+    expect(await valueOf('messages.taken', { source, tenant })).toBe(1);
   });
 
   it('tell that URLs of destinations at run time are up again, or gone', async () => {

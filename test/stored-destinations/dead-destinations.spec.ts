@@ -12,7 +12,7 @@ import { DestinationRecords } from '../../src/stored-destinations/destination-re
 import { SecretBox } from '../../src/stored-destinations/secret-box.js';
 import { WritableDestinations } from '../../src/stored-destinations/writable-destinations.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { MEMORY } from '../support/memory-connection.js';
 import { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
@@ -496,12 +496,27 @@ describeServersOrEmbedded('a dead destination', (backend) => {
     await receiver.received(2);
   });
 
+  it('that failed for as long as it may is disabled', async () => {
+    const { id } = await start(1, 404);
+    await until(async () => {
+      receiver.requests.length = 0;
+      app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+      await app.analytics.flush();
+      await app.settled();
+      return isDisabled(id);
+    });
+  });
+});
+
+describeAnyServer("a dead destination of the application's own store", (backend) => {
+  const stage = new Stage();
+
   it('gets a message once that it refuses, also where its store gives times as texts', async () => {
-    receiver = await Receiver.start({ answer: [404] });
+    const receiver = await stage.receiver({ answer: [404] });
     const store = new MemoryDestinationStore();
     await store.insert({ id: 'hook', tenant: 'acme', urls: [receiver.url()], ...TIMES, version: 1 }, 1);
     Object.assign(store.records.get('hook') ?? {}, { failingSince: String(Date.now() - HOUR) });
-    app = await AnalyticsApp.start({
+    const app = await stage.app({
       connection: backend.connection,
       destinations: { store, allowPrivateNetwork: true, encryptionKey: false },
       flushAt: 1,
@@ -512,12 +527,12 @@ describeServersOrEmbedded('a dead destination', (backend) => {
   });
 
   it('is warned of a day before, and disabled, by what the store remembers across restarts', async () => {
-    receiver = await Receiver.start({ answer: [404] });
+    const receiver = await stage.receiver({ answer: [404] });
     const store = new MemoryDestinationStore();
     const times = { ...TIMES, version: 1 };
     const hook = { id: 'hook', tenant: 'acme', urls: [receiver.url()], ...times };
-    const open = async (): Promise<EndpointEvent[]> => {
-      app = await AnalyticsApp.start({
+    const open = async (): Promise<{ app: AnalyticsApp; events: EndpointEvent[] }> => {
+      const app = await stage.app({
         connection: backend.connection,
         destinations: { store, allowPrivateNetwork: true, encryptionKey: false },
         flushAt: 1,
@@ -525,38 +540,27 @@ describeServersOrEmbedded('a dead destination', (backend) => {
       const events: EndpointEvent[] = [];
       app.context.get(DeliveriesService).endpoints$.subscribe((event) => events.push(event));
       app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
-      return events;
+      return { app, events };
     };
     const reason = expect.stringContaining('every message has failed since');
 
     await store.insert({ ...hook, failingSince: Date.now() - 4.5 * DAY }, 1);
     const first = await open();
-    await app.log.line(/"hook" will be disabled in a day: every message has failed since/);
-    expect(await until(() => first.find(({ type }) => type === 'disabling'))).toMatchObject({
+    await first.app.log.line(/"hook" will be disabled in a day: every message has failed since/);
+    expect(await until(() => first.events.find(({ type }) => type === 'disabling'))).toMatchObject({
       destination: 'hook',
       reason,
     });
-    expect(await app.context.get(DestinationsService).get('hook')).toMatchObject({ enabled: true });
-    await app.close();
+    expect(await first.app.context.get(DestinationsService).get('hook')).toMatchObject({ enabled: true });
+    await first.app.close();
 
     await store.replace({ ...hook, version: 2, failingSince: Date.now() - 5.5 * DAY });
     const second = await open();
-    expect(await until(() => second.find(({ type }) => type === 'disabled'))).toMatchObject({
+    expect(await until(() => second.events.find(({ type }) => type === 'disabled'))).toMatchObject({
       destination: 'hook',
       reason,
     });
     expect(store.records.get('hook')).toMatchObject({ enabled: false, disabledReason: reason });
-    await app.log.line(/"hook" was disabled: every message has failed since/);
-  });
-
-  it('that failed for as long as it may is disabled', async () => {
-    const { id } = await start(1, 404);
-    await until(async () => {
-      receiver.requests.length = 0;
-      app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
-      await app.analytics.flush();
-      await app.settled();
-      return isDisabled(id);
-    });
+    await second.app.log.line(/"hook" was disabled: every message has failed since/);
   });
 });

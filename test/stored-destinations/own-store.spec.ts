@@ -2,7 +2,7 @@ import { beforeEach, expect, it } from '@jest/globals';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import type { DestinationRecord, DestinationStore } from '../../src/options/destination-store.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { describeAnyServer } from '../support/describe-backend.js';
 import { eventsIn } from '../support/received-message.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -33,7 +33,7 @@ class HookTable implements DestinationStore {
   }
 }
 
-describeServersOrEmbedded("destinations in the application's own store", (backend) => {
+describeAnyServer("destinations in the application's own store", (backend) => {
   const stage = new Stage();
   let table: HookTable;
   let customer: Receiver;

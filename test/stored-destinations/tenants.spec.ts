@@ -13,51 +13,53 @@ import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { createDestinationStore } from '../../src/stored-destinations/stores/create-destination-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
-import { describeServersOrEmbedded } from '../support/describe-backend.js';
+import { type Backend, describeAnyServer, describeServersOrEmbedded } from '../support/describe-backend.js';
 import type { Receiver, ReceiverOptions } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 
-describeServersOrEmbedded('destinations of tenants', (backend) => {
-  const stage = new Stage();
+const stage = new Stage();
 
-  function start(options: AppOptions = {}): Promise<AnalyticsApp> {
-    return stage.app({
-      connection: backend.connection,
-      destinations: { encryptionKey: ENCRYPTION_KEY, allowPrivateNetwork: true },
-      flushAt: 1,
-      ...options,
-    });
-  }
+function startOn({ connection }: Backend, options: AppOptions = {}): Promise<AnalyticsApp> {
+  return stage.app({
+    connection,
+    destinations: { encryptionKey: ENCRYPTION_KEY, allowPrivateNetwork: true },
+    flushAt: 1,
+    ...options,
+  });
+}
 
-  const service = (app: AnalyticsApp): DestinationsService => app.context.get(DestinationsService);
+const service = (app: AnalyticsApp): DestinationsService => app.context.get(DestinationsService);
 
-  /** A receiver and its destination. */
-  async function register(
-    app: AnalyticsApp,
-    fields: Partial<NewDestination>,
-    options?: ReceiverOptions,
-  ): Promise<{ receiver: Receiver; id: string; secret: string }> {
-    const receiver = await stage.receiver(options);
-    const { id, secret = '' } = await service(app).create({ urls: [receiver.url()], ...fields });
-    return { receiver, id, secret };
-  }
+/** A receiver and its destination. */
+async function register(
+  app: AnalyticsApp,
+  fields: Partial<NewDestination>,
+  options?: ReceiverOptions,
+): Promise<{ receiver: Receiver; id: string; secret: string }> {
+  const receiver = await stage.receiver(options);
+  const { id, secret = '' } = await service(app).create({ urls: [receiver.url()], ...fields });
+  return { receiver, id, secret };
+}
 
-  const eventsOf = ({ requests }: Receiver): string[] =>
-    requests.map(({ body }) => String((JSON.parse(body.toString()) as { event?: string }).event)).sort();
+const eventsOf = ({ requests }: Receiver): string[] =>
+  requests.map(({ body }) => String((JSON.parse(body.toString()) as { event?: string }).event)).sort();
 
-  const track = (app: AnalyticsApp, tenant: string | undefined, ...events: string[]): void => {
-    const analytics = tenant === undefined ? app.analytics : app.analytics.tenant(tenant);
-    for (const event of events) analytics.track({ userId: 'u1', event });
-  };
+const track = (app: AnalyticsApp, tenant: string | undefined, ...events: string[]): void => {
+  const analytics = tenant === undefined ? app.analytics : app.analytics.tenant(tenant);
+  for (const event of events) analytics.track({ userId: 'u1', event });
+};
 
-  /** Resolves once everything that was tracked is in the queue and has left it. */
-  async function delivered(app: AnalyticsApp): Promise<void> {
-    await app.analytics.flush();
-    await app.settled();
-  }
+/** Resolves once everything that was tracked is in the queue and has left it. */
+async function delivered(app: AnalyticsApp): Promise<void> {
+  await app.analytics.flush();
+  await app.settled();
+}
+
+describeAnyServer('destinations of tenants', (backend) => {
+  const start = (options?: AppOptions): Promise<AnalyticsApp> => startOn(backend, options);
 
   it('get the events of their own tenant, and the application its own gets all', async () => {
     const fixed = await stage.receiver();
@@ -173,6 +175,45 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     expect(JSON.parse(acme.receiver.requests[0]?.body.toString() ?? '')).toMatchObject({ type: 'delete' });
     expect(other.receiver.requests).toHaveLength(0);
   });
+
+  it('reach no private address, also not by a name, unless the application allows it', async () => {
+    const receiver = await stage.receiver();
+    // The name of this machine, which leads to itself.
+    const urls = [receiver.url().replace('127.0.0.1', hostname())];
+    const app = await start({ destinations: { encryptionKey: ENCRYPTION_KEY } });
+    const { id } = await service(app).create({ tenant: 'acme', urls });
+    track(app, 'acme', 'E');
+    await app.failedJobs();
+    const [failed] = await app.context.get(DeliveriesService).failed({ destination: id });
+    expect(failed?.outcomes).toMatchObject([{ class: 'permanent', error: 'ADDRESS_REFUSED' }]);
+    expect(await service(app).sendTest(id)).toMatchObject([{ error: 'ADDRESS_REFUSED' }]);
+    expect(receiver.connections).toBe(0);
+  });
+
+  it('are signed with both secrets while one is rotated', async () => {
+    const app = await start();
+    const { receiver, id, secret: old } = await register(app, { tenant: 'acme' });
+    const { secret } = await service(app).rotateSecret(id, { overlap: 60_000 });
+    track(app, 'acme', 'both');
+    const [both] = await receiver.received(1);
+    await service(app).rotateSecret(id, { overlap: 0 });
+    track(app, 'acme', 'new');
+    const [, next] = await receiver.received(2);
+    const isSignedWith = (request: typeof both, key: string): boolean => {
+      try {
+        verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, key);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    expect([isSignedWith(both, old), isSignedWith(both, secret)]).toEqual([true, true]);
+    expect([isSignedWith(next, old), isSignedWith(next, secret)]).toEqual([true, false]);
+  });
+});
+
+describeServersOrEmbedded('destinations of tenants', (backend) => {
+  const start = (options?: AppOptions): Promise<AnalyticsApp> => startOn(backend, options);
 
   it('are routed to at once as they are, when a change was awaited', async () => {
     const app = await start();
@@ -417,41 +458,6 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     expect(() => {
       verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, secret);
     }).not.toThrow();
-  });
-
-  it('reach no private address, also not by a name, unless the application allows it', async () => {
-    const receiver = await stage.receiver();
-    // The name of this machine, which leads to itself.
-    const urls = [receiver.url().replace('127.0.0.1', hostname())];
-    const app = await start({ destinations: { encryptionKey: ENCRYPTION_KEY } });
-    const { id } = await service(app).create({ tenant: 'acme', urls });
-    track(app, 'acme', 'E');
-    await app.failedJobs();
-    const [failed] = await app.context.get(DeliveriesService).failed({ destination: id });
-    expect(failed?.outcomes).toMatchObject([{ class: 'permanent', error: 'ADDRESS_REFUSED' }]);
-    expect(await service(app).sendTest(id)).toMatchObject([{ error: 'ADDRESS_REFUSED' }]);
-    expect(receiver.connections).toBe(0);
-  });
-
-  it('are signed with both secrets while one is rotated', async () => {
-    const app = await start();
-    const { receiver, id, secret: old } = await register(app, { tenant: 'acme' });
-    const { secret } = await service(app).rotateSecret(id, { overlap: 60_000 });
-    track(app, 'acme', 'both');
-    const [both] = await receiver.received(1);
-    await service(app).rotateSecret(id, { overlap: 0 });
-    track(app, 'acme', 'new');
-    const [, next] = await receiver.received(2);
-    const isSignedWith = (request: typeof both, key: string): boolean => {
-      try {
-        verifyStandardWebhook(request?.body ?? '', request?.headers ?? {}, key);
-        return true;
-      } catch {
-        return false;
-      }
-    };
-    expect([isSignedWith(both, old), isSignedWith(both, secret)]).toEqual([true, true]);
-    expect([isSignedWith(next, old), isSignedWith(next, secret)]).toEqual([true, false]);
   });
 
   it('have no secret in the database, a job, a list or the log', async () => {

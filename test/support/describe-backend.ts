@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, it } from '@jest/globals';
-import { type BackendSource, EMBEDDED, POSTGRES, REDIS } from './backend-source.js';
+import { type BackendSource, EMBEDDED, POSTGRES, QUICKEST, REDIS } from './backend-source.js';
 import { ifServer, type ServerBackend } from './if-server.js';
 import { RedisServer } from './redis-server.js';
 import type { TestServer } from './test-server.js';
@@ -27,13 +27,21 @@ export function describeBackend(title: string, define: (backend: Backend) => voi
 }
 
 /**
- * Runs a suite that is not about the database: on Redis and on PostgreSQL. The embedded database gets the same statements
+ * Runs a suite of which the database is a part: on Redis and on PostgreSQL. The embedded database gets the same statements
  * as PostgreSQL, and a test takes twice as long there. So it runs them only where PostgreSQL is not installed, or with
  * `ALL_BACKENDS=true`.
  */
 export function describeServersOrEmbedded(title: string, define: (backend: Backend) => void): void {
   const needsEmbedded = ALL_BACKENDS || POSTGRES.missing !== undefined;
   describeEach(needsEmbedded ? SOURCES : [REDIS, POSTGRES], title, define);
+}
+
+/**
+ * Runs a suite of which no part is decided by the database, since other suites run the same statements: on Redis, or on
+ * the embedded database where Redis is not installed. With `ALL_BACKENDS=true`, it runs on each kind of backend.
+ */
+export function describeAnyServer(title: string, define: (backend: Backend) => void): void {
+  describeEach(ALL_BACKENDS ? SOURCES : [QUICKEST], title, define);
 }
 
 /** Runs a suite on each kind of server, which can be made to fail. */
