@@ -8,15 +8,15 @@ import { destinationsBySource, Stage } from '../support/stage.js';
 
 /** In milliseconds. */
 const ANSWER_TIME = 100;
-const WAITING = 5_000;
+const WAITING = 2_000;
 /** For each of several, which together are worked on for seconds. */
-const EACH = 2_000;
+const EACH = 1_000;
 /** Requests that each of these has got before their shares are measured, and that all get while they are. */
 const BEGUN = 50;
-const MEASURED = 3_000;
+const MEASURED = 1_500;
 const FRESH = 20;
 /** Between two fresh messages, in milliseconds. */
-const INTERVAL = 100;
+const INTERVAL = 50;
 /**
  * Requests to the slow destination that may overtake a fresh message: a fifth of the line. Behind the line, a
  * message would be overtaken by all of it. Counting requests makes a busy machine no reason to fail.
