@@ -1,18 +1,31 @@
 import { once } from 'node:events';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createPostgresBackend, type PgPool, withBackend } from 'bullmq';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { createPostgresBackend, type PgPool, type PgPoolClient, withBackend } from 'bullmq';
 import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
 
 const { Queue, Worker } = withBackend(createPostgresBackend);
 
 let pool: PgPool;
+const clients: PgPoolClient[] = [];
 
-beforeEach(async () => {
+beforeAll(async () => {
   pool = await openEmbeddedDatabase({ dataDir: 'memory://' });
-  await pool.query('CREATE TABLE note (text text NOT NULL)');
 });
-afterEach(() => pool.end());
+beforeEach(() => pool.query('CREATE TABLE note (text text NOT NULL)'));
+afterEach(async () => {
+  jest.restoreAllMocks();
+  // One that a failed test has left in a transaction would keep all others waiting.
+  for (const client of clients.splice(0)) client.release();
+  await pool.query('DROP TABLE note');
+});
+afterAll(() => pool.end());
+
+async function connect(): Promise<PgPoolClient> {
+  const client = await pool.connect();
+  clients.push(client);
+  return client;
+}
 
 async function notes(): Promise<string[]> {
   const { rows } = await pool.query<{ text: string }>('SELECT text FROM note ORDER BY text', []);
@@ -38,7 +51,7 @@ describe('the pool over the embedded database', () => {
   });
 
   it('keeps the statements of others out of a transaction until it has ended', async () => {
-    const client = await pool.connect();
+    const client = await connect();
     await client.query('BEGIN');
     await client.query('INSERT INTO note VALUES ($1)', ['of the transaction']);
     const other = pool.query('INSERT INTO note VALUES ($1)', ['of another']);
@@ -52,7 +65,7 @@ describe('the pool over the embedded database', () => {
 
   it('takes the transactions of several clients one after the other', async () => {
     const write = async (text: string, end: string): Promise<void> => {
-      const client = await pool.connect();
+      const client = await connect();
       await client.query('BEGIN');
       await client.query('INSERT INTO note VALUES ($1)', [text]);
       await client.query(end);
@@ -63,7 +76,7 @@ describe('the pool over the embedded database', () => {
   });
 
   it('stays in a transaction after ROLLBACK TO a savepoint', async () => {
-    const client = await pool.connect();
+    const client = await connect();
     await client.query('BEGIN');
     await client.query('SAVEPOINT here');
     await client.query('ROLLBACK TO here');
@@ -76,7 +89,7 @@ describe('the pool over the embedded database', () => {
   });
 
   it('rolls back what a client left open when it was released', async () => {
-    const client = await pool.connect();
+    const client = await connect();
     await client.query('BEGIN');
     await client.query('INSERT INTO note VALUES ($1)', ['left']);
     client.release();
@@ -84,7 +97,7 @@ describe('the pool over the embedded database', () => {
   });
 
   it('goes on after a transaction that failed', async () => {
-    const client = await pool.connect();
+    const client = await connect();
     await client.query('BEGIN');
     await expect(client.query('INSERT INTO note VALUES ($1)', [null])).rejects.toMatchObject({
       code: '23502',
@@ -128,6 +141,7 @@ describe('the pool over the embedded database', () => {
   });
 
   it('answers what was asked before its end, and refuses what comes after in the words that BullMQ knows', async () => {
+    const pool = await openEmbeddedDatabase({ dataDir: 'memory://' });
     const before = pool.query<{ one: number }>('SELECT 1 AS one', []);
     const ended = pool.end();
     await expect(pool.query('SELECT 1')).rejects.toThrow('after calling end on the pool');
