@@ -5,11 +5,21 @@ const ROOT = join(import.meta.dirname, '../..');
 /** It exists in the compiler's eyes alone: on the disk, its declarations would reach every test. */
 const PROGRAM = join(ROOT, 'test/compiled.program.ts');
 
-/**
- * The declarations of the libraries, parsed once for each set of options: what the compiler finds out about a file
- * depends on them.
- */
-const PARSED = new Map<string, Map<string, ts.SourceFile>>();
+/** The package as it was built for its users. Its sources would be checked along with each program. */
+const PATHS = {
+  'nestjs-analytics': ['./dist/esm/index.d.ts'],
+  'nestjs-analytics/testing': ['./dist/esm/testing/index.d.ts'],
+};
+
+/** What programs with the same options have in common: what the compiler finds out about a file depends on them. */
+interface Known {
+  /** The declarations of the libraries, parsed once. */
+  files: Map<string, ts.SourceFile>;
+  /** Where imports lead to is taken from there. */
+  latest?: ts.Program;
+}
+
+const KNOWN = new Map<string, Known>();
 
 /**
  * Compiles a program that imports `nestjs-analytics`, and returns what the compiler objects to.
@@ -20,30 +30,37 @@ export function problemsOf(text: string, compilerOptions: object = {}): string[]
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as {
     config: { compilerOptions: object };
   };
-  const given = { ...config.compilerOptions, types: ['node'], noUnusedLocals: false, ...compilerOptions };
+  const given = {
+    ...config.compilerOptions,
+    types: ['node'],
+    noUnusedLocals: false,
+    paths: PATHS,
+    ...compilerOptions,
+  };
   const { options } = ts.convertCompilerOptionsFromJson(given, ROOT);
   const host = ts.createCompilerHost(options);
   host.fileExists = (path) => path === PROGRAM || ts.sys.fileExists(path);
   host.readFile = (path) => (path === PROGRAM ? text : ts.sys.readFile(path));
-  const parsed = parsedWith(given);
+  const known = knownWith(given);
   host.getSourceFile = (path, target) => {
-    const known = parsed.get(path);
-    if (known !== undefined) return known;
+    const parsed = known.files.get(path);
+    if (parsed !== undefined) return parsed;
     const source = host.readFile(path);
     if (source === undefined) return undefined;
     const file = ts.createSourceFile(path, source, target);
-    if (path !== PROGRAM) parsed.set(path, file);
+    if (path !== PROGRAM) known.files.set(path, file);
     return file;
   };
-  const program = ts.createProgram([PROGRAM], options, host);
+  const program = ts.createProgram([PROGRAM], options, host, known.latest);
+  known.latest = program;
   return ts
     .getPreEmitDiagnostics(program, program.getSourceFile(PROGRAM))
     .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
 }
 
-function parsedWith(options: object): Map<string, ts.SourceFile> {
+function knownWith(options: object): Known {
   const key = JSON.stringify(options);
-  const parsed = PARSED.get(key) ?? new Map<string, ts.SourceFile>();
-  PARSED.set(key, parsed);
-  return parsed;
+  const known = KNOWN.get(key) ?? { files: new Map<string, ts.SourceFile>() };
+  KNOWN.set(key, known);
+  return known;
 }

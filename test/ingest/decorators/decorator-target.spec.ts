@@ -3,7 +3,6 @@ import { describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import ts from 'typescript';
 import { InvalidDecoratorTargetError, Track } from '../../../src/index.js';
-import { problemsOf } from '../../support/compile.js';
 import { DecoratedApps } from './support/decorated-app.js';
 
 const apps = DecoratedApps.forThisFile();
@@ -65,15 +64,6 @@ describe('a decorator where it cannot work', () => {
       }).toThrow('"experimentalDecorators": true');
     },
   );
-
-  it('does not compile under standard decorators', () => {
-    const [problem] = problemsOf(
-      `import { Track } from 'nestjs-analytics';
-      export class Shop { @Track('Opened') open() { return 1; } }`,
-      { experimentalDecorators: false, emitDecoratorMetadata: false },
-    );
-    expect(problem).toMatch(/^Unable to resolve signature of method decorator/);
-  });
 });
 
 @Injectable()

@@ -139,3 +139,14 @@ describe('events that an application declares', () => {
     expect(problems).toEqual([]);
   });
 });
+
+describe('the decorator', () => {
+  it('does not compile under standard decorators', () => {
+    const [problem] = problemsOf(
+      `import { Track } from 'nestjs-analytics';
+      export class Shop { @Track('Opened') open() { return 1; } }`,
+      { experimentalDecorators: false, emitDecoratorMetadata: false },
+    );
+    expect(problem).toMatch(/^Unable to resolve signature of method decorator/);
+  });
+});
