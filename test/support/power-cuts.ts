@@ -15,23 +15,34 @@ export interface PowerCut {
   lost: string[];
 }
 
+export interface PowerCutOptions {
+  /** @default 'disk' */
+  durability?: Durability;
+  /** Whether no cut is needed after this one. @default all are made */
+  isLast?: (cut: PowerCut) => boolean;
+}
+
 /**
  * Works with a new embedded queue in `dataDir`, and cuts the power at random moments: opens what the disk may
  * hold at such a moment, as another queue. The work goes on meanwhile, for the next cuts.
+ *
+ * @param count cuts, at most
  */
 export async function runPowerCuts(
   dataDir: string,
   count: number,
-  durability: Durability = 'disk',
+  { durability = 'disk', isLast = () => false }: PowerCutOptions = {},
 ): Promise<PowerCut[]> {
   const pool = await openEmbeddedDatabase({ dataDir, durability, threadFile: THREAD });
   const work = new QueueWork(pool);
   const cuts: PowerCut[] = [];
   try {
     while (cuts.length < count) {
-      const cut = await nextCut(dataDir);
-      cuts.push(await compare(cut, work.acknowledgedAt));
-      await rm(cut, { recursive: true });
+      const folder = await nextCut(dataDir);
+      const cut = await compare(folder, work.acknowledgedAt);
+      cuts.push(cut);
+      await rm(folder, { recursive: true });
+      if (isLast(cut)) break;
     }
   } finally {
     await work.end();
@@ -50,10 +61,10 @@ async function nextCut(dataDir: string): Promise<string> {
   }
 }
 
-async function compare(cut: string, acknowledgedAt: Map<string, bigint>): Promise<PowerCut> {
-  const time = BigInt(await readFile(join(cut, 'time'), 'utf8'));
+async function compare(folder: string, acknowledgedAt: Map<string, bigint>): Promise<PowerCut> {
+  const time = BigInt(await readFile(join(folder, 'time'), 'utf8'));
   const expected = [...acknowledgedAt].filter(([, at]) => at < time).map(([id]) => id);
-  const pool = await openEmbeddedDatabase({ dataDir: cut });
+  const pool = await openEmbeddedDatabase({ dataDir: folder });
   const kept = new Set(await idsOf(pool));
   // It must work as well: a torn index would show here.
   await new Queue('kept', { connection: pool }).addBulk([{ name: 'job', data: {} }]);
