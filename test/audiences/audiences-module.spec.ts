@@ -4,6 +4,8 @@ import { openEmbeddedDatabase } from '../../src/queue/embedded/embedded-database
 import { PostgresAudienceStore } from '../../src/audiences/stores/postgres-audience-store.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { EmbeddedFolders } from '../support/embedded-folder.js';
+import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { messageIn } from '../support/received-message.js';
 import type { ReceivedRequest } from '../support/receiver.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -122,13 +124,13 @@ describeServersOrEmbedded('an application with audiences', (backend) => {
 
 describe('the option `audiences`', () => {
   const stage = new Stage();
-  const connection = { embedded: { dataDir: 'memory://' } };
+  const newConnection = quickConnections();
 
   it('decides source and destinations, and where the state is kept', async () => {
     const receiver = await stage.receiver();
     const store = new MemoryAudienceStore();
     const app = await stage.app({
-      connection,
+      connection: await newConnection(),
       sources: [
         { name: 'web', writeKey: 'wk_1' },
         { name: 'jobs', writeKey: 'wk_2' },
@@ -160,7 +162,11 @@ describe('the option `audiences`', () => {
     }
     const receiver = await stage.receiver();
     const store = new KeepsLocks();
-    const app = await stage.app({ connection, webhooks: webhooksTo(receiver), audiences: { store } });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(receiver),
+      audiences: { store },
+    });
     expect(await app.context.get(AudiencesService).add('VIP', 'ann')).toBe(true);
     expect((await store.members('vip', 10)).userIds).toEqual(['ann']);
   });
@@ -173,7 +179,7 @@ describe('the option `audiences`', () => {
     ['on', 'audiences'],
   ])('is refused at start when it is %j', async (given, path) => {
     const audiences: unknown = given;
-    const options = { connection, ...{ audiences } } as object;
+    const options = { connection: MEMORY, ...{ audiences } } as object;
     await expect(stage.app(options)).rejects.toMatchObject({
       code: 'INVALID_OPTIONS',
       problems: [expect.objectContaining({ path: path.replace(/\.Webhooks$/, '') })],
@@ -201,9 +207,9 @@ describe('an audience in the embedded database', () => {
       const text = `SELECT pg_total_relation_size('nestjs_analytics.audience_member')::int AS size`;
       return (await pool.query<{ size: number }>(text, [])).rows[0]?.size ?? 0;
     };
-    for (let round = 0; round < 60; round++) await sync(round);
+    for (let round = 0; round < 40; round++) await sync(round);
     const early = await size();
-    for (let round = 60; round < 160; round++) await sync(round);
+    for (let round = 40; round < 80; round++) await sync(round);
     expect(await size()).toBeLessThan(1.5 * early);
     await pool.end();
   }, 120_000);

@@ -12,7 +12,7 @@ const HOLD = { trait: TRAIT, token: 'me' };
 const STRANGER = { trait: TRAIT, token: 'you' };
 const MINUTE = 60_000;
 /** Members of which the forgetting takes many statements. */
-const MANY = 50_000;
+const MANY = 20_000;
 const LOST = { code: 'AUDIENCE_LOCK_LOST' };
 
 const entries = (...userIds: string[]): AudienceEntry[] =>
