@@ -13,11 +13,13 @@ import { SecretBox } from '../../src/stored-destinations/secret-box.js';
 import { WritableDestinations } from '../../src/stored-destinations/writable-destinations.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
 import { describeAnyServer, describeServersOrEmbedded } from '../support/describe-backend.js';
-import { MEMORY } from '../support/memory-connection.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { MemoryDestinationStore } from './memory-destination-store.js';
+
+const newConnection = quickConnections();
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -325,7 +327,7 @@ describe('a destination that failed before it was disabled and enabled', () => {
     jest.spyOn(Date, 'now').mockImplementation(() => now() + passed);
     const receiver = await stage.receiver({ answer: [404] });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       destinations: { allowPrivateNetwork: true },
       flushAt: 1,
     });
@@ -355,7 +357,7 @@ describe('a destination that gets another URL while the one before answers that 
     const before = await stage.receiver({ answer: () => new Promise((resolve) => (answer = resolve)) });
     const now = await stage.receiver();
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       destinations: { allowPrivateNetwork: true },
       flushAt: 1,
     });
@@ -379,7 +381,7 @@ describe('more dead destinations than there are lines for', () => {
   it('are counted when the application closes', async () => {
     const receiver = await stage.receiver({ answer: [410] });
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       destinations: { allowPrivateNetwork: true },
       flushAt: 1,
     });
@@ -415,7 +417,7 @@ describe('a destination of which it is stored that it fails', () => {
     const receiver = await stage.receiver({ answer: () => status });
     const store = new MemoryDestinationStore();
     const app = await stage.app({
-      connection: MEMORY,
+      connection: await newConnection(),
       destinations: { store, allowPrivateNetwork: true },
       flushAt: 1,
     });
