@@ -1,5 +1,5 @@
-import { afterAll, expect, it } from '@jest/globals';
-import { type ApplicationPlan, startApplication } from '../support/application-child.js';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { startApplication } from '../support/application-child.js';
 import { describeServers } from '../support/describe-backend.js';
 import { EmbeddedFolders } from '../support/embedded-folder.js';
 import { eventsIn } from '../support/received-message.js';
@@ -11,26 +11,35 @@ const PLATFORM = { env: { NODE_OPTIONS: `--import ${HOOKS}` } };
 
 describeServers('an application where the add-on of the embedded queue cannot be loaded', (backend) => {
   const stage = new Stage();
-  const folders = new EmbeddedFolders();
-  afterAll(() => folders.dispose());
 
-  it('delivers with its queue on a server, and is refused the embedded one alone', async () => {
+  it('delivers with its queue on a server', async () => {
     const receiver = await stage.receiver();
-    const plan: Omit<ApplicationPlan, 'connection'> = {
-      webhooks: webhooksTo(receiver),
-      take: ['m1'],
-      flush: true,
-      end: 'kill',
-    };
-    const child = await startApplication({ ...plan, connection: backend.connection }, PLATFORM);
+    const child = await startApplication(
+      {
+        connection: backend.connection,
+        webhooks: webhooksTo(receiver),
+        take: ['m1'],
+        flush: true,
+        end: 'kill',
+      },
+      PLATFORM,
+    );
     await child.waitFor(/^queued$/);
     await receiver.received(1);
     await child.stop('SIGKILL');
     expect(eventsIn(receiver.requests)).toEqual(['Taken']);
+  });
+});
 
+describe('an application where that add-on cannot be loaded', () => {
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  it('is refused the embedded queue', async () => {
+    const webhooks = { urls: ['https://hooks.example.com/'] };
     const connection = { embedded: { dataDir: await folders.fresh() } };
-    const refused = await startApplication({ ...plan, connection }, PLATFORM);
-    await refused.waitFor(/EMBEDDED_QUEUE_PLATFORM|does not run on/);
-    await refused.exited;
+    const child = await startApplication({ connection, webhooks, end: 'kill' }, PLATFORM);
+    await child.waitFor(/EMBEDDED_QUEUE_PLATFORM|does not run on/);
+    await child.exited;
   });
 });
