@@ -17,8 +17,11 @@ import {
   describeServers,
   describeServersOrEmbedded,
 } from '../support/describe-backend.js';
+import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
+
+const newConnection = quickConnections();
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 
@@ -353,7 +356,7 @@ describe('the metrics of an outbox', () => {
   it('show its rows by their state, and the age of the oldest that waits, as does the status', async () => {
     const database = await stage.add(PGlite.create());
     const app = await stage.app({
-      connection: { embedded: { dataDir: 'memory://' } },
+      connection: await newConnection(),
       webhooks: { urls: ['https://hooks.example.com/'] },
       outbox: { connection: database, migrate: true },
     });
@@ -389,7 +392,7 @@ describe('a view of the application that throws', () => {
     register([{ instrumentName: 'nestjs_analytics.*', attributesProcessors: [{ process }] }]);
     const receiver = await stage.receiver({ answer: [503, 200] });
     const app = await stage.app({
-      connection: { embedded: { dataDir: 'memory://' } },
+      connection: await newConnection(),
       webhooks: webhooksTo(receiver, { retryWindow: 4_000 }),
     });
     app.analytics.track({ userId: 'u1', event: 'Paid' });
