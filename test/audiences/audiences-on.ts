@@ -58,11 +58,7 @@ export class AudiencesOn {
 
   /** @param read the jobs that were looked at before; they are left out, and those looked at are added */
   static async open(connection: TestConnection, read = new Set<string>()): Promise<AudiencesOn> {
-    return AudiencesOn.over(await openBackend(connection), read);
-  }
-
-  /** On a database that is open, and is closed with this. */
-  static async over(backend: QueueBackend, read = new Set<string>()): Promise<AudiencesOn> {
+    const backend = await openBackend(connection);
     const queue = backend.createQueue(0, {});
     queue.on('error', () => undefined);
     return new AudiencesOn(queue, backend, await createAudienceStore(backend.storage), read);
