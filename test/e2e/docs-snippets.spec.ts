@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { transformSync } from '@swc/core';
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +14,24 @@ import { readmeSnippet } from '../support/readme-snippet.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
+
+/** Runs one module after another, and answers what each has printed, or why it failed. */
+const HOST = `
+let printed = '';
+let last = Promise.resolve();
+process.stdout.write = (text) => { printed += text; return true; };
+async function evaluate(file) {
+  printed = '';
+  const failure = await import(file).then(() => undefined, ({ stack }) => stack);
+  process.send({ file, printed, failure });
+}
+process.on('message', (file) => { last = last.then(() => evaluate(file)); });`;
+
+interface Evaluated {
+  file: string;
+  printed: string;
+  failure?: string;
+}
 
 /** Makes the changes of a diff: what is added follows the line before it, or replaces what is removed. */
 function changed(code: string, diff: string): string {
@@ -29,18 +48,28 @@ function changed(code: string, diff: string): string {
 describe('The documentation', () => {
   /** Inside the package, so that its snippets find it and its dependencies by their names. */
   let folder: string;
+  /** The process of all snippets that need none of their own. */
+  let host: ChildProcess;
+  let hostEnded: Promise<unknown>;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(ROOT, 'dist', 'docs-'));
+    await writeFile(join(folder, 'host.mjs'), HOST);
+    host = fork(join(folder, 'host.mjs'), { cwd: folder, execArgv: [UNOPTIMIZED] });
+    hostEnded = once(host, 'exit');
   });
 
-  afterAll(() => rm(folder, { recursive: true }));
+  afterAll(async () => {
+    host.kill();
+    await hostEnded;
+    await rm(folder, { recursive: true });
+  });
 
   const snippet = async (page: string, name: string): Promise<string> =>
     readmeSnippet(await readFile(join(ROOT, page), 'utf8'), name);
 
-  /** Runs a TypeScript module as Node would run it once it is compiled, and resolves to what it prints. */
-  async function execute(file: string, source: string): Promise<string> {
+  /** Writes a TypeScript module as Node runs it once it is compiled, and resolves to its path. */
+  async function compiled(file: string, source: string): Promise<string> {
     const { code } = transformSync(source, {
       jsc: {
         parser: { syntax: 'typescript', decorators: true },
@@ -48,12 +77,30 @@ describe('The documentation', () => {
         target: 'es2022',
       },
     });
-    await writeFile(join(folder, file), code);
-    const { stdout } = await run(process.execPath, [UNOPTIMIZED, join(folder, file)], {
-      cwd: folder,
-      timeout: 25_000,
-    });
+    const path = join(folder, file);
+    await writeFile(path, code);
+    return path;
+  }
+
+  /** Runs a module as a program, and resolves to what it prints. */
+  async function execute(file: string, source: string): Promise<string> {
+    const path = await compiled(file, source);
+    const { stdout } = await run(process.execPath, [UNOPTIMIZED, path], { cwd: folder, timeout: 25_000 });
     return stdout;
+  }
+
+  /** Imports a module, and resolves to what it prints meanwhile. */
+  async function evaluate(file: string, source: string): Promise<string> {
+    const path = await compiled(file, source);
+    const evaluated = new Promise<Evaluated>((resolve) => {
+      host.on('message', (one: Evaluated) => {
+        if (one.file === path) resolve(one);
+      });
+    });
+    host.send(path);
+    const { printed, failure } = await evaluated;
+    if (failure !== undefined) throw new Error(failure);
+    return printed;
   }
 
   it('begins with a file that prints an event that arrived, and that it is verified', async () => {
@@ -63,7 +110,7 @@ describe('The documentation', () => {
   });
 
   it('has a module and a service that take an event', async () => {
-    const stdout = await execute(
+    const stdout = await evaluate(
       'quick-start.mjs',
       `import 'reflect-metadata';
       import { NestFactory } from '@nestjs/core';
@@ -166,7 +213,7 @@ describe('The documentation', () => {
   });
 
   it('shows each call, as the client takes it', async () => {
-    const stdout = await execute(
+    const stdout = await evaluate(
       'calls.mjs',
       `import 'reflect-metadata';
       import { NestFactory } from '@nestjs/core';
@@ -183,7 +230,7 @@ describe('The documentation', () => {
   });
 
   it('shows schemas that keep an event from being sent', async () => {
-    const stdout = await execute(
+    const stdout = await evaluate(
       'events.mjs',
       `import 'reflect-metadata';
       import { NestFactory } from '@nestjs/core';
@@ -203,7 +250,7 @@ describe('The documentation', () => {
   });
 
   it('shows options that come from another provider', async () => {
-    const stdout = await execute(
+    const stdout = await evaluate(
       'async.mjs',
       `import 'reflect-metadata';
       import { Global, Module } from '@nestjs/common';
@@ -226,7 +273,7 @@ describe('The documentation', () => {
   });
 
   it('has a page about health, whose controller answers 200 with the details and 503 without a worker', async () => {
-    const stdout = await execute(
+    const stdout = await evaluate(
       'health.mjs',
       `import 'reflect-metadata';
       import { Module } from '@nestjs/common';
