@@ -5,12 +5,13 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { GuardedChild, UNOPTIMIZED } from '../support/child-process.js';
 import { Visitor } from '../console/visitor.js';
 import { Browser } from '../support/browser.js';
-import { describeBackend, describeWith } from '../support/describe-backend.js';
+import { describeBackend, describeWith, type TestConnection } from '../support/describe-backend.js';
 import { freePort } from '../support/free-port.js';
+import { PostgresServer } from '../support/postgres-server.js';
 import { until } from '../support/until.js';
 
 const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.url));
@@ -243,73 +244,69 @@ describe('the sample shop', () => {
   );
 
   describeWith('chromium', Browser.binary !== undefined, 'in a browser', () => {
-    it(
-      'leads to a receiver that is broken, an event that fails for good, and its replay in the console',
-      async () => {
-        const { url } = await visit();
-        const visitor = await Visitor.open(url, 'anybody');
-        try {
-          await visitor.sees('Live: each delivery shows up');
-          const choose = async (state: string, said: string): Promise<void> => {
-            await visitor.page.locator(`input[value=${state}]`).click();
-            await visitor.reads(said);
-          };
-          await choose('down', 'The receiver is down.');
-          await visitor.click('Order a mug track');
-          await visitor.reads('503, will be retried');
-          await choose('up', 'The receiver takes what comes.');
-          await visitor.page.locator('#deliveries ::-p-text(attempt 2)').click();
-          const first = await visitor.page.evaluate('document.querySelector(location.hash).innerText');
-          expect(first).toContain('503');
-          expect(first).not.toContain('attempt');
+    let visitor: Visitor;
 
-          await choose('broken', 'The receiver refuses everything for good.');
-          await visitor.click('Order a mug track');
-          await visitor.reads('400, failed for good');
-          await choose('up', 'The receiver takes what comes.');
-          await visitor.click('replay');
-          await visitor.sees('400 track');
-          await visitor.click('Replay all that match');
-          await visitor.reads('1 message is delivered again.');
-        } finally {
-          await visitor.close();
-        }
+    beforeAll(async () => {
+      visitor = await Visitor.open((await visit()).url, 'anybody');
+    }, TIMEOUT);
+    beforeEach(() => visitor.showTo('anybody', '/'));
+    afterAll(() => visitor.close());
+
+    it(
+      'has a button that pays, and one that pays and fails, of which nothing is sent',
+      async () => {
+        await visitor.sees('Live: each delivery shows up');
+        await visitor.click('Pay, then fail nothing');
+        await visitor.sees('The payment failed, and nothing is sent.');
+        await visitor.click('Pay a mug in a transaction track');
+        await visitor.sees('Paid. The event was committed together with the order.');
+        const cookie = (await visitor.cookies()).find(({ name }) => name === 'visitor');
+        if (cookie === undefined) throw new Error('The shop has set no cookie');
+        // The page shows what everybody has done.
+        const arrived = (event: string): Promise<string[]> =>
+          until(async () => {
+            const shown = (await visitor.page.evaluate(
+              `Array.from(document.querySelectorAll('#deliveries pre'), (one) => one.textContent)`,
+            )) as string[];
+            const own = shown.filter((text) => text.includes(cookie.value));
+            return own.some((text) => text.includes(event)) ? own : undefined;
+          });
+        await arrived('Order Completed');
+        // What is tracked now comes a second later: whatever the failed payment had sent would be here by then.
+        await visitor.click('Order a unicorn track');
+        expect(await arrived('Order Refused')).toEqual([
+          expect.stringContaining('"event": "Order Refused"'),
+          expect.stringMatching(/"event": "Order Completed"[^]*"product": "mug"/),
+        ]);
       },
       TIMEOUT,
     );
 
     it(
-      'has a button that pays, and one that pays and fails, of which nothing is sent',
+      'leads to a receiver that is broken, an event that fails for good, and its replay in the console',
       async () => {
-        const { url } = await visit();
-        const visitor = await Visitor.open(url, 'anybody');
-        try {
-          await visitor.sees('Live: each delivery shows up');
-          await visitor.click('Pay, then fail nothing');
-          await visitor.sees('The payment failed, and nothing is sent.');
-          await visitor.click('Pay a mug in a transaction track');
-          await visitor.sees('Paid. The event was committed together with the order.');
-          const cookie = (await visitor.cookies()).find(({ name }) => name === 'visitor');
-          if (cookie === undefined) throw new Error('The shop has set no cookie');
-          // The page shows what everybody has done.
-          const arrived = (event: string): Promise<string[]> =>
-            until(async () => {
-              const shown = (await visitor.page.evaluate(
-                `Array.from(document.querySelectorAll('#deliveries pre'), (one) => one.textContent)`,
-              )) as string[];
-              const own = shown.filter((text) => text.includes(cookie.value));
-              return own.some((text) => text.includes(event)) ? own : undefined;
-            });
-          await arrived('Order Completed');
-          // What is tracked now comes a second later: whatever the failed payment had sent would be here by then.
-          await visitor.click('Order a unicorn track');
-          expect(await arrived('Order Refused')).toEqual([
-            expect.stringContaining('"event": "Order Refused"'),
-            expect.stringMatching(/"event": "Order Completed"[^]*"product": "mug"/),
-          ]);
-        } finally {
-          await visitor.close();
-        }
+        await visitor.sees('Live: each delivery shows up');
+        const choose = async (state: string, said: string): Promise<void> => {
+          await visitor.page.locator(`input[value=${state}]`).click();
+          await visitor.reads(said);
+        };
+        await choose('down', 'The receiver is down.');
+        await visitor.click('Order a mug track');
+        await visitor.reads('503, will be retried');
+        await choose('up', 'The receiver takes what comes.');
+        await visitor.page.locator('#deliveries ::-p-text(attempt 2)').click();
+        const first = await visitor.page.evaluate('document.querySelector(location.hash).innerText');
+        expect(first).toContain('503');
+        expect(first).not.toContain('attempt');
+
+        await choose('broken', 'The receiver refuses everything for good.');
+        await visitor.click('Order a mug track');
+        await visitor.reads('400, failed for good');
+        await choose('up', 'The receiver takes what comes.');
+        await visitor.click('replay');
+        await visitor.sees('400 track');
+        await visitor.click('Replay all that match');
+        await visitor.reads('1 message is delivered again.');
       },
       TIMEOUT,
     );
@@ -497,19 +494,37 @@ describeBackend('the sample shop in two processes', (backend) => {
     return;
   }
 
+  let shops: Promise<[worker: Shop, producer: Shop]> | undefined;
+  let database: PostgresServer | undefined;
+
+  beforeAll(async () => {
+    // A database in memory takes seconds to make, in each of the two.
+    if (backend.name === 'Redis' && PostgresServer.installed) database = await PostgresServer.create();
+  });
+  afterAll(() => database?.dispose());
+
+  /** One that delivers, and one that only produces. They stay open for the next test. */
+  function open(): Promise<[worker: Shop, producer: Shop]> {
+    shops ??= openOn(backend.connection);
+    return shops;
+  }
+
+  async function openOn(queue: TestConnection): Promise<[worker: Shop, producer: Shop]> {
+    if (typeof queue !== 'string') throw new Error('A queue that is shared has a URL');
+    const orders = backend.name === 'PostgreSQL' ? queue : await database?.createDatabase();
+    const env = { QUEUE_URL: queue, DATABASE_URL: orders };
+    return Promise.all([Shop.open(folder, env), Shop.open(folder, { ...env, WORKER: 'false' })]);
+  }
+
   if (backend.name === 'PostgreSQL') {
     it(
       'delivers what another process has paid in a database on a server, and nothing of a payment that fails',
       async () => {
-        const { connection: url } = backend;
-        if (typeof url !== 'string') throw new Error('A server has a URL');
-        const servers = { QUEUE_URL: url, DATABASE_URL: url };
-        const one = await Shop.open(folder, servers);
-        const other = await Shop.open(folder, { ...servers, WORKER: 'false' });
-        expect((await other.send('POST', '/payments', { product: 'tent', fails: true })).status).toBe(402);
-        const paid: unknown = await (await other.send('POST', '/payments', { product: 'mug' })).json();
+        const [worker, producer] = await open();
+        expect((await producer.send('POST', '/payments', { product: 'tent', fails: true })).status).toBe(402);
+        const paid: unknown = await (await producer.send('POST', '/payments', { product: 'mug' })).json();
         const orderId = field(paid, 'orderId');
-        expect(await one.deliveriesUntil(orderId)).toMatchObject([
+        expect(await worker.deliveriesUntil(orderId)).toMatchObject([
           { verdict: 'verified', body: { event: 'Order Completed', properties: { orderId } } },
         ]);
       },
@@ -520,14 +535,7 @@ describeBackend('the sample shop in two processes', (backend) => {
   it(
     'delivers what a visitor did in the other process, to their webhook too, and if that is killed right then',
     async () => {
-      const { connection } = backend;
-      if (typeof connection !== 'string') throw new Error('A queue that is shared has a URL');
-      // A database in memory takes seconds to make.
-      const orders = connection.startsWith('postgres') ? { DATABASE_URL: connection } : {};
-      const [worker, producer] = await Promise.all([
-        Shop.open(folder, { QUEUE_URL: connection, ...orders }),
-        Shop.open(folder, { QUEUE_URL: connection, WORKER: 'false', ...orders }),
-      ]);
+      const [worker, producer] = await open();
       await worker.send('GET', '/products/tent');
       await worker.send('POST', '/webhook');
       const first = await producer.visit(worker.cookie).order();
