@@ -4,6 +4,7 @@ import { runKillRounds } from '../support/kill-rounds.js';
 import { Stage } from '../support/stage.js';
 
 const ROUNDS = 100;
+const MESSAGES = 200;
 /** `CHAOS_SEED` repeats a run. */
 const SEED = Number(process.env.CHAOS_SEED ?? Date.now() % 2 ** 31);
 
@@ -12,7 +13,7 @@ describeBackend('a hundred crashes', (backend) => {
 
   it('lose nothing that was in the queue', async () => {
     process.stdout.write(`CHAOS_SEED=${SEED}\n`);
-    const report = await runKillRounds(backend, stage, { rounds: ROUNDS, seed: SEED });
+    const report = await runKillRounds(backend, stage, { rounds: ROUNDS, messages: MESSAGES, seed: SEED });
     expect(report.acknowledged).toBeGreaterThan(0);
     expect(report).toMatchObject({
       lost: [],

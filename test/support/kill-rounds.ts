@@ -6,6 +6,8 @@ import { type Stage, webhooksTo } from './stage.js';
 
 export interface KillRounds {
   rounds: number;
+  /** That each round takes. */
+  messages: number;
   /** Decides when each process is killed. */
   seed: number;
 }
@@ -20,19 +22,18 @@ export interface KillReport {
   left: Record<string, number>;
 }
 
-const MESSAGES = 200;
-/** The latest kill of a flush, in milliseconds after it began. */
-const LONGEST_FLUSH = 40;
+/** The latest kill of a flush, in milliseconds after it began, for each of its messages. */
+const LONGEST_FLUSH = 0.2;
 
 /**
- * Kills an application again and again: each round takes 200 messages and flushes them, and is killed in
+ * Kills an application again and again: each round takes messages and flushes them, and is killed in
  * turn during the flush, during the deliveries, or as soon as the flush has ended. In the end an application
  * that nobody kills delivers what is left.
  */
 export async function runKillRounds(
   backend: Backend,
   stage: Stage,
-  { rounds, seed }: KillRounds,
+  { rounds, messages, seed }: KillRounds,
 ): Promise<KillReport> {
   const random = randomFrom(seed);
   const receiver = await stage.receiver();
@@ -55,17 +56,17 @@ export async function runKillRounds(
   };
   const acknowledged: string[] = [];
   for (let round = 0; round < rounds; round++) {
-    const ids = messageIds(`round-${round}`, MESSAGES);
+    const ids = messageIds(`round-${round}`, messages);
     const delivered = receiver.requests.length;
     const moment = random();
     const child = await startApplication({ ...options, take: ids, flush: true, end: 'kill' });
     if (round % 3 === 0) {
       await child.waitFor(/^taken$/);
-      await new Promise((resolve) => setTimeout(resolve, moment * LONGEST_FLUSH));
+      await new Promise((resolve) => setTimeout(resolve, moment * messages * LONGEST_FLUSH));
     } else {
       await child.waitFor(/^queued$/);
       acknowledged.push(...ids);
-      if (round % 3 === 1) await receiver.received(delivered + Math.floor(moment * MESSAGES));
+      if (round % 3 === 1) await receiver.received(delivered + Math.floor(moment * messages));
     }
     await child.stop('SIGKILL');
   }
