@@ -10,7 +10,7 @@ import { LivelyConsole } from './lively-console.js';
 import type { Visitor } from './visitor.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Where a picture of each page is left. */
+/** Where a picture of each page is left: of all of them with `CONSOLE_PICTURES`, else of those that have a problem. */
 const PICTURES = process.env.CONSOLE_PICTURES ?? join(ROOT, 'test-artifacts', 'console');
 /** Where the pictures in the documentation are: `DOCS_PICTURE=1` takes them anew. */
 const DOCS_PICTURES = join(ROOT, 'docs', 'public');
@@ -40,7 +40,8 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
 
   /** What keeps somebody from using the page that is shown. */
   async function faults(): Promise<string[]> {
-    await visitor.page.evaluate(axe.source);
+    // The console is one document, until somebody else is shown it.
+    if ((await visitor.page.evaluate('typeof axe')) === 'undefined') await visitor.page.evaluate(axe.source);
     const { violations } = (await visitor.page.evaluate(
       `axe.run({ resultTypes: ['violations'] })`,
     )) as axe.AxeResults;
@@ -69,9 +70,10 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
       const found: Record<string, string[]> = {};
       const check = async (name: string): Promise<void> => {
         const path = join(PICTURES, `${name.replaceAll(' ', '-')}-${view.scheme}-${view.width}.png`);
-        await visitor.page.screenshot({ path, fullPage: true });
         const problems = await faults();
         if (problems.length > 0) found[name] = problems;
+        if (problems.length > 0 || process.env.CONSOLE_PICTURES !== undefined)
+          await visitor.page.screenshot({ path, fullPage: true });
       };
       for (const [name, { hash, shows }] of Object.entries(lively.pages)) {
         const shifts = await visitor.layoutShifts();
