@@ -24,7 +24,7 @@ export async function runOutage(backend: Backend, stage: Stage, awayFor: number)
   });
   const ids: string[] = [];
   const load = setInterval(() => {
-    for (let n = 0; n < 5; n++) ids.push(app.analytics.track({ userId: 'u1', event: 'Under load' }));
+    for (let n = 0; n < 2; n++) ids.push(app.analytics.track({ userId: 'u1', event: 'Under load' }));
   }, 10);
   try {
     await receiver.received(100);
