@@ -66,6 +66,8 @@ function checkLinks() {
 }
 
 const isServed = process.argv[2] === 'dev';
-run('typedoc/bin/typedoc', '--options', 'docs/typedoc.json');
+// Continuous integration makes the site for its links, from sources that its build has checked.
+const unchecked = process.env.CI === 'true' ? ['--skipErrorChecking'] : [];
+run('typedoc/bin/typedoc', '--options', 'docs/typedoc.json', ...unchecked);
 run('vitepress/bin/vitepress.js', isServed ? 'dev' : 'build', 'docs');
 if (!isServed) checkLinks();
