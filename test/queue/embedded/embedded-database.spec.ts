@@ -204,7 +204,7 @@ describe('the embedded database', () => {
   it('has every job that was acknowledged when its process is killed at any moment', async () => {
     const dataDir = await folders.copiedDataDir();
     const acknowledged: string[] = [];
-    for (const jobsBeforeKill of [1, 7, 23, 40, 64]) {
+    for (const jobsBeforeKill of [1, 23, 64]) {
       const child = await GuardedChild.startScript(ADD_JOBS, [dataDir]);
       for (let n = 0; n < jobsBeforeKill; n++)
         await child.waitFor(/^added /).then((line) => acknowledged.push(line));
@@ -217,7 +217,7 @@ describe('the embedded database', () => {
     const queue = new Queue('jobs', { connection: pool });
     const kept = new Set((await queue.getWaiting()).map((job) => `added ${job.id ?? ''}`));
     expect(acknowledged.filter((line) => !kept.has(line))).toEqual([]);
-    expect(acknowledged.length).toBeGreaterThanOrEqual(135);
+    expect(acknowledged.length).toBeGreaterThanOrEqual(88);
     await pool.end();
   }, 90_000);
 });
