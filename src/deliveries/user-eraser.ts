@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import debugFactory from 'debug';
 import { firstChunkOf } from '../shared/chunks.js';
-import { thrownAt } from '../shared/thrown-at.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { within } from '../shared/within.js';
+import { DeletionLog } from './deletion-log.js';
 import { deletionKey, type TakenDeletion } from './deletion-key.js';
 import type { Deletion, DeletionStore } from './deletion-store.js';
 import { type DeletedUser, deletedUser, taskOf } from './deletion-task.js';
@@ -44,19 +44,21 @@ export class UserEraser implements OnApplicationBootstrap {
   private erased: ReadonlyMap<string, number> = new Map();
   private readonly erasures: Erasure[] = [];
   private readonly stop = new AbortController();
+  private readonly log: DeletionLog;
   private storing: Promise<void> | undefined;
   private work: Promise<void> | undefined;
   /** Whether a deletion was stored since those were last read that have to be carried out. */
   private hasStored = false;
-  private isUnreadableTold = false;
   /** Keeps an otherwise idle process alive until its deletions are carried out. */
   private keepAlive: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly store: DeletionStore,
     private readonly messages: Pick<UserMessages, 'erase'>,
-    private readonly logger: { warn(message: string): void },
-  ) {}
+    logger: { warn(message: string): void },
+  ) {
+    this.log = new DeletionLog(logger);
+  }
 
   /** Registers another removal that runs together with that of the messages. */
   alsoRuns(erasure: Erasure): void {
@@ -204,7 +206,7 @@ export class UserEraser implements OnApplicationBootstrap {
   private async carryOutPage(deletions: readonly Deletion[], erased: Map<string, number>): Promise<void> {
     const tasks = deletions.flatMap(({ task }) => task.split('\n'));
     const users = tasks.flatMap(deletedUser);
-    this.reportUnreadable(tasks.length - users.length);
+    this.log.onUnreadable(tasks.length - users.length);
     const parts = [this.eraseMessages(deletions, erased), ...this.erasures.map((erasure) => erasure(users))];
     // All of them end before any is tried again.
     await Promise.allSettled(parts);
@@ -228,25 +230,8 @@ export class UserEraser implements OnApplicationBootstrap {
   }
 
   private reportFailure(error: unknown): void {
-    if (this.stop.signal.aborted) return;
-    this.logger.warn(
-      `The deletion of ${countOf(Math.max(this.waitingUsers, 1))} is not complete yet (${thrownAt(error)}). ` +
-        'It is tried again until it is; check the queue, and `audiences.store` if you have given one.',
-    );
+    if (!this.stop.signal.aborted) this.log.onFailure(Math.max(this.waitingUsers, 1), error);
   }
-
-  private reportUnreadable(users: number): void {
-    if (users === 0 || this.isUnreadableTold) return;
-    this.isUnreadableTold = true;
-    this.logger.warn(
-      `The deletion of ${countOf(users)} cannot be read: another version of this package may have stored it. ` +
-        'Kept messages are removed all the same; delete again whoever is in audiences.',
-    );
-  }
-}
-
-function countOf(users: number): string {
-  return users === 1 ? '1 user' : `${users} users`;
 }
 
 function timesOf(deletions: readonly Deletion[]): Map<string, number> {

@@ -1,0 +1,29 @@
+import { thrownAt } from '../shared/thrown-at.js';
+
+/** The lines about deletions of users that cannot be completed. */
+export class DeletionLog {
+  private isUnreadableTold = false;
+
+  constructor(private readonly logger: { warn(message: string): void }) {}
+
+  onFailure(users: number, error: unknown): void {
+    this.logger.warn(
+      `The deletion of ${countOf(users)} is not complete yet (${thrownAt(error)}). ` +
+        'It is tried again until it is; check the queue, and `audiences.store` if you have given one.',
+    );
+  }
+
+  /** Told once: the next look finds the same. */
+  onUnreadable(users: number): void {
+    if (users === 0 || this.isUnreadableTold) return;
+    this.isUnreadableTold = true;
+    this.logger.warn(
+      `The deletion of ${countOf(users)} cannot be read: another version of this package may have stored it. ` +
+        'Kept messages are removed all the same; delete again whoever is in audiences.',
+    );
+  }
+}
+
+function countOf(users: number): string {
+  return users === 1 ? '1 user' : `${users} users`;
+}
