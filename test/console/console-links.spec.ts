@@ -22,6 +22,7 @@ import { until } from '../support/until.js';
 import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
 import { SettingsPages } from './settings-pages.js';
+import { untilTrue } from './until-true.js';
 
 const HEADER = 'x-analytics-link';
 const LINK = { tenant: 'acme', expiresIn: 60_000 };
@@ -221,8 +222,8 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     const target = await page.browser().waitForTarget((one) => one.url().includes('/link#/destinations/'));
     const other = await target.asPage();
     await other.bringToFront();
-    const reads = (text: string): Promise<unknown> =>
-      other.waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`);
+    const reads = (text: string): Promise<void> =>
+      untilTrue(other, `document.body.innerText.includes(${JSON.stringify(text)})`);
     await reads('Your link is known only to the tab in which you opened it.');
     await other.goto(link);
     await reads(app.receiver.url());

@@ -5,6 +5,7 @@ import { describeWith } from '../support/describe-backend.js';
 import { ConsoleVisit } from './console-visit.js';
 import type { Instead } from './front-proxy.js';
 import { ProxiedConsole } from './proxied-console.js';
+import { untilTrue } from './until-true.js';
 
 const TIMEOUT = 60_000;
 /** How often a page asks until it has to be seen that it waits longer each time. */
@@ -90,7 +91,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
       await visitor.reads('Warehouse');
       await visitor.reads(says);
       app.proxy.passAll();
-      await visitor.page.waitForFunction(`!document.body.innerText.includes(${JSON.stringify(says)})`);
+      await untilTrue(visitor.page, `!document.body.innerText.includes(${JSON.stringify(says)})`);
     },
     TIMEOUT,
   );
@@ -122,7 +123,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
       await visitor.reads('The application cannot be reached.');
       held.release();
       await visitor.click('Refresh');
-      await visitor.page.waitForFunction(`!document.body.innerText.includes('cannot be reached')`);
+      await untilTrue(visitor.page, `!document.body.innerText.includes('cannot be reached')`);
     },
     TIMEOUT,
   );

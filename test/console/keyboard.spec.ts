@@ -5,6 +5,7 @@ import { describeWith } from '../support/describe-backend.js';
 import { until } from '../support/until.js';
 import { ConsoleVisit } from './console-visit.js';
 import { ProxiedConsole } from './proxied-console.js';
+import { untilTrue } from './until-true.js';
 
 const BUTTONS: [name: string, path: string][] = [
   ['Refresh failed messages', '/failed?'],
@@ -32,7 +33,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
     asked.release();
     const isThere = `document.activeElement.matches('button:enabled') && document.activeElement.textContent`;
-    await page.waitForFunction(`(${isThere}) === ${JSON.stringify(name)}`);
+    await untilTrue(page, `(${isThere}) === ${JSON.stringify(name)}`);
   });
 
   it('stays at the button with which a form is saved, and goes back to the one that has opened it', async () => {
@@ -47,9 +48,12 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
       await page.focus('button[type=submit]');
       await page.keyboard.press('Enter');
     };
-    const isAt = (name: string): Promise<unknown> =>
-      page.waitForFunction(`document.activeElement.matches('button:enabled') &&
-        document.activeElement.textContent === ${JSON.stringify(name)}`);
+    const isAt = (name: string): Promise<void> =>
+      untilTrue(
+        page,
+        `document.activeElement.matches('button:enabled') &&
+        document.activeElement.textContent === ${JSON.stringify(name)}`,
+      );
     await save('many');
     await visitor.reads('Expected a finite number');
     await isAt('Save');
@@ -64,8 +68,11 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     const destinations = app.app.server.app.get(DestinationsService);
     const { id } = await destinations.create({ tenant: 'acme', urls: ['https://crm.example'], name: 'CRM' });
     const isAt = async (heading: string): Promise<void> => {
-      await page.waitForFunction(`document.activeElement.matches('h1') &&
-        document.activeElement.textContent === ${JSON.stringify(heading)}`);
+      await untilTrue(
+        page,
+        `document.activeElement.matches('h1') &&
+        document.activeElement.textContent === ${JSON.stringify(heading)}`,
+      );
       expect(await page.title()).toBe(`${heading} – Analytics`);
     };
     const follow = async (link: string): Promise<void> => {
@@ -75,7 +82,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     };
     await page.goto(app.url);
     await page.locator('h1').wait();
-    await page.waitForFunction('document.title === "Overview – Analytics"');
+    await untilTrue(page, 'document.title === "Overview – Analytics"');
     expect(await page.evaluate('document.activeElement === document.body')).toBe(true);
     await follow('a[href="#/live"]');
     await isAt('Live');
@@ -108,15 +115,14 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
       await page.keyboard.press('Enter');
     };
     const isAt = async (selector: string, text: string): Promise<void> => {
-      await visit.visitor.page
-        .waitForFunction(
-          `document.activeElement.matches(${JSON.stringify(selector)}) &&
+      await untilTrue(
+        visit.visitor.page,
+        `document.activeElement.matches(${JSON.stringify(selector)}) &&
             document.activeElement.textContent === ${JSON.stringify(text)}`,
-        )
-        .catch(async () => {
-          const at = await visit.visitor.page.evaluate('document.activeElement.outerHTML.slice(0, 200)');
-          throw new Error(`It is not at "${text}", but at ${String(at)}`);
-        });
+      ).catch(async () => {
+        const at = await visit.visitor.page.evaluate('document.activeElement.outerHTML.slice(0, 200)');
+        throw new Error(`It is not at "${text}", but at ${String(at)}`);
+      });
     };
 
     let tenants = 0;
@@ -174,7 +180,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
       await visitor.reads('Show more');
       const before = await visitor.page.$$eval('tbody tr', ({ length }) => length);
       await press('Show more');
-      await visitor.page.waitForFunction(`document.querySelectorAll('tbody tr').length > ${before}`);
+      await untilTrue(visitor.page, `document.querySelectorAll('tbody tr').length > ${before}`);
       const next = `tbody tr:nth-child(${before + 1}) a`;
       await isAt(next, await visitor.page.$eval(next, (link) => String(Reflect.get(link, 'textContent'))));
     });

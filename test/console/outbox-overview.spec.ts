@@ -8,6 +8,7 @@ import { webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
+import { untilTrue } from './until-true.js';
 
 const TIMEOUT = 60_000;
 /** A row that no version of this package writes. */
@@ -56,7 +57,8 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview of an appli
         });
         await visitor.reads('in the outbox\n2');
         await visitor.reads('set aside in the outbox\n1');
-        await visitor.page.waitForFunction(
+        await untilTrue(
+          visitor.page,
           String.raw`/oldest in the outbox\n\d+ (s|min)\n/.test(document.body.innerText)`,
         );
       },

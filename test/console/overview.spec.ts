@@ -11,6 +11,7 @@ import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
 import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
+import { untilTrue } from './until-true.js';
 
 const TIMEOUT = 60_000;
 const MINUTE = 60_000;
@@ -51,12 +52,12 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       await visitor.page.setViewport({ width: 375, height: 800 });
       await visitor.reads('Nothing was delivered yet. Add a destination and call analytics.track()');
       // Nothing else has happened: a process looks by itself what waits.
-      await visitor.page.waitForFunction(`document.body.innerText.split('at most 0 waiting').length === 3`);
+      await untilTrue(visitor.page, `document.body.innerText.split('at most 0 waiting').length === 3`);
       const shifts = await visitor.layoutShifts();
       const destinations = app.server.app.get(DestinationsService);
       await destinations.create({ tenant: 'acme', urls: [app.receiver.url()] });
       app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'First' });
-      await visitor.page.waitForFunction(`document.querySelectorAll('rect.delivered').length === 2`);
+      await untilTrue(visitor.page, `document.querySelectorAll('rect.delivered').length === 2`);
       expect(await visitor.text()).not.toContain('Nothing was delivered yet');
       expect(await visitor.text()).toMatch(/delivered in the last hour\s+1/);
       expect(await shifts()).toEqual([]);
@@ -129,7 +130,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       await visit.visitor.reads('3 delivered');
       // What was seen before may be shown for a second more.
       const isLastHourShown = `document.body.innerText.includes('The last hour')`;
-      await visit.visitor.page.waitForFunction(`${isLastHourShown} === ${latest !== undefined}`);
+      await untilTrue(visit.visitor.page, `${isLastHourShown} === ${latest !== undefined}`);
     },
     TIMEOUT,
   );

@@ -1,4 +1,5 @@
 import type { Page } from 'puppeteer-core';
+import { untilTrue } from './until-true.js';
 
 /** A page's list of rows, as its reader sees it. */
 export class RowList {
@@ -61,7 +62,8 @@ export class RowList {
 
   /** Resolves once the first row holds a text. */
   async begins(text: string): Promise<void> {
-    await this.page.waitForFunction(
+    await untilTrue(
+      this.page,
       `document.querySelector(${JSON.stringify(`${this.list} .row`)})?.innerHTML.includes(${JSON.stringify(text)})`,
     );
   }

@@ -4,6 +4,7 @@ import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
 import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
+import { untilTrue } from './until-true.js';
 
 const TIMEOUT = 120_000;
 /** No test runs there, and it is another day most of the time. */
@@ -137,7 +138,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       await visitor.sees('Copied');
       const secret = /whsec_\S+/.exec(await visitor.text())?.[0];
       await visitor.click('Rotate the secret');
-      await visitor.page.waitForFunction(`!document.body.innerText.includes(${JSON.stringify(secret)})`);
+      await untilTrue(visitor.page, `!document.body.innerText.includes(${JSON.stringify(secret)})`);
       // The new one is not copied.
       expect(await visitor.text()).toMatch(/whsec_\S+\s+Copy\n/);
       await visitor.click('All destinations');

@@ -1,5 +1,6 @@
 import puppeteer, { type Browser as Controlled, type Cookie, type Page } from 'puppeteer-core';
 import { Browser } from '../support/browser.js';
+import { untilTrue } from './until-true.js';
 
 /** Every question is answered with yes. */
 const YES_TO_ALL = `addEventListener('DOMContentLoaded', () => {
@@ -74,11 +75,10 @@ export class Visitor {
 
   /** Resolves once the page shows a text where another one was: the locator remembers what it has read. */
   async reads(text: string): Promise<void> {
-    await this.page
-      .waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`)
-      .catch(async () => {
-        throw new Error(`The page does not read "${text}", but: ${await this.text()}`);
-      });
+    const isRead = `document.body.innerText.includes(${JSON.stringify(text)})`;
+    await untilTrue(this.page, isRead).catch(async () => {
+      throw new Error(`The page does not read "${text}", but: ${await this.text()}`);
+    });
   }
 
   async click(name: string): Promise<void> {
