@@ -3,8 +3,11 @@ const { builtinModules } = require('node:module');
 const { join } = require('node:path');
 const process = require('node:process');
 
-/** Loaded anew for each spec: the sources and tests of this project, and what Jest makes for a spec. */
-const OF_A_SPEC = /^(?:[./#]|node:|nestjs-analytics(?:\/|$)|@jest\/globals$)/;
+/**
+ * Loaded anew for each spec: the sources and tests of this project, what Jest makes for a spec, and PGlite, whose files are
+ * looked for beside it.
+ */
+const OF_A_SPEC = /^(?:[./#]|node:|nestjs-analytics(?:\/|$)|@jest\/globals$|@electric-sql\/)/;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const REQUIRE = "globalThis[Symbol.for('nestjs-analytics.tests.require')]";
 

@@ -90,7 +90,9 @@ function flagOf({ enabled }: StoredDestination): number {
 
 function recordsIn(answer: unknown): StoredDestination[] {
   const texts: unknown[] = Array.isArray(answer) ? answer : [];
-  return texts.filter((text) => typeof text === 'string').map((text) => parseDestination(afterBlank(text)));
+  const found: StoredDestination[] = [];
+  for (const text of texts) if (typeof text === 'string') found.push(parseDestination(afterBlank(text)));
+  return found;
 }
 
 /** The JSON text after the number that a script reads. */

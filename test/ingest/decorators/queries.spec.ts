@@ -74,7 +74,7 @@ describeWith('postgres', PostgresServer.installed, 'a decorated method that retu
         const query = service.add(name);
         expect([await stored(), app.messages]).toEqual([0, []]);
         const result = await query;
-        await expect(service.add(name)).rejects.toThrow();
+        await expect(service.add(name)).rejects.toHaveProperty('message');
         expect(result).toEqual(name === 'Prisma' ? { id: name } : [{ id: name }]);
         expect([await stored(), app.messages]).toMatchObject([
           1,
