@@ -129,7 +129,7 @@ export class HistoryRecorder {
     if (this.work === undefined) this.run();
     else {
       // The store does not answer. Bodies may be large, so they are not held until it does.
-      for (const history of this.pending.values()) history.summarize();
+      for (const history of this.pending.values()) this.summarize(history);
       this.schedule();
     }
     const waited = this.clock.now() - (this.waitingSince ?? Infinity);
@@ -161,7 +161,7 @@ export class HistoryRecorder {
         const part = firstOf(taken, groupOf);
         const kept = await this.keptOf(part);
         for (const history of kept) {
-          history.summarize();
+          this.summarize(history);
           await slice.check();
         }
         await this.parts.store.write(
@@ -182,6 +182,13 @@ export class HistoryRecorder {
       minutes.absorb(this.minutes, this.now());
       this.minutes = minutes;
     }
+  }
+
+  /** Drops the bodies of a history, whose entries of one message become one. */
+  private summarize(history: DestinationHistory): void {
+    this.entries -= history.size;
+    history.summarize();
+    this.entries += history.size;
   }
 
   /** Those whose destination was not deleted while they waited, or while the last request to it was on its way. */

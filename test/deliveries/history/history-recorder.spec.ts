@@ -226,6 +226,18 @@ describe('the recorder of the history', () => {
     expect(counts).toMatchObject({ delivered: 2, retried: 1 });
   });
 
+  it('has room for others, however often the same message is tried', async () => {
+    for (let round = 0; round < 60; round++) {
+      const { length } = store.writes;
+      for (let attempt = 0; attempt < 99; attempt++) delivered([message('a')]);
+      await eventually(() => store.writes.length > length);
+    }
+    const others = Array.from({ length: 60 }, (_, index) => `other ${index}`);
+    for (const other of others) delivered(many(100), other);
+    await recorder.close();
+    expect(others.flatMap((other) => store.idsOf(other))).toHaveLength(6_000);
+  });
+
   it('counts every message, and holds the last 100 of a destination', async () => {
     for (let first = 0; first < 1_000; first += 50) delivered(many(50, first));
     await recorder.close();
