@@ -37,7 +37,14 @@ function isBase({ protocol, username, password, search, hash }: URL): boolean {
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
 
+const FORWARDING = 'endpoint/';
+
 /** Id of the destination that forwards the messages of a source. */
 export function forwardingId(source: string): string {
-  return `endpoint/${source}`;
+  return `${FORWARDING}${source}`;
+}
+
+/** Whether a destination forwards messages to an `endpoint`, unless a webhooks destination has such an id. */
+export function isForwarding(destination: string): boolean {
+  return destination.startsWith(FORWARDING);
 }

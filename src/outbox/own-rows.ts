@@ -1,3 +1,4 @@
+import { isForwarding } from '../options/resolve-forwarding.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
 import { ApplicationMarks } from '../queue/application-marks.js';
 import type { OutboxRow } from './outbox-store.js';
@@ -23,17 +24,26 @@ const OF_RUN_TIME: ReasonToLeave = {
   problem: 'its destinations at run time are to be looked up, and this process has no `destinations`',
 };
 
+/** An `endpoint` gets whole messages, and all other destinations get the bodies of webhooks. */
+const OF_OTHER_BODIES: ReasonToLeave = {
+  problem: 'it was written before or after a change between `webhooks` and `endpoint`',
+};
+
 /** Tells which rows this process can move, and must not leave to others. */
 export class OwnRows {
   private readonly sources: readonly string[];
   private readonly marks: ApplicationMarks;
   /** Whether there are destinations at run time. */
   private readonly looksUp: boolean;
+  private readonly forwards: boolean;
+  private readonly webhooks: readonly string[];
 
   constructor(options: ResolvedOptions) {
     this.sources = sourceNames(options.sources);
     this.marks = new ApplicationMarks(options);
     this.looksUp = options.destinations !== undefined;
+    this.forwards = options.forwarding !== undefined;
+    this.webhooks = options.webhooks.map(({ id }) => id);
   }
 
   /**
@@ -51,7 +61,12 @@ export class OwnRows {
     // This one's write key may have changed, and then nobody else takes it.
     if (ownership === 'uncertain' && !isLeftInVain) return UNCERTAIN;
     if (!this.sources.includes(row.source)) return { problem: 'its source is unknown' };
+    if (terms.meantFor?.some((id) => this.getsOtherBodies(id)) === true) return OF_OTHER_BODIES;
     return !this.looksUp && isToBeLookedUp(row, terms) ? OF_RUN_TIME : undefined;
+  }
+
+  private getsOtherBodies(destination: string): boolean {
+    return isForwarding(destination) !== this.forwards && !this.webhooks.includes(destination);
   }
 }
 

@@ -139,6 +139,29 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     expect([receivedIds(crm), receivedIds(lake)]).toEqual([[messageId], [messageId]]);
   });
 
+  it.each(['webhooks', 'an endpoint'] as const)(
+    'leaves rows that were written for %s to processes that make the same bodies',
+    async (kind) => {
+      const toEndpoint = { webhooks: undefined, endpoint: lake.url().slice(0, -1) };
+      const [writes, other] = kind === 'webhooks' ? [{}, toEndpoint] : [toEndpoint, {}];
+      const producer = await start(['crm'], { ...writes, worker: false });
+      const messageId = await shop.pay(producer);
+      const foreign = await start(['crm'], other);
+      await until(async () => {
+        const rows = await shop.rows(
+          `SELECT id FROM nestjs_analytics.outbox WHERE problem LIKE '%a change between%'`,
+        );
+        return rows.length === 1 ? true : undefined;
+      });
+      await foreign.close();
+      expect([crm.requests, lake.requests]).toEqual([[], []]);
+      await start(['crm'], writes);
+      const receiver = kind === 'webhooks' ? crm : lake;
+      await receiver.received(1);
+      expect(receiver.requests[0]?.body.includes(messageId)).toBe(true);
+    },
+  );
+
   it('leaves a row of a source that it does not know to others from its first look on, however old it is', async () => {
     const app = await start(['crm'], { unknownJobTimeout: 1_000 });
     await shop.rows(
