@@ -7,6 +7,13 @@ import type { PgPool } from 'bullmq';
 export const SCHEMA = 'nestjs_analytics';
 
 /**
+ * Always true, and a condition of statements whose commits do not wait for the disk: those that only count and record.
+ * While such a commit waits, so do all that want its rows, and what is tracked. If a crash of the server undoes the last
+ * of them, figures are missing, and no message.
+ */
+export const WITHOUT_SYNC = "(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL";
+
+/**
  * A lock number that nothing else uses: `CREATE … IF NOT EXISTS` fails if two of them run at the same time.
  */
 const MIGRATION_LOCK = 4_712_366_095;

@@ -1,6 +1,6 @@
 import type { PgPool } from 'bullmq';
 import type { BacklogStore, MessageTotals } from '../backlog-store.js';
-import { OwnTables, SCHEMA } from './own-tables.js';
+import { OwnTables, SCHEMA, WITHOUT_SYNC } from './own-tables.js';
 
 const TABLES = `
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.backlog (
@@ -17,7 +17,8 @@ const TABLES = `
  */
 const ADD = `
   INSERT INTO ${SCHEMA}.backlog AS b (destination, messages)
-  SELECT * FROM unnest($1::text[], $2::bigint[]) AS change (destination, messages) ORDER BY destination
+  SELECT * FROM unnest($1::text[], $2::bigint[]) AS change (destination, messages)
+  WHERE ${WITHOUT_SYNC} ORDER BY destination
   ON CONFLICT (destination) DO UPDATE SET messages = b.messages + excluded.messages
   RETURNING destination, messages::float8 AS messages`;
 

@@ -1,4 +1,4 @@
-import { missingIndex, SCHEMA } from '../../../queue/postgres/own-tables.js';
+import { missingIndex, SCHEMA, WITHOUT_SYNC } from '../../../queue/postgres/own-tables.js';
 import { KEPT_ATTEMPTS, KEPT_ENTRIES } from '../history-store.js';
 
 export const ENTRIES = `${SCHEMA}.delivery_entry`;
@@ -72,6 +72,7 @@ export const WRITE = `
   INSERT INTO ${HOURS} AS h (destination, hour, counts)
   SELECT destination, hour, counts::jsonb FROM unnest($6::text[], $7::bigint[], $8::text[])
     AS given (destination, hour, counts)
+  WHERE ${WITHOUT_SYNC}
   ORDER BY destination COLLATE "C", hour
   ON CONFLICT (destination, hour) DO UPDATE SET counts = ${sumOf('h')}`;
 
@@ -88,14 +89,14 @@ export const TRIM = `
     ) AS last
     JOIN ${ENTRIES} AS e ON e.destination = given.destination AND e.ordinal < last.ordinal
     FOR UPDATE OF e SKIP LOCKED
-  ))`;
+  )) AND ${WITHOUT_SYNC}`;
 
 /** $1 the oldest hour, $2 the oldest ordinal and $3 the oldest minute that are kept. */
 export const EXPIRE = `
   WITH gone AS (DELETE FROM ${HOURS} WHERE hour < $1 RETURNING destination),
     minutes AS (DELETE FROM ${MINUTES} WHERE minute < $3)
   DELETE FROM ${ENTRIES} AS e USING (SELECT DISTINCT destination FROM gone) AS old
-  WHERE e.destination = old.destination AND e.ordinal < $2`;
+  WHERE e.destination = old.destination AND e.ordinal < $2 AND ${WITHOUT_SYNC}`;
 
 /**
  * $1 messages that wait; $2 the minute and $3 the oldest that is kept; $4 the hour and $5 the oldest that is kept.
@@ -107,7 +108,7 @@ export const NOTE_WAITING = `
     WHERE (length = 'minute' AND number < $3) OR (length = 'hour' AND number < $5)
   )
   INSERT INTO ${WAITING_MESSAGES} AS w (length, number, messages)
-  VALUES ('hour', $4, $1), ('minute', $2, $1)
+  SELECT * FROM (VALUES ('hour', $4::bigint, $1::bigint), ('minute', $2, $1)) AS given WHERE ${WITHOUT_SYNC}
   ON CONFLICT (length, number) DO UPDATE SET messages = excluded.messages WHERE w.messages < excluded.messages`;
 
 /** $1 destination, $2 the oldest ordinal, $3 limit */
