@@ -7,7 +7,7 @@ const HOLD = 2_000;
  * When a destination has less to send than this, its put-back jobs are promoted, in milliseconds. Another process may take
  * a promoted job. That is noticed after a quarter of a second or more, and must not leave the destination idle.
  */
-const LOW_WATER = 750;
+const LOW_WATER = 1_000;
 
 /** A destination, and what is known of how fast it takes messages. */
 interface Paced {

@@ -13,7 +13,7 @@ const DESTINATIONS = 20;
 const WAITING = {
   slow: 20_000,
   down: Number(flag('waiting') ?? 1_000_000),
-  many: 400_000,
+  many: 600_000,
   oneOrigin: 20_000,
 };
 const RUNS = Number(flag('runs') ?? 3);

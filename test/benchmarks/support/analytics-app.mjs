@@ -1,6 +1,7 @@
 import { getQueueToken } from '@nestjs/bullmq';
 import { ANALYTICS_QUEUE, ANALYTICS_QUEUES, AnalyticsService } from 'nestjs-analytics';
 import { openApp } from './app.mjs';
+import { keepUp } from './postgres-upkeep.mjs';
 
 /** How often a queue is asked whether it is done, in milliseconds. */
 const LOOK_AGAIN = 5;
@@ -10,7 +11,10 @@ export async function startAnalytics(options) {
   const app = await openApp(options);
   const queue = app.get(getQueueToken(ANALYTICS_QUEUE));
   const queues = app.get(ANALYTICS_QUEUES);
-  const clear = () => Promise.all(queues.map((partition) => partition.obliterate({ force: true })));
+  const clear = async () => {
+    await Promise.all(queues.map((partition) => partition.obliterate({ force: true })));
+    await keepUp(options.connection);
+  };
   await clear();
   return {
     analytics: app.get(AnalyticsService),

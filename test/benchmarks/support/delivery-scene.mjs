@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getQueueToken } from '@nestjs/bullmq';
-import pg from 'pg';
 import { ANALYTICS_QUEUE, AnalyticsService } from 'nestjs-analytics';
 import { openApp } from './app.mjs';
 import { pause } from './fresh-messages.mjs';
+import { keepUp } from './postgres-upkeep.mjs';
 import { startTimedReceiver } from './timed-receiver.mjs';
 import { addWaiting } from './waiting-messages.mjs';
 import { startWorker } from './workers.mjs';
@@ -61,7 +61,7 @@ export class DeliveryScene {
       await queueOf(app).pause();
       for (const [destination, count] of Object.entries(waiting)) await addWaiting(app, destination, count);
     });
-    await writeOut(this.options.connection);
+    await keepUp(this.options.connection);
   }
 
   /** Begins to deliver. */
@@ -98,8 +98,9 @@ export class DeliveryScene {
     if (this.dataDir !== undefined) await rm(this.dataDir, { recursive: true, force: true });
   }
 
-  clear() {
-    return this.withApp((app) => queueOf(app).obliterate({ force: true }));
+  async clear() {
+    await this.withApp((app) => queueOf(app).obliterate({ force: true }));
+    await keepUp(this.options.connection);
   }
 
   async withApp(work) {
@@ -108,18 +109,6 @@ export class DeliveryScene {
     await work(app);
     await app.close();
   }
-}
-
-/**
- * PostgreSQL writes what was just added to its tables within the next minutes, and on a slow disk everybody waits for
- * that. It is done before anything is measured.
- */
-async function writeOut(connection) {
-  if (typeof connection !== 'string' || !connection.startsWith('postgres')) return;
-  const client = new pg.Client(connection);
-  await client.connect();
-  await client.query('CHECKPOINT');
-  await client.end();
 }
 
 function queueOf(app) {
