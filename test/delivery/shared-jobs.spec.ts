@@ -159,18 +159,18 @@ describeServersOrEmbedded('batches that share a job, each for a destination of i
   it('leave the same behind once, when their job is worked on again after a crash', async () => {
     const later = { status: 503, headers: { 'retry-after': '60' } };
     const receivers = { up: await stage.receiver(), down: await stage.receiver({ answer: [later] }) };
-    const app = await appFor(receivers);
     const batches = [batchFor('up'), batchFor('down')];
-    for (const times of [1, 2]) {
-      // Its end did not get into the queue, so that it is there as before.
-      await app.queue.add(
-        'batch',
-        { v: BATCH_JOB_VERSION, batches },
-        { jobId: 'shared', removeOnComplete: true },
-      );
+    const work = async (times: number): Promise<AnalyticsApp> => {
+      const app = await appFor(receivers);
+      const terms = { jobId: 'shared', removeOnComplete: true };
+      await app.queue.add('batch', { v: BATCH_JOB_VERSION, batches }, terms);
       await Promise.all([receivers.up.received(times), receivers.down.received(times)]);
       while ((await app.queue.getJob('shared')) !== undefined) await new Promise(setImmediate);
-    }
+      return app;
+    };
+    await (await work(1)).close();
+    // Its end did not get into the queue, so that it is there as before.
+    const app = await work(2);
     const delayed = await app.queue.getDelayed();
     expect(delayed.map(({ id }) => id)).toEqual([expect.stringMatching(/^shared-/)]);
     expect(queuedMessages(...delayed)).toMatchObject([
