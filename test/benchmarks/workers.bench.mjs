@@ -3,6 +3,7 @@ import { startAnalytics } from './support/analytics-app.mjs';
 import { EVENT, inBursts } from './support/events.mjs';
 import { measure } from './support/measure.mjs';
 import { sum } from './support/redis-work.mjs';
+import { paced } from './support/pace.mjs';
 import { report, show } from './support/report.mjs';
 import { startReceiver } from './support/receiver.mjs';
 import { reportTargets, target } from './support/targets.mjs';
@@ -12,11 +13,15 @@ import { startBareClient, startWorker } from './support/workers.mjs';
  * Two and four processes that deliver against one, in turn, from a queue that was filled before: what an event
  * costs all of them together, and what limits them. That is told by the cores that are not idle: of two, the
  * receiver and the queue's server leave little to a second process. Processes that only sign and post take their
- * turns, too: where an event costs more in several of those, the machine is to blame.
+ * turns, too: where an event costs more in several of those, the machine is to blame. With `--paced`, events come at a pace
+ * that leaves the machine room, and the bare clients are left out.
  */
 const PROCESSES = [1, 2, 4];
 const EVENTS = 30_000;
 const ROUNDS = Number(process.env.ROUNDS ?? 7);
+/** Events a millisecond. */
+const PACE = 2;
+const isPaced = process.argv.includes('--paced');
 /** Runs for each process that open the connections and warm the compilers up. */
 const WARM_UP = 2;
 const SECRET = 'secret';
@@ -53,8 +58,17 @@ async function openQueue(connection) {
   const producer = await startAnalytics({ ...options, worker: false });
   return {
     start: () => startWorker(options),
-    run: async (workers) => {
+    run: async (workers, isMeasured) => {
       await receiver.reset();
+      if (isPaced && isMeasured) {
+        const work = async () => {
+          const done = receiver.received(EVENTS);
+          const pace = { calls: EVENTS, perMillisecond: PACE, atOnce: EVENTS };
+          await paced(pace, () => producer.analytics.track(EVENT));
+          await done;
+        };
+        return cost(workers, work, producer.settled);
+      }
       await producer.queue.pause();
       await inBursts(EVENTS, () => producer.analytics.track(EVENT));
       await producer.analytics.flush();
@@ -83,13 +97,13 @@ const BARE_CLIENTS = {
 async function runWith({ start, run }, count) {
   const processes = await Promise.all(Array.from({ length: count }, start));
   for (let index = 0; index < WARM_UP * count; index++) await run(processes);
-  const measured = await run(processes);
+  const measured = await run(processes, true);
   await Promise.all(processes.map((one) => one.stop()));
   return measured;
 }
 
 const receiver = await startReceiver();
-const subjects = { [BARE]: BARE_CLIENTS };
+const subjects = isPaced ? {} : { [BARE]: BARE_CLIENTS };
 for (const [queue, connection] of Object.entries(CONNECTIONS)) subjects[queue] = await openQueue(connection);
 /** Runs by what delivers and by the number of processes, in the order of the rounds. */
 const runs = Object.fromEntries(
@@ -131,10 +145,12 @@ reportTargets(
   Object.keys(CONNECTIONS).flatMap((queue) =>
     several.flatMap((count) => {
       const growth = ofOne(queue, count, 'cpu');
-      const bare = ofOne(BARE, count, 'cpu');
       const together = `${queue}: CPU an event, ${count} processes together`;
+      const ofOnes = target(`${together}, of one's`, growth, { most: 1.1 });
+      if (isPaced) return [ofOnes];
+      const bare = ofOne(BARE, count, 'cpu');
       return [
-        target(`${together}, of one's`, growth, { most: 1.1 }),
+        ofOnes,
         target(
           `${together}, of one's, over the same of bare clients`,
           growth.map((value, round) => value / bare[round]),
