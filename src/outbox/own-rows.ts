@@ -26,7 +26,9 @@ const OF_RUN_TIME: ReasonToLeave = {
 
 /** An `endpoint` gets whole messages, and all other destinations get the bodies of webhooks. */
 const OF_OTHER_BODIES: ReasonToLeave = {
-  problem: 'it was written before or after a change between `webhooks` and `endpoint`',
+  problem:
+    'it was written before or after a change between `webhooks` and `endpoint`; if no process of that version is left, ' +
+    'remove `meantFor` from its `message`',
 };
 
 /** Tells which rows this process can move, and must not leave to others. */

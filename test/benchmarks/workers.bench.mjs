@@ -146,11 +146,11 @@ reportTargets(
     several.flatMap((count) => {
       const growth = ofOne(queue, count, 'cpu');
       const together = `${queue}: CPU an event, ${count} processes together`;
-      const ofOnes = target(`${together}, of one's`, growth, { most: 1.1 });
-      if (isPaced) return [ofOnes];
+      const againstOne = target(`${together}, of one's`, growth, { most: 1.1 });
+      if (isPaced) return [againstOne];
       const bare = ofOne(BARE, count, 'cpu');
       return [
-        ofOnes,
+        againstOne,
         target(
           `${together}, of one's, over the same of bare clients`,
           growth.map((value, round) => value / bare[round]),

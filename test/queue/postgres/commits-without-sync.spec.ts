@@ -26,7 +26,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that takes long
     const value = async (text: string): Promise<number | undefined> =>
       (await client.query<{ value: number }>(text)).rows[0]?.value;
     const storeSlowly = async (isSlow: boolean): Promise<void> => {
-      // A commit that waits for the disk also waits for this standby, which there is not.
+      // A commit that waits for the disk also waits for this standby, which does not exist.
       await client.query(`ALTER SYSTEM SET synchronous_standby_names = '${isSlow ? 'nobody' : ''}'`);
       await client.query('SELECT pg_reload_conf()');
     };
