@@ -14,13 +14,15 @@ import { startBareClient, startWorker } from './support/workers.mjs';
  * costs all of them together, and what limits them. That is told by the cores that are not idle: of two, the
  * receiver and the queue's server leave little to a second process. Processes that only sign and post take their
  * turns, too: where an event costs more in several of those, the machine is to blame. With `--paced`, events come at a pace
- * that leaves the machine room, and the bare clients are left out.
+ * that leaves the machine room, and the bare clients post as many at a time as a job carries.
  */
 const PROCESSES = [1, 2, 4];
 const EVENTS = 30_000;
 const ROUNDS = Number(process.env.ROUNDS ?? 7);
 /** Events a millisecond. */
 const PACE = 2;
+/** Milliseconds between two jobs at most, where events come one by one. */
+const JOB_INTERVAL = 10;
 const isPaced = process.argv.includes('--paced');
 /** Runs for each process that open the connections and warm the compilers up. */
 const WARM_UP = 2;
@@ -86,13 +88,26 @@ async function openQueue(connection) {
 /** Processes that post what each of them has made before. */
 const BARE_CLIENTS = {
   start: () => startBareClient({ urls: receiver.urls, secret: SECRET }),
-  run: async (clients) => {
+  run: async (clients, isMeasured) => {
     await receiver.reset();
-    await Promise.all(clients.map((client) => client.prepare(EVENTS / clients.length)));
-    return cost(clients, () => Promise.all(clients.map((client) => client.post())));
+    const share = EVENTS / clients.length;
+    await Promise.all(clients.map((client) => client.prepare(share)));
+    const done = receiver.received(EVENTS);
+    return cost(clients, async () => {
+      if (isPaced && isMeasured) await postInTurn(clients);
+      else for (const client of clients) client.post(share);
+      await done;
+    });
   },
   stop: () => undefined,
 };
+
+/** Has one client after the other post what a job would bring it. */
+async function postInTurn(clients) {
+  const events = PACE * JOB_INTERVAL;
+  const pace = { calls: EVENTS / events, perMillisecond: 1 / JOB_INTERVAL, atOnce: Infinity };
+  await paced(pace, (call) => clients[call % clients.length].post(events));
+}
 
 async function runWith({ start, run }, count) {
   const processes = await Promise.all(Array.from({ length: count }, start));
@@ -103,7 +118,7 @@ async function runWith({ start, run }, count) {
 }
 
 const receiver = await startReceiver();
-const subjects = isPaced ? {} : { [BARE]: BARE_CLIENTS };
+const subjects = { [BARE]: BARE_CLIENTS };
 for (const [queue, connection] of Object.entries(CONNECTIONS)) subjects[queue] = await openQueue(connection);
 /** Runs by what delivers and by the number of processes, in the order of the rounds. */
 const runs = Object.fromEntries(
@@ -146,11 +161,9 @@ reportTargets(
     several.flatMap((count) => {
       const growth = ofOne(queue, count, 'cpu');
       const together = `${queue}: CPU an event, ${count} processes together`;
-      const againstOne = target(`${together}, of one's`, growth, { most: 1.1 });
-      if (isPaced) return [againstOne];
       const bare = ofOne(BARE, count, 'cpu');
       return [
-        againstOne,
+        target(`${together}, of one's`, growth, { most: 1.1 }),
         target(
           `${together}, of one's, over the same of bare clients`,
           growth.map((value, round) => value / bare[round]),

@@ -1,8 +1,44 @@
 import { PostgresQueueBackend } from 'bullmq';
+import { JobNotifications } from './job-notifications.js';
 import { correctAheadLocks } from './job-locks.js';
 
-/** BullMQ's engine on PostgreSQL, which finds the jobs of a worker that crashed also where its clock was ahead. */
+/**
+ * BullMQ's engine on PostgreSQL. It finds the jobs of a worker that crashed also where its clock was ahead, and asks
+ * the database less while it waits for a job.
+ */
 export class BatchJobBackend extends PostgresQueueBackend {
+  private readonly notifications = new JobNotifications(this.connection, this.queueName);
+
+  override async moveToActive(token: string, name?: string): Promise<unknown[]> {
+    return this.notifications.look(
+      () => super.moveToActive(token, name),
+      ([job]) => job !== null,
+    );
+  }
+
+  /** After `null`, a worker looks for a job, whether or not one was announced. */
+  override async waitForJob(seconds: number): Promise<null> {
+    await this.notifications.wait(seconds * 1_000);
+    return null;
+  }
+
+  override async disconnectBlocking(wait?: boolean): Promise<void> {
+    this.notifications.interrupt();
+    return super.disconnectBlocking(wait);
+  }
+
+  override async reconnectBlocking(): Promise<void> {
+    this.notifications.resume();
+    return super.reconnectBlocking();
+  }
+
+  override moveToDelayed(
+    ...job: Parameters<PostgresQueueBackend['moveToDelayed']>
+  ): ReturnType<PostgresQueueBackend['moveToDelayed']> {
+    this.notifications.putsBack();
+    return super.moveToDelayed(...job);
+  }
+
   override async moveStalledJobsToWait(): Promise<string[]> {
     const { connection, queueName, opts } = this;
     const lockDuration = 'lockDuration' in opts ? Number(opts.lockDuration) : 0;

@@ -7,6 +7,7 @@ const CONNECTIONS = 64;
 const { urls, secret } = JSON.parse(process.argv[2]);
 const client = createBareClient(urls, { connections: CONNECTIONS, secret });
 let requests = [];
+let posted = 0;
 process.on('disconnect', () => process.exit());
 process.on('message', async (message) => {
   if (message === 'close') {
@@ -19,8 +20,13 @@ process.on('message', async (message) => {
     process.send(user + system);
     return;
   }
-  if (message === 'post') await client.post(requests, CONNECTIONS);
-  else requests = client.prepare(message.prepare);
+  if (message.post !== undefined) {
+    const next = requests.slice(posted, (posted += message.post));
+    await client.post(next, Math.min(next.length, CONNECTIONS));
+    return;
+  }
+  requests = client.prepare(message.prepare);
+  posted = 0;
   process.send('done');
 });
 process.send('ready');

@@ -14,7 +14,8 @@ export async function startBareClient(options) {
   return {
     ...client,
     prepare: (count) => ask(child, { prepare: count }),
-    post: () => ask(child, 'post'),
+    /** Posts the next of them. What it has posted, the receiver tells. */
+    post: (count) => child.send({ post: count }),
   };
 }
 

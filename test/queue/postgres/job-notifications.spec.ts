@@ -1,0 +1,169 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { PostgresConnection } from 'bullmq';
+import pg from 'pg';
+import { JobNotifications } from '../../../src/queue/postgres/job-notifications.js';
+import { describeWith } from '../../support/describe-backend.js';
+import { PostgresServer } from '../../support/postgres-server.js';
+
+const QUEUE = 'mine';
+/** Milliseconds, of a clock that the tests move. */
+const LONG = 60_000;
+/** What a worker leaves to others at most. */
+const LONGEST_HESITATION = 50;
+
+describeWith('postgres', PostgresServer.installed, 'a worker that waits for a job', () => {
+  let server: PostgresServer;
+  let pool: pg.Pool;
+  let connection: PostgresConnection;
+  let notifications: JobNotifications;
+  let onHeard: () => void = () => undefined;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  afterAll(() => server.dispose());
+
+  beforeEach(async () => {
+    pool = new pg.Pool({ connectionString: await server.createDatabase() });
+    connection = new PostgresConnection(pool);
+    notifications = new JobNotifications(connection, QUEUE);
+    // It listens from its first wait on.
+    await notifications.wait(LONG);
+    (await connection.getListenClient()).on('notification', () => {
+      onHeard();
+    });
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+  });
+  afterEach(async () => {
+    jest.useRealTimers();
+    await connection.close();
+    await pool.end();
+  });
+
+  function look(hasFound: boolean, meanwhile?: () => Promise<void>): Promise<unknown> {
+    return notifications.look(
+      async () => meanwhile?.(),
+      () => hasFound,
+    );
+  }
+
+  /** Returns whether the wait is over. */
+  function wait(): () => Promise<boolean> {
+    let isOver = false;
+    void notifications.wait(LONG).then(() => (isOver = true));
+    return async () => {
+      await new Promise(setImmediate);
+      return isOver;
+    };
+  }
+
+  /** Resolves when the worker has heard of a job. */
+  async function announceJob(queue = QUEUE): Promise<void> {
+    const heard = new Promise<void>((resolve) => (onHeard = resolve));
+    await pool.query("SELECT pg_notify('bullmq_jobs', $1)", [queue]);
+    await heard;
+  }
+
+  /** Others get the jobs that were announced. */
+  async function lookInVain(onJob = (): void => undefined): Promise<void> {
+    for (let job = 0; job < 10; job++) {
+      await look(false);
+      const isOver = wait();
+      onJob();
+      await announceJob();
+      jest.advanceTimersByTime(LONGEST_HESITATION);
+      expect(await isOver()).toBe(true);
+    }
+  }
+
+  it('looks as soon as one is announced for its queue', async () => {
+    await look(false);
+    const isOver = wait();
+    await announceJob('another');
+    expect(await isOver()).toBe(false);
+    await announceJob();
+    expect(await isOver()).toBe(true);
+  });
+
+  it('looks when its time is over', async () => {
+    await look(false);
+    const isOver = wait();
+    expect(await isOver()).toBe(false);
+    jest.advanceTimersByTime(LONG - 1);
+    expect(await isOver()).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(await isOver()).toBe(true);
+  });
+
+  it('looks at once where a job was announced while it looked in vain', async () => {
+    await look(false, announceJob);
+    expect(await wait()()).toBe(true);
+  });
+
+  it('looks at once after a look that found a job or failed', async () => {
+    await look(true);
+    expect(await wait()()).toBe(true);
+    await expect(look(true, () => Promise.reject(new Error('lost')))).rejects.toThrow('lost');
+    expect(await wait()()).toBe(true);
+  });
+
+  it('looks at once where only an earlier look was in vain', async () => {
+    let finish = (): void => undefined;
+    const earlier = look(false, () => new Promise((resolve) => (finish = resolve)));
+    await look(true);
+    finish();
+    await earlier;
+    expect(await wait()()).toBe(true);
+  });
+
+  it('leaves jobs to the others for a moment, after they have taken all that were announced', async () => {
+    await lookInVain();
+    await look(false);
+    const isOver = wait();
+    for (let job = 0; job < 3; job++) await announceJob();
+    jest.advanceTimersByTime(LONGEST_HESITATION - 1);
+    expect(await isOver()).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(await isOver()).toBe(true);
+  });
+
+  it('looks as fast as the others again after it has got one', async () => {
+    await lookInVain();
+    await look(true);
+    await look(false);
+    const isOver = wait();
+    await announceJob();
+    expect(await isOver()).toBe(true);
+  });
+
+  it('does not take its own put-back jobs for those of others', async () => {
+    await lookInVain(() => {
+      notifications.putsBack();
+    });
+    await look(false);
+    const isOver = wait();
+    await announceJob();
+    expect(await isOver()).toBe(true);
+  });
+
+  it('looks at once when its connection was lost, since there may be jobs that it did not hear of', async () => {
+    await look(false);
+    const isOver = wait();
+    expect(await isOver()).toBe(false);
+    const lost = new Promise<void>((resolve) => connection.on('listenerinvalidated', resolve));
+    connection.on('error', () => undefined);
+    await pool.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
+    await lost;
+    expect(await isOver()).toBe(true);
+  });
+
+  it('does not wait while it is interrupted', async () => {
+    await look(false);
+    const isOver = wait();
+    notifications.interrupt();
+    expect(await isOver()).toBe(true);
+    expect(await wait()()).toBe(true);
+    notifications.resume();
+    expect(await wait()()).toBe(false);
+  });
+});
