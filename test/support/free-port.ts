@@ -5,10 +5,15 @@ import { createServer } from 'node:net';
 /** Below the range that outgoing connections take their ports from, or one of them might have it meanwhile. */
 const RANGE = [20_000, 32_000] as const;
 
+/** Those that servers may not listen on yet: a cluster needs a dozen at once. */
+const handedOut = new Set<number>();
+
 /** A port of the loopback interface that nothing listens on. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(...RANGE);
+    if (handedOut.has(port)) continue;
+    handedOut.add(port);
     if (await canListen(port)) return port;
   }
 }
