@@ -36,6 +36,10 @@ export class DestinationWindow {
   private measured: number | undefined;
   private settled = 0;
   private since = 0;
+  /** Milliseconds of the period before there was nothing left to send; 0 if that begins a new period. */
+  private busyBefore = 0;
+  /** Whether all that may be on their way have been, since it last had nothing to send. */
+  private wasFull = false;
   /** When there was nothing left to send; `undefined` while there is. */
   private idleSince: number | undefined = -Infinity;
   private hasFailed = false;
@@ -88,11 +92,16 @@ export class DestinationWindow {
     this.underway++;
     if (this.idleSince !== undefined) {
       // A few messages now and then should not open a socket each.
-      if (now - this.idleSince > RESTART_AFTER) this.open = Math.min(FIRST_WINDOW, this.size);
+      if (now - this.idleSince > RESTART_AFTER) {
+        this.open = Math.min(FIRST_WINDOW, this.size);
+        this.busyBefore = 0;
+      }
+      if (this.busyBefore === 0) this.settled = 0;
       this.idleSince = undefined;
-      this.since = now;
-      this.settled = 0;
+      this.since = now - this.busyBefore;
+      this.wasFull = false;
     }
+    if (this.underway >= this.open) this.wasFull = true;
     return { number: ++this.started, begunAt: now };
   }
 
@@ -113,7 +122,7 @@ export class DestinationWindow {
       this.latest = now - request.begunAt;
     }
     if (result?.class === 'deferred' || (isOver && this.hasFailed)) this.restart();
-    else if (isOver) this.idleSince = now;
+    else if (isOver) this.pause(results.length, now);
     else if (result?.class === 'retry') this.fail(request.number, results.length, now);
     else if (result !== undefined) this.succeed(results.length, now);
   }
@@ -122,6 +131,16 @@ export class DestinationWindow {
   private restart(): void {
     this.open = Math.min(FIRST_WINDOW, this.size);
     this.idleSince = -Infinity;
+  }
+
+  /**
+   * There is nothing left to send. A fast destination may have sent all that it has within milliseconds, and would get no
+   * more at a time until its rate is known: so what it has sent as fast as it can counts.
+   */
+  private pause(messages: number, now: number): void {
+    if (this.wasFull) this.measure(messages, now);
+    this.busyBefore = this.wasFull ? now - this.since : 0;
+    this.idleSince = now;
   }
 
   private succeed(messages: number, now: number): void {

@@ -492,6 +492,54 @@ describe('the delivery scheduler', () => {
       expect(scheduler.delayOf(new TestDestination('idle'), 200)).toBe(0);
     });
 
+    /** Sends batches of 200 messages, two at a time: all requests are answered in 2 ms, and the next two batches come after 3 ms. */
+    const sendInPairs = async (
+      scheduler: DeliveryScheduler,
+      destination: TestDestination,
+      pairs: number,
+      onPair = (): void => undefined,
+    ): Promise<void> => {
+      for (let pair = 0; pair < pairs; pair++) {
+        const ended = [send(scheduler, destination, 200), send(scheduler, destination, 200)];
+        onPair();
+        while (destination.requests.length > 0) {
+          jest.advanceTimersByTime(2);
+          destination.answer();
+        }
+        jest.advanceTimersByTime(3);
+        await Promise.all(ended);
+      }
+    };
+
+    it('are more for a fast destination, also where it has sent all of them each time before the next come', async () => {
+      jest.useFakeTimers();
+      const scheduler = schedule();
+      const fast = new TestDestination('fast');
+      const isTaken = (): boolean => scheduler.delayOf(fast, 10_000) === 0;
+      await sendInPairs(scheduler, fast, 2, () => {
+        expect(isTaken()).toBe(false);
+      });
+      await sendInPairs(scheduler, fast, 10);
+      await sendInPairs(scheduler, fast, 1, () => {
+        expect(isTaken()).toBe(true);
+      });
+    });
+
+    it('are no more for one that has had few messages at a time', async () => {
+      jest.useFakeTimers();
+      const scheduler = schedule();
+      const rare = new TestDestination('rare');
+      for (let message = 0; message < 200; message++) {
+        const ended = send(scheduler, rare, 1);
+        jest.advanceTimersByTime(1);
+        rare.answer();
+        await ended;
+      }
+      void send(scheduler, rare, 200);
+      void send(scheduler, rare, 200);
+      expect(scheduler.delayOf(rare, 200)).toBeGreaterThan(0);
+    });
+
     /** Has batches sent that the scheduler takes. Returns how many it takes. */
     const offer = (scheduler: DeliveryScheduler, destinations: readonly Destination[]): number => {
       let taken = 0;
