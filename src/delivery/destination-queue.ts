@@ -177,7 +177,8 @@ export class DestinationQueue {
       return false;
     }
     for (const share of this.shares) share.capacity.take(share);
-    this.send(batch, performance.now() + TURN);
+    const now = performance.now();
+    this.send(batch, now, now + TURN);
     return true;
   }
 
@@ -190,12 +191,12 @@ export class DestinationQueue {
   }
 
   /** Sends the next request of a batch on places that were taken for it. Returns whether it still has them. */
-  private send(batch: HeldBatch, turnEnd: number): boolean {
+  private send(batch: HeldBatch, now: number, turnEnd: number): boolean {
     const { first, messages } = batch.take(this.destination.requestSize);
     this.unsent -= messages.length;
     const isSent = batch.unsent === 0;
     if (isSent) this.batches.shift();
-    const request = this.window.begin(performance.now());
+    const request = this.window.begin(now);
     // Others may be in use by the time that it is settled.
     const { shares } = this;
     this.underway++;
@@ -205,11 +206,12 @@ export class DestinationQueue {
       isOnItsWay = false;
       this.underway--;
       batch.record(first, results);
-      this.window.end(request, results, this.underway === 0 && this.batches.length === 0);
+      const endedAt = performance.now();
+      this.window.end(request, results, endedAt, this.underway === 0 && this.batches.length === 0);
       for (const share of shares) share.isSlow = this.window.isSlow;
-      const next = isSettledAtOnce ? undefined : this.nextOfTurn(shares, turnEnd);
+      const next = isSettledAtOnce || endedAt >= turnEnd ? undefined : this.nextOfTurn(shares);
       if (next === undefined) for (const share of shares) share.capacity.release(share);
-      const isKept = next !== undefined && this.send(next, turnEnd);
+      const isKept = next !== undefined && this.send(next, endedAt, turnEnd);
       this.settled(batch, messages.length);
       // If it was settled at once, the caller that is sending goes on by itself.
       if (!isSettledAtOnce && (!isKept || this.wantsMore)) this.goOn(shares);
@@ -220,8 +222,8 @@ export class DestinationQueue {
   }
 
   /** What is sent with the places of a request that has ended; `undefined` if others may have them. */
-  private nextOfTurn(shares: readonly CapacityShare[], turnEnd: number): HeldBatch | undefined {
-    const isOver = this.window.isFailing || shares !== this.shares || performance.now() >= turnEnd;
+  private nextOfTurn(shares: readonly CapacityShare[]): HeldBatch | undefined {
+    const isOver = this.window.isFailing || shares !== this.shares;
     return isOver || !this.wantsMore || limitOf(this.current) !== undefined ? undefined : this.batches[0];
   }
 

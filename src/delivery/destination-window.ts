@@ -86,7 +86,12 @@ export class DestinationWindow {
     return this.underway > 0 && now - this.heardAt > SLOW;
   }
 
-  /** @returns the request, to be passed back when it ends */
+  /**
+   * A request begins.
+   *
+   * @param now by `performance.now()`
+   * @returns the request, to be passed back when it ends
+   */
   begin(now: number): WindowRequest {
     if (this.underway === 0) this.heardAt = now;
     this.underway++;
@@ -109,10 +114,15 @@ export class DestinationWindow {
    * A request has ended.
    *
    * @param results of its messages
+   * @param now by `performance.now()`
    * @param isOver whether nothing is left to send, and nothing on its way
    */
-  end(request: WindowRequest, results: readonly (DeliveryResult | undefined)[], isOver: boolean): void {
-    const now = performance.now();
+  end(
+    request: WindowRequest,
+    results: readonly (DeliveryResult | undefined)[],
+    now: number,
+    isOver: boolean,
+  ): void {
     this.underway--;
     this.heardAt = now;
     // Messages of one request share its result, except those that their receiver refused one by one.

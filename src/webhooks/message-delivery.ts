@@ -1,4 +1,4 @@
-import type { AttemptTerms, DeliveryResult } from '../destinations/destination.js';
+import type { AttemptTerms, DeliveryResult, SettleMessages } from '../destinations/destination.js';
 import type { QueuedMessage, UrlOutcome } from '../queue/batch-job.js';
 import type { Endpoint, EndpointAnswer, EndpointRequest } from './endpoint.js';
 
@@ -17,8 +17,8 @@ export class MessageDelivery {
 
   constructor(
     private readonly endpoints: readonly Endpoint[],
-    message: QueuedMessage,
-    private readonly settle: (result: DeliveryResult | undefined) => void,
+    private readonly message: QueuedMessage,
+    private readonly settle: SettleMessages,
   ) {
     const { outcomes } = message;
     // Nearly every message is sent for the first time.
@@ -34,7 +34,10 @@ export class MessageDelivery {
    *
    * @param prepare makes the bytes, headers and signature: once for all URLs, and not at all if none is tried
    */
-  begin(terms: AttemptTerms, prepare: () => EndpointRequest): void {
+  begin(
+    terms: AttemptTerms,
+    prepare: (message: QueuedMessage, signal: AbortSignal) => EndpointRequest,
+  ): void {
     const now = Date.now();
     let request: EndpointRequest | undefined;
     // One more than the number of URLs until all are tried: an answer may come at once.
@@ -49,7 +52,7 @@ export class MessageDelivery {
         continue;
       }
       this.unanswered++;
-      request ??= prepare();
+      request ??= prepare(this.message, terms.signal);
       endpoint.send(request, (outcome?.attempt ?? 0) + 1, (answer) => {
         this.record(at, answer);
         this.leave();
@@ -88,7 +91,7 @@ export class MessageDelivery {
   }
 
   private leave(): void {
-    if (--this.unanswered === 0) this.settle(this.result());
+    if (--this.unanswered === 0) this.settle([this.result()]);
   }
 
   /** One success settles a message. Without one, a single URL worth another attempt keeps it going. */

@@ -127,10 +127,7 @@ export class WebhooksDestination implements Destination {
       settle([]);
       return;
     }
-    const delivery = new MessageDelivery(this.endpoints, message, (result) => {
-      settle([result]);
-    });
-    delivery.begin(terms, () => this.prepare(message, terms.signal));
+    new MessageDelivery(this.endpoints, message, settle).begin(terms, this.prepare);
   }
 
   /**
@@ -165,10 +162,10 @@ export class WebhooksDestination implements Destination {
   }
 
   /** Makes the bytes, headers and signature of a message: once for every URL. */
-  private prepare(
+  private readonly prepare = (
     { id, body: text, call }: Pick<QueuedMessage, 'id' | 'body' | 'call'>,
     signal: AbortSignal,
-  ): EndpointRequest {
+  ): EndpointRequest => {
     const body = Buffer.from(text);
     return {
       body,
@@ -176,7 +173,7 @@ export class WebhooksDestination implements Destination {
       signal,
       calls: call === undefined ? NO_CALLS : [call],
     };
-  }
+  };
 }
 
 function headersOf({ headers, sharedSecret, standardWebhooks }: WebhooksDestinationOptions): WebhookHeaders {

@@ -76,12 +76,14 @@ export class HistoryRecorder {
     const known = outcomesOf(batch);
     // Entries for the messages before would be replaced by those for the rest.
     const firstKept = messages.length - KEPT_ENTRIES;
-    for (const [index, message] of messages.entries()) {
+    this.lastOrdinal = Math.max(this.lastOrdinal, ordinalOf(now) - 1);
+    let index = 0;
+    for (const message of messages) {
       const { outcomes } = message;
       const attempts = known === undefined ? outcomes : outcomes.filter((outcome) => !known.has(outcome));
       counts.count(state.state, attempts);
-      if (index < firstKept) continue;
-      this.lastOrdinal = Math.max(this.lastOrdinal + 1, ordinalOf(now));
+      if (index++ < firstKept) continue;
+      this.lastOrdinal++;
       history.add(new HistoryEntry(message, batch.source, state, attempts, this.lastOrdinal));
     }
     this.minutes.count(state.state, messages.length, now);
