@@ -13,8 +13,8 @@ type BatchWorkerClass<B extends IQueueBackend, C> = new (
 type BatchJob = Job<BatchJobData, void>;
 
 /**
- * How long a worker waits for a job at most, in seconds. On PostgreSQL, BullMQ would wait for an hour where it could not ask
- * when the next retry is due, as when there are too many connections.
+ * How long a worker waits for a job at most, in seconds. On PostgreSQL, BullMQ would wait until the next delayed job is due, for
+ * up to an hour, also where it has missed a notification.
  */
 const LONGEST_BLOCK = 10;
 

@@ -19,8 +19,8 @@ export interface PGliteClientOwner {
 
 /**
  * A client of the pool. All clients share the database's only session: settings and LISTEN of one apply to
- * all, and each receives every notification. BullMQ filters notifications by channel and queue, and never
- * ends a LISTEN.
+ * all, and each receives every notification. Who listens filters them by channel and queue, and nobody ends a
+ * LISTEN.
  */
 export class PGliteClient extends EventEmitter implements PgPoolClient {
   private endTurn: (() => void) | undefined;

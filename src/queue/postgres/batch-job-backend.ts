@@ -10,10 +10,7 @@ export class BatchJobBackend extends PostgresQueueBackend {
   private readonly notifications = new JobNotifications(this.connection, this.queueName);
 
   override async moveToActive(token: string, name?: string): Promise<unknown[]> {
-    return this.notifications.look(
-      () => super.moveToActive(token, name),
-      ([job]) => job !== null,
-    );
+    return this.notifications.look(() => super.moveToActive(token, name));
   }
 
   /** After `null`, a worker looks for a job, whether or not one was announced. */
@@ -35,8 +32,7 @@ export class BatchJobBackend extends PostgresQueueBackend {
   override moveToDelayed(
     ...job: Parameters<PostgresQueueBackend['moveToDelayed']>
   ): ReturnType<PostgresQueueBackend['moveToDelayed']> {
-    this.notifications.putsBack();
-    return super.moveToDelayed(...job);
+    return this.notifications.putBack(() => super.moveToDelayed(...job));
   }
 
   override async moveStalledJobsToWait(): Promise<string[]> {

@@ -35,7 +35,7 @@ interface Watched {
   /** Checks in a row without an answer to a statement; negative for a while after it proved to be at work. */
   silentFor: number;
   bytesRead: number;
-  /** Whether it ever listened. Where its worker has work, nobody waits for notifications. */
+  /** Whether it ever listened. */
   isListener: boolean;
   /** Checks since the connection was last asked or used. */
   idleFor: number;

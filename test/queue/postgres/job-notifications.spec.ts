@@ -40,11 +40,12 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     await pool.end();
   });
 
-  function look(hasFound: boolean, meanwhile?: () => Promise<void>): Promise<unknown> {
-    return notifications.look(
-      async () => meanwhile?.(),
-      () => hasFound,
-    );
+  /** @param dueAt when the next delayed job is due */
+  function look(hasFound: boolean, meanwhile?: () => Promise<void>, dueAt = 0): Promise<unknown> {
+    return notifications.look(async () => {
+      await meanwhile?.();
+      return hasFound ? ['a job', '1', 0, 0] : [null, '', 0, dueAt];
+    });
   }
 
   /** Returns whether the wait is over. */
@@ -65,11 +66,10 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
   }
 
   /** Others get the jobs that were announced. */
-  async function lookInVain(onJob = (): void => undefined): Promise<void> {
+  async function lookInVain(): Promise<void> {
     for (let job = 0; job < 10; job++) {
       await look(false);
       const isOver = wait();
-      onJob();
       await announceJob();
       jest.advanceTimersByTime(LONGEST_HESITATION);
       expect(await isOver()).toBe(true);
@@ -95,6 +95,14 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
+  it('looks when the next delayed job is due, whoever has asked for that', async () => {
+    await look(false, undefined, Date.now() + 200);
+    const isOver = wait();
+    expect(await isOver()).toBe(false);
+    jest.advanceTimersByTime(200);
+    expect(await isOver()).toBe(true);
+  });
+
   it('looks at once where a job was announced while it looked in vain', async () => {
     await look(false, announceJob);
     expect(await wait()()).toBe(true);
@@ -103,7 +111,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
   it('looks at once after a look that found a job or failed', async () => {
     await look(true);
     expect(await wait()()).toBe(true);
-    await expect(look(true, () => Promise.reject(new Error('lost')))).rejects.toThrow('lost');
+    await expect(look(false, () => Promise.reject(new Error('lost')))).rejects.toThrow('lost');
     expect(await wait()()).toBe(true);
   });
 
@@ -136,13 +144,36 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
   });
 
+  it('leaves them also where they are announced while it looks', async () => {
+    await lookInVain();
+    await look(false, announceJob);
+    const isOver = wait();
+    expect(await isOver()).toBe(false);
+    jest.advanceTimersByTime(LONGEST_HESITATION - 1);
+    expect(await isOver()).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(await isOver()).toBe(true);
+  });
+
   it('does not take its own put-back jobs for those of others', async () => {
-    await lookInVain(() => {
-      notifications.putsBack();
-    });
+    await Promise.all(Array.from({ length: 10 }, () => notifications.putBack(() => Promise.resolve())));
+    await lookInVain();
     await look(false);
     const isOver = wait();
     await announceJob();
+    expect(await isOver()).toBe(true);
+  });
+
+  it('takes those of others for what they are after it has failed to put one back', async () => {
+    const lost = (): Promise<void> => Promise.reject(new Error('lost'));
+    await expect(notifications.putBack(lost)).rejects.toThrow('lost');
+    await look(false);
+    await announceJob();
+    await look(false);
+    const isOver = wait();
+    await announceJob();
+    expect(await isOver()).toBe(false);
+    jest.advanceTimersByTime(LONGEST_HESITATION);
     expect(await isOver()).toBe(true);
   });
 
@@ -164,6 +195,7 @@ describeWith('postgres', PostgresServer.installed, 'a worker that waits for a jo
     expect(await isOver()).toBe(true);
     expect(await wait()()).toBe(true);
     notifications.resume();
+    await look(false);
     expect(await wait()()).toBe(false);
   });
 });
