@@ -144,12 +144,14 @@ export class DestinationWindow {
   }
 
   /**
-   * There is nothing left to send. A fast destination may have sent all that it has within milliseconds, and would get no
-   * more at a time until its rate is known: so what it has sent as fast as it can counts.
+   * There is nothing left to send. A fast destination may have taken all that there was within milliseconds, and would get no
+   * more at a time until its rate is known. So what it took while the window was full counts, unless the last request
+   * took long, beside which the window was not.
    */
   private pause(messages: number, now: number): void {
-    if (this.wasFull) this.measure(messages, now);
-    this.busyBefore = this.wasFull ? now - this.since : 0;
+    const counts = this.wasFull && this.latest < PERIOD;
+    if (counts) this.measure(messages, now);
+    this.busyBefore = counts ? now - this.since : 0;
     this.idleSince = now;
   }
 

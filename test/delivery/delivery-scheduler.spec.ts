@@ -525,6 +525,27 @@ describe('the delivery scheduler', () => {
       });
     });
 
+    it('are not put back for long by one whose last answer of several has taken long', async () => {
+      jest.useFakeTimers();
+      const scheduler = schedule();
+      const uneven = new TestDestination('uneven');
+      for (let pair = 0; pair < 5; pair++) {
+        const ended = [send(scheduler, uneven, 20), send(scheduler, uneven, 20)];
+        while (uneven.requests.length > 1) {
+          jest.advanceTimersByTime(2);
+          uneven.answer(uneven.requests.length - 1);
+        }
+        jest.advanceTimersByTime(900);
+        uneven.answer();
+        await Promise.all(ended);
+      }
+      void send(scheduler, uneven, 200);
+      void send(scheduler, uneven, 200);
+      scheduler.putBack(uneven, [jobOf('a', 10_000)]);
+      const longestOfUnknown = 1_500;
+      expect(scheduler.delayOf(uneven, 200)).toBeLessThanOrEqual(longestOfUnknown);
+    });
+
     it('are no more for one that has had few messages at a time', async () => {
       jest.useFakeTimers();
       const scheduler = schedule();
