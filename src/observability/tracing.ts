@@ -120,8 +120,9 @@ export class Tracing implements RequestTracing {
 
   /** A request without a span: its receiver is told of the call itself, and whether that is sampled. */
   private passOn(only: CallTrace | undefined): RequestSpan | undefined {
-    const call = this.parts.propagate ? contextOf(only) : undefined;
-    return call && { traceparent: headerOf(call), end: () => undefined };
+    const traceparent = this.parts.propagate ? only?.traceparent : undefined;
+    if (traceparent === undefined || !TRACEPARENT.test(traceparent)) return undefined;
+    return { traceparent, end: doNothing };
   }
 
   private end(span: Span, outcome: RequestOutcome | undefined): void {
@@ -143,6 +144,10 @@ export class Tracing implements RequestTracing {
     }
     return address;
   }
+}
+
+function doNothing(): void {
+  // A request without a span has none to end.
 }
 
 function linksTo(calls: readonly (CallTrace | undefined)[]): Link[] {

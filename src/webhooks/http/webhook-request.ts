@@ -28,8 +28,21 @@ export function withTraceparent(headers: RequestHeaders, traceparent: string): R
 }
 
 function traced(headers: readonly string[], traceparent: string): string[] {
-  const others = headers.filter((_, index) => headers[index - (index % 2)]?.toLowerCase() !== 'traceparent');
-  return [...others, 'traceparent', traceparent];
+  return [...withoutTraceparent(headers), 'traceparent', traceparent];
+}
+
+/** Hardly any customer has configured one, so nothing is copied where there is none. */
+function withoutTraceparent(headers: readonly string[]): readonly string[] {
+  for (let index = 0; index < headers.length; index += 2) {
+    if (isTraceparent(headers[index])) {
+      return headers.filter((_, at) => !isTraceparent(headers[at - (at % 2)]));
+    }
+  }
+  return headers;
+}
+
+function isTraceparent(name = ''): boolean {
+  return name.length === 'traceparent'.length && name.toLowerCase() === 'traceparent';
 }
 
 export interface WebhookRequest {
