@@ -146,9 +146,8 @@ export class Tracing implements RequestTracing {
   }
 }
 
-function doNothing(): void {
-  // A request without a span has none to end.
-}
+/** A request without a span has none to end. */
+const doNothing = (): void => undefined;
 
 function linksTo(calls: readonly (CallTrace | undefined)[]): Link[] {
   const links: Link[] = [];

@@ -76,7 +76,10 @@ export class JobNotifications {
     }
   }
 
-  /** Resolves when it is time to look: at once, unless there was no job a moment ago or others have taken the last. */
+  /**
+   * Resolves when it is time to look: at once, unless the last look found nothing. After looks in vain, it leaves a job to
+   * others for a moment.
+   */
   async wait(milliseconds: number): Promise<void> {
     await (this.listening ??= this.listen());
     const { isEmpty, hesitation } = this;
