@@ -8,8 +8,8 @@ import type { RateBudget } from './rate-limits/rate-budget.js';
 import type { CapacityShare } from './shared-capacity.js';
 
 /**
- * How long a turn lasts, in milliseconds. A request that ends before then leaves its places to the next one of its destination:
- * in turns of one request, what belongs to a destination would have left the processor's caches when it is needed again.
+ * How long a turn lasts, in milliseconds. A request that ends before then leaves its places to the next one of its
+ * destination, whose data the processor's caches still hold.
  */
 const TURN = 10;
 
@@ -39,7 +39,6 @@ export class DestinationQueue {
   private activeAt = performance.now();
 
   /**
-   * @param window how many requests may be on their way
    * @param putBack its jobs that this process has put back
    * @param observer learns when there may be room for another batch
    * @param createBudget makes what limits the requests of a destination with a `rateLimit`
@@ -177,8 +176,7 @@ export class DestinationQueue {
       return false;
     }
     for (const share of this.shares) share.capacity.take(share);
-    const now = performance.now();
-    this.send(batch, now, now + TURN);
+    this.send(batch, performance.now());
     return true;
   }
 
@@ -191,7 +189,7 @@ export class DestinationQueue {
   }
 
   /** Sends the next request of a batch on places that were taken for it. Returns whether it still has them. */
-  private send(batch: HeldBatch, now: number, turnEnd: number): boolean {
+  private send(batch: HeldBatch, now: number, turnEnd = now + TURN): boolean {
     const { first, messages } = batch.take(this.destination.requestSize);
     this.unsent -= messages.length;
     const isSent = batch.unsent === 0;
