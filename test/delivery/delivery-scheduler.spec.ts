@@ -492,7 +492,7 @@ describe('the delivery scheduler', () => {
       expect(scheduler.delayOf(new TestDestination('idle'), 200)).toBe(0);
     });
 
-    /** Sends batches of 200 messages, two at a time: all requests are answered in 2 ms, and the next two batches come after 3 ms. */
+    /** Sends batches of 200 messages, two at a time. Requests are answered in 2 ms, and the next two batches come 3 ms later. */
     const sendInPairs = async (
       scheduler: DeliveryScheduler,
       destination: TestDestination,
@@ -511,7 +511,7 @@ describe('the delivery scheduler', () => {
       }
     };
 
-    it('are more for a fast destination, also where it has sent all of them each time before the next come', async () => {
+    it('are more for a fast destination, also where it has taken all of them each time before the next come', async () => {
       jest.useFakeTimers();
       const scheduler = schedule();
       const fast = new TestDestination('fast');
