@@ -1,11 +1,15 @@
-import type { HistoryEntry } from './history-entry.js';
-import { ALL_DESTINATIONS, KEPT_ENTRIES, type StoredHistory } from './history-store.js';
+import { mergedEntry, type RecordedMessages } from './history-entry.js';
+import { ALL_DESTINATIONS, KEPT_ENTRIES, type StoredHistory, type WrittenEntry } from './history-store.js';
 import { HourCounts } from './hour-counts.js';
 
-/** What happened at one destination and is not written yet: no more than what the store would keep of it. */
+/** What happened at one destination and is not written yet: hardly more than what the store would keep of it. */
 export class DestinationHistory {
-  /** The latest last. Those of one message become one when there are many, or when they are read. */
-  private entries: HistoryEntry[] = [];
+  /** The latest last, one for each message. */
+  private entries: WrittenEntry[] = [];
+  /** What happened after those, the latest last. */
+  private recorded: { messages: RecordedMessages; firstOrdinal: number }[] = [];
+  /** How many messages that are. */
+  private recordedSize = 0;
   private readonly hours = new Map<number, HourCounts>();
   private discarded = false;
 
@@ -13,7 +17,7 @@ export class DestinationHistory {
 
   /** How many entries it holds. */
   get size(): number {
-    return Math.min(this.entries.length, KEPT_ENTRIES);
+    return Math.min(this.entries.length + this.recordedSize, KEPT_ENTRIES);
   }
 
   /** Whether nothing of it is to be written but its part in the counts of all destinations. */
@@ -27,33 +31,45 @@ export class DestinationHistory {
     return counts;
   }
 
-  add(entry: HistoryEntry): void {
-    this.entries.push(entry);
-    if (this.entries.length >= 2 * KEPT_ENTRIES) this.compact();
+  /** @param firstOrdinal of the first of the messages; the others have the next ones */
+  add(messages: RecordedMessages, firstOrdinal: number): void {
+    this.recorded.push({ messages, firstOrdinal });
+    this.recordedSize += messages.size;
+    // The entries of those before would be replaced.
+    let first = this.recorded[0];
+    while (first !== undefined && this.recordedSize - first.messages.size >= KEPT_ENTRIES) {
+      this.recordedSize -= first.messages.size;
+      this.recorded.shift();
+      first = this.recorded[0];
+    }
   }
 
   /** Adds what happened later. */
   absorb(later: DestinationHistory): void {
-    for (const entry of later.compact()) this.add(entry);
+    this.keep([...this.summarize(), ...later.summarize()]);
     for (const [hour, counts] of later.hours) this.countsOf(hour).add(counts);
   }
 
   /** The destination was deleted: drops the entries, but not what counts among all destinations. */
   discard(): void {
     this.discarded = true;
-    this.entries = [];
+    this.keep([]);
   }
 
-  /** Drops the bodies of messages. */
-  summarize(): void {
-    for (const entry of this.compact()) entry.summarize();
+  /** Makes the entries of what is recorded, which takes the bodies of messages. */
+  summarize(): readonly WrittenEntry[] {
+    if (this.recorded.length > 0) {
+      const entries = this.recorded.map(({ messages, firstOrdinal }) => messages.entries(firstOrdinal));
+      this.keep([...this.entries, ...entries.flat()]);
+    }
+    return this.entries;
   }
 
   get stored(): StoredHistory {
     const { destination } = this;
     return {
       destination,
-      entries: this.compact().map(({ stored }) => stored),
+      entries: this.summarize(),
       hours: Array.from(this.hours, ([hour, { stored }]) => [hour, stored]),
     };
   }
@@ -67,19 +83,20 @@ export class DestinationHistory {
     return total.stored;
   }
 
-  /** Leaves what is kept: the latest entries, one for each message. */
-  private compact(): readonly HistoryEntry[] {
-    const latest = new Map<string, HistoryEntry>();
-    for (const entry of this.entries) {
+  /** Keeps the latest of these entries, one for each message, and nothing else. */
+  private keep(entries: readonly WrittenEntry[]): void {
+    const latest = new Map<string, WrittenEntry>();
+    for (const entry of entries) {
       const { messageId } = entry;
-      const known = latest.get(messageId);
-      if (known !== undefined) {
+      const earlier = latest.get(messageId);
+      if (earlier === undefined) latest.set(messageId, entry);
+      else {
         latest.delete(messageId);
-        known.follow(entry);
+        latest.set(messageId, mergedEntry(earlier, entry));
       }
-      latest.set(messageId, known ?? entry);
     }
     this.entries = [...latest.values()].slice(-KEPT_ENTRIES);
-    return this.entries;
+    this.recorded = [];
+    this.recordedSize = 0;
   }
 }

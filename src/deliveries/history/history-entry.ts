@@ -1,7 +1,6 @@
-import type { MessageType } from '../../messages/message.types.js';
-import type { BatchMessage, UrlOutcome } from '../../queue/batch-job.js';
+import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../queue/batch-job.js';
 import { summaryOf } from '../message-body.js';
-import { type EntryHead, KEPT_ATTEMPTS, type WrittenEntry } from './history-store.js';
+import { type EntryHead, KEPT_ATTEMPTS, KEPT_ENTRIES, type WrittenEntry } from './history-store.js';
 import type { RecentDelivery } from './history.types.js';
 
 /** Characters of an answer, and of the name of an event, that are kept. */
@@ -14,70 +13,77 @@ export interface EntryState {
   error: string | undefined;
 }
 
-/** What happened to one message at one destination, before it is stored. */
-export class HistoryEntry {
-  readonly messageId: string;
-  private attempts: readonly UrlOutcome[];
-  /** Until it is summarised. */
-  private body: string | undefined;
-  private type: MessageType | undefined;
-  private event: string | undefined;
-  private isWhole: boolean;
+/**
+ * What became of messages of a batch. Their entries are made late: that costs more than everything else here, and at a
+ * high rate most of them are replaced before they are written.
+ */
+export class RecordedMessages {
+  /** More would replace one another. */
+  private readonly messages: readonly BatchMessage[];
+  private readonly source: string;
+  /** The attempts before; `undefined` if there were none, as of most batches. */
+  private readonly known: ReadonlySet<UrlOutcome> | undefined;
 
   /**
-   * @param attempts those that nobody has recorded yet
-   * @param ordinal see `StoredEntry`
+   * @param batch as it was before
+   * @param messages with the outcomes of their attempts
    */
   constructor(
-    { id, body, outcomes }: BatchMessage,
-    private readonly source: string,
-    private state: EntryState,
-    attempts: readonly UrlOutcome[],
-    private ordinal: number,
+    batch: QueuedBatch,
+    messages: readonly BatchMessage[],
+    private readonly state: EntryState,
   ) {
-    this.messageId = id;
-    this.body = body;
-    this.attempts = attempts;
-    this.isWhole = state.state === 'delivered' && attempts.length === outcomes.length;
+    this.messages = messages.length > KEPT_ENTRIES ? messages.slice(-KEPT_ENTRIES) : messages;
+    this.source = batch.source;
+    this.known = outcomesOf(batch);
   }
 
-  /** Takes over a later state of the same message. */
-  follow({ state, attempts, ordinal }: HistoryEntry): void {
-    this.state = state;
-    this.ordinal = ordinal;
-    this.isWhole = false;
-    this.attempts = latest([...this.attempts, ...attempts]);
+  get size(): number {
+    return this.messages.length;
   }
 
-  /**
-   * Keeps the parts of the body that are shown, and drops the rest. It is called late: parsing costs more
-   * than everything else here, and at a high rate most entries are replaced before they are written.
-   */
-  summarize(): void {
-    if (this.body === undefined) return;
-    const { type, event } = summaryOf(this.body);
-    this.type = type;
-    this.event = event === undefined ? undefined : cut(event);
-    this.body = undefined;
+  /** The attempts of one of the messages that nobody has recorded yet. */
+  attemptsOf({ outcomes }: BatchMessage): readonly UrlOutcome[] {
+    const { known } = this;
+    return known === undefined ? outcomes : outcomes.filter((outcome) => !known.has(outcome));
   }
 
-  get stored(): WrittenEntry {
-    const { messageId, ordinal, attempts, isWhole, type, event, source } = this;
-    const { state, error } = this.state;
-    const head: EntryHead = { type, event, source, state, error };
-    const isShort = attempts.every(({ excerpt }) => excerpt === undefined);
-    return {
-      messageId,
-      ordinal,
-      head,
-      attempts: isShort ? attempts : attempts.map(withShortExcerpt),
-      isWhole,
-    };
+  /** @param firstOrdinal of the first message; the others have the next ones */
+  entries(firstOrdinal: number): WrittenEntry[] {
+    let head: EntryHead | undefined;
+    return this.messages.map((message, index) => {
+      const attempts = this.attemptsOf(message);
+      head = this.headOf(message, head);
+      return {
+        messageId: message.id,
+        ordinal: firstOrdinal + index,
+        head,
+        attempts: attempts.some(({ excerpt }) => excerpt !== undefined)
+          ? attempts.map(withShortExcerpt)
+          : attempts,
+        isWhole: head.state === 'delivered' && attempts.length === message.outcomes.length,
+      };
+    });
+  }
+
+  /** @param last that of the message before, which nearly always says the same */
+  private headOf({ body }: BatchMessage, last: EntryHead | undefined): EntryHead {
+    const { type, event } = summaryOf(body);
+    const name = event === undefined ? undefined : cut(event);
+    if (last !== undefined && last.type === type && last.event === name) return last;
+    return { type, event: name, source: this.source, ...this.state };
   }
 }
 
-function latest<T>(attempts: T[]): T[] {
-  return attempts.length > KEPT_ATTEMPTS ? attempts.slice(-KEPT_ATTEMPTS) : attempts;
+/** The entry of a message, from an earlier and a later one. */
+export function mergedEntry(earlier: WrittenEntry, later: WrittenEntry): WrittenEntry {
+  const attempts = [...earlier.attempts, ...later.attempts].slice(-KEPT_ATTEMPTS);
+  return { ...later, attempts, isWhole: false };
+}
+
+function outcomesOf({ messages }: QueuedBatch): ReadonlySet<UrlOutcome> | undefined {
+  if (messages.every(({ outcomes }) => outcomes.length === 0)) return undefined;
+  return new Set(messages.flatMap(({ outcomes }) => outcomes));
 }
 
 function withShortExcerpt(outcome: UrlOutcome): UrlOutcome {

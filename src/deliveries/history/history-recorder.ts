@@ -1,10 +1,10 @@
-import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../queue/batch-job.js';
+import type { BatchMessage, QueuedBatch } from '../../queue/batch-job.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../../shared/clock.js';
 import { TimeSlice } from '../../shared/time-slice.js';
 import { DestinationHistory } from './destination-history.js';
-import { type EntryState, HistoryEntry } from './history-entry.js';
+import { type EntryState, RecordedMessages } from './history-entry.js';
 import type { HistoryLog } from './history-log.js';
-import { type HistoryStore, KEPT_ENTRIES, ordinalOf } from './history-store.js';
+import { type HistoryStore, ordinalOf } from './history-store.js';
 import { hourOf } from './hour-counts.js';
 import { MinuteCounts } from './minute-counts.js';
 
@@ -44,7 +44,7 @@ export class HistoryRecorder {
   private minutes = new MinuteCounts();
   /** Entries in memory, those on their way to the store included. */
   private entries = 0;
-  private lastOrdinal = 0;
+  private nextOrdinal = 0;
   private timer: Timer | undefined;
   private work: Promise<void> | undefined;
   /** When something became overdue to be written, by the clock; `undefined` if nothing is. */
@@ -72,21 +72,13 @@ export class HistoryRecorder {
     const now = this.now();
     const history = this.historyOf(batch.destination);
     const counts = history.countsOf(hourOf(now));
-    const size = history.size;
-    const known = outcomesOf(batch);
-    // Entries for the messages before would be replaced by those for the rest.
-    const firstKept = messages.length - KEPT_ENTRIES;
-    this.lastOrdinal = Math.max(this.lastOrdinal, ordinalOf(now) - 1);
-    let index = 0;
-    for (const message of messages) {
-      const { outcomes } = message;
-      const attempts = known === undefined ? outcomes : outcomes.filter((outcome) => !known.has(outcome));
-      counts.count(state.state, attempts);
-      if (index++ < firstKept) continue;
-      this.lastOrdinal++;
-      history.add(new HistoryEntry(message, batch.source, state, attempts, this.lastOrdinal));
-    }
+    const recorded = new RecordedMessages(batch, messages, state);
+    for (const message of messages) counts.count(state.state, recorded.attemptsOf(message));
     this.minutes.count(state.state, messages.length, now);
+    const firstOrdinal = Math.max(this.nextOrdinal, ordinalOf(now));
+    this.nextOrdinal = firstOrdinal + recorded.size;
+    const { size } = history;
+    history.add(recorded, firstOrdinal);
     this.entries += history.size - size;
     this.schedule();
   }
@@ -186,7 +178,7 @@ export class HistoryRecorder {
     }
   }
 
-  /** Drops the bodies of a history, whose entries of one message become one. */
+  /** Makes the entries of a history: those of one message become one, and no body is held for them. */
   private summarize(history: DestinationHistory): void {
     this.entries -= history.size;
     history.summarize();
@@ -213,12 +205,6 @@ export class HistoryRecorder {
     }
     this.entries = sizeOf([...this.pending.values()]);
   }
-}
-
-/** The attempts before; `undefined` if there were none, as of most batches. */
-function outcomesOf({ messages }: QueuedBatch): ReadonlySet<UrlOutcome> | undefined {
-  if (messages.every(({ outcomes }) => outcomes.length === 0)) return undefined;
-  return new Set(messages.flatMap(({ outcomes }) => outcomes));
 }
 
 /** The first histories of the first group, as many as fit into a write of bounded size; at least one. */

@@ -37,7 +37,7 @@ export interface WrittenEntry extends StoredEntry {
 /** What happened at one destination, in this process and since it was last written. */
 export interface StoredHistory {
   destination: string;
-  entries: WrittenEntry[];
+  entries: readonly WrittenEntry[];
   hours: StoredPeriods;
 }
 

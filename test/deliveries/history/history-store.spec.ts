@@ -70,12 +70,12 @@ describeBackend('the store of the history', (backend) => {
   async function storedEntries(): Promise<number> {
     const { storage } = opened;
     if (storage.kind === 'redis') {
-      const keys = ['entries', 'delivered'].map((name) => `{nestjs-analytics:history}:${name}:crm`);
-      const script = "return {redis.call('HLEN', KEYS[1]), redis.call('HVALS', KEYS[2])}";
-      const [others, texts] = (await storage.client.eval(script, 2, ...keys)) as [number, string[]];
-      return (
-        others + texts.filter((text) => text.startsWith('[')).flatMap((text) => JSON.parse(text) as []).length
-      );
+      const keys = ['entries', 'whole'].map((name) => `{nestjs-analytics:history}:${name}:crm`);
+      const script = "return {redis.call('HLEN', KEYS[1]), redis.call('HKEYS', KEYS[2])}";
+      const [others, names] = (await storage.client.eval(script, 2, ...keys)) as [number, string[]];
+      // Each name but that of the count has the number of the entries in it.
+      const numbers = names.filter((name) => name !== 'count').map((name) => Number(name.split(' ')[1]));
+      return numbers.reduce((sum, number) => sum + number, others);
     }
     const text = 'SELECT count(*)::integer AS count FROM nestjs_analytics.delivery_entry';
     return (await storage.pool.query<{ count: number }>(text)).rows[0]?.count ?? NaN;

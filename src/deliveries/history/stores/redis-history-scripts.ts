@@ -7,14 +7,14 @@ import { KEPT_MINUTES, MINUTE } from '../minute-counts.js';
 
 const PREFIX = '{nestjs-analytics:history}:';
 
-const KEYS = ['entries', 'order', 'delivered', 'hours'];
+const KEYS = ['entries', 'order', 'whole', 'hours'];
 
 /** Groups of destinations on a cluster. Each has a hash tag of its own, so that they are spread over the nodes. */
 export const CLUSTER_GROUPS = MAX_PARTITIONS;
 
 /**
  * The keys of a destination, or of all destinations of a group. `entries`: a hash of texts by messageId, whose first line is
- * the head and whose others are attempts. `order`: the messageIds by their ordinal. `delivered`: a hash of the entries of
+ * the head and whose others are attempts. `order`: the messageIds by their ordinal. `whole`: a hash of the entries of
  * messages that were delivered by their first attempt, as `wholeEntriesOf` makes them, and of how many there are, as
  * `count`. To write one there costs much less. `hours`: a hash of counts as JSON by the number of the hour. A
  * destination that is idle for a week goes with its keys.
@@ -93,7 +93,7 @@ export const WRITE = new RedisScript(
   end
 
   -- Ordinals have the same number of digits, so the names are in their order.
-  local function remove_delivered(key)
+  local function remove_whole(key)
     local names, gone, kept = redis.call('HKEYS', key), {}, 0
     table.sort(names)
     for at = #names, 1, -1 do
@@ -108,10 +108,10 @@ export const WRITE = new RedisScript(
     redis.call('HSET', key, 'count', kept)
   end
 
-  local function add_delivered(key, count, name, text)
+  local function add_whole(key, count, name, text)
     redis.call('HSET', key, name, text)
     local stored = redis.call('HINCRBY', key, 'count', count)
-    if stored >= ${2 * KEPT_ENTRIES} then remove_delivered(key) end
+    if stored >= ${2 * KEPT_ENTRIES} then remove_whole(key) end
     redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR})
   end
 
@@ -137,7 +137,7 @@ export const WRITE = new RedisScript(
   local at = 5
   for first = 1, #KEYS - 1, ${KEYS.length} do
     local keys = {entries = KEYS[first], order = KEYS[first + 1]}
-    local delivered, hours = KEYS[first + 2], KEYS[first + 3]
+    local whole, hours = KEYS[first + 2], KEYS[first + 3]
     local given = cjson.decode(ARGV[at])
     at = at + 1
     if #given.entries > 0 then
@@ -146,14 +146,14 @@ export const WRITE = new RedisScript(
       for _, key in pairs(keys) do redis.call('PEXPIRE', key, ${KEPT_HOURS * HOUR}) end
     end
     if given.whole > 0 then
-      add_delivered(delivered, given.whole, ARGV[at], ARGV[at + 1])
+      add_whole(whole, given.whole, ARGV[at], ARGV[at + 1])
       at = at + 2
     end
     local is_new_hour = false
     for _, hour in ipairs(given.hours) do
       is_new_hour = add_counts(hours, hour[1], hour[2], ARGV[2]) or is_new_hour
     end
-    if is_new_hour and redis.call('EXISTS', delivered) == 1 then remove_delivered(delivered) end
+    if is_new_hour and redis.call('EXISTS', whole) == 1 then remove_whole(whole) end
     redis.call('PEXPIRE', hours, ${KEPT_HOURS * HOUR})
   end
   local minutes = KEYS[#KEYS]
@@ -177,9 +177,9 @@ export const RECENT = new RedisScript(`
       found[#found + 1] = text
     end
   end
-  local delivered, whole = redis.call('HGETALL', KEYS[3]), {}
-  for i = 1, #delivered, 2 do
-    if delivered[i] ~= 'count' then whole[#whole + 1] = delivered[i + 1] end
+  local fields, whole = redis.call('HGETALL', KEYS[3]), {}
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'count' then whole[#whole + 1] = fields[i + 1] end
   end
   return {found, whole}`);
 

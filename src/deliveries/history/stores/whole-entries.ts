@@ -8,31 +8,86 @@ export interface WholeEntries {
    * processes may have given the same ordinal.
    */
   name: string;
-  /** All of them as the JSON of `WrittenFields`. */
+  /** All of them as the JSON of groups: see `WrittenGroup`. */
   text: string;
 }
 
-/** The fields of an entry, without their names. */
-type WrittenFields = [messageId: string, ordinal: number, head: EntryHead, attempts: readonly UrlOutcome[]];
+/**
+ * Entries that follow one another and differ in nothing but their ids and times, as nearly all of a batch: the head, the
+ * attempts and the ordinal of the first of them, and all of them.
+ */
+type WrittenGroup = [head: EntryHead, attempts: readonly UrlOutcome[], ordinal: number, rows: WrittenRow[]];
+
+/** The messageId, the ordinal after that of the first, and the time of each attempt after its and its duration in turn. */
+type WrittenRow = [messageId: string, ordinal: number, ...times: number[]];
 
 /** @param entries the latest last; at least one */
 export function wholeEntriesOf(entries: readonly StoredEntry[]): WholeEntries {
   const latest = entries.at(-1);
+  const groups: WrittenGroup[] = [];
+  let group: WrittenGroup | undefined;
+  for (const entry of entries) {
+    if (group === undefined || !isLike(group, entry)) {
+      groups.push((group = [entry.head, entry.attempts, entry.ordinal, []]));
+    }
+    group[3].push(rowOf(group, entry));
+  }
   return {
     name: `${latest?.ordinal ?? 0} ${entries.length} ${latest?.messageId ?? ''}`,
-    text: JSON.stringify(entries.map(fieldsOf)),
+    text: JSON.stringify(groups),
   };
 }
 
 /** Reads the text that `wholeEntriesOf` has made. */
 export function entriesIn(text: string): StoredEntry[] {
   // Only the store writes these texts.
-  const entries = JSON.parse(text) as WrittenFields[];
-  return entries.map(([messageId, ordinal, head, attempts]) => ({ messageId, ordinal, head, attempts }));
+  const groups = JSON.parse(text) as WrittenGroup[];
+  return groups.flatMap(([head, attempts, first, rows]) =>
+    rows.map(([messageId, ordinal, ...times]) => ({
+      messageId,
+      ordinal: first + ordinal,
+      head,
+      attempts: attempts.map((attempt, index) => ({
+        ...attempt,
+        at: attempt.at + (times[2 * index] ?? 0),
+        duration: times[2 * index + 1] ?? 0,
+      })),
+    })),
+  );
 }
 
-function fieldsOf({ messageId, ordinal, head, attempts }: StoredEntry): WrittenFields {
-  return [messageId, ordinal, head, attempts];
+/** The parts of a head. */
+const HEAD = namesOf<EntryHead>({ type: true, event: true, source: true, state: true, error: true });
+
+/** The parts of an attempt that a group has in common. */
+const ANSWER = namesOf<Omit<UrlOutcome, 'at' | 'duration'>>({
+  url: true,
+  class: true,
+  status: true,
+  error: true,
+  excerpt: true,
+  attempt: true,
+});
+
+/** The names of all fields of a type: one that is left out does not compile. */
+function namesOf<T>(names: Record<keyof T, true>): (keyof T)[] {
+  return Object.keys(names) as (keyof T)[];
+}
+
+function isLike([head, attempts]: WrittenGroup, entry: StoredEntry): boolean {
+  const others = entry.attempts;
+  if (head !== entry.head && HEAD.some((name) => head[name] !== entry.head[name])) return false;
+  return (
+    attempts.length === others.length &&
+    attempts.every((attempt, index) => ANSWER.every((name) => attempt[name] === others[index]?.[name]))
+  );
+}
+
+function rowOf([, attempts, ordinal]: WrittenGroup, entry: StoredEntry): WrittenRow {
+  const row: WrittenRow = [entry.messageId, entry.ordinal - ordinal];
+  let index = 0;
+  for (const { at, duration } of entry.attempts) row.push(at - (attempts[index++]?.at ?? 0), duration);
+  return row;
 }
 
 /**
