@@ -14,10 +14,12 @@ import { type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-
 import { promotable } from './put-back-jobs.js';
 
 /**
- * How long finished batches wait for the others of their job before they are recorded in the queue, in
- * milliseconds.
+ * How long finished batches wait for the others of their job before they are recorded in the queue, in milliseconds, if some
+ * of them go on in jobs of their own.
  */
 const PATIENCE = 25;
+/** How long they wait if all of them are delivered. A crash until then repeats them. */
+const PATIENCE_OF_DELIVERED = 250;
 /** How long they wait at first, if the others are more than half of the job. The wait doubles each time. */
 const LONGER_PATIENCE = 1_000;
 
@@ -44,6 +46,8 @@ export class SharedJob {
    */
   private readonly postponed: PostponedBatch[] = [];
   private readonly ended: BatchEnd[] = [];
+  /** Whether some of those that have ended go on in jobs of their own. */
+  private hasLeft = false;
   private recordedSize: number;
   private patience = LONGER_PATIENCE;
   private failure: { error: unknown } | undefined;
@@ -87,7 +91,10 @@ export class SharedJob {
       const end = await deliveries.deliver(batch, this.inHand.job, this.inHand.signal);
       if (!turns.hasTime) await turns.take();
       if (end.kind === 'postponed') this.postponed.push(end);
-      else this.ended.push(end);
+      else {
+        this.ended.push(end);
+        this.hasLeft ||= !isDelivered(end);
+      }
     } catch (error) {
       this.failure ??= { error };
       this.untried.push(batch);
@@ -99,23 +106,20 @@ export class SharedJob {
 
   /** Resolves when enough batches have ended to update the queue. */
   private async someEnded(): Promise<void> {
-    await this.until(() => this.ended.length > 0 || this.open.size === 0);
-    const settleBy = performance.now() + PATIENCE;
+    await this.until(() => this.ended.length > 0 || this.isDone());
     if (!this.isSmall()) await within(this.patience, this.until(this.isSmall));
     if (!this.isSmall()) {
       this.patience *= 2;
       return;
     }
-    const rest = settleBy - performance.now();
-    if (rest > 0 && this.open.size > 0)
-      await within(
-        rest,
-        this.until(() => this.open.size === 0),
-      );
+    if (!this.isDone()) await within(PATIENCE_OF_DELIVERED, this.until(() => this.hasLeft || this.isDone()));
+    if (!this.isDone() && this.hasLeft) await within(PATIENCE, this.until(this.isDone));
   }
 
+  private readonly isDone = (): boolean => this.open.size === 0;
+
   /** Whether what is open is so little that recording it would halve what the queue stores. */
-  private readonly isSmall = (): boolean => this.open.size === 0 || this.openSize <= this.recordedSize / 2;
+  private readonly isSmall = (): boolean => this.isDone() || this.openSize <= this.recordedSize / 2;
 
   /** Resolves when this is so. It is asked whenever a batch has ended. */
   private async until(isMet: () => boolean): Promise<void> {
@@ -143,6 +147,7 @@ export class SharedJob {
       this.recordedSize = sizeOf(rest);
     }
     this.ended.splice(0, ended.length);
+    this.hasLeft = this.ended.some((end) => !isDelivered(end));
     return ends;
   };
 
@@ -162,8 +167,7 @@ export class SharedJob {
   }
 
   private recordedEnd(end: BatchEnd): Promise<RecordedEnd> {
-    const isDelivered = end.kind === 'settled' && leftOf(end.batch, end.settlement) === undefined;
-    if (isDelivered) return Promise.resolve({ end, left: [] });
+    if (isDelivered(end)) return Promise.resolve({ end, left: [] });
     return this.leftOf(end).then((left) => ({ end, left }));
   }
 
@@ -198,6 +202,10 @@ export class SharedJob {
       }
     }
   }
+}
+
+function isDelivered(end: BatchEnd): boolean {
+  return end.kind === 'settled' && leftOf(end.batch, end.settlement) === undefined;
 }
 
 /** Characters of the bodies, which are nearly everything that is written. */
