@@ -1,4 +1,6 @@
 import { expect, it } from '@jest/globals';
+import type { WebhooksOptions } from '../../src/index.js';
+import { within } from '../../src/shared/within.js';
 import { startApplication } from '../support/application-child.js';
 import { describeBackend } from '../support/describe-backend.js';
 import { ifServer, type ServerBackend } from '../support/if-server.js';
@@ -102,5 +104,35 @@ function describeProducer(backend: ServerBackend, stage: Stage): void {
     expect(receivedIds(receiver)).toEqual([...messageIds('a', 45), ...messageIds('b', 45)].sort());
     expect(receiver.requests).toHaveLength(90);
     await Promise.all(producers.map((producer) => producer.stop('SIGTERM')));
+  });
+
+  it('that had little to do delivers each message at once when the one that was busy is killed', async () => {
+    const receiver = await stage.receiver();
+    const { connection } = backend;
+    const webhooksOf = (worker: string): WebhooksOptions =>
+      webhooksTo(receiver, { headers: { 'x-worker': worker } });
+    const [first, second] = await Promise.all([
+      startApplication({ connection, webhooks: webhooksOf('first'), end: 'kill' }),
+      startApplication({ connection, webhooks: webhooksOf('second'), end: 'kill' }),
+    ]);
+    await Promise.all([first.waitFor(/^started$/), second.waitFor(/^started$/)]);
+    const producer = await stage.app({ connection, webhooks: webhooksOf('none'), worker: false, flushAt: 1 });
+    /** Has messages delivered one after the other, and tells by which workers. */
+    const deliver = async (count: number): Promise<unknown[]> => {
+      const before = receiver.requests.length;
+      for (let n = 1; n <= count; n++) {
+        producer.analytics.track({ userId: 'u1', event: 'Paid' });
+        await receiver.received(before + n);
+      }
+      return receiver.requests.slice(before).map(({ headers }) => headers['x-worker']);
+    };
+    const workers = await deliver(30);
+    const isFirstBusy = workers.filter((worker) => worker === 'first').length > 15;
+    const [busy, other] = isFirstBusy ? [first, 'second'] : [second, 'first'];
+    await busy.stop('SIGKILL');
+    // A worker that heard nothing would look by itself after five seconds.
+    expect(await within(4_000, deliver(1))).toEqual([other]);
+    expect(await deliver(10)).toEqual(Array.from({ length: 10 }, () => other));
+    await (isFirstBusy ? second : first).stop('SIGKILL');
   });
 }
