@@ -184,6 +184,29 @@ describeBackend('the store of the history', (backend) => {
     expect(await idsOf('crm', 3)).toEqual(['e', 'c', 'd']);
   });
 
+  it('tells the time and the answer of each attempt, whatever the messages of a batch have in common', async () => {
+    const at = (later: number): number => ordinalOf(NOW) + later;
+    const [first, other] = [attempts(1), attempts(1).map((one) => ({ ...one, url: 'other', status: 204 }))];
+    const timed = (given: UrlOutcome[], later: number, duration: number): UrlOutcome[] =>
+      given.map((one, index) => ({ ...one, at: NOW + later + index, duration: duration + index }));
+    const like = { head: named('same') };
+    const entries = [
+      entry('a', { ...like, ordinal: at(1), attempts: timed([...first, ...other], 7, 30) }),
+      entry('b', { ...like, ordinal: at(2), attempts: timed([...first, ...other], 3, 0) }),
+      entry('c', { ...like, ordinal: at(5), attempts: timed([...other, ...first], 3, 2) }),
+      entry('d', { ...like, ordinal: at(6), head: named('another'), attempts: timed(other, 0, 1) }),
+      entry('e', { ...like, ordinal: at(9), attempts: timed(other, 1, 1) }),
+      entry('f', {
+        ...like,
+        ordinal: at(10),
+        attempts: timed(other, 2, 9).map((one) => ({ ...one, excerpt: 'ok' })),
+      }),
+    ];
+    const whole = entries.map((one) => ({ ...one, isWhole: true }));
+    await store.write([history({ entries: whole })], NOW);
+    expect(await store.recent('crm', 100, NOW)).toEqual(entries.reverse());
+  });
+
   it('tells a message that is delivered once more in one entry, with all of its attempts', async () => {
     const at = (later: number): number => ordinalOf(NOW) + later;
     const failed = entry('a', { ordinal: at(1), head: named('failed'), attempts: attempts(1, 2) });
