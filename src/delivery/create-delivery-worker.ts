@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { getHeapStatistics } from 'node:v8';
 import type { DeletedUsers } from '../deliveries/deleted-users.js';
 import type { DeliveryEvents } from '../deliveries/delivery-events.js';
 import type { DestinationLines } from '../deliveries/destination-lines.js';
@@ -26,6 +27,10 @@ import { createRateLimitStore } from './rate-limits/create-rate-limit-store.js';
 const DEFAULT_TIMEOUT = 5_000;
 /** Jobs in hand for each batch of `concurrency`. The scheduler decides which of them are sent. */
 const JOBS_IN_HAND = 32;
+/** Characters of the messages in hand, which may be 32 KB each. */
+const MAX_SIZE = 128 * 2 ** 20;
+/** The same as a share of the heap, which is small in a small container. A character takes one or two bytes. */
+const SHARE_OF_HEAP = 1 / 8;
 
 export interface DeliveryWorkerParts {
   destinations: DestinationRegistry;
@@ -80,6 +85,7 @@ async function createScheduler(
     connections,
     batches: concurrency,
     jobs: concurrency * JOBS_IN_HAND,
+    maxSize: Math.min(MAX_SIZE, getHeapStatistics().heap_size_limit * SHARE_OF_HEAP),
     rateLimits: await createRateLimitStore(backend.storage, connection.kind === 'embedded'),
     promote,
   });

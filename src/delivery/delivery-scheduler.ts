@@ -1,5 +1,5 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
-import type { QueuedMessage } from '../queue/batch-job.js';
+import { type QueuedMessage, sizeOfBodies } from '../queue/batch-job.js';
 import { DestinationCapacities } from './destination-capacities.js';
 import { enoughFor, leastFor } from './destination-pace.js';
 import { DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
@@ -30,6 +30,8 @@ export interface DeliverySchedulerOptions {
   batches: number;
   /** Jobs that the worker has in hand. */
   jobs: number;
+  /** Characters of their bodies together. Larger jobs leave places for fewer. @default no limit */
+  maxSize?: number;
   /** Shares the time of destinations with a `rateLimit` among all processes. */
   rateLimits: RateLimitStore;
   /** Makes the queue hand out a put-back job at once. */
@@ -56,7 +58,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
 
   constructor(private readonly options: DeliverySchedulerOptions) {
     this.capacities = new DestinationCapacities(options.requests, options.connections);
-    this.shares = new JobShares(options.jobs);
+    this.shares = new JobShares(options.jobs, options.maxSize ?? Infinity);
   }
 
   /**
@@ -100,7 +102,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const queue = this.queueOf(destination);
     const isLimited = destination.rateLimit !== undefined;
     if (queue.batchesInHand === 0) this.shares.active++;
-    this.shares.take(job, isLimited);
+    this.shares.take(job, isLimited, sizeOfBodies(messages));
     return new Promise((resolve) => {
       queue.deliver(messages, terms, (end) => {
         this.shares.release(job, isLimited);

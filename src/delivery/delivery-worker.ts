@@ -117,7 +117,7 @@ export class DeliveryWorker {
     const worker = this.backend.createWorker(
       partition,
       async (job, token) => {
-        const place = budget.take(worker);
+        const place = budget.take(worker, job);
         const { id = token ?? '' } = job;
         const putBack = (): void => {
           handedOut.recorded(id);

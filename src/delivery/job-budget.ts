@@ -6,6 +6,8 @@ const KEPT_SHARE = 1 / 4;
  * their locks expire.
  */
 const MOVED_AT_ONCE = 16;
+/** Jobs of a partition that are read from the queue before the first of them is begun. */
+const READ_AHEAD = 4;
 
 /** A worker whose limit of jobs in hand is set here. */
 interface BudgetedWorker {
@@ -25,13 +27,16 @@ interface WorkerJobs {
   inHand: number;
   /** On their way from the queue or back. */
   moving: number;
+  /** Read from the queue, and not begun. */
+  readonly read: Set<unknown>;
   /** Looks for a job that wait, in order. */
   readonly waiting: (() => void)[];
 }
 
 /**
  * Divides the jobs that a process has in hand among its workers, one for each partition. A part is kept for each,
- * and each may take all of the rest. A worker looks for no more jobs while many are on their way.
+ * and each may take all of the rest. A worker looks for no more jobs while many are on their way, or wait to be begun:
+ * BullMQ would read as many as it may have before it begins the first, and each may be half a megabyte.
  */
 export class JobBudget {
   private readonly workers = new Map<BudgetedWorker, WorkerJobs>();
@@ -40,7 +45,7 @@ export class JobBudget {
   constructor(private readonly jobs: number) {}
 
   join(worker: BudgetedWorker): void {
-    this.workers.set(worker, { inHand: 0, moving: 0, waiting: [] });
+    this.workers.set(worker, { inHand: 0, moving: 0, read: new Set(), waiting: [] });
     this.divide();
   }
 
@@ -49,23 +54,30 @@ export class JobBudget {
     const jobs = this.jobsOf(worker);
     if (jobs.moving >= MOVED_AT_ONCE) await new Promise<void>((resolve) => jobs.waiting.push(resolve));
     jobs.moving++;
+    this.divide();
     try {
-      return await look();
+      const job = await look();
+      if (job !== undefined) jobs.read.add(job);
+      return job;
     } finally {
       moved(jobs);
+      this.divide();
     }
   }
 
-  /** A worker has taken a job. */
-  take(worker: BudgetedWorker): JobPlace {
+  /** A worker begins a job. */
+  take(worker: BudgetedWorker, job?: unknown): JobPlace {
     const jobs = this.jobsOf(worker);
     let isPutBack = false;
     jobs.inHand++;
+    jobs.read.delete(job);
     this.divide();
     return {
       putBack: () => {
-        if (!isPutBack) jobs.moving++;
+        if (isPutBack) return;
         isPutBack = true;
+        jobs.moving++;
+        this.divide();
       },
       leave: () => {
         jobs.inHand--;
@@ -85,8 +97,9 @@ export class JobBudget {
     const kept = Math.max(Math.floor((this.jobs * KEPT_SHARE) / this.workers.size), 1);
     let free = this.jobs;
     for (const { inHand } of this.workers.values()) free -= Math.max(inHand, kept);
-    for (const [worker, { inHand }] of this.workers) {
-      worker.concurrency = Math.max(inHand, kept) + Math.max(free, 0);
+    for (const [worker, { inHand, moving, read }] of this.workers) {
+      const isBusy = moving >= MOVED_AT_ONCE || read.size >= READ_AHEAD;
+      worker.concurrency = isBusy ? 1 : Math.max(inHand, kept) + Math.max(free, 0);
     }
   }
 }

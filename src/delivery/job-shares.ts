@@ -15,34 +15,56 @@ const SLOW_SHARE = 7 / 8;
 /** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
 const LIMITED_SHARE = 1 / 2;
 
+/** A job in hand. */
+interface HeldJob {
+  /** How many of its batches are in hand. */
+  batches: number;
+  /** Characters of their bodies, and of those that are done. It keeps all of them until it ends. */
+  size: number;
+}
+
 /** Divides the jobs that a process has in hand between the destinations. */
 export class JobShares {
   /** Destinations that have batches in hand. */
   active = 0;
   /** Batches in hand of destinations with a `rateLimit`. */
   private limited = 0;
-  /** How many batches in hand each job has. Those of one job take one place. */
-  private readonly held = new Map<object, number>();
+  private readonly held = new Map<object, HeldJob>();
+  /** Characters of the bodies of all jobs in hand. */
+  private size = 0;
 
-  /** @param jobs that the process has in hand */
-  constructor(private readonly jobs: number) {}
+  /**
+   * @param jobs that the process has in hand
+   * @param maxSize characters of their bodies together
+   */
+  constructor(
+    private readonly jobs: number,
+    private readonly maxSize: number,
+  ) {}
 
-  take(job: object, isLimited: boolean): void {
-    this.held.set(job, (this.held.get(job) ?? 0) + 1);
+  /** @param size characters of the bodies of a batch of this job */
+  take(job: object, isLimited: boolean, size: number): void {
+    const held = this.held.get(job);
+    if (held === undefined) this.held.set(job, { batches: 1, size });
+    else {
+      held.batches++;
+      held.size += size;
+    }
+    this.size += size;
     if (isLimited) this.limited++;
   }
 
   release(job: object, isLimited: boolean): void {
-    const batches = (this.held.get(job) ?? 1) - 1;
-    if (batches === 0) this.held.delete(job);
-    else this.held.set(job, batches);
     if (isLimited) this.limited--;
+    const held = this.held.get(job);
+    if (held === undefined || --held.batches > 0) return;
+    this.held.delete(job);
+    this.size -= held.size;
   }
 
   /** How many more jobs there are places for: this destination's, and those of others like it. */
   freeFor(queue: DestinationQueue): number {
-    const held = this.held.size;
-    const free = (this.isFull ? this.jobs : this.jobs * HELD_SHARE) - held;
+    const free = (this.isFull ? this.jobs : this.jobs * HELD_SHARE) - this.taken;
     if (limitOf(queue.destination) === undefined) return free;
     return Math.min(free, this.jobs * LIMITED_SHARE - this.limited);
   }
@@ -60,14 +82,14 @@ export class JobShares {
   roomFor(queue: DestinationQueue): number {
     if (this.freeFor(queue) <= 0) return 0;
     if (this.isFull) return (this.hasPlaceFor(queue) ? 1 : 0) - queue.batchesInHand;
-    const undivided = this.jobs * UNDIVIDED_SHARE - this.held.size;
+    const undivided = this.jobs * UNDIVIDED_SHARE - this.taken;
     const fairShare = (this.jobs * HELD_SHARE) / Math.max(this.active, 1);
     return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand);
   }
 
   /** Whether places are taken that are none for slow destinations. */
   get isInLastPlaces(): boolean {
-    return this.held.size > this.jobs * SLOW_SHARE;
+    return this.taken > this.jobs * SLOW_SHARE;
   }
 
   /** Whether slow destinations with so many batches in hand have more places than they may. */
@@ -77,11 +99,16 @@ export class JobShares {
 
   private hasPlaceFor({ canSend, window }: DestinationQueue): boolean {
     if (!canSend || window.isFailing) return false;
-    return !window.isSlow || this.held.size < this.jobs * SLOW_SHARE;
+    return !window.isSlow || this.taken < this.jobs * SLOW_SHARE;
   }
 
   /** All but the places for newcomers are taken. */
   private get isFull(): boolean {
-    return this.held.size >= this.jobs * HELD_SHARE;
+    return this.taken >= this.jobs * HELD_SHARE;
+  }
+
+  /** Places that are taken: one for each job, however many batches it has, and more where the jobs are large. */
+  private get taken(): number {
+    return Math.max(this.held.size, (this.size / this.maxSize) * this.jobs);
   }
 }

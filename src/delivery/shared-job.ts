@@ -4,6 +4,7 @@ import {
   failedRetentionOf,
   type LeftBatch,
   type QueuedBatch,
+  sizeOfBodies,
 } from '../queue/batch-job.js';
 import { storedData } from '../queue/shared-bodies.js';
 import { within } from '../shared/within.js';
@@ -18,7 +19,7 @@ import { promotable } from './put-back-jobs.js';
  * of them go on in jobs of their own.
  */
 const PATIENCE = 25;
-/** How long they wait if all of them are delivered. A crash until then repeats them. */
+/** How long they wait if all of them are delivered. A crash in the meantime has them delivered again. */
 const PATIENCE_OF_DELIVERED = 250;
 /** How long they wait at first, if the others are more than half of the job. The wait doubles each time. */
 const LONGER_PATIENCE = 1_000;
@@ -93,7 +94,7 @@ export class SharedJob {
       if (end.kind === 'postponed') this.postponed.push(end);
       else {
         this.ended.push(end);
-        this.hasLeft ||= !isDelivered(end);
+        this.hasLeft ||= !leavesNothing(end);
       }
     } catch (error) {
       this.failure ??= { error };
@@ -107,13 +108,20 @@ export class SharedJob {
   /** Resolves when enough batches have ended to update the queue. */
   private async someEnded(): Promise<void> {
     await this.until(() => this.ended.length > 0 || this.isDone());
+    const since = performance.now();
     if (!this.isSmall()) await within(this.patience, this.until(this.isSmall));
     if (!this.isSmall()) {
       this.patience *= 2;
       return;
     }
-    if (!this.isDone()) await within(PATIENCE_OF_DELIVERED, this.until(() => this.hasLeft || this.isDone()));
-    if (!this.isDone() && this.hasLeft) await within(PATIENCE, this.until(this.isDone));
+    await this.restOf(PATIENCE_OF_DELIVERED, since, () => this.hasLeft || this.isDone());
+    await this.restOf(PATIENCE, since, this.isDone);
+  }
+
+  /** Waits until this is so, but not longer than so many milliseconds since a moment. */
+  private async restOf(wait: number, since: number, isMet: () => boolean): Promise<void> {
+    const rest = since + wait - performance.now();
+    if (rest > 0 && !isMet()) await within(rest, this.until(isMet));
   }
 
   private readonly isDone = (): boolean => this.open.size === 0;
@@ -147,7 +155,7 @@ export class SharedJob {
       this.recordedSize = sizeOf(rest);
     }
     this.ended.splice(0, ended.length);
-    this.hasLeft = this.ended.some((end) => !isDelivered(end));
+    this.hasLeft = this.ended.some((end) => !leavesNothing(end));
     return ends;
   };
 
@@ -167,7 +175,7 @@ export class SharedJob {
   }
 
   private recordedEnd(end: BatchEnd): Promise<RecordedEnd> {
-    if (isDelivered(end)) return Promise.resolve({ end, left: [] });
+    if (end.kind === 'dropped' || leavesNothing(end)) return Promise.resolve({ end, left: [] });
     return this.leftOf(end).then((left) => ({ end, left }));
   }
 
@@ -175,13 +183,11 @@ export class SharedJob {
    * What goes on in jobs of its own, if anything. A batch of a destination that is unknown, disabled or has wrong
    * fields is refused in that job, with its own code.
    */
-  private async leftOf(end: BatchEnd): Promise<LeftBatch[]> {
+  private async leftOf(end: Exclude<BatchEnd, { kind: 'dropped' }>): Promise<LeftBatch[]> {
     const { job } = this.inHand;
     const jobId = String(job.id);
     const failedRetention = failedRetentionOf(job.opts);
     switch (end.kind) {
-      case 'dropped':
-        return [];
       case 'divided':
         return jobsOfParts(jobId, failedRetention, end.parts);
       case 'settled': {
@@ -204,13 +210,14 @@ export class SharedJob {
   }
 }
 
-function isDelivered(end: BatchEnd): boolean {
-  return end.kind === 'settled' && leftOf(end.batch, end.settlement) === undefined;
+function leavesNothing(end: BatchEnd): boolean {
+  return (
+    end.kind === 'dropped' || (end.kind === 'settled' && leftOf(end.batch, end.settlement) === undefined)
+  );
 }
 
-/** Characters of the bodies, which are nearly everything that is written. */
 function sizeOf(batches: Iterable<QueuedBatch>): number {
   let size = 0;
-  for (const { messages } of batches) for (const { body } of messages) size += body.length;
+  for (const { messages } of batches) size += sizeOfBodies(messages);
   return size;
 }

@@ -86,6 +86,13 @@ export interface BatchJobData {
   batches: QueuedBatch[];
 }
 
+/** Characters of the bodies, which are nearly all that messages take in memory and in the queue. */
+export function sizeOfBodies(messages: readonly QueuedMessage[]): number {
+  let size = 0;
+  for (const { body } of messages) size += body.length;
+  return size;
+}
+
 /** The messages of a batch that still wait. The others failed for good. */
 export function openMessages({ messages }: QueuedBatch): readonly BatchMessage[] {
   // Nearly no batch has any that failed.

@@ -70,6 +70,24 @@ describe('the jobs of a process', () => {
     expect(looks.asked).toHaveLength(2);
   });
 
+  it('are not read while some wait to be begun, or while as many are put back', async () => {
+    const budget = new JobBudget(512);
+    const [worker = { concurrency: 0 }] = workersOf(budget, 1);
+    const jobs = Array.from({ length: 20 }, (_, n) => ({ n }));
+    for (const job of jobs.slice(0, 3)) await budget.look(worker, () => Promise.resolve(job));
+    expect(worker.concurrency).toBe(512);
+    await budget.look(worker, () => Promise.resolve(jobs[3]));
+    await budget.look(worker, () => Promise.resolve(undefined));
+    // BullMQ takes no more than that, and has four already.
+    expect(worker.concurrency).toBe(1);
+    const places = jobs.map((job) => budget.take(worker, job));
+    expect(worker.concurrency).toBe(512);
+    for (const place of places.slice(0, 16)) place.putBack();
+    expect(worker.concurrency).toBe(1);
+    for (const place of places) place.leave();
+    expect(worker.concurrency).toBe(512);
+  });
+
   it('are looked for while others are delivered, and in one partition whatever goes on in another', () => {
     const budget = new JobBudget(512);
     const [busy = { concurrency: 0 }, idle = { concurrency: 0 }] = workersOf(budget, 2);

@@ -10,6 +10,8 @@ export class DestinationHistory {
   private recorded: { messages: RecordedMessages; firstOrdinal: number }[] = [];
   /** How many messages that are. */
   private recordedSize = 0;
+  /** Whether nothing was recorded of these messages before, so that each has one entry. */
+  private isFirst = true;
   private readonly hours = new Map<number, HourCounts>();
   private discarded = false;
 
@@ -35,13 +37,10 @@ export class DestinationHistory {
   add(messages: RecordedMessages, firstOrdinal: number): void {
     this.recorded.push({ messages, firstOrdinal });
     this.recordedSize += messages.size;
-    // The entries of those before would be replaced.
-    let first = this.recorded[0];
-    while (first !== undefined && this.recordedSize - first.messages.size >= KEPT_ENTRIES) {
-      this.recordedSize -= first.messages.size;
-      this.recorded.shift();
-      first = this.recorded[0];
-    }
+    this.isFirst &&= messages.isFirst;
+    if (this.recordedSize < 2 * KEPT_ENTRIES) return;
+    if (this.isFirst) this.dropReplaced();
+    else this.summarize();
   }
 
   /** Adds what happened later. */
@@ -56,7 +55,7 @@ export class DestinationHistory {
     this.keep([]);
   }
 
-  /** Makes the entries of what is recorded, which takes the bodies of messages. */
+  /** Makes the entries of what is recorded, and lets go of the bodies. */
   summarize(): readonly WrittenEntry[] {
     if (this.recorded.length > 0) {
       const entries = this.recorded.map(({ messages, firstOrdinal }) => messages.entries(firstOrdinal));
@@ -98,5 +97,16 @@ export class DestinationHistory {
     this.entries = [...latest.values()].slice(-KEPT_ENTRIES);
     this.recorded = [];
     this.recordedSize = 0;
+    this.isFirst = true;
+  }
+
+  /** Drops what later messages would leave no place for. */
+  private dropReplaced(): void {
+    let first = this.recorded[0];
+    while (first !== undefined && this.recordedSize - first.messages.size >= KEPT_ENTRIES) {
+      this.recordedSize -= first.messages.size;
+      this.recorded.shift();
+      first = this.recorded[0];
+    }
   }
 }

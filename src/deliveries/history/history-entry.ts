@@ -1,4 +1,4 @@
-import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../queue/batch-job.js';
+import { type BatchMessage, sizeOfBodies, type UrlOutcome } from '../../queue/batch-job.js';
 import { summaryOf } from '../message-body.js';
 import { type EntryHead, KEPT_ATTEMPTS, KEPT_ENTRIES, type WrittenEntry } from './history-store.js';
 import type { RecentDelivery } from './history.types.js';
@@ -18,41 +18,42 @@ export interface EntryState {
  * high rate most of them are replaced before they are written.
  */
 export class RecordedMessages {
-  /** More would replace one another. */
+  /** The last ones: the store would keep no others. */
   private readonly messages: readonly BatchMessage[];
-  private readonly source: string;
-  /** The attempts before; `undefined` if there were none, as of most batches. */
-  private readonly known: ReadonlySet<UrlOutcome> | undefined;
+  private readonly attempts: readonly (readonly UrlOutcome[])[];
 
   /**
-   * @param batch as it was before
    * @param messages with the outcomes of their attempts
+   * @param attempts of each of them, those that nobody has recorded yet
+   * @param isFirst whether nothing was recorded of these messages before
    */
   constructor(
-    batch: QueuedBatch,
     messages: readonly BatchMessage[],
+    attempts: readonly (readonly UrlOutcome[])[],
+    private readonly source: string,
     private readonly state: EntryState,
+    readonly isFirst: boolean,
   ) {
-    this.messages = messages.length > KEPT_ENTRIES ? messages.slice(-KEPT_ENTRIES) : messages;
-    this.source = batch.source;
-    this.known = outcomesOf(batch);
+    const isMany = messages.length > KEPT_ENTRIES;
+    this.messages = isMany ? messages.slice(-KEPT_ENTRIES) : messages;
+    this.attempts = isMany ? attempts.slice(-KEPT_ENTRIES) : attempts;
   }
 
+  /** In messages. */
   get size(): number {
     return this.messages.length;
   }
 
-  /** The attempts of one of the messages that nobody has recorded yet. */
-  attemptsOf({ outcomes }: BatchMessage): readonly UrlOutcome[] {
-    const { known } = this;
-    return known === undefined ? outcomes : outcomes.filter((outcome) => !known.has(outcome));
+  /** Characters of the bodies. */
+  get bodySize(): number {
+    return sizeOfBodies(this.messages);
   }
 
   /** @param firstOrdinal of the first message; the others have the next ones */
   entries(firstOrdinal: number): WrittenEntry[] {
     let head: EntryHead | undefined;
     return this.messages.map((message, index) => {
-      const attempts = this.attemptsOf(message);
+      const attempts = this.attempts[index] ?? [];
       head = this.headOf(message, head);
       return {
         messageId: message.id,
@@ -79,11 +80,6 @@ export class RecordedMessages {
 export function mergedEntry(earlier: WrittenEntry, later: WrittenEntry): WrittenEntry {
   const attempts = [...earlier.attempts, ...later.attempts].slice(-KEPT_ATTEMPTS);
   return { ...later, attempts, isWhole: false };
-}
-
-function outcomesOf({ messages }: QueuedBatch): ReadonlySet<UrlOutcome> | undefined {
-  if (messages.every(({ outcomes }) => outcomes.length === 0)) return undefined;
-  return new Set(messages.flatMap(({ outcomes }) => outcomes));
 }
 
 function withShortExcerpt(outcome: UrlOutcome): UrlOutcome {

@@ -1,4 +1,4 @@
-import type { BatchMessage, QueuedBatch } from '../../queue/batch-job.js';
+import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../queue/batch-job.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../../shared/clock.js';
 import { TimeSlice } from '../../shared/time-slice.js';
 import { DestinationHistory } from './destination-history.js';
@@ -14,6 +14,8 @@ const INTERVAL = 2_000;
 const MANY_ENTRIES = 5_000;
 /** Entries in memory. While the store does not take them, further ones are lost. */
 const MAX_ENTRIES = 10_000;
+/** Characters of the bodies that wait for their entries to be made. Each body may have 32,768. */
+const MAX_BODY_SIZE = 4 * 2 ** 20;
 /** Entries of one write, so that neither the database nor this process is busy with it for long. */
 const ENTRIES_PER_WRITE = 200;
 /** How long the store may be away before that is logged, in milliseconds. */
@@ -34,7 +36,7 @@ export interface HistoryRecorderParts {
 
 /**
  * Records what becomes of messages, and writes it every two seconds, so that no delivery waits for it. It holds
- * no more of a destination than what the store would keep. A crash loses the last two seconds. Counts are
+ * hardly more of a destination than what the store would keep. A crash loses the last two seconds. Counts are
  * written again if the answer of a write is lost, so they may then be too high.
  */
 export class HistoryRecorder {
@@ -44,6 +46,8 @@ export class HistoryRecorder {
   private minutes = new MinuteCounts();
   /** Entries in memory, those on their way to the store included. */
   private entries = 0;
+  /** Characters of the bodies that were recorded since entries were last made. */
+  private bodySize = 0;
   private nextOrdinal = 0;
   private timer: Timer | undefined;
   private work: Promise<void> | undefined;
@@ -72,14 +76,20 @@ export class HistoryRecorder {
     const now = this.now();
     const history = this.historyOf(batch.destination);
     const counts = history.countsOf(hourOf(now));
-    const recorded = new RecordedMessages(batch, messages, state);
-    for (const message of messages) counts.count(state.state, recorded.attemptsOf(message));
+    const known = outcomesOf(batch);
+    const attempts = messages.map(({ outcomes }) =>
+      known === undefined ? outcomes : outcomes.filter((outcome) => !known.has(outcome)),
+    );
+    for (const ofMessage of attempts) counts.count(state.state, ofMessage);
+    const recorded = new RecordedMessages(messages, attempts, batch.source, state, known === undefined);
     this.minutes.count(state.state, messages.length, now);
     const firstOrdinal = Math.max(this.nextOrdinal, ordinalOf(now));
     this.nextOrdinal = firstOrdinal + recorded.size;
     const { size } = history;
     history.add(recorded, firstOrdinal);
     this.entries += history.size - size;
+    this.bodySize += recorded.bodySize;
+    if (this.bodySize > MAX_BODY_SIZE) this.summarizePending();
     this.schedule();
   }
 
@@ -123,7 +133,7 @@ export class HistoryRecorder {
     if (this.work === undefined) this.run();
     else {
       // The store does not answer. Bodies may be large, so they are not held until it does.
-      for (const history of this.pending.values()) this.summarize(history);
+      this.summarizePending();
       this.schedule();
     }
     const waited = this.clock.now() - (this.waitingSince ?? Infinity);
@@ -147,6 +157,7 @@ export class HistoryRecorder {
     if (taken.length === 0) return;
     let minutes = this.minutes;
     this.pending = new Map();
+    this.bodySize = 0;
     this.minutes = new MinuteCounts();
     this.waitingSince ??= this.clock.now();
     try {
@@ -178,6 +189,11 @@ export class HistoryRecorder {
     }
   }
 
+  private summarizePending(): void {
+    for (const history of this.pending.values()) this.summarize(history);
+    this.bodySize = 0;
+  }
+
   /** Makes the entries of a history: those of one message become one, and no body is held for them. */
   private summarize(history: DestinationHistory): void {
     this.entries -= history.size;
@@ -205,6 +221,12 @@ export class HistoryRecorder {
     }
     this.entries = sizeOf([...this.pending.values()]);
   }
+}
+
+/** The attempts before; `undefined` if there were none, as of most batches. */
+function outcomesOf({ messages }: QueuedBatch): ReadonlySet<UrlOutcome> | undefined {
+  if (messages.every(({ outcomes }) => outcomes.length === 0)) return undefined;
+  return new Set(messages.flatMap(({ outcomes }) => outcomes));
 }
 
 /** The first histories of the first group, as many as fit into a write of bounded size; at least one. */

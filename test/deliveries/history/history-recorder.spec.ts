@@ -50,6 +50,9 @@ function message(id: string, outcomes = [outcome()], fields: object = {}): Batch
   return { id, body, outcomes };
 }
 
+/** Of three attempts. */
+const OUTCOMES = [1, 2, 3].map((attempt) => outcome({ class: 'retry', status: 503, attempt }));
+
 /** A batch before its attempt. */
 function batch(messages: readonly BatchMessage[], destination = 'crm'): QueuedBatch {
   return { destination, source: 'web', messages: messages.map((one) => ({ ...one, outcomes: [] })) };
@@ -160,6 +163,17 @@ describe('the recorder of the history', () => {
     expect((await heldBytes()) - before).toBeLessThan(5_000_000);
   });
 
+  it('holds little of what is delivered between two writes, however large the messages are', async () => {
+    const before = await heldBytes();
+    for (let n = 0; n < 2_000; n++) {
+      const properties = { text: `${n}`.padEnd(20_000, 'x') };
+      delivered([message(`m${n}`, [outcome()], { properties })], `d${n % 20}`);
+    }
+    expect((await heldBytes()) - before).toBeLessThan(10_000_000);
+    await recorder.close();
+    expect(store.idsOf('d0')).toHaveLength(100);
+  });
+
   it.each([
     [
       'has an event with quotes',
@@ -224,6 +238,22 @@ describe('the recorder of the history', () => {
     ]);
     const [[, counts] = []] = history?.hours ?? [];
     expect(counts).toMatchObject({ delivered: 2, retried: 1 });
+  });
+
+  it('keeps all attempts of many messages that are tried again before they are written', async () => {
+    const batches = [0, 20, 40, 60, 80].map((first) => many(20, first).map(({ id }) => message(id, [])));
+    const tried = (fresh: readonly BatchMessage[], attempts: number): BatchMessage[] =>
+      fresh.map((one) => ({ ...one, outcomes: OUTCOMES.slice(0, attempts) }));
+    for (const attempt of [1, 2, 3]) {
+      for (const fresh of batches) {
+        const known: QueuedBatch = { ...batch([]), messages: tried(fresh, attempt - 1) };
+        recorder.record(known, tried(fresh, attempt), { state: 'retrying', error: undefined });
+      }
+    }
+    await recorder.close();
+    const [history] = store.writes[0] ?? [];
+    expect(history?.entries).toHaveLength(100);
+    expect(history?.entries.every(({ attempts }) => attempts.length === 3)).toBe(true);
   });
 
   it('has room for others, however often the same message is tried', async () => {

@@ -13,12 +13,12 @@ export interface WholeEntries {
 }
 
 /**
- * Entries that follow one another and differ in nothing but their ids and times, as nearly all of a batch: the head, the
- * attempts and the ordinal of the first of them, and all of them.
+ * Entries that follow one another and differ in nothing but their ids and times, as those of a batch often do: the head,
+ * the attempts and the ordinal of the first of them, and a row for each.
  */
 type WrittenGroup = [head: EntryHead, attempts: readonly UrlOutcome[], ordinal: number, rows: WrittenRow[]];
 
-/** The messageId, the ordinal after that of the first, and the time of each attempt after its and its duration in turn. */
+/** The messageId, how much later its ordinal is, and for each attempt how much later it began, and its duration. */
 type WrittenRow = [messageId: string, ordinal: number, ...times: number[]];
 
 /** @param entries the latest last; at least one */
