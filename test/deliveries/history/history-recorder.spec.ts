@@ -22,12 +22,16 @@ class TestStore implements Pick<HistoryStore, 'write'> {
   readonly writes: (readonly StoredHistory[])[] = [];
   readonly minutes: StoredPeriods[] = [];
   failure: Error | undefined;
+  refusals = 0;
   /** While it is there, it answers nothing. */
   silence: Promise<void> | undefined;
 
   async write(histories: readonly StoredHistory[], _now: number, minutes: StoredPeriods = []): Promise<void> {
     await this.silence;
-    if (this.failure !== undefined) throw this.failure;
+    if (this.failure !== undefined) {
+      this.refusals++;
+      throw this.failure;
+    }
     this.writes.push(histories);
     this.minutes.push(minutes);
   }
@@ -428,7 +432,7 @@ describe('the recorder of the history', () => {
   it('counts among all what it forgets of a destination, also after the store was away', async () => {
     store.failure = new Error('away');
     delivered([message('a')]);
-    await clock.pass(INTERVAL);
+    await eventually(() => store.refusals > 0);
     delivered([message('b')]);
     recorder.discard('crm');
     delivered([message('late')]);
@@ -455,7 +459,7 @@ describe('the recorder of the history', () => {
   it('writes nothing of a destination that is deleted while the store does not take what is written', async () => {
     store.failure = new Error('no table');
     delivered([message('a')]);
-    await clock.pass(INTERVAL);
+    await eventually(() => store.refusals > 0);
     deleted.add('crm');
     store.failure = undefined;
     await eventually(() => store.writes.length > 0);
