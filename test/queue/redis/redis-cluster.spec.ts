@@ -127,7 +127,7 @@ describeRedis('a Redis Cluster', () => {
       expect(await deliveries.recent({ destination })).toMatchObject([{ event: 'To all' }]);
       expect(deliveredIn(await deliveries.stats({ destination }))).toBe(1);
     }
-    const keys = await keysOfNodes('*:history:delivered:crm-*');
+    const keys = await keysOfNodes('*:history:whole:crm-*');
     expect(keys.flat()).toHaveLength(ids.length);
     expect(Math.min(...keys.map((ofNode) => ofNode.length))).toBeGreaterThan(0);
   });
