@@ -1,11 +1,13 @@
 /** Share of the jobs in hand that is kept for the partitions, so that none waits for the jobs of another one. */
 const KEPT_SHARE = 1 / 4;
 /**
- * Jobs of a partition that are taken and put back at a time, and how many are read before one is begun. There may be
- * hundreds that have no place here. If all of them came and went at once, the commands for those that are delivered
- * would wait behind theirs, until their locks expire.
+ * Jobs of a partition that are taken and put back at a time. There may be hundreds that have no place here. If
+ * all of them came and went at once, the commands for those that are delivered would wait behind theirs, until
+ * their locks expire.
  */
 const MOVED_AT_ONCE = 16;
+/** Jobs of a partition that are read before the first of them is begun. Each waits while those after it are read. */
+const READ_AHEAD = 2;
 
 /** A worker whose limit of jobs in hand is set here. */
 interface BudgetedWorker {
@@ -96,7 +98,7 @@ export class JobBudget {
     let free = this.jobs;
     for (const { inHand } of this.workers.values()) free -= Math.max(inHand, kept);
     for (const [worker, { inHand, moving, read }] of this.workers) {
-      const isBusy = moving >= MOVED_AT_ONCE || read.size >= MOVED_AT_ONCE;
+      const isBusy = moving >= MOVED_AT_ONCE || read.size >= READ_AHEAD;
       worker.concurrency = isBusy ? 1 : Math.max(inHand, kept) + Math.max(free, 0);
     }
   }
