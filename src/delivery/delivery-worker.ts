@@ -137,7 +137,10 @@ export class DeliveryWorker {
       if (job?.id !== undefined) handedOut.recorded(job.id);
     };
     worker.on('completed', onRecorded);
-    worker.on('failed', onRecorded);
+    worker.on('failed', (job) => {
+      onRecorded(job);
+      budget.ended(worker, job);
+    });
     worker.on('error', (error) => {
       this.backend.health.report(error);
     });

@@ -87,6 +87,11 @@ export class JobBudget {
     };
   }
 
+  /** A job has ended. BullMQ fails some without beginning them, such as the parent of a flow whose child has failed. */
+  ended(worker: BudgetedWorker, job: unknown): void {
+    if (this.jobsOf(worker).read.delete(job)) this.divide();
+  }
+
   private jobsOf(worker: BudgetedWorker): WorkerJobs {
     const jobs = this.workers.get(worker);
     if (jobs === undefined) throw new TypeError('This worker has not joined.');
