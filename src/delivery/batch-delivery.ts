@@ -12,6 +12,7 @@ import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
 import { limitOf, messagesAtOnce } from './destination-pace.js';
 import { divided, type Part } from './divided-batch.js';
+import { JobSizes, type SizedJob } from './job-sizes.js';
 import { refusedUrls } from './refused-urls.js';
 import { lastAttemptAt, resumedWindow } from './retry-policy.js';
 
@@ -40,6 +41,22 @@ export type BatchEnd =
   /** Its destination was deleted, so nobody wants its messages. */
   | { kind: 'dropped'; batch: QueuedBatch };
 
+/** The job that a batch is in. */
+interface BatchInHand extends SizedJob {
+  job: QueuedJob;
+  signal: AbortSignal;
+}
+
+export interface BatchDeliveryParts {
+  destinations: DestinationRegistry;
+  scheduler: DeliveryScheduler;
+  reporter: Pick<DeliveryReporter, 'attempted' | 'notLookedUp'>;
+  deleted: DeletedUsers;
+  queue: Pick<BatchQueue, 'isOwn'>;
+  /** Characters of jobs that may wait for look-ups. */
+  maxLookedUpFor: number;
+}
+
 /** What a look-up has found; `undefined` if this process has no such destination. */
 type FoundDestination = Destination | InvalidDestinationError | 'deleted' | 'unavailable' | undefined;
 
@@ -52,25 +69,23 @@ const LONGEST_LOOK = 300_000;
 export class BatchDelivery {
   /** When jobs look again whose destinations cannot be looked up. Many may wait until somebody puts that right. */
   private readonly looks = new SpreadLooks({ shortest: LOOK_AGAIN_AFTER, longest: LONGEST_LOOK });
+  /** Jobs that wait for a look-up. The application's store may be slow. */
+  private readonly lookedUpFor = new JobSizes();
 
-  constructor(
-    private readonly destinations: DestinationRegistry,
-    private readonly scheduler: DeliveryScheduler,
-    private readonly reporter: Pick<DeliveryReporter, 'attempted' | 'notLookedUp'>,
-    private readonly deleted: DeletedUsers,
-    private readonly queue: Pick<BatchQueue, 'isOwn'>,
-  ) {}
+  constructor(private readonly parts: BatchDeliveryParts) {}
 
-  async deliver(queued: QueuedBatch, job: QueuedJob, signal: AbortSignal): Promise<BatchEnd> {
+  async deliver(queued: QueuedBatch, inHand: BatchInHand): Promise<BatchEnd> {
+    const { job, signal } = inHand;
     const id = queued.destination;
-    const destination = this.destinationOrEnd(queued, this.destinations.known(id) ?? (await this.lookUp(id)));
+    const found = this.parts.destinations.known(id) ?? (await this.lookUp(id, inHand));
+    const destination = this.destinationOrEnd(queued, found);
     if ('kind' in destination) return destination;
     const now = Date.now();
     // Otherwise a crash between writing the last attempt and putting the job back would retry at once.
     if (queued.notBefore !== undefined && queued.notBefore > now) {
       return { kind: 'putBack', batch: queued, destination, until: queued.notBefore };
     }
-    const firstAttemptAt = resumedWindow(queued, destination, this.scheduler.running.time, now);
+    const firstAttemptAt = resumedWindow(queued, destination, this.parts.scheduler.running.time, now);
     const tried = { firstAttemptAt, retryWindow: destination.retryWindow, startedAt: now };
     const isLast = now >= lastAttemptAt(tried);
     const open = openMessages(queued);
@@ -83,26 +98,26 @@ export class BatchDelivery {
     }
     const limit = limitOf(destination);
     if (limit !== undefined && open.length > messagesAtOnce(destination)) {
-      const batch = await this.deleted.strip(queued, job);
+      const batch = await this.parts.deleted.strip(queued, job);
       const parts = batch === undefined ? [] : divided(batch, messagesAtOnce(destination), limit, now);
       return { kind: 'divided', batch: queued, destination, parts };
     }
-    const delay = this.scheduler.delayOf(destination, open.length);
+    const delay = this.parts.scheduler.delayOf(destination, open.length);
     if (delay > 0) return { kind: 'putBack', batch: queued, destination, until: now + delay };
-    let batch = this.deleted.beforeAttempt(queued, job);
+    let batch = this.parts.deleted.beforeAttempt(queued, job);
     if (batch instanceof Promise) {
       batch = await batch;
       // Others may have taken its place meanwhile.
-      const again = this.scheduler.delayOf(destination, open.length);
+      const again = this.parts.scheduler.delayOf(destination, open.length);
       if (again > 0) return { kind: 'putBack', batch: queued, destination, until: Date.now() + again };
     }
     // All of its messages may have been about deleted users.
     const messages = openMessages(batch);
-    const results = await this.scheduler.deliver(
+    const results = await this.parts.scheduler.deliver(
       destination,
       messages,
       { isLast, firstAttemptAt, signal },
-      job,
+      inHand,
     );
     // It counts as never tried: its retries begin with the first attempt.
     if ('wait' in results) {
@@ -114,7 +129,7 @@ export class BatchDelivery {
 
   private settle(destination: Destination, tried: TriedBatch, now: number): BatchSettlement {
     const settlement = settleBatch(tried, now);
-    this.reporter.attempted(destination, settlement);
+    this.parts.reporter.attempted(destination, settlement);
     return settlement;
   }
 
@@ -128,7 +143,8 @@ export class BatchDelivery {
     if (found === undefined) {
       return { kind: 'notKnown', batch, error: DestinationNotFoundError.inJob(id) };
     }
-    if (!this.queue.isOwn(batch)) return { kind: 'notKnown', batch, error: new OtherApplicationError(id) };
+    if (!this.parts.queue.isOwn(batch))
+      return { kind: 'notKnown', batch, error: new OtherApplicationError(id) };
     if (found instanceof InvalidDestinationError) return { kind: 'refused', batch, error: found };
     if (found.isDisabled === true) {
       return { kind: 'refused', batch, error: new DestinationDisabledError(found.id) };
@@ -136,14 +152,18 @@ export class BatchDelivery {
     return found;
   }
 
-  private async lookUp(id: string): Promise<FoundDestination> {
+  private async lookUp(id: string, job: SizedJob): Promise<FoundDestination> {
+    if (this.lookedUpFor.total > this.parts.maxLookedUpFor) return 'unavailable';
+    this.lookedUpFor.add(job);
     try {
-      return await this.destinations.lookUp(id);
+      return await this.parts.destinations.lookUp(id);
     } catch (error) {
       // The next look would find the same, until somebody puts it right.
       if (error instanceof InvalidDestinationError) return error;
-      this.reporter.notLookedUp(id, error);
+      this.parts.reporter.notLookedUp(id, error);
       return 'unavailable';
+    } finally {
+      this.lookedUpFor.remove(job);
     }
   }
 
@@ -159,7 +179,7 @@ export class BatchDelivery {
       heldBack = Math.min(heldBack, destination.heldBack(now, refusedUrls(message)));
       if (heldBack === 0) return undefined;
     }
-    const wait = this.scheduler.lookAgainAfter(destination, heldBack);
+    const wait = this.parts.scheduler.lookAgainAfter(destination, heldBack);
     return messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait }));
   }
 }

@@ -31,6 +31,8 @@ const JOBS_IN_HAND = 32;
 const MAX_SIZE = 128 * 2 ** 20;
 /** The same as a share of the heap, which is small in a small container. A character takes one or two bytes. */
 const SHARE_OF_HEAP = 1 / 8;
+/** Share of it for jobs that wait for their destination to be looked up. */
+const SHARE_OF_LOOKUPS = 1 / 4;
 
 export interface DeliveryWorkerParts {
   destinations: DestinationRegistry;
@@ -52,9 +54,20 @@ export async function createDeliveryWorker(
   parts: DeliveryWorkerParts,
 ): Promise<DeliveryWorker> {
   const { destinations, queue, backend, partitions, deleted } = parts;
-  const scheduler = await createScheduler(options, parts, (key) => worker.promote(key));
+  const maxSize = Math.min(MAX_SIZE, getHeapStatistics().heap_size_limit * SHARE_OF_HEAP);
+  const scheduler = await createScheduler(options, parts, {
+    maxSize,
+    promote: (key) => worker.promote(key),
+  });
   const reporter = createReporter(parts);
-  const deliveries = new BatchDelivery(destinations, scheduler, reporter, deleted, queue);
+  const deliveries = new BatchDelivery({
+    destinations,
+    scheduler,
+    reporter,
+    deleted,
+    queue,
+    maxLookedUpFor: maxSize * SHARE_OF_LOOKUPS,
+  });
   const processor = new JobProcessor({
     deliveries,
     scheduler,
@@ -69,7 +82,7 @@ export async function createDeliveryWorker(
   });
   const worker = new DeliveryWorker(backend, partitions, processor, {
     scheduler,
-    budget: new JobBudget(options.concurrency * JOBS_IN_HAND),
+    budget: new JobBudget(options.concurrency * JOBS_IN_HAND, maxSize),
     timeout: longestTimeout(options),
   });
   return worker;
@@ -78,16 +91,15 @@ export async function createDeliveryWorker(
 async function createScheduler(
   { concurrency, connections, connection }: ResolvedOptions,
   { backend }: DeliveryWorkerParts,
-  promote: DeliverySchedulerOptions['promote'],
+  limits: Pick<DeliverySchedulerOptions, 'maxSize' | 'promote'>,
 ): Promise<DeliveryScheduler> {
   return new DeliveryScheduler({
     requests: concurrency * connections,
     connections,
     batches: concurrency,
     jobs: concurrency * JOBS_IN_HAND,
-    maxSize: Math.min(MAX_SIZE, getHeapStatistics().heap_size_limit * SHARE_OF_HEAP),
     rateLimits: await createRateLimitStore(backend.storage, connection.kind === 'embedded'),
-    promote,
+    ...limits,
   });
 }
 

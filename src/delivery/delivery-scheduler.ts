@@ -7,6 +7,7 @@ import { DestinationWindow } from './destination-window.js';
 import type { BatchResults, GivenBack } from './held-batch.js';
 import { JobMemory } from './job-memory.js';
 import { JobShares, MIN_BATCHES } from './job-shares.js';
+import type { SizedJob } from './job-sizes.js';
 import { KnownSlow } from './known-slow.js';
 import { LOOK_INTERVAL, putBackDelay } from './put-back-delay.js';
 import { type PutBackJob, PutBackJobs } from './put-back-jobs.js';
@@ -96,13 +97,13 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     destination: Destination,
     messages: readonly QueuedMessage[],
     terms: AttemptTerms,
-    job: object = terms,
+    job: SizedJob = { size: sizeOfBodies(messages) },
   ): Promise<BatchResults | GivenBack> {
     if (messages.length === 0) return Promise.resolve([]);
     const queue = this.queueOf(destination);
     const isLimited = destination.rateLimit !== undefined;
     if (queue.batchesInHand === 0) this.shares.active++;
-    this.shares.take(job, isLimited, sizeOfBodies(messages));
+    this.shares.take(job, isLimited);
     return new Promise((resolve) => {
       queue.deliver(messages, terms, (end) => {
         this.shares.release(job, isLimited);
@@ -110,6 +111,11 @@ export class DeliveryScheduler implements DestinationQueueObserver {
       });
       if (isLimited && this.isStopped) queue.breakOff();
     });
+  }
+
+  /** What a job holds in memory has become less. */
+  shrunk(job: SizedJob): void {
+    this.shares.shrunk(job);
   }
 
   /** Begins to promote jobs that were put back, also where the ones before were taken by another process. */

@@ -103,6 +103,7 @@ export class DeliveryWorker {
     const workerOptions: BatchWorkerOptions = {
       autorun: false,
       look: (look) => budget.look(worker, look),
+      end: (isWanted, end) => budget.end(worker, isWanted, end),
       lockDuration,
       stalledInterval: lockDuration / 2,
       maxStalledCount: MAX_STALLED_COUNT,
@@ -125,7 +126,7 @@ export class DeliveryWorker {
         };
         try {
           await handedOut.deliver(id, () =>
-            this.processor.process({ job, partition, token, signal, place: { putBack } }),
+            this.processor.process({ job, partition, token, signal, size: 0, place: { ...place, putBack } }),
           );
         } finally {
           place.leave();

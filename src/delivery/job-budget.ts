@@ -8,6 +8,10 @@ const KEPT_SHARE = 1 / 4;
 const MOVED_AT_ONCE = 16;
 /** Jobs of a partition that are read before the first of them is begun. Each waits while those after it are read. */
 const READ_AHEAD = 2;
+/** Characters that a job is expected to hold at most. */
+const LARGEST_JOB = 2 ** 19;
+/** Jobs of a partition that may be on their way, however many partitions there are. */
+const LEAST_ON_THE_WAY = 2;
 
 /** A worker whose limit of jobs in hand is set here. */
 interface BudgetedWorker {
@@ -16,6 +20,8 @@ interface BudgetedWorker {
 
 /** A job in hand. */
 export interface JobPlace {
+  /** It has got its turn: its messages are sent, or it goes back to the queue. */
+  begin(): void;
   /** It is about to go back to the queue. */
   putBack(): void;
   /** It is finished, or back in the queue. */
@@ -25,34 +31,54 @@ export interface JobPlace {
 /** Jobs in hand of one worker. */
 interface WorkerJobs {
   inHand: number;
-  /** On their way from the queue or back. */
+  /** Looked for, or on their way back to the queue. */
   moving: number;
-  /** Read from the queue, and not begun. */
+  /** Read from the queue, and not in hand. */
   readonly read: Set<unknown>;
+  /** In hand, and waiting for their turn. */
+  waitingForTurn: number;
+  /** Which come with the end of others. */
+  coming: number;
+  /** The same, as far as they have come and are not in hand. */
+  readonly fetched: Set<unknown>;
   /** Looks for a job that wait, in order. */
-  readonly waiting: (() => void)[];
+  readonly waitingLooks: (() => void)[];
 }
 
 /**
  * Divides the jobs that a process has in hand among its workers, one for each partition. A part is kept for each,
- * and each may take all of the rest. A worker looks for no more jobs while many are on their way, or wait to be begun:
+ * and each may take all of the rest. A worker looks for no more jobs while many are on their way, or wait for their turn:
  * BullMQ would read as many as it may have before it begins the first, and each may be half a megabyte.
  */
 export class JobBudget {
   private readonly workers = new Map<BudgetedWorker, WorkerJobs>();
 
-  /** @param jobs that the process has in hand */
-  constructor(private readonly jobs: number) {}
+  /**
+   * @param jobs that the process has in hand
+   * @param maxSize characters of the jobs that it has read and not begun to deliver
+   */
+  constructor(
+    private readonly jobs: number,
+    private readonly maxSize: number,
+  ) {}
 
   join(worker: BudgetedWorker): void {
-    this.workers.set(worker, { inHand: 0, moving: 0, read: new Set(), waiting: [] });
+    this.workers.set(worker, {
+      inHand: 0,
+      moving: 0,
+      read: new Set(),
+      waitingForTurn: 0,
+      coming: 0,
+      fetched: new Set(),
+      waitingLooks: [],
+    });
     this.divide();
   }
 
   /** Runs a worker's look for a job, when it may have another one. */
   async look<T>(worker: BudgetedWorker, look: () => Promise<T>): Promise<T> {
     const jobs = this.jobsOf(worker);
-    if (jobs.moving >= MOVED_AT_ONCE) await new Promise<void>((resolve) => jobs.waiting.push(resolve));
+    if (!this.mayLook(jobs)) await new Promise<void>((resolve) => jobs.waitingLooks.push(resolve));
     jobs.moving++;
     this.divide();
     try {
@@ -60,28 +86,66 @@ export class JobBudget {
       if (job !== undefined) jobs.read.add(job);
       return job;
     } finally {
-      moved(jobs);
+      jobs.moving--;
+      this.lookOn(jobs);
       this.divide();
     }
   }
 
-  /** A worker begins a job. */
+  /**
+   * Runs the end of a job, which may bring the next one. A receiver that answers after a while ends hundreds of jobs at once.
+   *
+   * @param isWanted whether the worker may have another job
+   */
+  async end<T>(
+    worker: BudgetedWorker,
+    isWanted: boolean,
+    end: (fetchNext: boolean) => Promise<T>,
+  ): Promise<T> {
+    const jobs = this.jobsOf(worker);
+    if (!isWanted || onTheWay(jobs) >= this.mostOnTheWay) return end(false);
+    jobs.coming++;
+    let job: T | undefined;
+    try {
+      job = await end(true);
+      return job;
+    } finally {
+      if (job === undefined) jobs.coming--;
+      else jobs.fetched.add(job);
+    }
+  }
+
+  /** A worker has a job in hand. */
   take(worker: BudgetedWorker, job?: unknown): JobPlace {
     const jobs = this.jobsOf(worker);
+    let hasBegun = false;
     let isPutBack = false;
     jobs.inHand++;
-    jobs.read.delete(job);
+    forget(jobs, job);
+    jobs.waitingForTurn++;
     this.divide();
+    const begin = (): void => {
+      if (hasBegun) return;
+      hasBegun = true;
+      jobs.waitingForTurn--;
+      this.lookOn(jobs);
+    };
     return {
+      begin,
       putBack: () => {
         if (isPutBack) return;
         isPutBack = true;
         jobs.moving++;
+        begin();
         this.divide();
       },
       leave: () => {
+        begin();
         jobs.inHand--;
-        if (isPutBack) moved(jobs);
+        if (isPutBack) {
+          jobs.moving--;
+          this.lookOn(jobs);
+        }
         this.divide();
       },
     };
@@ -89,7 +153,7 @@ export class JobBudget {
 
   /** A job has ended. BullMQ fails some without beginning them, such as the parent of a flow whose child has failed. */
   ended(worker: BudgetedWorker, job: unknown): void {
-    if (this.jobsOf(worker).read.delete(job)) this.divide();
+    if (forget(this.jobsOf(worker), job)) this.divide();
   }
 
   private jobsOf(worker: BudgetedWorker): WorkerJobs {
@@ -107,9 +171,32 @@ export class JobBudget {
       worker.concurrency = isBusy ? 1 : Math.max(inHand, kept) + Math.max(free, 0);
     }
   }
+
+  private lookOn(jobs: WorkerJobs): void {
+    if (this.mayLook(jobs)) jobs.waitingLooks.shift()?.();
+  }
+
+  /**
+   * What is on its way holds back looks only: BullMQ would see a lower `concurrency` raised when a job ends. Nor may a look
+   * wait for a job that was read: BullMQ begins it after the look.
+   */
+  private mayLook({ moving, waitingForTurn }: WorkerJobs): boolean {
+    return moving < MOVED_AT_ONCE && moving + waitingForTurn < this.mostOnTheWay;
+  }
+
+  /** Of each partition. */
+  private get mostOnTheWay(): number {
+    return Math.max(Math.floor(this.maxSize / LARGEST_JOB / this.workers.size), LEAST_ON_THE_WAY);
+  }
 }
 
-function moved(jobs: WorkerJobs): void {
-  jobs.moving--;
-  if (jobs.moving < MOVED_AT_ONCE) jobs.waiting.shift()?.();
+function onTheWay({ moving, waitingForTurn, coming }: WorkerJobs): number {
+  return moving + waitingForTurn + coming;
+}
+
+/** Whether a job was read, and not in hand. */
+function forget(jobs: WorkerJobs, job: unknown): boolean {
+  if (!jobs.fetched.delete(job)) return jobs.read.delete(job);
+  jobs.coming--;
+  return true;
 }

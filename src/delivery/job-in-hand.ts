@@ -4,6 +4,7 @@ import type { BatchJobData } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { EventLoopTurns } from '../shared/event-loop-turns.js';
 import type { JobPlace } from './job-budget.js';
+import type { SizedJob } from './job-sizes.js';
 import type { BatchDelivery } from './batch-delivery.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
@@ -26,7 +27,7 @@ export interface JobProcessorParts {
 }
 
 /** A job as the worker holds it. */
-export interface JobInHand {
+export interface JobInHand extends SizedJob {
   job: BatchJob;
   /** The partition that it is in. */
   partition: number;
@@ -34,7 +35,7 @@ export interface JobInHand {
   token: string | undefined;
   signal: AbortSignal;
   /** Its place among the jobs of this process. */
-  place: Pick<JobPlace, 'putBack'>;
+  place: Pick<JobPlace, 'begin' | 'putBack'>;
 }
 
 /** Puts a job back without counting an attempt. */

@@ -7,8 +7,8 @@ import {
 } from '../errors/delivery.errors.js';
 import { type BatchJobData, failedRetentionOf, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { jobKeyOf } from '../queue/partitions.js';
-import { readJob } from '../queue/read-job.js';
-import { storedData } from '../queue/shared-bodies.js';
+import { type JobProblem, readJob } from '../queue/read-job.js';
+import { sizeOfJob, storedData } from '../queue/shared-bodies.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
@@ -45,23 +45,31 @@ export class JobProcessor {
     });
   }
 
-  async process(inHand: JobInHand): Promise<void> {
+  process(inHand: JobInHand): Promise<void> {
     const read = readJob(inHand.job.data);
-    if (!('batches' in read)) {
-      if (read instanceof UnknownJobFormatError) await this.leaveToOthers(inHand, read);
-      this.parts.reporter.refused(read);
-      throw FailedForGood.because(read);
-    }
+    if (!('batches' in read)) return this.refuseJob(inHand, read);
+    inHand.size = sizeOfJob(inHand.job.data);
     const [batch] = read.batches;
-    if (batch === undefined || read.batches.length > 1) {
-      await new SharedJob(inHand, read, this.parts).deliver();
-      return;
-    }
+    // Not awaited here, where it would hold all of its batches in memory until it ends.
+    if (batch === undefined || read.batches.length > 1)
+      return new SharedJob(inHand, read, this.parts).deliver();
+    return this.deliver(inHand, read, batch);
+  }
+
+  private async refuseJob(inHand: JobInHand, problem: JobProblem): Promise<never> {
+    if (problem instanceof UnknownJobFormatError) await this.leaveToOthers(inHand, problem);
+    this.parts.reporter.refused(problem);
+    throw FailedForGood.because(problem);
+  }
+
+  /** Delivers a job of one batch. */
+  private async deliver(inHand: JobInHand, read: BatchJobData, batch: QueuedBatch): Promise<void> {
     if (openMessages(batch).length === 0) return this.keepFailed(inHand, read, batch);
     const { scheduler, deliveries, turns } = this.parts;
     scheduler.returned(batch.destination, keyOf(inHand));
     await turns.take();
-    const end = await deliveries.deliver(withFirstAttempt(batch, inHand.job), inHand.job, inHand.signal);
+    inHand.place.begin();
+    const end = await deliveries.deliver(withFirstAttempt(batch, inHand.job), inHand);
     await turns.take();
     await this.settle(inHand, read, end);
   }

@@ -1,5 +1,6 @@
 import { limitOf } from './destination-pace.js';
 import type { DestinationQueue } from './destination-queue.js';
+import { JobSizes, type SizedJob } from './job-sizes.js';
 
 /** Batches that a destination may have in hand, whatever its rate, while there are places for them. */
 export const MIN_BATCHES = 2;
@@ -15,51 +16,37 @@ const SLOW_SHARE = 7 / 8;
 /** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
 const LIMITED_SHARE = 1 / 2;
 
-/** A job in hand. */
-interface HeldJob {
-  /** How many of its batches are in hand. */
-  batches: number;
-  /** Characters of their bodies, and of those that are done. It keeps all of them until it ends. */
-  size: number;
-}
-
 /** Divides the jobs that a process has in hand between the destinations. */
 export class JobShares {
   /** Destinations that have batches in hand. */
   active = 0;
   /** Batches in hand of destinations with a `rateLimit`. */
   private limited = 0;
-  private readonly held = new Map<object, HeldJob>();
-  /** Characters of the bodies of all jobs in hand. */
-  private size = 0;
+  private readonly held = new JobSizes();
 
   /**
    * @param jobs that the process has in hand
-   * @param maxSize characters of their bodies together
+   * @param maxSize characters of their messages together
    */
   constructor(
     private readonly jobs: number,
     private readonly maxSize: number,
   ) {}
 
-  /** @param size characters of the bodies of a batch of this job */
-  take(job: object, isLimited: boolean, size: number): void {
-    const held = this.held.get(job);
-    if (held === undefined) this.held.set(job, { batches: 1, size });
-    else {
-      held.batches++;
-      held.size += size;
-    }
-    this.size += size;
+  /** A batch of this job is in hand. */
+  take(job: SizedJob, isLimited: boolean): void {
+    this.held.add(job);
     if (isLimited) this.limited++;
   }
 
-  release(job: object, isLimited: boolean): void {
+  release(job: SizedJob, isLimited: boolean): void {
     if (isLimited) this.limited--;
-    const held = this.held.get(job);
-    if (held === undefined || --held.batches > 0) return;
-    this.held.delete(job);
-    this.size -= held.size;
+    this.held.remove(job);
+  }
+
+  /** A job has become smaller. */
+  shrunk(job: SizedJob): void {
+    this.held.recount(job);
   }
 
   /** How many more jobs there are places for: this destination's, and those of others like it. */
@@ -109,6 +96,7 @@ export class JobShares {
 
   /** Places that are taken: one for each job, however many batches it has, and more where the jobs are large. */
   private get taken(): number {
-    return Math.max(this.held.size, (this.size / this.maxSize) * this.jobs);
+    const { jobs, total } = this.held;
+    return Math.max(jobs, (total / this.maxSize) * this.jobs);
   }
 }

@@ -6,7 +6,7 @@ import {
   type QueuedBatch,
   sizeOfBodies,
 } from '../queue/batch-job.js';
-import { storedData } from '../queue/shared-bodies.js';
+import { sizeOfJob, storedData } from '../queue/shared-bodies.js';
 import { within } from '../shared/within.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
@@ -52,26 +52,27 @@ export class SharedJob {
   private recordedSize: number;
   private patience = LONGER_PATIENCE;
   private failure: { error: unknown } | undefined;
+  /** How many batches have not had their turn. */
+  private unbegun: number;
   /** Characters of the batches that are open. */
   private openSize: number;
   /** What `someEnded` waits for. */
   private awaited: { isMet: () => boolean; resolve: () => void } | undefined;
 
+  /** @param data without the batches that are done */
   constructor(
     private readonly inHand: JobInHand,
-    private readonly data: BatchJobData,
+    private data: BatchJobData,
     private readonly parts: JobProcessorParts,
   ) {
+    this.unbegun = data.batches.length;
     this.openSize = sizeOf(data.batches);
     this.recordedSize = this.openSize;
   }
 
   async deliver(): Promise<void> {
     const { signal } = this.inHand;
-    for (const batch of this.data.batches) {
-      this.open.add(batch);
-      void this.attempt(batch);
-    }
+    this.begin();
     while (this.open.size > 0 || this.ended.length > 0) {
       await this.someEnded();
       if (this.ended.length === 0) continue;
@@ -84,12 +85,20 @@ export class SharedJob {
     throw new DelayedError();
   }
 
+  private begin(): void {
+    for (const batch of this.data.batches) {
+      this.open.add(batch);
+      void this.attempt(batch);
+    }
+  }
+
   private async attempt(batch: QueuedBatch): Promise<void> {
     const { turns, deliveries } = this.parts;
     try {
       // A turn of its own would cost more than what is done here for a batch.
       if (!turns.hasTime) await turns.take();
-      const end = await deliveries.deliver(batch, this.inHand.job, this.inHand.signal);
+      if (--this.unbegun === 0) this.inHand.place.begin();
+      const end = await deliveries.deliver(batch, this.inHand);
       if (!turns.hasTime) await turns.take();
       if (end.kind === 'postponed') this.postponed.push(end);
       else {
@@ -142,7 +151,6 @@ export class SharedJob {
    * loses none.
    */
   private readonly record = async (): Promise<RecordedEnd[]> => {
-    const { job } = this.inHand;
     const { queue } = this.parts;
     const ended = [...this.ended];
     // A batch that ends from now on is not recorded yet, so it stays in the job.
@@ -150,14 +158,20 @@ export class SharedJob {
     const ends = await Promise.all(ended.map((end) => this.recordedEnd(end)));
     const jobsOfTheirOwn = ends.flatMap(({ left }) => left);
     if (jobsOfTheirOwn.length > 0) await queue.putBack(jobsOfTheirOwn);
-    if (rest.length > 0) {
-      await job.updateData(storedData({ ...this.data, batches: rest }));
-      this.recordedSize = sizeOf(rest);
-    }
+    if (rest.length > 0) await this.store({ ...this.data, batches: rest });
     this.ended.splice(0, ended.length);
     this.hasLeft = this.ended.some((end) => !leavesNothing(end));
     return ends;
   };
+
+  private async store(data: BatchJobData): Promise<void> {
+    const stored = storedData(data);
+    await this.inHand.job.updateData(stored);
+    this.data = data;
+    this.recordedSize = sizeOf(data.batches);
+    this.inHand.size = sizeOfJob(stored);
+    this.parts.scheduler.shrunk(this.inHand);
+  }
 
   private report(ends: readonly RecordedEnd[]): void {
     const { queue, reporter, scheduler } = this.parts;

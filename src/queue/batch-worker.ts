@@ -1,4 +1,11 @@
-import type { IQueueBackend, Job, withBackend, WorkerOptions } from 'bullmq';
+import {
+  DelayedError,
+  type IQueueBackend,
+  type Job,
+  type Span,
+  type withBackend,
+  type WorkerOptions,
+} from 'bullmq';
 import type { BatchJobData } from './batch-job.js';
 import type { BatchProcessor, BatchWorkerOptions, WorkerOn } from './queue-backend.js';
 import { QueueJob } from './queue-job.js';
@@ -31,16 +38,18 @@ export function batchWorkerOf<B extends IQueueBackend, C>({
 }: Pick<ReturnType<typeof withBackend<B, C>>, 'Worker'>): BatchWorkerClass<B, C> {
   return class extends Worker<BatchJobData, void> {
     private readonly look: BatchWorkerOptions['look'];
+    private readonly end: BatchWorkerOptions['end'];
     private readonly retryDelay: number;
     private readonly rest = new Rest();
 
     constructor(
       name: string,
       processor: BatchProcessor,
-      { look, ...options }: BatchWorkerOptions & WorkerOptions<C>,
+      { look, end, ...options }: BatchWorkerOptions & WorkerOptions<C>,
     ) {
       super(name, processor, options);
       this.look = look;
+      this.end = end;
       this.retryDelay = options.runRetryDelay;
     }
 
@@ -55,6 +64,32 @@ export function batchWorkerOf<B extends IQueueBackend, C>({
           throw error;
         }
       });
+    }
+
+    protected override handleCompleted(
+      result: undefined,
+      job: BatchJob,
+      token: string,
+      fetchNext?: () => boolean,
+      span?: Span,
+    ): Promise<BatchJob> {
+      return this.end(fetchNext?.() ?? true, (isFetched) =>
+        super.handleCompleted(result, job, token, () => isFetched, span),
+      );
+    }
+
+    protected override handleFailed(
+      error: Error,
+      job: BatchJob,
+      token: string,
+      fetchNext?: () => boolean,
+      span?: Span,
+    ): Promise<BatchJob> {
+      // A job that goes back brings no other one: BullMQ looks for it.
+      if (error instanceof DelayedError) return super.handleFailed(error, job, token, fetchNext, span);
+      return this.end(fetchNext?.() ?? true, (isFetched) =>
+        super.handleFailed(error, job, token, () => isFetched, span),
+      );
     }
 
     override pause(doNotWaitActive?: boolean): Promise<void> {

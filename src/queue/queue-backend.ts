@@ -28,6 +28,12 @@ export type BatchQueueOptions = Omit<QueueOptions, 'connection'>;
 export interface BatchWorkerOptions extends Omit<WorkerOptions, 'connection'> {
   /** Runs each look for a job, when it is time for one. */
   look: <T>(look: () => Promise<T>) => Promise<T>;
+  /**
+   * Runs the end of each job, which may bring the next one.
+   *
+   * @param isWanted whether the worker may have another job
+   */
+  end: <T>(isWanted: boolean, end: (fetchNext: boolean) => Promise<T>) => Promise<T>;
   /** Milliseconds after a failure until the queue is asked again. */
   runRetryDelay: number;
 }

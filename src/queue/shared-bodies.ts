@@ -24,6 +24,19 @@ export function storedData(given: BatchJobData): BatchJobData {
   return { ...data, bodies: [...bodies.keys()], batches } as unknown as BatchJobData;
 }
 
+/** Characters of the bodies in a job, each counted once. @param data as they are stored, and `readJob` has found to be right */
+export function sizeOfJob(data: BatchJobData & { bodies?: readonly string[] }): number {
+  let size = 0;
+  for (const body of data.bodies ?? []) size += body.length;
+  for (const { messages } of data.batches) {
+    // A body that is stored in the list is a number here.
+    for (const { body } of messages as readonly { body: unknown }[]) {
+      if (typeof body === 'string') size += body.length;
+    }
+  }
+  return size;
+}
+
 /** The index of each body; `undefined` if no two messages share one. */
 function sharedBodies(batches: readonly QueuedBatch[]): Map<string, number> | undefined {
   if (batches.length < 2 || !haveIdInCommon(batches)) return undefined;

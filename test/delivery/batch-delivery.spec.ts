@@ -10,6 +10,9 @@ import type { QueuedBatch } from '../../src/queue/batch-job.js';
 /** Of 32 jobs in hand, destinations divide so many between them. The rest is for those that have none. */
 const DIVIDED = 24;
 const JOBS = 32;
+/** Characters of a job. So many jobs may wait for look-ups. */
+const SIZE = 100;
+const LOOKED_UP_FOR = 10;
 
 /** A destination that never answers. */
 function hanging(id: string, rateLimit?: number): Destination {
@@ -47,7 +50,7 @@ describe('the delivery of a batch', () => {
 
   /** @param find looks deleted users up */
   function create(
-    destinations: readonly Destination[],
+    destinations: readonly Destination[] | DestinationRegistry,
     find = (): Promise<Map<string, number>> => Promise.resolve(new Map<string, number>()),
   ): { scheduler: DeliveryScheduler; deliver: (batch: QueuedBatch) => void } {
     const scheduler = new DeliveryScheduler({
@@ -58,16 +61,18 @@ describe('the delivery of a batch', () => {
       rateLimits: new LocalRateLimitStore(),
       promote: () => Promise.resolve(),
     });
-    const deliveries = new BatchDelivery(
-      new DestinationRegistry(destinations),
+    const deliveries = new BatchDelivery({
+      destinations:
+        destinations instanceof DestinationRegistry ? destinations : new DestinationRegistry(destinations),
       scheduler,
-      { attempted: () => undefined, notLookedUp: () => undefined },
-      new DeletedUsers({ find }),
-      { isOwn: () => true },
-    );
+      reporter: { attempted: () => undefined, notLookedUp: () => undefined },
+      deleted: new DeletedUsers({ find }),
+      queue: { isOwn: () => true },
+      maxLookedUpFor: LOOKED_UP_FOR * SIZE,
+    });
     const deliver = (batch: QueuedBatch): void => {
-      const job = { timestamp: Date.now() };
-      void deliveries.deliver(batch, job, new AbortController().signal).then((end) => ends.push(end));
+      const inHand = { job: { timestamp: Date.now() }, signal: new AbortController().signal, size: SIZE };
+      void deliveries.deliver(batch, inHand).then((end) => ends.push(end));
     };
     return { scheduler, deliver };
   }
@@ -86,6 +91,26 @@ describe('the delivery of a batch', () => {
     await jest.advanceTimersByTimeAsync(0);
     // Two of them are enough for one that is not known yet.
     expect(ends.map(({ kind }) => kind)).toEqual(Array(18).fill('putBack'));
+  });
+
+  it('goes back while as much as there is memory for waits for its destinations to be looked up', async () => {
+    const found = new Map<string, (destination: undefined) => void>();
+    const { deliver } = create(
+      new DestinationRegistry([], {
+        find: (id) => new Promise((resolve) => found.set(id, resolve)),
+        profile: () => Promise.resolve(undefined),
+        deletedAmong: () => Promise.resolve(new Set()),
+      }),
+    );
+    const ids = Array.from({ length: LOOKED_UP_FOR + 2 }, (_, n) => `d${n}`);
+    for (const id of ids) deliver(batchFor(hanging(id), 1));
+    await jest.advanceTimersByTimeAsync(0);
+    expect([...found.keys()]).toEqual(ids.slice(0, LOOKED_UP_FOR + 1));
+    expect(ends).toEqual([expect.objectContaining({ kind: 'postponed' })]);
+    for (const find of found.values()) find(undefined);
+    await jest.advanceTimersByTimeAsync(0);
+    deliver(batchFor(hanging('next'), 1));
+    expect([...found.keys()].at(-1)).toBe('next');
   });
 
   it('has not begun where it gives its place to others before anything of it is sent', async () => {

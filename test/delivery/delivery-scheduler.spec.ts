@@ -113,7 +113,7 @@ describe('the delivery scheduler', () => {
     promoted = [];
   });
 
-  function schedule(options: Partial<typeof OPTIONS> = {}): DeliveryScheduler {
+  function schedule(options: Partial<typeof OPTIONS> & { maxSize?: number } = {}): DeliveryScheduler {
     return new DeliveryScheduler({
       ...OPTIONS,
       ...options,
@@ -587,6 +587,31 @@ describe('the delivery scheduler', () => {
       const often = (one: Destination): Destination[] => new Array<Destination>(20).fill(one);
       expect(offer(scheduler, [first, second, ...destinations('other', 22)])).toBe(24);
       expect([offer(scheduler, often(first)), offer(scheduler, often(second))]).toEqual([8, 3]);
+    });
+
+    it('take more places the larger they are, each once, however many destinations its messages are for', () => {
+      const scheduler = schedule({ maxSize: 64_000 });
+      const busy = new TestDestination('busy');
+      const job = { size: 30_000 };
+      const deliver = (to: Destination): void => {
+        void scheduler.deliver(to, messagesOf(1), firstAttempt(), job);
+      };
+      deliver(busy);
+      for (let n = 0; n < 10; n++) deliver(new TestDestination(`other-${n}`));
+      expect(scheduler.delayOf(busy, 1)).toBe(0);
+      void scheduler.deliver(busy, messagesOf(1), firstAttempt(), { size: 20_000 });
+      expect(scheduler.delayOf(busy, 1)).toBeGreaterThan(0);
+    });
+
+    it('take places for all of their messages, until what is done is not in them any more', () => {
+      const scheduler = schedule({ maxSize: 64_000 });
+      const hanging = new TestDestination('hanging');
+      const job = { size: 60_000 };
+      void scheduler.deliver(hanging, messagesOf(1), firstAttempt(), job);
+      expect(scheduler.delayOf(hanging, 1)).toBeGreaterThan(0);
+      job.size = 10;
+      scheduler.shrunk(job);
+      expect(scheduler.delayOf(hanging, 1)).toBe(0);
     });
 
     it('are not all taken by destinations that wait for the sockets of one origin', () => {

@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { JobBudget, type JobPlace } from '../../src/delivery/job-budget.js';
 
+/** Room for any number of jobs, and for eight of the largest, in characters. */
+const LARGE = Infinity;
+const SMALL = 8 * 2 ** 19;
+
 interface TestWorker {
   concurrency: number;
 }
@@ -35,7 +39,7 @@ describe('the jobs of a process', () => {
   };
 
   it('are divided among its workers: a part is kept for each one, and any may have the rest', () => {
-    const budget = new JobBudget(64);
+    const budget = new JobBudget(64, LARGE);
     const [busy = { concurrency: 0 }, idle] = workersOf(budget, 2);
     expect([busy.concurrency, idle?.concurrency]).toEqual([56, 56]);
     const places: JobPlace[] = Array.from({ length: 56 }, () => budget.take(busy));
@@ -45,7 +49,7 @@ describe('the jobs of a process', () => {
   });
 
   it('are looked for sixteen at a time, in order', async () => {
-    const budget = new JobBudget(512);
+    const budget = new JobBudget(512, LARGE);
     const [worker = { concurrency: 0 }] = workersOf(budget, 1);
     const looks = new Looks(budget, worker);
     looks.add(100);
@@ -55,7 +59,7 @@ describe('the jobs of a process', () => {
   });
 
   it('are not looked for while as many are put back', async () => {
-    const budget = new JobBudget(512);
+    const budget = new JobBudget(512, LARGE);
     const [worker = { concurrency: 0 }] = workersOf(budget, 1);
     const looks = new Looks(budget, worker);
     const places = Array.from({ length: 20 }, () => budget.take(worker));
@@ -71,7 +75,7 @@ describe('the jobs of a process', () => {
   });
 
   it('are not read while some wait to be begun, or while as many are put back', async () => {
-    const budget = new JobBudget(512);
+    const budget = new JobBudget(512, LARGE);
     const [worker = { concurrency: 0 }] = workersOf(budget, 1);
     const jobs = Array.from({ length: 20 }, (_, n) => ({ n }));
     await budget.look(worker, () => Promise.resolve(jobs[0]));
@@ -91,12 +95,59 @@ describe('the jobs of a process', () => {
   });
 
   it('are looked for while others are delivered, and in one partition whatever goes on in another', () => {
-    const budget = new JobBudget(512);
+    const budget = new JobBudget(512, LARGE);
     const [busy = { concurrency: 0 }, idle = { concurrency: 0 }] = workersOf(budget, 2);
     for (let n = 0; n < 100; n++) budget.take(busy);
     const [ofBusy, ofIdle] = [new Looks(budget, busy), new Looks(budget, idle)];
     ofBusy.add(20);
     ofIdle.add(1);
     expect([ofBusy.asked.length, ofIdle.asked.length]).toEqual([16, 1]);
+  });
+
+  it('are not looked for while as many of the largest as there is room for wait for their turn', async () => {
+    const budget = new JobBudget(512, SMALL);
+    const [worker = { concurrency: 0 }] = workersOf(budget, 1);
+    const looks = new Looks(budget, worker);
+    const places = Array.from({ length: 10 }, () => budget.take(worker));
+    looks.add(2);
+    expect(looks.asked).toHaveLength(0);
+    for (const place of places.slice(0, 3)) place.begin();
+    await looks.end(0);
+    expect(looks.asked).toHaveLength(1);
+    for (const place of places) place.leave();
+    await looks.end(0);
+    expect(looks.asked).toHaveLength(2);
+  });
+
+  it('come with the end of others, as far as there is room for the largest', async () => {
+    const budget = new JobBudget(512, SMALL);
+    const [worker = { concurrency: 0 }] = workersOf(budget, 1);
+    const jobs = Array.from({ length: 20 }, (_, n) => ({ n }));
+    const wanted: boolean[] = [];
+    const come = jobs.map((job) =>
+      budget.end(worker, true, (fetchNext) => {
+        wanted.push(fetchNext);
+        return Promise.resolve(fetchNext ? job : undefined);
+      }),
+    );
+    await Promise.all(come);
+    expect(wanted.filter(Boolean)).toHaveLength(8);
+    const isWantedNow = async (): Promise<boolean> => {
+      let isWanted = false;
+      await budget.end(worker, true, (fetchNext) => {
+        isWanted = fetchNext;
+        return Promise.resolve(undefined);
+      });
+      return isWanted;
+    };
+    const place = budget.take(worker, jobs[0]);
+    expect(await isWantedNow()).toBe(false);
+    place.begin();
+    expect(await isWantedNow()).toBe(true);
+    await budget.end(worker, true, () => Promise.resolve(jobs[8]));
+    expect(await isWantedNow()).toBe(false);
+    // BullMQ may fail one without beginning it.
+    budget.ended(worker, jobs[1]);
+    expect(await isWantedNow()).toBe(true);
   });
 });

@@ -35,7 +35,7 @@ it('The partition of a destination is the same in every process and version', ()
 
 it('The jobs in hand are divided so that a partition takes what the others leave, and each has some', () => {
   const workers = [{ concurrency: 0 }, { concurrency: 0 }];
-  const budget = new JobBudget(80);
+  const budget = new JobBudget(80, Infinity);
   for (const worker of workers) budget.join(worker);
   const [one, other] = workers;
   if (one === undefined || other === undefined) throw new Error('There are two workers.');

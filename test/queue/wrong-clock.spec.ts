@@ -43,6 +43,7 @@ async function crashADayAhead(connection: TestConnection): Promise<void> {
     {
       autorun: false,
       look: (look) => look(),
+      end: (isWanted, end) => end(isWanted),
       lockDuration: 6_000,
       stalledInterval: 3_000,
       maxStalledCount: 10,

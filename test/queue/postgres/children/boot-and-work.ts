@@ -21,6 +21,7 @@ async function round(until: () => boolean): Promise<void> {
   queue.on('error', () => undefined);
   const worker = backend.createWorker(0, () => Promise.resolve(), {
     look: (look) => look(),
+    end: (isWanted, end) => end(isWanted),
     runRetryDelay: 1_000,
   });
   worker.on('error', () => undefined);
