@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openMessages } from '../queue/batch-job.js';
 import type { BatchState, BatchStore, StoredJob } from '../queue/batch-store.js';
+import { chunksOf } from '../shared/chunks.js';
 import { TimeSlice } from '../shared/time-slice.js';
 import { ageOf, isFromBefore } from './deleted-users.js';
 import { DeletionKeys } from './deletion-key.js';
@@ -9,6 +11,11 @@ import { usersOf } from './message-body.js';
 const KEPT: readonly BatchState[] = ['delayed', 'failed'];
 /** Jobs read at once: the largest hold half a megabyte each. */
 const PAGE = 10;
+/**
+ * After some jobs were read, nothing is read for this many times as long, so that others get the database's time. A million
+ * jobs take some minutes.
+ */
+const REST = 3;
 /** Jobs whose users are remembered. Jobs beyond that are read for every deletion. */
 const MAX_KNOWN_JOBS = 50_000;
 /** How often, and for how long, to check whether jobs are still being delivered, in milliseconds. */
@@ -40,34 +47,54 @@ export class UserMessages {
    * @returns whether it was completed
    */
   async erase(deletedAt: ReadonlyMap<string, number>, signal: AbortSignal): Promise<boolean> {
-    const active = new Set(await this.store.ids('active'));
-    const kept = new Set<string>();
-    for (const state of KEPT) for (const id of await this.store.ids(state)) kept.add(id);
-    await this.eraseFrom(kept, deletedAt, signal);
+    const active = await this.idsOfActive();
+    const found = new Map<string, Uint32Array>();
+    for (const state of KEPT) await this.eraseFrom(this.store.ids(state), deletedAt, found, signal);
     if (signal.aborted) return false;
-    this.forgetAllBut(kept);
+    // Those that are gone are forgotten.
+    this.known = found;
     await this.ended(active, signal);
-    await this.eraseFrom(active, deletedAt, signal);
+    await this.eraseFrom([[...active]], deletedAt, found, signal);
     return !signal.aborted;
   }
 
+  /**
+   * @param pages ids of jobs
+   * @param found gets the users of these jobs
+   */
   private async eraseFrom(
-    ids: Iterable<string>,
+    pages: AsyncIterable<string[]> | Iterable<string[]>,
     deletedAt: ReadonlyMap<string, number>,
+    found: Map<string, Uint32Array>,
     signal: AbortSignal,
   ): Promise<void> {
     const wanted = new Set(Array.from(deletedAt.keys(), shortOf));
     const slice = new TimeSlice();
-    const suspects: string[] = [];
-    for (const id of ids) {
-      if (this.known.get(id)?.some((user) => wanted.has(user)) ?? true) suspects.push(id);
-      if (slice.isOver) await slice.pause();
-    }
-    for (let start = 0; start < suspects.length && !signal.aborted; start += PAGE) {
-      for (const job of await this.store.read(suspects.slice(start, start + PAGE))) {
-        if (this.remember(job).some((user) => wanted.has(user))) await this.eraseIn(job, deletedAt);
-        await slice.check();
+    let begunAt = performance.now();
+    const rest = async (): Promise<void> => {
+      const duration = performance.now() - begunAt;
+      // The shutdown ends it.
+      await sleep(REST * duration, undefined, { signal }).catch(() => undefined);
+      begunAt = performance.now();
+    };
+    for await (const ids of pages) {
+      const suspects = ids.filter((id) => {
+        const users = this.known.get(id);
+        if (users !== undefined) remember(found, id, users);
+        return users?.some((user) => wanted.has(user)) ?? true;
+      });
+      for (const page of chunksOf(suspects, PAGE)) {
+        if (signal.aborted) return;
+        for (const job of await this.store.read(page)) {
+          const users = usersIn(job);
+          remember(found, job.jobId, users);
+          if (users.some((user) => wanted.has(user))) await this.eraseIn(job, deletedAt);
+          await slice.check();
+        }
+        await rest();
       }
+      if (signal.aborted) return;
+      await rest();
     }
   }
 
@@ -82,29 +109,33 @@ export class UserMessages {
     for (const batch of removed) this.onRemoved(batch.destination, openMessages(batch).length);
   }
 
-  private remember({ jobId, batches }: StoredJob): Uint32Array {
-    const users = new Set<number>();
-    for (const { messages } of batches) {
-      for (const { body } of messages) for (const key of usersOf(body).keys) users.add(shortOf(key));
-    }
-    const short = Uint32Array.from(users);
-    if (this.known.size < MAX_KNOWN_JOBS) this.known.set(jobId, short);
-    return short;
-  }
-
-  private forgetAllBut(ids: ReadonlySet<string>): void {
-    for (const id of this.known.keys()) if (!ids.has(id)) this.known.delete(id);
-  }
-
   /** Waits until none of these jobs is being delivered. */
   private async ended(jobs: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const giveUpAt = performance.now() + LONGEST_WAIT;
     while (jobs.size > 0 && !signal.aborted && performance.now() < giveUpAt) {
-      const active = await this.store.ids('active');
-      if (!active.some((id) => jobs.has(id))) return;
+      const active = await this.idsOfActive();
+      if (![...active].some((id) => jobs.has(id))) return;
       await new Promise((resolve) => setTimeout(resolve, POLL));
     }
   }
+
+  private async idsOfActive(): Promise<Set<string>> {
+    const active = new Set<string>();
+    for await (const ids of this.store.ids('active')) for (const id of ids) active.add(id);
+    return active;
+  }
+}
+
+function usersIn({ batches }: StoredJob): Uint32Array {
+  const users = new Set<number>();
+  for (const { messages } of batches) {
+    for (const { body } of messages) for (const key of usersOf(body).keys) users.add(shortOf(key));
+  }
+  return Uint32Array.from(users);
+}
+
+function remember(found: Map<string, Uint32Array>, jobId: string, users: Uint32Array): void {
+  if (found.size < MAX_KNOWN_JOBS) found.set(jobId, users);
 }
 
 /** Four bytes of a user's key tell nearly all apart. A false match only costs a needless read. */

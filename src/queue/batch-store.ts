@@ -1,11 +1,13 @@
 import type { BatchMessage, QueuedBatch } from './batch-job.js';
 import type { BatchState } from './job-ids.js';
-import { type JobSelection, PartitionStore, type StoredJob } from './partition-store.js';
+import type { JobSelection } from './job-reading.js';
+import { PartitionStore } from './partition-store.js';
 import { jobKeyOf, jobOfKey } from './partitions.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
+import type { StoredJob } from './stored-job.js';
 
 export { type BatchState, WAITING_COUNTS } from './job-ids.js';
-export type { StoredJob } from './partition-store.js';
+export type { StoredJob } from './stored-job.js';
 
 type JobInState = [job: StoredJob, state: BatchState];
 
@@ -22,7 +24,7 @@ export class BatchStore {
     private readonly storage: QueueStorage,
   ) {}
 
-  /** The jobs of some states, one state after the other, newest first, each once. */
+  /** The jobs of some states, one state after the other, newest first: see `JobReading`. */
   async *jobs(selection: JobSelection): AsyncGenerator<JobInState, void> {
     const { states } = selection;
     const sources = this.stores.map((store, partition) => ({ partition, jobs: store.jobs(selection) }));
@@ -38,12 +40,11 @@ export class BatchStore {
     }
   }
 
-  /** The ids of the jobs that are in a state now. */
-  async ids(state: BatchState): Promise<string[]> {
-    const ids = this.stores.map(async (store, partition) =>
-      (await store.idsIn(state)).map((id) => jobKeyOf(partition, id)),
-    );
-    return (await Promise.all(ids)).flat();
+  /** The ids of the jobs that are in a state, page by page: there may be a million. */
+  async *ids(state: BatchState): AsyncGenerator<string[], void> {
+    for (const [partition, store] of this.stores.entries()) {
+      for await (const ids of store.idsIn(state)) yield ids.map((id) => jobKeyOf(partition, id));
+    }
   }
 
   /**

@@ -105,11 +105,7 @@ export class FailedLimit implements BeforeApplicationShutdown {
     destination: string,
   ): AsyncGenerator<SizedJob, void> {
     const ids = new JobIds(queue, this.parts.storage);
-    let before: ReadonlySet<string> = new Set();
-    for await (const found of ids.inState('failed', new Set([destination]))) {
-      // Some ids may come again on the next page.
-      const page = found.filter((id) => !before.has(id));
-      before = new Set(found);
+    for await (const page of ids.inState('failed', new Set([destination]))) {
       for (let start = 0; start < page.length; start += PAGE) {
         if (this.isClosed) return;
         const startedAt = performance.now();

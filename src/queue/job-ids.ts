@@ -29,28 +29,48 @@ const SCORED_PAGE = 1_000;
 const LISTED_PAGE = 10_000;
 
 /**
- * Keys: jobs. Arguments: `scored` or `listed`; highest score, or nothing; number to skip; number to look through; what the
- * ids of jobs for one destination may end with, or nothing for all. Returns how many it looked through, the score of the
- * last one, and ids.
+ * Keys: jobs. Arguments: `scored` or `listed`; number to look through; where the page before ended, which is a score and an
+ * id, or a number to skip and nothing; what the ids of jobs for one destination may end with, or nothing for all. Returns
+ * whether there may be more, where this page ended, and ids. Redis sorts jobs of one score by the bytes of their ids, and
+ * Lua compares texts by the locale of the server.
  */
 const READ = new RedisScript(`
-  local kind, highest, skipped, size = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-  local jobs, step
+  local kind, size, place, last = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+  local function is_before(one, other)
+    for at = 1, math.min(#one, #other) do
+      local byte, other_byte = string.byte(one, at), string.byte(other, at)
+      if byte ~= other_byte then return byte < other_byte end
+    end
+    return #one < #other
+  end
+  local jobs, first, step
   if kind == 'scored' then
-    jobs = redis.call('ZREVRANGEBYSCORE', KEYS[1], highest, '-inf', 'WITHSCORES', 'LIMIT', skipped, size)
-    step = 2
+    local skipped = 0
+    repeat
+      jobs = redis.call('ZREVRANGEBYSCORE', KEYS[1], place, '-inf', 'WITHSCORES', 'LIMIT', skipped, size)
+      step, skipped = 2, skipped + size
+      local ended, same = 0, 0
+      while jobs[2 * same + 2] == place do same = same + 1 end
+      while ended < same do
+        local middle = math.ceil((ended + same) / 2)
+        if is_before(jobs[2 * middle - 1], last) then same = middle - 1 else ended = middle end
+      end
+      first = 2 * ended + 1
+    until first < #jobs or #jobs < size * step
+    place, last = jobs[#jobs], jobs[#jobs - 1]
   else
-    jobs = redis.call('LRANGE', KEYS[1], skipped, skipped + size - 1)
-    step = 1
+    jobs = redis.call('LRANGE', KEYS[1], place, place + size - 1)
+    first, step = 1, 1
+    place, last = tostring(place + size), ''
   end
   local wanted, found = {}, {}
   for i = 5, #ARGV do wanted[ARGV[i]] = true end
-  for i = 1, #jobs, step do
+  for i = first, #jobs, step do
     local id = jobs[i]
     local is_meant = #ARGV == 4 or not string.find(id, '%-d%x%x%x%x%x%x%x%x$') or wanted[string.sub(id, -10)]
     if is_meant then found[#found + 1] = id end
   end
-  return {#jobs / step, jobs[#jobs] or '', found}`);
+  return {#jobs == size * step and 1 or 0, place or '', last or '', found}`);
 
 /** What the ids may end with; `undefined` for all. */
 type Suffixes = readonly string[] | undefined;
@@ -66,7 +86,9 @@ export class JobIds {
   ) {}
 
   /**
-   * Those in one state, newest first. Jobs that move meanwhile may be left out, or come twice.
+   * Those in one state, newest first. None is left out and none comes twice, whatever is added and removed meanwhile, but for
+   * those on Redis that are not taken yet or are being delivered. A job that moves to another place, or to another state,
+   * may be left out or come again.
    *
    * @param destinations leaves out the ids that say that they are for others. @default none are left out
    */
@@ -75,53 +97,40 @@ export class JobIds {
     const { storage } = this;
     for (const type of state === 'waiting' ? WAITING_TYPES : [state]) {
       if (storage.kind === 'postgres') yield* jobIdPages(storage.pool, this.queue.name, type, suffixes);
-      else if (type === 'waiting' || type === 'active') yield* this.listed(storage.client, type, suffixes);
-      else yield* this.scored(storage.client, type, suffixes);
+      else yield* this.onRedis(storage.client, type, suffixes);
     }
   }
 
-  private async *listed(
+  private async *onRedis(
     client: RedisCommands,
     type: IdType,
     suffixes: Suffixes,
   ): AsyncGenerator<string[], void> {
+    const isListed = type === 'waiting' || type === 'active';
     const key = this.queue.toKey(type === 'waiting' ? 'wait' : type);
-    for (let read = LISTED_PAGE, skipped = 0; read === LISTED_PAGE; skipped += LISTED_PAGE) {
-      const page = await pageOf(client, key, ['listed', '', skipped, LISTED_PAGE, ...(suffixes ?? [])]);
-      ({ read } = page);
-      yield page.ids;
-    }
-  }
-
-  private async *scored(
-    client: RedisCommands,
-    type: IdType,
-    suffixes: Suffixes,
-  ): AsyncGenerator<string[], void> {
-    const key = this.queue.toKey(type);
-    let highest = '+inf';
-    let skipped = 0;
-    for (let read = SCORED_PAGE; read === SCORED_PAGE;) {
-      const page = await pageOf(client, key, ['scored', highest, skipped, SCORED_PAGE, ...(suffixes ?? [])]);
-      ({ read } = page);
-      // Those with the score of the last one come again, unless there is a whole page of them.
-      skipped = page.last === highest ? skipped + SCORED_PAGE : 0;
-      highest = page.last;
+    const terms = isListed ? ['listed', LISTED_PAGE] : ['scored', SCORED_PAGE];
+    let end = isListed ? ['0', ''] : ['+inf', ''];
+    for (let isMore = true; isMore;) {
+      const page = await pageOf(client, key, [...terms, ...end, ...(suffixes ?? [])]);
+      ({ isMore, end } = page);
       yield page.ids;
     }
   }
 }
 
 interface Page {
-  /** Ids that were looked through. */
-  read: number;
-  /** Score of the last one. */
-  last: string;
+  isMore: boolean;
+  /** Where it ended. */
+  end: string[];
   ids: string[];
 }
 
 async function pageOf(client: RedisCommands, key: string, args: RedisArgument[]): Promise<Page> {
   const answer = await READ.run(client, [key], args);
-  const [read, last, ids] = Array.isArray(answer) ? (answer as unknown[]) : [];
-  return { read: Number(read), last: String(last), ids: Array.isArray(ids) ? ids.map(String) : [] };
+  const [isMore, place, last, ids] = Array.isArray(answer) ? (answer as unknown[]) : [];
+  return {
+    isMore: isMore === 1,
+    end: [String(place), String(last)],
+    ids: Array.isArray(ids) ? ids.map(String) : [],
+  };
 }

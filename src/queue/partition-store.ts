@@ -1,49 +1,17 @@
 import type { JobType } from 'bullmq';
-import { InvalidJobError } from '../errors/delivery.errors.js';
-import { TimeSlice } from '../shared/time-slice.js';
 import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
 import { JobData } from './job-data.js';
-import { type BatchState, JobIds, UNENDED_STATES, WAITING_TYPES } from './job-ids.js';
-import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
-import { type JobProblem, readJob } from './read-job.js';
+import { type BatchState, JobIds, WAITING_TYPES } from './job-ids.js';
+import { JobReading, type JobSelection } from './job-reading.js';
 import { oldestWaitingIn } from './postgres/oldest-waiting.js';
+import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { isSyntaxError } from './queue-job.js';
+import { readJob } from './read-job.js';
 import { storedData } from './shared-bodies.js';
-
-/** In the order in which jobs move, so that one that moves meanwhile is still found in at least one state. */
-const PATH: readonly BatchState[] = [...UNENDED_STATES, 'failed'];
-
-/** Jobs read at once: the largest hold half a megabyte each. */
-const PAGE = 10;
+import { type StoredJob, unparsable } from './stored-job.js';
 
 /** How many jobs are looked at for one that no worker has taken yet. Those that wait longest come first. */
 const HEAD = 20;
-
-/** A job as the queue holds it. */
-export interface StoredJob {
-  jobId: string;
-  /** When a producer added it, in milliseconds since the epoch. */
-  addedAt: number;
-  /** Empty if the job cannot be read. */
-  batches: QueuedBatch[];
-  /** Why the job cannot be read, and its data as JSON. */
-  unreadable: { problem: JobProblem; json: string } | undefined;
-  /** Why the job failed for good; begins with a stable code. */
-  failedReason: string | undefined;
-  /** When the job failed for good, in milliseconds since the epoch. */
-  failedAt: number | undefined;
-  /** Milliseconds that the job is kept if it fails for good. */
-  failedRetention: number;
-}
-
-/** Which jobs are read. */
-export interface JobSelection {
-  states: readonly BatchState[];
-  /** Leaves out the jobs whose ids say that they are for others. @default none are left out */
-  destinations?: ReadonlySet<string> | undefined;
-  /** Ends the reading, which then rejects with its reason. */
-  signal?: AbortSignal | undefined;
-}
 
 /** The jobs of one partition, whoever wrote them. */
 export class PartitionStore {
@@ -58,48 +26,14 @@ export class PartitionStore {
     this.ids = new JobIds(queue, storage);
   }
 
-  /**
-   * The jobs of some states, one state after the other, newest first, each once. The ids are all read first,
-   * since jobs move meanwhile. The jobs are then read page by page.
-   */
-  async *jobs(selection: JobSelection): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
-    const { states, signal } = selection;
-    const slice = new TimeSlice();
-    const found = await this.find(selection);
-    for (const state of states) {
-      let page: string[] = [];
-      for (const [id, foundIn] of found) {
-        if (foundIn === state && page.push(id) === PAGE) {
-          for (const job of await this.read(page)) yield [job, state];
-          page = [];
-        }
-        if (!slice.isOver) continue;
-        await slice.pause();
-        signal?.throwIfAborted();
-      }
-      for (const job of await this.read(page)) yield [job, state];
-    }
+  /** The jobs of some states, one state after the other, newest first: see `JobReading`. */
+  jobs(selection: JobSelection): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
+    return new JobReading(selection, this.ids, (ids) => this.read(ids)).jobs();
   }
 
-  /** The ids of the jobs that are in a state now. */
-  async idsIn(state: BatchState): Promise<string[]> {
-    return [...(await this.find({ states: [state] })).keys()];
-  }
-
-  /** The ids of jobs, and the state in which each was seen last. */
-  private async find({ states, destinations, signal }: JobSelection): Promise<Map<string, BatchState>> {
-    const slice = new TimeSlice();
-    const found = new Map<string, BatchState>();
-    for (const state of PATH.filter((each) => states.includes(each))) {
-      for await (const ids of this.ids.inState(state, destinations)) {
-        signal?.throwIfAborted();
-        for (const id of ids) {
-          found.set(id, state);
-          if (slice.isOver) await slice.pause();
-        }
-      }
-    }
-    return found;
+  /** The ids of the jobs that are in a state, page by page. */
+  idsIn(state: BatchState): AsyncGenerator<string[], void> {
+    return this.ids.inState(state);
   }
 
   /**
@@ -186,18 +120,6 @@ export class PartitionStore {
       return unparsable(id);
     }
   }
-}
-
-function unparsable(jobId: string): StoredJob {
-  return {
-    jobId,
-    addedAt: 0,
-    batches: [],
-    unreadable: { problem: new InvalidJobError('opts', 'JSON'), json: '' },
-    failedReason: undefined,
-    failedAt: undefined,
-    failedRetention: failedRetentionOf({}),
-  };
 }
 
 /** The batches with those of their messages that a function selects. */

@@ -354,9 +354,9 @@ describe('the deletion of users', () => {
   function beforeListing(app: AnalyticsApp, happens: () => Promise<void>): void {
     const store = app.context.get(BatchStore);
     const ids = store.ids.bind(store);
-    store.ids = async (state) => {
+    store.ids = async function* (state) {
       if (state === 'failed') await happens();
-      return ids(state);
+      yield* ids(state);
     };
   }
 

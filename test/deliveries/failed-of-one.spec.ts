@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
+import { JobIds } from '../../src/queue/job-ids.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
 import { describeRedis } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
@@ -71,9 +73,26 @@ describeRedis('where much has failed for one destination', () => {
     expect(Number(/cmdstat_zrevrangebyscore:calls=(\d+)/.exec(stats)?.[1])).toBeGreaterThan(12);
     expect(stats).not.toMatch(/cmdstat_(zrevrange|zrange):/);
 
-    const ids = await app.context.get(BatchStore).ids('failed');
+    const ids: string[] = [];
+    for await (const page of app.context.get(BatchStore).ids('failed')) ids.push(...page);
     const all = await admin.zrevrange(key, 0, -1);
     expect(ids).toEqual(all);
+  });
+
+  it('none of its ids is left out or comes twice while those that were read are removed', async () => {
+    const app = await stage.app({ connection: server.url(), webhooks: [], destinations: {} });
+    const key = app.queue.toKey('failed');
+    const added = Array.from({ length: 3_500 }, (_, n) => `job-${n}-d00000000`);
+    // Of the latest, 2,500 have failed within one millisecond.
+    await admin.zadd(key, ...added.flatMap((id, n) => [2_000_000_000_000 + Math.min(n, 1_000), id]));
+    const all = await admin.zrevrange(key, 0, -1);
+    const ids = new JobIds(app.queue, app.context.get<QueueBackend>(QUEUE_BACKEND).jobStorage);
+    const found: string[] = [];
+    for await (const page of ids.inState('failed')) {
+      found.push(...page);
+      await admin.zrem(key, ...page);
+    }
+    expect(found).toEqual(all);
   });
 
   it('what failed for another is found, counted and replayed without reading that', async () => {

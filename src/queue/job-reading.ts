@@ -1,0 +1,99 @@
+import { chunksOf } from '../shared/chunks.js';
+import { TimeSlice } from '../shared/time-slice.js';
+import type { BatchState, JobIds } from './job-ids.js';
+import { SeenJobs } from './seen-jobs.js';
+import type { StoredJob } from './stored-job.js';
+
+/** Jobs read at once: the largest hold half a megabyte each. */
+const PAGE = 10;
+/** Of the failed jobs, so many are remembered by which those that failed meanwhile are told. */
+const REMEMBERED = 100;
+
+/** Which jobs are read. */
+export interface JobSelection {
+  /** In the order in which they are read. Those but `failed` are to be in the order in which jobs move. */
+  states: readonly BatchState[];
+  /** Leaves out the jobs whose ids say that they are for others. @default none are left out */
+  destinations?: ReadonlySet<string> | undefined;
+  /** Ends the reading, which then rejects with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Reads jobs of one partition as they are asked for, page by page: there may be a million, and of what failed nothing is
+ * remembered but a few ids.
+ *
+ * A job that stays in its state comes once, whatever is added and removed meanwhile. Where failed jobs alone are read, those
+ * that fail meanwhile are left out, unless the clock of their worker is behind. Where others are read as well, a job that
+ * moves on meanwhile comes once, in one of its states.
+ */
+export class JobReading {
+  private readonly seen = new SeenJobs();
+  /** The failed jobs that came first. */
+  private readonly latest = new Set<string>();
+  private latestAt = -Infinity;
+
+  /** @param read returns the jobs with these ids that are still there */
+  constructor(
+    private readonly selection: JobSelection,
+    private readonly ids: Pick<JobIds, 'inState'>,
+    private readonly read: (ids: readonly string[]) => Promise<StoredJob[]>,
+  ) {}
+
+  /** One state after the other, newest first. */
+  async *jobs(): AsyncGenerator<[job: StoredJob, state: BatchState], void> {
+    const { states } = this.selection;
+    for (const state of states) {
+      const isFailed = state === 'failed';
+      for await (const job of this.jobsOf(isFailed ? this.idsIn(state) : this.newIdsIn(state))) {
+        if (isFailed) this.remember(job);
+        yield [job, state];
+      }
+    }
+    if (states.length === 1 || !states.includes('failed')) return;
+    // What failed after those were read, and was in none of the other states any more when they were.
+    for await (const job of this.jobsOf(this.idsOfLaterFailed())) {
+      if ((job.failedAt ?? Infinity) <= this.latestAt) return;
+      yield [job, 'failed'];
+    }
+  }
+
+  private remember({ jobId, failedAt = -Infinity }: StoredJob): void {
+    if (this.latest.size >= REMEMBERED) return;
+    this.latest.add(jobId);
+    this.latestAt = Math.max(this.latestAt, failedAt);
+  }
+
+  private idsIn(state: BatchState): AsyncGenerator<string[], void> {
+    return this.ids.inState(state, this.selection.destinations);
+  }
+
+  private async *newIdsIn(state: BatchState): AsyncGenerator<string[], void> {
+    for await (const ids of this.idsIn(state)) yield ids.filter((id) => this.seen.add(id));
+  }
+
+  /** Up to the failed jobs that came first. */
+  private async *idsOfLaterFailed(): AsyncGenerator<string[], void> {
+    for await (const ids of this.idsIn('failed')) {
+      const end = ids.findIndex((id) => this.latest.has(id));
+      yield (end < 0 ? ids : ids.slice(0, end)).filter((id) => this.seen.add(id));
+      if (end >= 0) return;
+    }
+  }
+
+  private async *jobsOf(pages: AsyncIterable<string[]>): AsyncGenerator<StoredJob, void> {
+    const { signal } = this.selection;
+    const slice = new TimeSlice();
+    for await (const ids of pages) {
+      for (const page of chunksOf(ids, PAGE)) {
+        for (const job of await this.read(page)) {
+          yield job;
+          await slice.check();
+        }
+        signal?.throwIfAborted();
+      }
+      await slice.check();
+      signal?.throwIfAborted();
+    }
+  }
+}
