@@ -52,6 +52,19 @@ export interface FailedMessage {
   body: string;
 }
 
+/** Without the type, for which most of the body has to be parsed. */
+export type KeptMessage = Omit<FailedMessage, 'type'>;
+
+/** The message as the application sees it. */
+export function withType({ messageId, ...rest }: KeptMessage): FailedMessage {
+  return { messageId, type: typeIn(rest), ...rest };
+}
+
+/** A job that cannot be read has no destination. */
+function typeIn({ destination, body }: Pick<KeptMessage, 'destination' | 'body'>): MessageType | undefined {
+  return destination === '' ? undefined : typeOf(body);
+}
+
 /**
  * The messages of a batch that failed for good: all of them if the job failed, else those that failed before
  * the rest.
@@ -63,7 +76,7 @@ export function failedOf(batch: QueuedBatch, state: BatchState): BatchMessage[] 
 }
 
 /** Returns the failed messages of a job. A job that cannot be read counts as one message. */
-export function failedMessages(job: StoredJob, state: BatchState): FailedMessage[] {
+export function failedMessages(job: StoredJob, state: BatchState): KeptMessage[] {
   if (job.unreadable !== undefined) return state === 'failed' ? [unreadableMessage(job, job.unreadable)] : [];
   return job.batches.flatMap((batch) =>
     failedOf(batch, state).map((message) => ({
@@ -73,13 +86,12 @@ export function failedMessages(job: StoredJob, state: BatchState): FailedMessage
   );
 }
 
-/** Returns a message of a failed job, as the application sees it. */
-export function failedMessage(job: StoredJob, batch: QueuedBatch, message: BatchMessage): FailedMessage {
+/** Returns a message of a failed job. */
+export function failedMessage(job: StoredJob, batch: QueuedBatch, message: BatchMessage): KeptMessage {
   const { destination, source } = batch;
   const { id: messageId, body, outcomes } = message;
   return {
     messageId,
-    type: typeOf(body),
     destination,
     source,
     failedAt: message.failedAt ?? job.failedAt ?? 0,
@@ -94,10 +106,9 @@ export function failedMessage(job: StoredJob, batch: QueuedBatch, message: Batch
 function unreadableMessage(
   job: StoredJob,
   { problem, json }: NonNullable<StoredJob['unreadable']>,
-): FailedMessage {
+): KeptMessage {
   return {
     messageId: job.jobId,
-    type: undefined,
     destination: '',
     source: '',
     failedAt: job.failedAt ?? 0,
@@ -113,7 +124,7 @@ function codeOf({ failedReason }: StoredJob): string | undefined {
 }
 
 /** Returns a function that tells whether a filter matches a message. */
-export function matcherOf(filter: FailedFilter): (message: FailedMessage) => boolean {
+export function matcherOf(filter: FailedFilter): (message: KeptMessage) => boolean {
   const { destination, source, messageIds, type, class: outcomeClass, status, error, from, to } = filter;
   const ids = messageIds && new Set(messageIds);
   return (message) => {
@@ -122,14 +133,15 @@ export function matcherOf(filter: FailedFilter): (message: FailedMessage) => boo
       (ids === undefined || ids.has(message.messageId)) &&
       (destination === undefined || destination === message.destination) &&
       (source === undefined || source === message.source) &&
-      (type === undefined || type === message.type) &&
       (outcomeClass === undefined || outcomes.some((outcome) => outcome.class === outcomeClass)) &&
       (status === undefined || outcomes.some((outcome) => outcome.status === status)) &&
       (error === undefined ||
         error === message.error ||
         outcomes.some((outcome) => outcome.error === error)) &&
       (from === undefined || message.failedAt >= Number(from)) &&
-      (to === undefined || message.failedAt <= Number(to))
+      (to === undefined || message.failedAt <= Number(to)) &&
+      // Last, since it costs more than all others.
+      (type === undefined || type === typeIn(message))
     );
   };
 }

@@ -12,7 +12,9 @@ import {
   type FailedMessage,
   failedMessage,
   failedMessages,
+  type KeptMessage,
   matcherOf,
+  withType,
 } from './failed-filter.js';
 
 /** A replay of what failed for this reason means it. */
@@ -71,7 +73,7 @@ export class FailedMessages {
       signal?.throwIfAborted();
       for (const failed of failedMessages(job, state)) {
         if (position > end) return found;
-        if (matches(failed) && position++ >= start) found.push(failed);
+        if (matches(failed) && position++ >= start) found.push(withType(failed));
       }
     }
     return found;
@@ -134,7 +136,7 @@ export class FailedMessages {
   private async replayBatch(
     job: StoredJob,
     batch: QueuedBatch,
-    matches: (message: FailedMessage) => boolean,
+    matches: (message: KeptMessage) => boolean,
   ): Promise<number> {
     const { destination, source, firstAttemptAt = job.addedAt } = batch;
     const meant = batch.messages.filter((message) => matches(failedMessage(job, batch, message)));

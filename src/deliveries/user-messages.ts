@@ -9,7 +9,7 @@ import { usersOf } from './message-body.js';
 
 /** States in which messages stay for long: put back for a retry, and failed for good. */
 const KEPT: readonly BatchState[] = ['delayed', 'failed'];
-/** Jobs read at once: the largest hold half a megabyte each. */
+/** Jobs read at once: the largest hold a megabyte each. */
 const PAGE = 10;
 /**
  * After some jobs were read, nothing is read for this many times as long, so that others get the database's time. A million

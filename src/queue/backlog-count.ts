@@ -10,7 +10,7 @@ import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
 /** Messages that are read of jobs whose ids end alike, at most. Each job has one or more. */
 const MESSAGES = 20_000;
-/** Jobs read at once: the largest hold half a megabyte each. */
+/** Jobs read at once: the largest hold a megabyte each. */
 const PAGE = 10;
 
 /** Jobs of one partition whose ids end alike, or do not tell their destination. */

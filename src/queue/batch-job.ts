@@ -31,7 +31,10 @@ export interface UrlOutcome {
   status?: number;
   /** Code of the error, if there was no response: `TIMEOUT`, `ECONNREFUSED`, … */
   error?: string;
-  /** The first bytes of the response body, as text; of a custom destination, those of its error. */
+  /**
+   * The first bytes of the response body, as text; of a custom destination, those of its error: at most 1 KiB, and fewer in
+   * the queue where those of a whole job are long.
+   */
   excerpt?: string;
   /** Which attempt of the message at this URL this was, from 1. */
   attempt: number;

@@ -7,7 +7,7 @@ import { JobIds } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 
-/** Jobs read at once. Redis does nothing else meanwhile, and each may have half a megabyte. */
+/** Jobs read at once. Redis does nothing else meanwhile, and each may have a megabyte. */
 const PAGE = 5;
 /** A destination is looked at once for this share of its limit that fails, on average. */
 const SHARE = 1 / 20;

@@ -4,7 +4,7 @@ import type { BatchState, JobIds } from './job-ids.js';
 import { SeenJobs } from './seen-jobs.js';
 import type { StoredJob } from './stored-job.js';
 
-/** Jobs read at once: the largest hold half a megabyte each. */
+/** Jobs read at once: the largest hold a megabyte each. */
 const PAGE = 10;
 /** Of the failed jobs, so many are remembered by which those that failed meanwhile are told. */
 const REMEMBERED = 100;

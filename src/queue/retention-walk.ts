@@ -1,8 +1,9 @@
 import type { FailedJob, FailedJobs } from './failed-jobs.js';
 import type { BatchJobQueue } from './queue-backend.js';
 
-/** Jobs read at once, and in one round. */
-const PAGE = 20;
+/** Jobs read at once. Redis does nothing else meanwhile, and each may have a megabyte. */
+const PAGE = 5;
+/** Jobs read in one round. */
 const MAX_JOBS = 200;
 /** Clocks differ, and a job may be stored some time after it failed. What is older than this is not looked for again … */
 const LATENESS = 5_000;

@@ -1,4 +1,5 @@
 import { isStorable, storable } from '../shared/excerpt.js';
+import { withShortExcerpts } from './short-excerpts.js';
 import {
   type BatchJobData,
   type BatchMessage,
@@ -13,7 +14,7 @@ import {
  * `readJob` puts the bodies in their places again. Other jobs keep the format that the version before reads too.
  */
 export function storedData(given: BatchJobData): BatchJobData {
-  const data = { ...given, batches: given.batches.map(withStorableOutcomes) };
+  const data = { ...given, batches: withShortExcerpts(given.batches.map(withStorableOutcomes)) };
   const bodies = sharedBodies(data.batches);
   if (bodies === undefined) return { ...data, v: UNSHARED_BODIES_VERSION };
   const batches = data.batches.map((batch) => ({
