@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
+import { userKey } from '../../src/deliveries/deletion-key.js';
+import { UserMessages } from '../../src/deliveries/user-messages.js';
+import type { BatchState, StoredJob } from '../../src/queue/batch-store.js';
+
+const PAGES = 3;
+const ON_A_PAGE = 20;
+
+/** A queue in which some pages of jobs have failed. Reading takes a while. */
+class SlowStore {
+  /** What was asked for, in order. */
+  readonly asked: string[] = [];
+  /** Milliseconds. */
+  reading = 0;
+
+  async *ids(state: BatchState): AsyncGenerator<string[], void> {
+    for (let page = 0; page < PAGES && state === 'failed'; page++) {
+      this.asked.push('ids');
+      yield await Promise.resolve(Array.from({ length: ON_A_PAGE }, (_, n) => `${page}-${n}`));
+    }
+  }
+
+  async read(ids: readonly string[]): Promise<StoredJob[]> {
+    this.asked.push(`${ids.length} jobs`);
+    const startedAt = performance.now();
+    await sleep(10);
+    this.reading += performance.now() - startedAt;
+    return [];
+  }
+
+  removeWhere(): Promise<[]> {
+    return Promise.resolve([]);
+  }
+}
+
+it('a deletion reads jobs page by page, and leaves the queue to others most of the time', async () => {
+  const store = new SlowStore();
+  const messages = new UserMessages(store, () => undefined);
+  const startedAt = performance.now();
+  const deleted = new Map([[userKey('gone'), Date.now()]]);
+  expect(await messages.erase(deleted, new AbortController().signal)).toBe(true);
+  const duration = performance.now() - startedAt;
+  const page = ['ids', '10 jobs', '10 jobs'];
+  expect(store.asked).toEqual([...page, ...page, ...page]);
+  expect(store.reading / duration).toBeLessThan(1 / 2);
+});
