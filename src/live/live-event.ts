@@ -1,5 +1,6 @@
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { stringify } from '../messages/serialize.js';
+import { beginningOf } from '../shared/beginning-of.js';
 
 /** What became of a call: it is on its way, nobody wants it, or it was not accepted. */
 export type LiveOutcome = 'taken' | 'dropped' | 'refused';
@@ -84,8 +85,7 @@ function shownOf(message: AnalyticsMessage): ShownMessage {
     userId: text(fields.userId),
     anonymousId: text(fields.anonymousId ?? fields.previousId),
     messageId: text(fields.messageId),
-    // A copy: a slice would hold the whole text. It has no lone surrogates either.
-    json: isCut ? Buffer.from(json.slice(0, MAX_JSON)).toString() : json,
+    json: isCut ? beginningOf(json, MAX_JSON) : json,
     ...(isCut && { isCut }),
   };
 }
@@ -100,5 +100,5 @@ function jsonOf(message: AnalyticsMessage): string | undefined {
 }
 
 function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value.slice(0, MAX_TEXT).toWellFormed() : undefined;
+  return typeof value === 'string' ? beginningOf(value, MAX_TEXT) : undefined;
 }

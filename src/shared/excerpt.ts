@@ -21,15 +21,17 @@ const SHORT_ESCAPES = new Map([
  * @param answer bytes of UTF-8, or a text
  */
 export function excerptOf(answer: Buffer | string): string {
+  // A text is copied even if it is short: it may be a slice, which holds all of a long one in memory.
+  const bytes = typeof answer === 'string' ? Buffer.from(answer.slice(0, EXCERPT_BYTES)) : answer;
   // Most answers are a few words of ASCII.
-  if (typeof answer !== 'string' && isPlain(answer)) return answer.toString('latin1', 0, EXCERPT_BYTES);
+  if (isPlain(bytes)) return bytes.toString('latin1', 0, EXCERPT_BYTES);
   // What follows makes no text shorter.
-  const beginning = typeof answer === 'string' ? answer.slice(0, EXCERPT_BYTES) : answer.toString('utf8');
-  const text = storable(beginning).replace(CONTROLS, escapeControl);
-  if (Buffer.byteLength(text) <= EXCERPT_BYTES && answer.length < EXCERPT_BYTES) return text;
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(EXCERPT_BYTES));
+  const text = storable(bytes.toString('utf8')).replace(CONTROLS, escapeControl);
+  if (Buffer.byteLength(text) <= EXCERPT_BYTES && bytes.length < EXCERPT_BYTES) return text;
+  const beginning = Buffer.alloc(EXCERPT_BYTES);
+  const { written } = new TextEncoder().encodeInto(text, beginning);
   // The cut may split a character, whose first bytes then read as U+FFFD.
-  return text.slice(0, read).replace(/\uFFFD$/, '');
+  return beginning.toString('utf8', 0, written).replace(/\uFFFD$/, '');
 }
 
 /** Whether bytes are printable ASCII, which stays as it is. */

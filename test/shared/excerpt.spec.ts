@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { excerptOf } from '../../src/shared/excerpt.js';
+import { heldBytes } from '../support/heap.js';
 
 describe('the excerpt of an answer', () => {
   it('is its text', () => {
@@ -21,6 +22,17 @@ describe('the excerpt of an answer', () => {
   it('does not end in the middle of a character', () => {
     const body = Buffer.from(`${'a'.repeat(1022)}🚀`).subarray(0, 1024);
     expect(excerptOf(body)).toBe('a'.repeat(1022));
+  });
+
+  it.each([
+    ['the beginning of a long text', (text: string) => excerptOf(text)],
+    ['a short part of a long text', (text: string) => excerptOf(text.slice(0, 100))],
+    ['control characters', (text: string) => excerptOf(Buffer.alloc(1_024, text.length % 8))],
+  ])('of %s holds no more than itself in memory', async (_, excerpt) => {
+    const before = await heldBytes();
+    const excerpts = Array.from({ length: 2_000 }, (__, n) => excerpt(`${n}`.padEnd(30_000, 'x')));
+    expect((await heldBytes()) - before).toBeLessThan(4_000_000);
+    expect(excerpts).toHaveLength(2_000);
   });
 
   it('of any bytes is at most 1 KiB, without control characters and lone surrogates', () => {

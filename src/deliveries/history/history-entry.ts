@@ -1,4 +1,5 @@
 import { type BatchMessage, sizeOfBodies, type UrlOutcome } from '../../queue/batch-job.js';
+import { beginningOf } from '../../shared/beginning-of.js';
 import { summaryOf } from '../message-body.js';
 import { type EntryHead, KEPT_ATTEMPTS, KEPT_ENTRIES, type WrittenEntry } from './history-store.js';
 import type { RecentDelivery } from './history.types.js';
@@ -70,7 +71,7 @@ export class RecordedMessages {
   /** @param last that of the message before, which nearly always says the same */
   private headOf({ body }: BatchMessage, last: EntryHead | undefined): EntryHead {
     const { type, event } = summaryOf(body);
-    const name = event === undefined ? undefined : cut(event);
+    const name = event === undefined ? undefined : beginningOf(event, TEXT_LENGTH);
     if (last !== undefined && last.type === type && last.event === name) return last;
     return { type, event: name, source: this.source, ...this.state };
   }
@@ -84,10 +85,5 @@ export function mergedEntry(earlier: WrittenEntry, later: WrittenEntry): Written
 
 function withShortExcerpt(outcome: UrlOutcome): UrlOutcome {
   const { excerpt } = outcome;
-  return excerpt === undefined ? outcome : { ...outcome, excerpt: cut(excerpt) };
-}
-
-/** A surrogate whose other half is cut off becomes U+FFFD. */
-function cut(text: string): string {
-  return text.length > TEXT_LENGTH ? text.slice(0, TEXT_LENGTH).toWellFormed() : text;
+  return excerpt === undefined ? outcome : { ...outcome, excerpt: beginningOf(excerpt, TEXT_LENGTH) };
 }

@@ -1,6 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import type { Refusal } from '../../client/admission.js';
 import { EventViolationError } from '../../errors/message.errors.js';
+import { beginningOf } from '../../shared/beginning-of.js';
 import { thrownAt } from '../../shared/thrown-at.js';
 import type { AnalyticsMessage, JsonObject, TrackMessage } from '../../messages/message.types.js';
 import { stringify } from '../../messages/serialize.js';
@@ -125,7 +126,7 @@ function pathOf(issue: unknown): string {
   );
   // Keys may come from outside, and this text goes to the log.
   const text = ['properties', ...keys].join('.').replace(/[\p{Cc}\p{Cf}]/gu, '\uFFFD');
-  return `\`${text.length > MAX_PATH_LENGTH ? `${text.slice(0, MAX_PATH_LENGTH)}…` : text}\``;
+  return `\`${text.length > MAX_PATH_LENGTH ? `${beginningOf(text, MAX_PATH_LENGTH)}…` : text}\``;
 }
 
 function listOf(value: unknown): unknown[] {

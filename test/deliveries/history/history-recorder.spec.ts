@@ -8,6 +8,7 @@ import {
   type StoredPeriods,
 } from '../../../src/deliveries/history/history-store.js';
 import type { BatchMessage, QueuedBatch, UrlOutcome } from '../../../src/queue/batch-job.js';
+import { excerptOf } from '../../../src/shared/excerpt.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { heldBytes } from '../../support/heap.js';
 import { LogLines } from '../../support/log-lines.js';
@@ -165,6 +166,25 @@ describe('the recorder of the history', () => {
     }
     await clock.pass(INTERVAL);
     expect((await heldBytes()) - before).toBeLessThan(5_000_000);
+  });
+
+  it.each([
+    ['names of events', (n: number) => message(`m${n}`, [outcome()], { event: `${n}`.padEnd(30_000, 'x') })],
+    [
+      'answers',
+      (n: number) => {
+        const excerpt = excerptOf(Buffer.alloc(1_024, n % 8));
+        return message(`m${n}`, [outcome({ class: 'permanent', excerpt })]);
+      },
+    ],
+  ])('holds only the beginnings of long %s while the store does not answer', async (_, messageOf) => {
+    store.silence = new Promise<void>(() => undefined);
+    delivered([message('first')]);
+    await clock.pass(INTERVAL);
+    const before = await heldBytes();
+    for (let n = 0; n < 10_000; n++) delivered([messageOf(n)], `d${n % 100}`);
+    await clock.pass(INTERVAL);
+    expect((await heldBytes()) - before).toBeLessThan(15_000_000);
   });
 
   it('holds little of what is delivered between two writes, however large the messages are', async () => {
