@@ -1,4 +1,6 @@
+import { LaterLines } from '../deliveries/later-lines.js';
 import type { HttpAnswer } from '../http/http-answer.js';
+import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import { quoted } from '../shared/quoted.js';
 import { codeOf, isRefusal } from './api-answer.js';
 import type { ApiRequest } from './api-request.js';
@@ -17,15 +19,38 @@ const ACTIONS: ReadonlyMap<OperationName, string> = new Map<OperationName, strin
   ['replay', 'replayed failed messages of'],
 ]);
 
+/** Lines that a tenant may have within a minute. What else it does is counted in one line at the end of it. */
+const LINES = 60;
+const MINUTE = 60_000;
+
+/** What a tenant has done in the minute that began with the first of it. */
+interface Minute {
+  lines: number;
+  /** How often it did what has no line of its own, by the action. */
+  readonly more: Map<string, number>;
+  /** How much of that failed, or was still going on. */
+  incomplete: number;
+}
+
 /** Who has sent a request, and what for. */
 type AuditedRequest = Pick<ApiRequest, keyof Sender | 'id'>;
 
 /**
  * Writes one line for each change that somebody has asked for through the API: who, what, and to which destination.
- * None for a request that was refused: it has changed nothing.
+ * None for a request that was refused: it has changed nothing. Of a tenant that asks for very many, most are counted
+ * only, so that they leave the log to others. The operator gets all lines.
  */
 export class AuditLog {
-  constructor(private readonly logger: { log(message: string): void }) {}
+  private readonly minutes = new Map<string, Minute>();
+  private readonly summaries: LaterLines;
+  private isClosed = false;
+
+  constructor(
+    private readonly logger: { log(message: string): void },
+    clock: Clock = SYSTEM_CLOCK,
+  ) {
+    this.summaries = new LaterLines(clock);
+  }
 
   /** It was done. */
   done(operation: OperationName, request: AuditedRequest, { headers }: HttpAnswer): void {
@@ -45,6 +70,12 @@ export class AuditLog {
     this.write(operation, request, ` It was still going on after ${patience / 1_000} seconds.`);
   }
 
+  /** Counts what has no line yet. What goes on after that has its lines, as no later one could count it. */
+  close(): void {
+    this.isClosed = true;
+    this.summaries.close();
+  }
+
   private write(
     operation: OperationName,
     { id, isByLink, ...sender }: AuditedRequest,
@@ -53,9 +84,33 @@ export class AuditLog {
   ): void {
     const action = ACTIONS.get(operation);
     if (action === undefined) return;
+    if (!this.takeLine(sender.scope.tenant, action, outcome !== '')) return;
     const destination = id === '' ? 'a destination' : `the destination ${quoted(id)}`;
     const way = isByLink ? ', through a link to the console' : '';
     this.logger.log(`Audit: ${textOf(sender)} ${action} ${destination}${way}.${outcome}`);
+  }
+
+  /** Whether there is room for a line. If not, it counts what would be in it. */
+  private takeLine(tenant: string | undefined, action: string, isIncomplete: boolean): boolean {
+    if (tenant === undefined || this.isClosed) return true;
+    const minute = this.minutes.get(tenant) ?? this.begin(tenant);
+    if (minute.lines < LINES) {
+      minute.lines++;
+      return true;
+    }
+    minute.more.set(action, (minute.more.get(action) ?? 0) + 1);
+    if (isIncomplete) minute.incomplete++;
+    return false;
+  }
+
+  private begin(tenant: string): Minute {
+    const minute: Minute = { lines: 0, more: new Map(), incomplete: 0 };
+    this.minutes.set(tenant, minute);
+    this.summaries.after(MINUTE, () => {
+      this.minutes.delete(tenant);
+      if (minute.more.size > 0) this.logger.log(`Audit: ${summaryOf(tenant, minute)}`);
+    });
+    return minute;
   }
 }
 
@@ -63,4 +118,11 @@ function textOf({ scope: { tenant }, name }: Pick<Sender, 'scope' | 'name'>): st
   if (tenant === undefined) return name === undefined ? 'the operator' : `the operator ${quoted(name)}`;
   const owner = `the tenant ${quoted(tenant)}`;
   return name === undefined ? owner : `${quoted(name)} of ${owner}`;
+}
+
+function summaryOf(tenant: string, { more, incomplete }: Minute): string {
+  const count = [...more.values()].reduce((sum, times) => sum + times);
+  const actions = Array.from(more, ([action, times]) => `${times} × ${action} a destination`).join(', ');
+  const rest = incomplete === 0 ? '' : ` ${incomplete} of them failed, or were still going on.`;
+  return `${count} more changes by the tenant ${quoted(tenant)} within a minute, without a line for each: ${actions}.${rest}`;
 }

@@ -1,3 +1,4 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import { thrownAt } from '../shared/thrown-at.js';
@@ -27,7 +28,7 @@ const OWN = { name: 'The destinations API', option: "destinations: { api: { path
 const CONSOLE = { name: 'The console', option: "console: { path: '/admin/analytics' }" };
 
 /** Recognises the requests to the API of the destinations, and answers all of them. */
-export class DestinationsApiHandler extends HttpHandler<string> {
+export class DestinationsApiHandler extends HttpHandler<string> implements OnApplicationShutdown {
   readonly routes: OwnRoutes;
   /** Requests carry the cookies of whoever is signed in. */
   readonly isOpenToPages = false;
@@ -42,6 +43,7 @@ export class DestinationsApiHandler extends HttpHandler<string> {
     private readonly api: Pick<DestinationsApi, 'handle'>,
     { path, isForConsole }: Pick<ResolvedDestinationsApi, 'path' | 'isForConsole'>,
     private readonly logger: { error(message: string): void },
+    private readonly audit: Pick<AuditLog, 'close'>,
     shutdownTimeout: number,
   ) {
     super(shutdownTimeout);
@@ -52,6 +54,11 @@ export class DestinationsApiHandler extends HttpHandler<string> {
       paths: [path],
       isTree: true,
     };
+  }
+
+  /** The web server has ended by now. */
+  onApplicationShutdown(): void {
+    this.audit.close();
   }
 
   /** The path below that of the API. */
@@ -98,5 +105,5 @@ export function createDestinationsApi(
   const operations = new Operations(destinations, deliveries, path, new CreationLimit(limitPerTenant));
   const audit = new AuditLog(logger);
   const api = new DestinationsApi({ authorizer, operations, audit, logger, isForConsole });
-  return new DestinationsApiHandler(api, options, logger, shutdownTimeout);
+  return new DestinationsApiHandler(api, options, logger, audit, shutdownTimeout);
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { thrownAt } from '../shared/thrown-at.js';
 import { BodyReader } from '../http/body-reader.js';
 import type { HttpAnswer } from '../http/http-answer.js';
+import { RequestRate } from '../http/request-rate.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import type { JsonObject } from '../messages/message.types.js';
 import { within } from '../shared/within.js';
@@ -45,6 +46,8 @@ export interface DestinationsApiParts {
 /** Lets an application's front end manage the destinations of whoever is signed in. */
 export class DestinationsApi {
   private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
+  /** By the tenant; empty for the operator. */
+  private readonly changes = new RequestRate(() => performance.now(), 'changes');
   private readonly acts = new RunningRequests(MAX_EXPENSIVE);
   /** Apart, so that pages that renew themselves keep nobody from doing something. */
   private readonly reads = new RunningRequests(MAX_EXPENSIVE);
@@ -64,7 +67,10 @@ export class DestinationsApi {
     if (found === undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The API has no such path.');
     const route = found.routes.find(({ method }) => method === raw.method);
     if (route === undefined) return wrongMethod(found.routes.map(({ method }) => method));
-    if (route.method !== 'GET') this.checkSender(raw);
+    if (route.method !== 'GET') {
+      this.checkSender(raw);
+      this.changes.count(sender.scope.tenant ?? '');
+    }
     const id = idIn(found.id);
     const query = queryOf(raw.url ?? '');
     const fields = await this.fieldsOf(route, raw);

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { DeliveriesService, type DestinationsOptions, DestinationsService } from '../../src/index.js';
+import { AuditLog } from '../../src/destinations-api/audit-log.js';
 import type { StoredDestination } from '../../src/options/destination-store.js';
+import { FakeClock } from '../support/fake-clock.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
@@ -122,6 +124,65 @@ describe('the audit log of the destinations', () => {
       expect(await operator.get()).toMatchObject({ status: 500 });
     }
     expect(await api.server.log.line(/authorize. returned an object/)).toContain('a `name` that is a string');
+  });
+
+  it('counts the changes of a tenant that makes very many, and has a line for each of all others', async () => {
+    const api = await start();
+    const { acme, other, operator } = api;
+    const id = await acme.create();
+    for (let n = 0; n < 70; n++) await acme.ok(acme.post(`/${id}/${n % 2 === 0 ? 'disable' : 'enable'}`));
+    const ofOther = await other.create();
+    for (let n = 0; n < 70; n++) await operator.ok(operator.post(`/${id}/disable`));
+    await api.close();
+    const lines = auditOf(api);
+    const disabled = `disabled the destination "${id}".`;
+    expect(lines.slice(0, 2)).toEqual([
+      `log: Audit: the tenant "acme" added the destination "${id}".`,
+      `log: Audit: the tenant "acme" ${disabled}`,
+    ]);
+    expect(lines.filter((line) => line.startsWith('log: Audit: the tenant "acme" '))).toHaveLength(60);
+    expect(lines.slice(60)).toEqual([
+      `log: Audit: the tenant "other" added the destination "${ofOther}".`,
+      ...new Array<string>(70).fill(`log: Audit: the operator ${disabled}`),
+      'log: Audit: 11 more changes by the tenant "acme" within a minute, without a line for each: ' +
+        '6 × enabled a destination, 5 × disabled a destination.',
+    ]);
+  });
+
+  describe('of a tenant that makes very many changes', () => {
+    const request = { scope: { tenant: 'acme' }, name: undefined, isByLink: false, id: 'dst_1' };
+    const changed = 'Audit: the tenant "acme" changed the destination "dst_1".';
+
+    it('has its lines again when the minute is over, after one that counts the others', async () => {
+      const [clock, lines] = [new FakeClock(), new Array<string>()];
+      const audit = new AuditLog({ log: (line) => lines.push(line) }, clock);
+      const change = (times: number): void => {
+        for (let n = 0; n < times; n++) audit.done('update', request, { status: 200, headers: {}, body: '' });
+      };
+      change(1_000);
+      for (let n = 0; n < 5; n++) audit.failed('rotateSecret', request, new Error('away'));
+      audit.late('replay', request, 60_000);
+      await clock.pass(59_000);
+      expect(lines).toEqual(new Array(60).fill(changed));
+      await clock.pass(1_000);
+      expect(lines.slice(60)).toEqual([
+        'Audit: 946 more changes by the tenant "acme" within a minute, without a line for each: ' +
+          '940 × changed a destination, 5 × rotated the secret of a destination, 1 × replayed failed messages of a destination. ' +
+          '6 of them failed, or were still going on.',
+      ]);
+      change(60);
+      await clock.pass(60_000);
+      expect(lines.slice(61)).toEqual(new Array(60).fill(changed));
+      expect(clock.pending).toBe(0);
+    });
+
+    it('has a line for each that ends after the application was closed, as nothing would count it', () => {
+      const [clock, lines] = [new FakeClock(), new Array<string>()];
+      const audit = new AuditLog({ log: (line) => lines.push(line) }, clock);
+      audit.close();
+      for (let n = 0; n < 70; n++) audit.done('update', request, { status: 200, headers: {}, body: '' });
+      expect(lines).toEqual(new Array(70).fill(changed));
+    });
   });
 
   it('has a line for a change that failed half-way, which says so', async () => {

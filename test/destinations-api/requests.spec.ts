@@ -224,6 +224,23 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     await operator.create({ tenant: 'acme' });
   });
 
+  it('for a change is refused to a tenant that makes more of them than five a second, who may go on to read', async () => {
+    const { acme, other } = await start();
+    const change = (): Promise<ApiAnswer> => acme.post('/dst_none/disable');
+    let [answer, changes] = [await change(), 1];
+    for (; answer.status === 404 && changes < 300; changes++) answer = await change();
+    expect(answer).toMatchObject({
+      status: 429,
+      body: {
+        error: { code: 'RATE_LIMITED', message: expect.stringContaining('More than 5 changes a second') },
+      },
+    });
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(changes).toBeGreaterThan(100);
+    await acme.ok(acme.get());
+    await other.create();
+  });
+
   it('is answered 503 while the store is away, and 500 without details if it has another error', async () => {
     const away = await start({
       store: new BrokenStore(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })),
