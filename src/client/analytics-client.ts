@@ -23,8 +23,9 @@ export class AnalyticsClient {
   private readonly refusals: Refusals;
   private readonly filter: MessageFilter;
   private readonly core: MessageCore;
-  private readonly live: LiveCalls;
   readonly deletions: Deletions;
+  /** Tells what became of calls. */
+  readonly live: LiveCalls;
   /** Takes what other programs send. */
   readonly received: ReceivedMessages;
   /** Takes calls whose caller waits for the queue. */
@@ -136,14 +137,6 @@ export class AnalyticsClient {
   /** Nobody waits for the route of a stored message any longer. */
   abandon(route: Promise<Route>): void {
     this.core.outgoing.abandon(route);
-  }
-
-  /** The destinations of a message that was stored elsewhere are known. @param isWanted whether there are any */
-  routed(
-    call: { source: string; message: AnalyticsMessage; tenant: string | undefined },
-    isWanted: boolean,
-  ): void {
-    this.live.routed(call, isWanted);
   }
 
   /** Such a call as a message, without taking it. @throws InvalidMessageError */

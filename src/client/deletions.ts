@@ -1,6 +1,6 @@
 import type { TakenDeletion } from '../deliveries/deletion-key.js';
 import type { DeleteParams } from '../messages/message-params.types.js';
-import type { AnalyticsMessage } from '../messages/message.types.js';
+import type { AnalyticsMessage, DeleteMessage } from '../messages/message.types.js';
 import type { PreparedMessage } from './message-factory.js';
 import type { Refusals } from './refusals.js';
 import type { Router } from './router.js';
@@ -11,6 +11,9 @@ export interface DeletionSources {
   /** Whether these are all sources of the application. */
   readonly areAll: boolean;
 }
+
+/** What of a deletion's message is needed once it was taken. */
+export type DeletionOfUser = Pick<DeleteMessage, 'type' | 'userId'>;
 
 /**
  * Never rejects.
@@ -61,6 +64,12 @@ export class Deletions {
     return type === 'delete' && this.onDeletion !== undefined;
   }
 
+  /** What is needed of such a message later; `undefined` for any other. */
+  ofUser(message: AnalyticsMessage): DeletionOfUser | undefined {
+    if (message.type !== 'delete' || this.onDeletion === undefined) return undefined;
+    return { type: message.type, userId: message.userId };
+  }
+
   /**
    * A message was taken: one that deletes a user has more to do. Never rejects.
    *
@@ -68,7 +77,7 @@ export class Deletions {
    * @returns whether that is stored; `false` if the application closes before
    */
   async onTaken(
-    message: AnalyticsMessage,
+    message: AnalyticsMessage | DeletionOfUser,
     where: Omit<TakenDeletion, 'userId'>,
     at?: number,
   ): Promise<boolean> {

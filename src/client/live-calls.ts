@@ -1,5 +1,5 @@
 import { AnalyticsClosedError } from '../errors/message.errors.js';
-import type { LiveCall } from '../live/live-event.js';
+import { type LiveCall, withoutMessage } from '../live/live-event.js';
 import type { LiveEvents } from '../live/live-events.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { Refusal } from './admission.js';
@@ -27,6 +27,15 @@ export class LiveCalls {
   /** Whether anybody sees what becomes of each message. */
   get isWatched(): boolean {
     return this.live?.isWatched === true;
+  }
+
+  /**
+   * A call that is told of later, without its message, which takes far more memory; `undefined` if nobody watches.
+   *
+   * @param owner whose event it is; `''` for nobody's
+   */
+  toldLater(call: LiveCall, owner: string): LiveCall | undefined {
+    return this.isWatched ? withoutMessage(call, owner) : undefined;
   }
 
   /** The destinations of a message are known. @param isWanted whether there are any */

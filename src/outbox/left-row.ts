@@ -1,4 +1,4 @@
-import type { OutboxRow } from './outbox-store.js';
+import type { RowWithoutMessage } from './outbox-store.js';
 
 /** By the clock of the database alone: those of processes may be others. Older versions do not say when it is read again. */
 const LEFT =
@@ -10,7 +10,7 @@ export class LeftRow {
   /** Its age when a process that does not know it met it for the first time, later by all the time that does not count. */
   private readonly since: number;
 
-  constructor(row: Pick<OutboxRow, 'age' | 'problem'>) {
+  constructor(row: Pick<RowWithoutMessage, 'age' | 'problem'>) {
     this.age = Math.max(Math.round(row.age), 0);
     const { since, until = since } = LEFT.exec(row.problem ?? '')?.groups ?? {};
     // While it was due and nobody read it, as in an outage of the queue, no process could take it.

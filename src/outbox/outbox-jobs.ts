@@ -27,19 +27,22 @@ export interface Move {
 }
 
 /**
- * Makes jobs of rows. The id of a job follows from all that is in it, so that adding the same rows again is
+ * Makes jobs of rows, each when it is asked for: to hash it takes a millisecond or more. The id of a job follows from all that is in it, so that adding the same rows again is
  * harmless for as long as the queue remembers its jobs, and other rows never meet the id of these.
  */
-export function jobsOf(moves: readonly Move[]): NewJob[] {
-  const jobs: OutboxJob[] = [];
+export function* jobsOf(moves: readonly Move[]): Generator<NewJob, void> {
+  let job: OutboxJob | undefined;
   let due: string | undefined;
   for (const move of moves) {
-    let job = jobs.at(-1);
-    if (job?.fits(move) !== true || move.due !== due) jobs.push((job = new OutboxJob()));
+    if (job !== undefined && (!job.fits(move) || move.due !== due)) {
+      yield job.finish();
+      job = undefined;
+    }
+    job ??= new OutboxJob();
     job.add(move);
     ({ due } = move);
   }
-  return jobs.map((job) => job.finish());
+  if (job !== undefined) yield job.finish();
 }
 
 class OutboxJob {

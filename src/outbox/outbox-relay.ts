@@ -1,6 +1,7 @@
 import debugFactory from 'debug';
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { JobSink } from '../client/sender.js';
+import { MAX_BATCH_BYTES } from '../messages/serialize.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
 import type { NewJob } from '../queue/batch-job.js';
 import type { QueueHealth } from '../queue/queue-health.js';
@@ -9,7 +10,7 @@ import { Alarm } from './alarm.js';
 import { RemovalError } from './database-error.js';
 import { jobsOf } from './outbox-jobs.js';
 import type { OutboxLog } from './outbox-log.js';
-import { CLAIM, type OutboxRow, type OutboxStore, RENEWAL } from './outbox-store.js';
+import { CLAIM, type ClaimLimit, type OutboxRow, type OutboxStore, RENEWAL } from './outbox-store.js';
 import type { RowDecision, RowReader } from './row-reader.js';
 import { RowSettlement } from './row-settlement.js';
 import { RowsInQueue } from './rows-in-queue.js';
@@ -17,8 +18,8 @@ import { WaitingRows } from './waiting-rows.js';
 
 const debug = debugFactory('analytics');
 
-/** Rows that are moved together. */
-const MAX_ROWS = 500;
+/** What is moved together. The JSON of it is kept until it is in the queue: of 500 rows, that can be 16 MB. */
+const LIMIT: ClaimLimit = { rows: 500, bytes: 4 * MAX_BATCH_BYTES };
 /** How often the table is looked at although no notification came, in milliseconds. */
 const POLL = 2_000;
 /** Pause between the starts of two looks, in milliseconds: rows committed in between are moved together. */
@@ -35,7 +36,7 @@ export interface OutboxRelayParts {
   reader: RowReader;
   queue: JobSink;
   health: Pick<QueueHealth, 'isUp' | 'isRefusing' | 'report'>;
-  client: Pick<AnalyticsClient, 'routed' | 'deletions'>;
+  client: Pick<AnalyticsClient, 'live' | 'deletions'>;
   backlogs: Pick<BacklogCounter, 'admitted' | 'start' | 'roomFor'>;
   log: OutboxLog;
 }
@@ -130,15 +131,15 @@ export class OutboxRelay {
     await this.rowsInQueue.remove();
     // A queue that only refuses has to be tried, to see when that is over.
     if (!health.isUp && !health.isRefusing) return POLL;
-    const rows = await store.claim(CLAIM, MAX_ROWS);
+    const { rows, isFull } = await store.claim(CLAIM, LIMIT);
     await this.move(rows);
     if (this.isStopped) return 0;
-    const waiting = await this.waitingRows.claim(MAX_ROWS);
-    this.waitingRows.settled(await this.move(waiting), MAX_ROWS);
-    return rows.length === MAX_ROWS ? 0 : Math.min(this.waitingRows.pause, POLL);
+    const waiting = await this.waitingRows.claim(LIMIT);
+    this.waitingRows.settled(await this.move(waiting));
+    return isFull ? 0 : Math.min(this.waitingRows.pause, POLL);
   }
 
-  private async move(rows: readonly OutboxRow[]): Promise<RowDecision[]> {
+  private async move(rows: OutboxRow[]): Promise<RowDecision[]> {
     if (rows.length === 0) return [];
     const ids = rows.map(({ id }) => id);
     const decisions = await this.add(rows).finally(this.renew(ids));
@@ -148,9 +149,10 @@ export class OutboxRelay {
   }
 
   /** Resolves when everything that can be moved is in the queue; to `undefined` if the application closes. */
-  private async add(rows: readonly OutboxRow[]): Promise<RowDecision[] | undefined> {
+  private async add(rows: OutboxRow[]): Promise<RowDecision[] | undefined> {
     const { backlogs, reader } = this.parts;
-    const decisions = await this.settlement.begin(await Promise.all(rows.map((row) => reader.read(row))));
+    // Their messages are kept no longer than until they are read: a queue that is away may be waited for.
+    const decisions = await this.settlement.begin(await reader.readAll(rows.splice(0)));
     const moves = decisions.flatMap((decision) => ('move' in decision ? [decision.move] : []));
     for (const { connections } of moves) {
       for (const connection of connections) backlogs.admitted(connection);

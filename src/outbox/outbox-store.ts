@@ -7,20 +7,38 @@ export const CLAIM = 15_000;
 /** How often a claim is renewed while rows cannot be moved or deleted, in milliseconds. */
 export const RENEWAL = 5_000;
 
-/** A row as it was claimed. */
-export interface OutboxRow {
+/** How many rows are claimed at once, and of how many bytes: no more once they have reached either. */
+export interface ClaimLimit {
+  rows: number;
+  bytes: number;
+}
+
+/** What a row says beside its message. */
+export interface RowWithoutMessage {
   id: number;
   /** When it was due, as text. Rows that were claimed together before have the same. */
   due: string;
   version: number;
   source: string;
-  message: string;
   /** The destinations that are left; `null` for all. */
   destinations: string[] | null;
   /** Milliseconds since it was written. */
   age: number;
   /** Why it was not moved the last time, if that is known. */
   problem: string | null;
+}
+
+/** A row as it was claimed. */
+export interface OutboxRow extends RowWithoutMessage {
+  message: string;
+  /** Bytes of the message in the database. */
+  bytes: number;
+}
+
+export interface ClaimedRows {
+  rows: OutboxRow[];
+  /** Whether more may be due. */
+  isFull: boolean;
 }
 
 /** A row that is read again. */
@@ -36,6 +54,11 @@ export interface PostponedRow {
 export interface WaitingGroup {
   ids: number[];
   destinations: string[] | null;
+}
+
+/** The same as they are looked through. `bytes`: those of each row's message. */
+export interface SizedWaitingGroup extends WaitingGroup {
+  bytes: number[];
 }
 
 /** The rows of the outbox. */
@@ -67,9 +90,11 @@ export class OutboxStore {
   }
 
   /** Takes rows for some milliseconds, in the order in which they were written. */
-  async claim(duration: number, limit: number): Promise<OutboxRow[]> {
-    const rows = await this.rows<OutboxRow>(this.table.claim, [duration, limit]);
-    return rows.sort((a, b) => a.id - b.id);
+  async claim(duration: number, limit: ClaimLimit): Promise<ClaimedRows> {
+    const rows = await this.rows<OutboxRow>(this.table.claim, [duration, limit.rows, limit.bytes]);
+    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+    const isFull = rows.length === limit.rows || bytes >= limit.bytes;
+    return { rows: rows.sort((a, b) => a.id - b.id), isFull };
   }
 
   /** Makes rows claimable again after some milliseconds. */
@@ -106,8 +131,8 @@ export class OutboxStore {
   }
 
   /** The first rows that wait for room after an id, in the order in which they were written. */
-  waiting(after: number, limit: number): Promise<WaitingGroup[]> {
-    return this.rows<WaitingGroup>(this.table.waiting, [after, limit]);
+  waiting(after: number, limit: number): Promise<SizedWaitingGroup[]> {
+    return this.rows<SizedWaitingGroup>(this.table.waiting, [after, limit]);
   }
 
   /** Takes rows that wait for room for some milliseconds. Other relays may have taken some of them. */

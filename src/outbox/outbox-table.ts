@@ -27,6 +27,12 @@ const COMMENT = 'nestjs-analytics outbox, version';
 /** A lock number that nothing else uses: `CREATE … IF NOT EXISTS` fails if two run at once. */
 const MIGRATION_LOCK = 4_712_366_097;
 
+/** Only when they are locked is it known which rows are the first: other relays have those that come before. */
+const FIRST_DUE = `
+        SELECT * FROM (SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS before FROM due) AS summed
+        WHERE before < $3::int
+      `;
+
 /** The statements of one outbox. Its names were checked, so that they need no escaping. */
 export interface OutboxTable {
   /** The table with its schema, as errors name it. */
@@ -44,7 +50,10 @@ export interface OutboxTable {
   readonly look: string;
   /** $1 source, $2 message. */
   readonly insert: string;
-  /** $1 how long they are claimed in milliseconds, $2 how many. Takes rows that nobody moves. */
+  /**
+   * $1 how long they are claimed in milliseconds, $2 how many, $3 of how many bytes: the last one may pass that. Takes rows
+   * that nobody moves.
+   */
   readonly claim: string;
   /** $1 ids, $2 milliseconds, $3 problems, '' for none, or null for the same. Changes when rows may be claimed again. */
   readonly postpone: string;
@@ -57,7 +66,7 @@ export interface OutboxTable {
    * whoever put them there knows them.
    */
   readonly wait: string;
-  /** $1 id, $2 how many rows to read after it. Rows that wait, by their destinations. */
+  /** $1 id, $2 how many rows to read after it. Rows that wait, by their destinations, with their sizes. */
   readonly waiting: string;
   /** $1 how long they are claimed in milliseconds, $2 ids. Takes those of them that wait. */
   readonly claimWaiting: string;
@@ -84,12 +93,13 @@ CREATE INDEX IF NOT EXISTS "${table}_due" ON ${name} (due_at, id);
 COMMENT ON TABLE ${name} IS '${COMMENT} ${OUTBOX_VERSION}';`;
   const until = (parameter: string): string =>
     `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
-  const claim = (which: string): string => `
+  const claim = (which: string, taken = 'TABLE due'): string => `
       WITH due AS (
-        SELECT id, due_at FROM ${name} WHERE ${which} FOR UPDATE SKIP LOCKED
-      ), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
-      UPDATE ${name} AS o SET due_at = until.at FROM due, until WHERE o.id = due.id
-      RETURNING o.id::float8 AS id, due.due_at::text AS due, o.version, o.source, o.message, o.destinations, o.problem,
+        SELECT id, due_at, octet_length(message) AS bytes FROM ${name} WHERE ${which} FOR UPDATE SKIP LOCKED
+      ), taken AS (${taken}), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
+      UPDATE ${name} AS o SET due_at = until.at FROM taken, until WHERE o.id = taken.id
+      RETURNING o.id::float8 AS id, taken.due_at::text AS due, o.version, o.source, o.message, taken.bytes::float8 AS bytes,
+        o.destinations, o.problem,
         extract(epoch FROM clock_timestamp() - o.created_at)::float8 * 1000 AS age`;
   return {
     name: `${schema}.${table}`,
@@ -115,7 +125,7 @@ END $outbox$`,
       `INSERT INTO ${name} (version, source, message) ` +
       `SELECT ${OUTBOX_VERSION}, $1::text, $2::text FROM pg_notify('${OUTBOX_CHANNEL}', '')`,
     // The time of the statement, since PostgreSQL looks for no other in an index: it would read all that wait.
-    claim: claim('due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $2::int'),
+    claim: claim('due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $2::int', FIRST_DUE),
     postpone: `
       WITH now AS MATERIALIZED (SELECT clock_timestamp() AS at)
       UPDATE ${name} AS o SET due_at = now.at + later.delay * interval '1 millisecond',
@@ -131,9 +141,9 @@ END $outbox$`,
       WHERE id = ANY($1::bigint[])`,
     // The rows are compared so that the index on these columns has them in their order.
     waiting: `
-      SELECT destinations, array_agg(id::float8) AS ids
+      SELECT destinations, array_agg(id::float8) AS ids, array_agg(bytes::float8) AS bytes
       FROM (
-        SELECT id, destinations FROM ${name}
+        SELECT id, destinations, octet_length(message) AS bytes FROM ${name}
         WHERE (due_at, id) > ('${WAITING}', $1::bigint) AND due_at < 'infinity'
         ORDER BY due_at, id LIMIT $2::int
       ) AS page GROUP BY destinations`,

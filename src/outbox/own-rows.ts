@@ -1,7 +1,7 @@
 import { isForwarding } from '../options/resolve-forwarding.js';
 import { type ResolvedOptions, sourceNames } from '../options/resolved-options.js';
 import { ApplicationMarks } from '../queue/application-marks.js';
-import type { OutboxRow } from './outbox-store.js';
+import type { RowWithoutMessage } from './outbox-store.js';
 import type { RowTerms } from './row-terms.js';
 
 /** Why a row is left to other processes. */
@@ -54,7 +54,7 @@ export class OwnRows {
    * @param isLeftInVain whether they have had their time to take it
    */
   reasonToLeave(
-    row: Pick<OutboxRow, 'source' | 'destinations'>,
+    row: Pick<RowWithoutMessage, 'source' | 'destinations'>,
     terms: RowTerms,
     isLeftInVain: boolean,
   ): ReasonToLeave | undefined {
@@ -74,7 +74,7 @@ export class OwnRows {
 
 /** Whether a row may be left for other destinations than those of the options. */
 function isToBeLookedUp(
-  { destinations }: Pick<OutboxRow, 'destinations'>,
+  { destinations }: Pick<RowWithoutMessage, 'destinations'>,
   { looksUp, meantFor = [] }: RowTerms,
 ): boolean {
   return looksUp && destinations?.every((id) => meantFor.includes(id)) !== true;

@@ -10,12 +10,12 @@ export interface RowConnection extends Pick<SourceConnection, 'source' | 'destin
 export interface RowConnectionsParts {
   /** Name of the source. */
   source: string;
-  /** Ids of the destinations of the options that its writer meant. */
-  meantFor: readonly string[];
+  /** Ids of the destinations of the options that its writer meant; `undefined` if it does not say so. */
+  meantFor: readonly string[] | undefined;
   /** By which its application knows it. */
   marks: string[] | undefined;
-  /** Those that this process would mean. */
-  configured: readonly SourceConnection[];
+  /** Those that this process would mean; `undefined` if that is not known. */
+  configured: readonly SourceConnection[] | undefined;
   /** The same with those at run time. */
   found: readonly SourceConnection[];
 }
@@ -32,6 +32,7 @@ export function rowConnections({
   configured,
   found,
 }: RowConnectionsParts): readonly RowConnection[] {
+  if (meantFor === undefined || configured === undefined) return found;
   const known = new Map(configured.map((connection) => [connection.destination, connection]));
   const meant = meantFor.map(
     (destination) =>

@@ -1,18 +1,21 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
-import type { Route } from '../client/router.js';
+import type { Route, SourceConnection } from '../client/router.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { thrownAt } from '../shared/thrown-at.js';
+import type { DeletionOfUser } from '../client/deletions.js';
+import type { LiveCall } from '../live/live-event.js';
 import { checkMessage } from '../messages/check-message.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import type { BacklogCounter } from '../queue/backlog-counter.js';
+import { EventLoopTurns } from '../shared/event-loop-turns.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import { within } from '../shared/within.js';
 import { LeftRow } from './left-row.js';
 import type { Move } from './outbox-jobs.js';
-import type { OutboxRow } from './outbox-store.js';
+import type { OutboxRow, RowWithoutMessage } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
 import type { OwnRows, ReasonToLeave } from './own-rows.js';
-import { type RowConnection, rowConnections } from './row-connections.js';
+import { rowConnections } from './row-connections.js';
 import { type RowTerms, termsIn } from './row-terms.js';
 
 /** When a row is read again that this process does not know, or whose destinations could not be looked up, in milliseconds, … */
@@ -26,9 +29,13 @@ const LEFT_ALONE = 5_000;
 /** How long rows wait for their destinations to be looked up, in milliseconds: all others wait with them. */
 const LOOKUP_PATIENCE = 1_000;
 
+/** What is kept of a row until it is moved. Its message is not: as an object it takes far more memory than its JSON. */
 interface ReadRow extends RowTerms {
-  row: OutboxRow;
-  message: AnalyticsMessage;
+  row: RowWithoutMessage;
+  /** The deletion that it is, where that has more to do than to reach destinations. */
+  deletion: DeletionOfUser | undefined;
+  /** What is told of it; `undefined` if nobody watches. */
+  call: LiveCall | undefined;
   /** When it was written, in milliseconds since the epoch. */
   writtenAt: number;
 }
@@ -45,7 +52,7 @@ export type RowDecision =
   /** This process does not know it, or its deletion is not stored yet. */
   | {
       kind: 'leave alone';
-      row: OutboxRow;
+      row: RowWithoutMessage;
       delay: number;
       /** What is written beside it; nothing for one that this process knows. */
       problem?: string;
@@ -53,10 +60,10 @@ export type RowDecision =
     }
   /** No destination takes it. */
   | ({ kind: 'drop' } & ReadRow)
-  | { kind: 'set aside'; row: OutboxRow; problem: string };
+  | { kind: 'set aside'; row: RowWithoutMessage; problem: string };
 
 export interface RowReaderParts {
-  client: Pick<AnalyticsClient, 'outgoing' | 'configured' | 'ownerOf' | 'abandon'>;
+  client: Pick<AnalyticsClient, 'outgoing' | 'configured' | 'ownerOf' | 'abandon' | 'live' | 'deletions'>;
   backlogs: Pick<BacklogCounter, 'roomFor'>;
   own: Pick<OwnRows, 'reasonToLeave'>;
   /** Milliseconds that a row which this process does not know is left to other versions of the application. */
@@ -72,27 +79,42 @@ export class RowReader {
     longest: LONGEST_REST,
     interval: REST_INTERVAL,
   });
+  private readonly turns = new EventLoopTurns();
 
   constructor(private readonly parts: RowReaderParts) {}
 
-  async read(row: OutboxRow): Promise<RowDecision> {
+  /** Reads rows one after the other, and waits for all of their destinations at once. */
+  async readAll(rows: readonly OutboxRow[]): Promise<RowDecision[]> {
+    const decisions: Promise<RowDecision>[] = [];
+    for (const row of rows) {
+      if (!this.turns.hasTime) await this.turns.take();
+      decisions.push(Promise.resolve(this.read(row)));
+    }
+    return Promise.all(decisions);
+  }
+
+  /** Not `async`, so that nothing refers to the parsed message while its destinations are looked up. */
+  private read({ message: text, ...row }: OutboxRow): RowDecision | Promise<RowDecision> {
     if (row.version !== OUTBOX_VERSION) {
       return this.leftToOthers(row, { problem: `its version is ${row.version}` });
     }
     // The clock of the database may be another one.
     const writtenAt = Math.trunc(Date.now() - row.age);
     try {
-      const stored: unknown = JSON.parse(row.message);
+      const stored: unknown = JSON.parse(text);
       const terms = termsIn(stored);
       const reason = this.parts.own.reasonToLeave(row, terms, this.isLeftInVain(row));
       if (reason !== undefined) return this.leftToOthers(row, reason);
-      return await this.routed({ row, message: checkMessage(stored), ...terms, writtenAt });
+      return this.routed(row, checkMessage(stored), { ...terms, writtenAt });
     } catch (error) {
       return { kind: 'set aside', row, problem: problemIn(error) };
     }
   }
 
-  private leftToOthers(row: OutboxRow, { problem, isOfOtherApplication }: ReasonToLeave): RowDecision {
+  private leftToOthers(
+    row: RowWithoutMessage,
+    { problem, isOfOtherApplication }: ReasonToLeave,
+  ): RowDecision {
     // It names destinations once a relay of its application has read it, and may wait for room at them for long.
     const isKnownToOthers = isOfOtherApplication === true && row.destinations !== null;
     if (!isKnownToOthers && this.isLeftInVain(row)) return { kind: 'set aside', row, problem };
@@ -102,39 +124,54 @@ export class RowReader {
   }
 
   /** Whether processes that know a row have had their time to take it. */
-  private isLeftInVain(row: OutboxRow): boolean {
+  private isLeftInVain(row: RowWithoutMessage): boolean {
     return new LeftRow(row).leftFor >= this.parts.unknownTimeout;
   }
 
-  private async routed(read: ReadRow): Promise<RowDecision> {
+  private routed(
+    row: RowWithoutMessage,
+    message: AnalyticsMessage,
+    terms: Pick<ReadRow, keyof RowTerms | 'writtenAt'>,
+  ): RowDecision | Promise<RowDecision> {
     const { client } = this.parts;
-    const { row, message, tenant } = read;
+    const { source, id, due } = row;
+    const { tenant, meantFor } = terms;
     const owner = client.ownerOf(message, tenant);
-    if (this.unanswered.has(owner)) return { kind: 'wait', ...read, delay: this.rest(owner) };
-    const { json, bytes, route, tenant: named } = client.outgoing(row.source, message, tenant);
-    const found = 'connections' in route ? route : await this.answer(owner, route);
-    if (found === undefined) return { kind: 'wait', ...read, delay: this.rest(owner) };
-    const { destinations } = row;
-    const meant = this.connectionsOf(read, found).filter(
-      ({ destination }) => destinations?.includes(destination) !== false,
+    const deletion = client.deletions.ofUser(message);
+    const call = client.live.toldLater({ source, tenant, message }, owner);
+    const read = { row, ...terms, deletion, call };
+    if (this.unanswered.has(owner)) return this.waiting(read, owner);
+    const { json, bytes, route, tenant: named } = client.outgoing(source, message, tenant);
+    const configured = meantFor && client.configured(source, message);
+    const move = { row: id, due, messageId: message.messageId, json, bytes, tenant: named };
+    if ('connections' in route) return this.decided(read, move, configured, route);
+    return this.answer(owner, route).then((found) =>
+      found === undefined ? this.waiting(read, owner) : this.decided(read, move, configured, found),
     );
+  }
+
+  private waiting(read: ReadRow, owner: string): RowDecision {
+    return { kind: 'wait', ...read, delay: this.rest(owner) };
+  }
+
+  private decided(
+    read: ReadRow,
+    move: Omit<Move, 'connections'>,
+    configured: readonly SourceConnection[] | undefined,
+    found: Route,
+  ): RowDecision {
+    const { row, meantFor, marks } = read;
+    const { source, destinations } = row;
+    const all = rowConnections({ source, meantFor, marks, configured, found: found.connections });
+    const meant = all.filter(({ destination }) => destinations?.includes(destination) !== false);
     if (meant.length === 0) return { kind: 'drop', ...read };
     const connections = meant.filter((connection) => this.parts.backlogs.roomFor(connection) > 0);
     const full = meant
       .filter((connection) => !connections.includes(connection))
       .map(({ destination }) => destination);
     if (connections.length === 0) return { kind: 'wait for room', ...read, full };
-    const { id, due } = row;
-    const move = { row: id, due, messageId: message.messageId, json, bytes, tenant: named, connections };
-    if (full.length === 0) return { kind: 'move', ...read, move };
-    return { kind: 'move in part', ...read, move, full };
-  }
-
-  private connectionsOf({ row, message, meantFor, marks }: ReadRow, found: Route): readonly RowConnection[] {
-    const { source } = row;
-    const configured = this.parts.client.configured(source, message);
-    if (meantFor === undefined || configured === undefined) return found.connections;
-    return rowConnections({ source, meantFor, marks, configured, found: found.connections });
+    if (full.length === 0) return { kind: 'move', ...read, move: { ...move, connections } };
+    return { kind: 'move in part', ...read, move: { ...move, connections }, full };
   }
 
   /** The route once it is looked up; `undefined` if that fails or takes too long, since it may never end. */

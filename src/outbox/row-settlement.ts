@@ -13,7 +13,7 @@ const BEGIN_AGAIN_AFTER = 5_000;
 
 export interface RowSettlementParts {
   store: OutboxStore;
-  client: Pick<AnalyticsClient, 'routed' | 'deletions'>;
+  client: Pick<AnalyticsClient, 'live' | 'deletions'>;
   log: OutboxLog;
 }
 
@@ -35,8 +35,7 @@ export class RowSettlement {
     for (const decision of decisions) {
       const { row, kind } = decision;
       if (kind === 'move' || kind === 'move in part' || kind === 'drop') {
-        const { message, tenant } = decision;
-        this.parts.client.routed({ source: row.source, message, tenant }, kind !== 'drop');
+        if (decision.call !== undefined) this.parts.client.live.routed(decision.call, kind !== 'drop');
       }
       if (kind === 'drop' || kind === 'move') done.push(row.id);
     }
@@ -73,11 +72,11 @@ export class RowSettlement {
   private async begun(decision: RowDecision): Promise<RowDecision> {
     if (decision.kind === 'set aside' || decision.kind === 'leave alone') return decision;
     const { deletions } = this.parts.client;
-    const { row, message, tenant, isOfAllSources, writtenAt, kind } = decision;
+    const { row, deletion, tenant, isOfAllSources, writtenAt, kind } = decision;
     if (row.destinations !== null || (kind === 'wait' && row.due !== NEVER_CLAIMED)) return decision;
-    if (!deletions.hasMoreToDo(message)) return decision;
+    if (deletion === undefined) return decision;
     const where = { source: row.source, isOfAllSources, tenant };
-    const isStored = await within(STORING_PATIENCE, deletions.onTaken(message, where, writtenAt));
+    const isStored = await within(STORING_PATIENCE, deletions.onTaken(deletion, where, writtenAt));
     if (isStored === true) return decision;
     // Where this process closes, another one may take the row at once.
     return { kind: 'leave alone', row, delay: isStored === undefined ? BEGIN_AGAIN_AFTER : 0 };

@@ -1,5 +1,11 @@
 import type { BacklogCounter } from '../queue/backlog-counter.js';
-import { CLAIM, type OutboxRow, type OutboxStore, type WaitingGroup } from './outbox-store.js';
+import {
+  CLAIM,
+  type ClaimLimit,
+  type OutboxRow,
+  type OutboxStore,
+  type SizedWaitingGroup,
+} from './outbox-store.js';
 import { Rooms } from './rooms.js';
 import type { RowDecision } from './row-reader.js';
 
@@ -14,6 +20,8 @@ const UNREACHED = 30_000;
 
 interface WaitingRow {
   id: number;
+  /** Bytes of its message. */
+  bytes: number;
   destinations: string[] | null;
 }
 
@@ -30,6 +38,8 @@ export class WaitingRows {
   /** When it goes on, by the monotonic clock. */
   private nextAt = -Infinity;
   private isRoomKnown = false;
+  /** How many of the claimed rows are to be moved for it to go on at once. */
+  private many = Infinity;
   private readonly unreachedUntil = new Map<string, number>();
 
   constructor(
@@ -43,7 +53,7 @@ export class WaitingRows {
   }
 
   /** Takes rows for which there is room, if it is time. */
-  async claim(limit: number): Promise<OutboxRow[]> {
+  async claim(limit: ClaimLimit): Promise<OutboxRow[]> {
     if (this.pause > 0) return [];
     if (!this.isRoomKnown) {
       this.nextAt = performance.now() + INTERVAL;
@@ -62,9 +72,9 @@ export class WaitingRows {
   }
 
   /** Learns what became of the claimed rows. Where there was room for many, it goes on at once. */
-  settled(decisions: readonly RowDecision[], limit: number): void {
+  settled(decisions: readonly RowDecision[]): void {
     const moved = decisions.filter((decision) => 'move' in decision || decision.kind === 'drop');
-    if (moved.length >= limit / 2) this.nextAt = -Infinity;
+    if (moved.length >= this.many) this.nextAt = -Infinity;
     for (const decision of decisions) {
       if (decision.kind !== 'wait for room') continue;
       for (const destination of decision.row.destinations ?? []) {
@@ -82,27 +92,34 @@ export class WaitingRows {
   }
 
   /** Keeps those rows of a page for which there is room. */
-  private turnTo(groups: readonly WaitingGroup[]): void {
+  private turnTo(groups: readonly SizedWaitingGroup[]): void {
     const ids = groups.flatMap((group) => group.ids);
     this.after = ids.length < PAGE ? 0 : Math.max(...ids);
     const rooms = new Rooms(this.roomFor);
     this.page = groups
       .filter(({ destinations }) => rooms.isAt(destinations))
-      .flatMap((group) => group.ids.map((id) => ({ id, destinations: group.destinations })))
+      .flatMap(({ ids: found, bytes, destinations }) =>
+        found.map((id, index) => ({ id, bytes: bytes[index] ?? 0, destinations })),
+      )
       .sort((a, b) => a.id - b.id);
   }
 
   /** Ids of rows for which there is room, in the order in which they were written. */
-  private takeFromPage(limit: number): number[] {
+  private takeFromPage(limit: ClaimLimit): number[] {
     const rooms = new Rooms(this.roomFor);
     const found: number[] = [];
+    let bytes = 0;
     let count = 0;
-    for (const { id, destinations } of this.page) {
-      if (found.length === limit) break;
-      if (rooms.take(destinations)) found.push(id);
+    const isFull = (): boolean => found.length === limit.rows || bytes >= limit.bytes;
+    for (const row of this.page) {
+      if (isFull()) break;
       count++;
+      if (!rooms.take(row.destinations)) continue;
+      found.push(row.id);
+      bytes += row.bytes;
     }
     this.page = this.page.slice(count);
+    this.many = (isFull() ? found.length : limit.rows) / 2;
     return found;
   }
 

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type {
   ClusterConnection,
   DestinationsOptions,
+  OutboxOptions,
   SourceOptions,
   WebhooksOptions,
 } from '../../src/index.js';
@@ -22,6 +23,7 @@ export interface ApplicationPlan {
   webhooks?: WebhooksOptions | WebhooksOptions[];
   sources?: SourceOptions[];
   destinations?: DestinationsOptions;
+  outbox?: OutboxOptions;
   /** @default true */
   worker?: boolean;
   flushAfter?: number;
