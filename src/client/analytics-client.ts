@@ -73,7 +73,7 @@ export class AnalyticsClient {
 
   /** Bytes of their bodies; a body counts once per destination. */
   get pendingBytes(): number {
-    return this.core.bufferedBytes;
+    return this.core.buffered.total;
   }
 
   /** Messages that were refused since the start. */

@@ -2,6 +2,7 @@ import type { ShownMessage } from '../live/live-event.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, LONGEST_TIMER, type Timer } from '../shared/clock.js';
 import type { CallTrace } from '../shared/telemetry.js';
+import type { BufferedBytes } from './buffered-bytes.js';
 import { OutstandingNumbers } from './outstanding-numbers.js';
 
 /** What a message is taken from. */
@@ -31,6 +32,8 @@ export interface TakenMessage {
   readonly bytes: number;
   /** Whose event it is; `undefined` for nobody's. */
   readonly tenant: string | undefined;
+  /** Whether another program has sent it. */
+  readonly isReceived: boolean;
   /** Of its call, in an application that measures. */
   readonly call: CallTrace | undefined;
   /** Copies, one per destination, that are not in the queue yet. */
@@ -38,7 +41,7 @@ export interface TakenMessage {
 }
 
 /** What is known of a message when it is taken. */
-export type NewMessage = Pick<TakenMessage, 'id' | 'body' | 'bytes' | 'tenant' | 'call'>;
+export type NewMessage = Pick<TakenMessage, 'id' | 'body' | 'bytes' | 'tenant' | 'isReceived' | 'call'>;
 
 /** A wait until every message up to a number is in the queue. */
 interface Waiter {
@@ -73,29 +76,18 @@ export class Backlog {
   private readonly waiters = new Set<Waiter>();
   private readonly rangeWaiters = new Set<RangeWaiter>();
   private roomWaiters: ((hasRoom: boolean) => void)[] = [];
-  private bytes = 0;
   private count = 0;
   private isReleased = false;
 
-  /** @param maxBytes limit for all bodies together, in bytes; a body counts once per destination */
   constructor(
-    private readonly maxBytes: number,
+    /** Of all its messages. */
+    readonly bytes: BufferedBytes,
     private readonly clock: Clock,
   ) {}
 
   /** In messages. */
   get size(): number {
     return this.count;
-  }
-
-  /** Bytes of all bodies; a body counts once per destination. */
-  get bufferedBytes(): number {
-    return this.bytes;
-  }
-
-  /** @param more bytes that count as well; negative for some that do not */
-  isHalfFull(more: number): boolean {
-    return this.bytes + more > this.maxBytes / 2;
   }
 
   /** Number of the message that was taken last. */
@@ -107,26 +99,23 @@ export class Backlog {
     return this.numbers.lowestFrom(number, number) > number;
   }
 
-  get freeBytes(): number {
-    return this.maxBytes - this.bytes;
-  }
-
-  add({ id, body, bytes, tenant, call }: NewMessage, copies: number): TakenMessage {
-    this.bytes += bytes * copies;
+  add({ id, body, bytes, tenant, isReceived, call }: NewMessage, copies: number): TakenMessage {
+    const message = { number: this.numbers.next(), id, body, bytes, tenant, isReceived, call, copies };
+    this.bytes.add(message, bytes * copies);
     this.count++;
-    return { number: this.numbers.next(), id, body, bytes, tenant, call, copies };
+    return message;
   }
 
   /** A message with an unknown route was counted once; it now goes to this many destinations. */
   spread(message: TakenMessage, copies: number): void {
-    this.bytes += message.bytes * (copies - message.copies);
+    this.bytes.add(message, message.bytes * (copies - message.copies));
     message.copies = copies;
   }
 
   /** One copy of each message is in the queue. */
   remove(messages: readonly TakenMessage[]): void {
     for (const message of messages) {
-      this.bytes -= message.bytes;
+      this.bytes.add(message, -message.bytes);
       if (--message.copies === 0) this.settle(message);
     }
     this.endWaits();
@@ -134,7 +123,7 @@ export class Backlog {
 
   /** A message has no destination after all. Waits count it neither as queued nor as lost. */
   drop(message: TakenMessage): void {
-    this.bytes -= message.bytes * message.copies;
+    this.bytes.add(message, -message.bytes * message.copies);
     for (const waiter of this.waiters) if (waiter.upTo >= message.number) waiter.dropped++;
     this.settle(message);
     this.endWaits();

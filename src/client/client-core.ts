@@ -7,6 +7,7 @@ import { OwnContext } from '../shared/own-context.js';
 import { admit, NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
 import { Backlog, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
 import { Batches } from './batches.js';
+import { BufferedBytes } from './buffered-bytes.js';
 import type { ClientCoreObserver, ClientCoreOptions, ClientCoreParts, Losses } from './client-core.types.js';
 import { OutgoingMessages } from './outgoing-messages.js';
 import { type HeldMessage, PendingRoutes, type RouteReceiver } from './pending-routes.js';
@@ -47,7 +48,7 @@ export class ClientCore {
   ) {
     this.clock = new OwnContext().clock(parts.clock ?? SYSTEM_CLOCK);
     this.outgoing = new OutgoingMessages(parts.router, options, parts.telemetry);
-    this.backlog = new Backlog(options.maxBufferedBytes, this.clock);
+    this.backlog = new Backlog(new BufferedBytes(options.maxBufferedBytes), this.clock);
     const onAddFailed = observer.onAddFailed.bind(observer);
     this.senders = new PartitionSenders(parts.sink, this.clock, { onQueued: this.onQueued, onAddFailed });
     this.batches = new Batches(options, this.clock, (connection, messages) => {
@@ -67,9 +68,9 @@ export class ClientCore {
     return this.backlog.size;
   }
 
-  /** Bytes of their bodies; a body counts once per destination. */
-  get bufferedBytes(): number {
-    return this.backlog.bufferedBytes;
+  /** Bytes of their bodies. */
+  get buffered(): Pick<BufferedBytes, 'total' | 'free'> {
+    return this.backlog.bytes;
   }
 
   /** Number of the message that was taken last. */
@@ -87,7 +88,7 @@ export class ClientCore {
    * buffer is in use, calls aside whose destinations are looked up.
    */
   isHalfFull(more = 0): boolean {
-    return this.backlog.isHalfFull(more - this.pendingRoutes.bytesOfCalls);
+    return this.backlog.bytes.isHalfFull(more - this.pendingRoutes.bytesOfCalls);
   }
 
   /** Whether received messages whose destinations are looked up take more than half of what they may. */
@@ -108,13 +109,14 @@ export class ClientCore {
     const { json: body, bytes, route, tenant: named } = outgoing;
     const isWatched = this.observer.isWatched();
     const at = isWatched ? Date.now() : undefined;
-    const checked = { id: message.messageId, body, bytes, tenant: named, call: this.parts.telemetry?.call() };
+    const traced = this.parts.telemetry?.call();
+    const checked = { id: message.messageId, body, bytes, tenant: named, isReceived, call: traced };
     const isAnswered = onRefused !== undefined;
     const call: TakenCall = { source, tenant, message: isWatched ? message : undefined, at, isAnswered };
     if (!('connections' in route)) {
       const owner = this.outgoing.ownerOf(message, tenant);
       const held = { owner, isReceived, onRefused, bytes: bytes + outgoing.integrationsBytes };
-      const refusal = this.pendingRoutes.refusal(held, this.backlog.freeBytes);
+      const refusal = this.pendingRoutes.refusal(held, this.backlog.bytes.free);
       if (refusal !== undefined) {
         this.outgoing.abandon(route);
         return refusal;
@@ -126,7 +128,7 @@ export class ClientCore {
     }
     const { connections, refusals } = admit(route.connections, this.parts.admission);
     if (connections.length === 0 && refusals.length > 0) return refusals[0];
-    if (this.backlog.freeBytes < bytes * connections.length) return NO_ROOM;
+    if (!this.backlog.bytes.hasRoomFor(bytes, connections.length, checked)) return NO_ROOM;
     this.outgoing.taken(source, message, route, tenant);
     if (refusals.length > 0) this.observer.onRefused(refusals, call);
     if (isWatched) this.observer.onRouted(call, connections.length > 0);

@@ -63,9 +63,13 @@ export class ReceivedMessages {
     return overdue === undefined || this.core.isQueued(overdue.last);
   }
 
-  /** Whether a request finds room for messages of so many bytes. One of any size does where nothing else is. */
+  /**
+   * Whether a request finds room for messages of so many bytes: then it is taken as a whole, for however many
+   * destinations. Where nothing else waits, it may be larger than the half that received messages fill.
+   */
   hasRoomFor(bytes: number): boolean {
-    return this.core.bufferedBytes === 0 || !this.core.isHalfFull(bytes);
+    const { total, free } = this.core.buffered;
+    return bytes <= free && (total === 0 || !this.core.isHalfFull(bytes));
   }
 
   /** Begins a request. Its messages have to be taken before anything else is. */
@@ -85,15 +89,15 @@ export class ReceivedMessages {
   }
 
   /**
-   * Takes a message. Received messages fill only half of the buffer, which leaves room for the application's
-   * own calls; those whose destinations are looked up fill a quarter.
+   * Takes a message of a request that found room. Received messages fill only half of the buffer, that request aside,
+   * which leaves room for the application's own calls; those whose destinations are looked up fill a quarter.
    *
    * @returns `false` if there is no room; that is not counted, since its sender still has it, as all of its request
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError, EventViolationError
    */
   take(request: RequestMessages, message: ReceivedMessage): boolean {
     this.core.assertOpen();
-    const isTaken = !this.core.isHalfFull() && this.takeOne(request, message);
+    const isTaken = this.takeOne(request, message);
     if (!isTaken) this.core.withdraw(request.after, this.core.last);
     return isTaken;
   }

@@ -17,7 +17,7 @@ type CoreOptions = Pick<ClientCoreOptions, 'schemas' | 'body'>;
 export class RecordingCore implements MessageCore {
   readonly outgoing: OutgoingMessages;
   readonly size = 0;
-  readonly bufferedBytes = 0;
+  readonly buffered = { total: 0, free: Infinity };
   readonly isCrowded = false;
   readonly losses: Losses = { messages: 0, unrouted: 0, byDestination: new Map(), unconfirmed: 0 };
   private taken = 0;

@@ -33,7 +33,7 @@ export class Intake {
   }
 
   /**
-   * Begins a request. Its messages have to be taken before anything else is.
+   * Begins a request, which has room for all of its messages then. They have to be taken before anything else is.
    *
    * @param bytes of its messages
    * @throws {RequestRefusal} if there is no room for them

@@ -117,7 +117,7 @@ export class TrackingApi {
 
   /** Returns the messages that are refused. Those whose destinations are looked up may still be added to it. */
   private take(incoming: IncomingRequest, source: string, request: ReceivedRequest): RefusedMessage[] {
-    // All of it or nothing is taken, since its sender sends all of it again.
+    // Decided before anything is taken, since its sender sends all of it again.
     if (!isAdmitted(incoming, source, request)) throw queueUnavailable();
     const refused: RefusedMessage[] = [];
     for (const [index, value] of request.messages.entries()) {

@@ -114,6 +114,31 @@ describeServers('the tracking API and a queue that is away', (backend) => {
   );
 
   it(
+    "leaves half of the buffer to the host's own calls, also where a batch takes all of it with its destinations",
+    async () => {
+      const receiver = await stage.receiver();
+      const server = await stage.add(
+        TrackingServer.start({
+          platform: 'Express',
+          analytics: {
+            writeKey: KEY,
+            webhooks: Array.from({ length: 20 }, (_, n) => webhooksTo(receiver, { id: `to-${n}` })),
+            connection: backend.connection,
+            maxBufferedBytes: 1_000_000,
+          },
+        }),
+      );
+      const tracked = { userId: 'u1', event: 'x', properties: { text: 'x'.repeat(1_000) } };
+      const batch = Array.from({ length: 100 }, () => ({ type: 'track', ...tracked }));
+      backend.server.pause();
+      expect(await server.post('/v1/batch', { batch }, basic(KEY))).toMatchObject({ status: 503 });
+      for (let n = 0; n < 15; n++) server.analytics.track(tracked);
+      expect(await server.analytics.flush({ timeout: 0 })).toEqual({ queued: 0, refused: 0, pending: 115 });
+    },
+    TIMEOUT,
+  );
+
+  it(
     'has the clients in the field send again what was answered 503',
     async () => {
       const { server, receiver } = await start('Fastify');
