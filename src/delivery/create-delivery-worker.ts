@@ -1,5 +1,4 @@
 import { types } from 'node:util';
-import { getHeapStatistics } from 'node:v8';
 import type { DeletedUsers } from '../deliveries/deleted-users.js';
 import type { DeliveryEvents } from '../deliveries/delivery-events.js';
 import type { DestinationLines } from '../deliveries/destination-lines.js';
@@ -13,6 +12,7 @@ import type { BatchQueue } from '../queue/batch-queue.js';
 import type { QueueBackend } from '../queue/queue-backend.js';
 import type { QueuePartitions } from '../queue/queue-partitions.js';
 import { EventLoopTurns } from '../shared/event-loop-turns.js';
+import { limitedByHeap } from '../shared/share-of-heap.js';
 import type { Telemetry } from '../shared/telemetry.js';
 import { BatchDelivery } from './batch-delivery.js';
 import { DeliveryReporter, type MessageCounter } from './delivery-reporter.js';
@@ -27,11 +27,9 @@ import { createRateLimitStore } from './rate-limits/create-rate-limit-store.js';
 const DEFAULT_TIMEOUT = 5_000;
 /** Jobs in hand for each batch of `concurrency`. The scheduler decides which of them are sent. */
 const JOBS_IN_HAND = 32;
-/** Characters of the messages in hand, which may be 32 KB each. */
+/** Characters of the messages in hand, which may be 32 KB each. A character takes one or two bytes. */
 const MAX_SIZE = 128 * 2 ** 20;
-/** The same as a share of the heap, which is small in a small container. A character takes one or two bytes. */
-const SHARE_OF_HEAP = 1 / 8;
-/** Share of it for jobs that wait for their destination to be looked up. */
+/** Share of them for jobs that wait for their destination to be looked up. */
 const SHARE_OF_LOOKUPS = 1 / 4;
 
 export interface DeliveryWorkerParts {
@@ -54,7 +52,7 @@ export async function createDeliveryWorker(
   parts: DeliveryWorkerParts,
 ): Promise<DeliveryWorker> {
   const { destinations, queue, backend, partitions, deleted } = parts;
-  const maxSize = Math.min(MAX_SIZE, getHeapStatistics().heap_size_limit * SHARE_OF_HEAP);
+  const maxSize = limitedByHeap(MAX_SIZE);
   const scheduler = await createScheduler(options, parts, {
     maxSize,
     promote: (key) => worker.promote(key),

@@ -147,7 +147,10 @@ interface ModuleSettings {
   flushAt?: number | undefined;
   /** The longest time that a message waits for a flush, in milliseconds. @default 5000 */
   flushAfter?: number | undefined;
-  /** Limit of the memory buffer while the queue cannot take more, in bytes. @default 67108864 (64 MiB) */
+  /**
+   * Limit of the memory buffer while the queue cannot take more, in bytes of messages. They may take three times as much
+   * of the heap. @default 67108864 (64 MiB), or an eighth of the heap that Node gives the process, if that is less
+   */
   maxBufferedBytes?: number | undefined;
   /**
    * How much this process delivers at once: `concurrency` × `connections` requests over all destinations. An

@@ -3,6 +3,7 @@ import type { OptionProblem } from '../errors/option-problem.js';
 import { InvalidOptionsError } from '../errors/setup.errors.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
+import { limitedByHeap } from '../shared/share-of-heap.js';
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import { resolveAudiences } from './resolve-audiences.js';
@@ -19,6 +20,9 @@ import { resolveIngest, resolveTrackingApi } from './resolve-ingest.js';
 import { resolveMetrics, resolveTracing } from './resolve-telemetry.js';
 import { resolveWebhooks } from './resolve-webhooks.js';
 import { hasCustomDestinations, type ResolvedOptions } from './resolved-options.js';
+
+/** The default, in bytes of messages. They may take three times as much: two bytes for each character, and their objects. */
+const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
 const KNOWN: readonly string[] = [
   'writeKey',
@@ -128,7 +132,7 @@ export function resolveOptions(
     worker: extras.boolean('worker', true),
     flushAt: options.number('flushAt', 20, { min: 1 }),
     flushAfter: options.milliseconds('flushAfter', 5_000, { min: 0, max: LONGEST_TIMER }),
-    maxBufferedBytes: options.number('maxBufferedBytes', 64 * 1024 * 1024, { min: 0 }),
+    maxBufferedBytes: options.number('maxBufferedBytes', limitedByHeap(MAX_BUFFERED_BYTES), { min: 0 }),
     concurrency: options.number('concurrency', 16, { min: 1 }),
     connections: options.number('connections', 64, { min: 1 }),
     shutdownTimeout: options.milliseconds('shutdownTimeout', 10_000, { min: 0, max: LONGEST_TIMER }),
