@@ -3,7 +3,7 @@ import type { JsonObject } from '../messages/message.types.js';
 import { isJsonObject } from '../messages/value-kind.js';
 import type { DeliveredMessage } from '../options/custom-destination.interface.js';
 import type { ResolvedCustomDestination } from '../options/resolve-custom-destinations.js';
-import type { QueuedMessage, UrlOutcome } from '../queue/batch-job.js';
+import { type QueuedMessage, sizeOfBodies, type UrlOutcome } from '../queue/batch-job.js';
 import { type EndpointObserver, EndpointState } from '../webhooks/endpoint-state.js';
 import type {
   AttemptTerms,
@@ -11,6 +11,7 @@ import type {
   Destination,
   SettleMessages,
 } from '../destinations/destination.js';
+import type { CallMemory } from './call-memory.js';
 import { callDeliver, type CallEnd } from './delivery-call.js';
 import { answersOf, type MessageAnswer } from './message-answers.js';
 
@@ -23,17 +24,20 @@ export class CodeDestination implements Destination {
   readonly name: string;
   readonly retryWindow: number;
   readonly requestSize: number;
+  readonly requestCharacters: number;
   readonly origins: readonly string[] = [];
   private readonly state: EndpointState;
 
   constructor(
     private readonly options: ResolvedCustomDestination,
+    private readonly memory: CallMemory,
     observer?: EndpointObserver,
   ) {
     this.id = options.id;
     this.name = options.name;
     this.retryWindow = options.retryWindow;
     this.requestSize = options.batchSize;
+    this.requestCharacters = memory.mostOfCall;
     const name = { destination: this.id, url: this.id, origin: this.name };
     this.state = new EndpointState(name, options.retryWindow, observer);
   }
@@ -52,21 +56,20 @@ export class CodeDestination implements Destination {
   }
 
   deliver(messages: readonly QueuedMessage[], terms: AttemptTerms, settle: SettleMessages): void {
-    const { breaker } = this.state;
-    const startedAt = Date.now();
-    if (!breaker.admit(startedAt, terms.isLast)) {
-      const wait = breaker.wait(startedAt);
-      settle(messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait })));
-      return;
-    }
-    void this.attempt(messages, terms.signal, startedAt).then(settle);
+    const call = (): ReturnType<CodeDestination['attempt']> => this.attempt(messages, terms);
+    void this.memory.run(this.id, sizeOfBodies(messages), call).then(settle);
   }
 
   private async attempt(
     messages: readonly QueuedMessage[],
-    signal: AbortSignal,
-    startedAt: number,
+    { isLast, signal }: AttemptTerms,
   ): Promise<(DeliveryResult | undefined)[]> {
+    const { breaker } = this.state;
+    const startedAt = Date.now();
+    if (!breaker.admit(startedAt, isLast)) {
+      const wait = breaker.wait(startedAt);
+      return messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait }));
+    }
     const attempt =
       Math.max(0, ...messages.flatMap(({ outcomes }) => outcomes.map((one) => one.attempt))) + 1;
     const read = messages.map(deliveredMessage);
@@ -78,7 +81,7 @@ export class CodeDestination implements Destination {
         ? { kind: 'returned', value: undefined }
         : await callDeliver(this.options, readable, attempt, signal);
     if (end.kind === 'brokenOff') {
-      this.state.breaker.recordNothing(startedAt);
+      breaker.recordNothing(startedAt);
       return messages.map(() => undefined);
     }
     const duration = Math.max(Date.now() - startedAt, 0);

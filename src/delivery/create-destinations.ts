@@ -1,3 +1,4 @@
+import { CallMemory } from '../custom-destinations/call-memory.js';
 import { CodeDestination } from '../custom-destinations/code-destination.js';
 import type { CustomDestinations } from '../custom-destinations/custom-destinations.js';
 import { type DestinationLookup, DestinationRegistry } from '../destinations/destination-registry.js';
@@ -29,8 +30,9 @@ export function createDestinations(
     webhooks.map((options) => new WebhooksDestination(options, clients.for(options), endpoints)),
     atRunTime,
   );
+  const memory = new CallMemory();
   custom.whenKnown((all) => {
-    for (const options of all) registry.add(new CodeDestination(options, endpoints));
+    for (const options of all) registry.add(new CodeDestination(options, memory, endpoints));
   });
   return registry;
 }

@@ -190,7 +190,7 @@ export class DestinationQueue {
 
   /** Sends the next request of a batch on places that were taken for it. Returns whether it still has them. */
   private send(batch: HeldBatch, now: number, turnEnd = now + TURN): boolean {
-    const { first, messages } = batch.take(this.destination.requestSize);
+    const { first, messages } = batch.take(this.destination);
     this.unsent -= messages.length;
     const isSent = batch.unsent === 0;
     if (isSent) this.batches.shift();

@@ -1,5 +1,8 @@
-import type { AttemptTerms, DeliveryResult } from '../destinations/destination.js';
+import type { AttemptTerms, DeliveryResult, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
+
+/** What limits the messages of one request. */
+type RequestLimits = Pick<Destination, 'requestSize' | 'requestCharacters'>;
 
 /** The result of each message of a batch, in their order; `undefined` if the attempt was broken off. */
 export type BatchResults = (DeliveryResult | undefined)[];
@@ -33,9 +36,13 @@ export class HeldBatch {
   }
 
   /** The messages of the next request, and where they begin. */
-  take(requestSize: number): { first: number; messages: readonly QueuedMessage[] } {
+  take({ requestSize, requestCharacters }: RequestLimits): {
+    first: number;
+    messages: readonly QueuedMessage[];
+  } {
     const first = this.next;
-    const messages = this.messages.slice(first, first + requestSize);
+    const most = this.messages.slice(first, first + requestSize);
+    const messages = requestCharacters === undefined ? most : firstWithin(most, requestCharacters);
     this.next += messages.length;
     return { first, messages };
   }
@@ -71,4 +78,11 @@ export class HeldBatch {
       this.results[this.next++] = { class: 'deferred', outcomes, wait };
     }
   }
+}
+
+/** The first messages, whose bodies have so many characters together; at least one. */
+function firstWithin(messages: readonly QueuedMessage[], characters: number): readonly QueuedMessage[] {
+  let size = 0;
+  const end = messages.findIndex(({ body }, index) => (size += body.length) > characters && index > 0);
+  return end === -1 ? messages : messages.slice(0, end);
 }

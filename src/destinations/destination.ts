@@ -44,6 +44,8 @@ export interface Destination {
   readonly retryWindow: number;
   /** The largest number of messages in one call of `deliver`: 1 if each message is a request of its own. */
   readonly requestSize: number;
+  /** Characters of the bodies in one call of `deliver`, unless a single message has more. @default no limit */
+  readonly requestCharacters?: number;
   /** The origins that a call of `deliver` connects to: one entry for each URL. */
   readonly origins: readonly string[];
   /**

@@ -45,7 +45,8 @@ export interface CustomDestination {
   readonly sources?: readonly string[] | undefined;
   /**
    * The largest number of messages in one call of `deliver`, 1 to 10000. A call gets those of one flush: mostly `flushAt`
-   * (20) or fewer, and up to 200 where flushes had to wait. Raise `flushAt` for more. @default 200
+   * (20) or fewer, and up to 200 where flushes had to wait. Raise `flushAt` for more. In a process with less than 1 GB of
+   * heap, a call gets fewer if they are large. @default 200
    */
   readonly batchSize?: number | undefined;
   /** Milliseconds that a call of `deliver` may take. @default 30000 */

@@ -24,6 +24,11 @@ export interface ApplicationPlan {
   sources?: SourceOptions[];
   destinations?: DestinationsOptions;
   outbox?: OutboxOptions;
+  /**
+   * Names of custom destinations, each for the source of its name. They say `called` with their name and the event of the
+   * first message, and never answer a call for the event `Hang`.
+   */
+  custom?: string[];
   /** @default true */
   worker?: boolean;
   flushAfter?: number;

@@ -7,7 +7,7 @@ import 'reflect-metadata';
 import { once } from 'node:events';
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AnalyticsModule, AnalyticsService } from '../../../src/index.js';
+import { AnalyticsModule, AnalyticsService, type CustomDestination } from '../../../src/index.js';
 import { moduleOptions } from '../../support/analytics-app.js';
 import { planFrom } from '../../support/application-child.js';
 
@@ -18,11 +18,24 @@ const {
   flush,
   end,
   isHeld = false,
+  custom = [],
   worker = true,
   ...options
 } = planFrom(JSON.parse(argument));
 
-@Module({ imports: [AnalyticsModule.forRoot(moduleOptions({ ...options, worker }))] })
+const customDestinations = custom.map((name): CustomDestination => ({
+  id: name,
+  sources: [name],
+  deliver: async ([message]) => {
+    const event = message?.type === 'track' ? message.event : '';
+    console.log(`called ${name} ${event}`);
+    if (event === 'Hang') await new Promise(() => undefined);
+  },
+}));
+
+@Module({
+  imports: [AnalyticsModule.forRoot(moduleOptions({ ...options, worker, customDestinations }))],
+})
 class AppModule implements OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     if (!isHeld) return;

@@ -1,0 +1,87 @@
+import { getHeapStatistics } from 'node:v8';
+
+/** Bytes that a character of JSON may take once it is parsed: `[[[]]]` takes 28 for each. */
+const PARSED = 30;
+/** What calls may hold of parsed messages, as a share of the heap. */
+const SHARE_OF_HEAP = 1 / 8;
+/** Calls of the largest size that fit into that. */
+const LARGEST_CALLS = 8;
+
+/** A call that waits for its turn. */
+interface WaitingCall {
+  readonly destination: string;
+  readonly size: number;
+  readonly begin: () => void;
+}
+
+/**
+ * Limits what the calls of all custom destinations of a process hold of parsed messages together, counted in characters of
+ * their bodies. A destination may always have one call, however long those of others take. When there is room for more, the
+ * destination that holds the least is next.
+ */
+export class CallMemory {
+  /** Characters of all calls together. */
+  private readonly most: number;
+  private held = 0;
+  private readonly heldBy = new Map<string, number>();
+  /** The first one has waited longest. */
+  private readonly waiting = new Set<WaitingCall>();
+
+  /** @param heap bytes that the process may use for its objects */
+  constructor(heap = getHeapStatistics().heap_size_limit) {
+    this.most = (heap * SHARE_OF_HEAP) / PARSED;
+  }
+
+  /** Characters of the bodies of one call. */
+  get mostOfCall(): number {
+    return this.most / LARGEST_CALLS;
+  }
+
+  /**
+   * Makes a call when it is its turn.
+   *
+   * @param size characters of the bodies
+   */
+  async run<T>(destination: string, size: number, call: () => Promise<T>): Promise<T> {
+    await new Promise<void>((begin) => {
+      this.waiting.add({ destination, size, begin });
+      this.beginNext();
+    });
+    try {
+      return await call();
+    } finally {
+      this.count(destination, -size);
+      this.beginNext();
+    }
+  }
+
+  private beginNext(): void {
+    for (let next = this.next(); next !== undefined && this.hasRoomFor(next); next = this.next()) {
+      this.waiting.delete(next);
+      this.count(next.destination, next.size);
+      next.begin();
+    }
+  }
+
+  /** The first call of the destination that holds the least of those that wait. */
+  private next(): WaitingCall | undefined {
+    let next: WaitingCall | undefined;
+    for (const call of this.waiting) {
+      if (next === undefined || this.heldOf(call) < this.heldOf(next)) next = call;
+    }
+    return next;
+  }
+
+  private hasRoomFor(call: WaitingCall): boolean {
+    return this.heldOf(call) === 0 || this.held + call.size <= this.most;
+  }
+
+  private heldOf({ destination }: WaitingCall): number {
+    return this.heldBy.get(destination) ?? 0;
+  }
+
+  private count(destination: string, size: number): void {
+    this.held += size;
+    this.heldBy.set(destination, (this.heldBy.get(destination) ?? 0) + size);
+  }
+}
