@@ -7,7 +7,7 @@ import {
   type withBackend,
 } from 'bullmq';
 import { types } from 'node:util';
-import { type BatchJobData, failedRetentionOf } from './batch-job.js';
+import type { BatchJobData } from './batch-job.js';
 import type { BatchQueueOptions, QueueOn } from './queue-backend.js';
 import { failureOf } from './queue-failure.js';
 
@@ -59,14 +59,14 @@ export class QueueJob<
   }
 
   /**
-   * Removes no other jobs: BullMQ would remove all that have failed longer ago than this one is to be kept, whosever they
-   * are. `FailedRetention` removes each in its own time. One that is not kept at all is removed at once.
+   * Removes nothing: BullMQ would remove all jobs that have failed longer ago than this one is to be kept, whosever they
+   * are. `FailedRetention` removes each in its own time, as its worker is configured now.
    */
   override async moveToFailed(
     ...args: Parameters<Job<T, R, N, P>['moveToFailed']>
   ): Promise<Awaited<ReturnType<Job<T, R, N, P>['moveToFailed']>>> {
     const stored = this.opts.removeOnFail;
-    this.opts.removeOnFail = failedRetentionOf(this.opts) === 0;
+    this.opts.removeOnFail = false;
     try {
       return await super.moveToFailed(...args);
     } catch (error) {

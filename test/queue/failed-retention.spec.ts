@@ -106,6 +106,22 @@ describeServers('messages that failed for good', (backend) => {
     expect(await gone(worker, SHORT)).toEqual({ [LONG]: 3 });
   });
 
+  it('are kept as their worker says, also where they were queued by a process that keeps nothing', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const options = { connection: backend.connection, flushAt: 1 };
+    const producer = await stage.app({
+      ...options,
+      webhooks: webhooksTo(receiver, { id: LONG, failedRetention: 0 }),
+      worker: false,
+    });
+    producer.analytics.track({ userId: 'u1', event: 'Failed' });
+    await producer.analytics.flush();
+    const worker = await stage.app({ ...options, webhooks: webhooksTo(receiver, { id: LONG }) });
+    await receiver.received(1);
+    await worker.settled();
+    expect(await worker.failedJobs()).toHaveLength(1);
+  });
+
   it('are removed when their time is over, however many stay', async () => {
     const receiver = await stage.receiver({ answer: [400] });
     const options = { connection: backend.connection, webhooks: bothTo(receiver) };
