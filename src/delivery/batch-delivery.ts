@@ -58,7 +58,8 @@ export interface BatchDeliveryParts {
 }
 
 /** What a look-up has found; `undefined` if this process has no such destination. */
-type FoundDestination = Destination | InvalidDestinationError | 'deleted' | 'unavailable' | undefined;
+type FoundDestination =
+  Destination | InvalidDestinationError | 'deleted' | 'unavailable' | 'later' | undefined;
 
 /** After a destination could not be looked up, when to try again, in milliseconds. */
 const LOOK_AGAIN_AFTER = 5_000;
@@ -139,6 +140,7 @@ export class BatchDelivery {
     if (found === 'unavailable') {
       return { kind: 'postponed', batch, until: this.looks.next(id, Date.now()) };
     }
+    if (found === 'later') return { kind: 'postponed', batch, until: Date.now() + LOOK_AGAIN_AFTER };
     if (found === 'deleted') return { kind: 'dropped', batch };
     if (found === undefined) {
       return { kind: 'notKnown', batch, error: DestinationNotFoundError.inJob(id) };
@@ -153,8 +155,17 @@ export class BatchDelivery {
   }
 
   private async lookUp(id: string, job: SizedJob): Promise<FoundDestination> {
-    if (this.lookedUpFor.total > this.parts.maxLookedUpFor) return 'unavailable';
+    const look = this.found(id);
+    if (this.lookedUpFor.total > this.parts.maxLookedUpFor) return Promise.race([look, nextTurn()]);
     this.lookedUpFor.add(job);
+    try {
+      return await look;
+    } finally {
+      this.lookedUpFor.remove(job);
+    }
+  }
+
+  private async found(id: string): Promise<FoundDestination> {
     try {
       return await this.parts.destinations.lookUp(id);
     } catch (error) {
@@ -162,8 +173,6 @@ export class BatchDelivery {
       if (error instanceof InvalidDestinationError) return error;
       this.parts.reporter.notLookedUp(id, error);
       return 'unavailable';
-    } finally {
-      this.lookedUpFor.remove(job);
     }
   }
 
@@ -182,6 +191,13 @@ export class BatchDelivery {
     const wait = this.parts.scheduler.lookAgainAfter(destination, heldBack);
     return messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait }));
   }
+}
+
+/** By then, a destination that is remembered is found: its job need not go back. */
+function nextTurn(): Promise<'later'> {
+  return new Promise((resolve) => {
+    setImmediate(resolve, 'later');
+  });
 }
 
 /** The results of messages whose last attempt others have made for them; `undefined` when one has to be sent. */

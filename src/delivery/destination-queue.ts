@@ -69,7 +69,6 @@ export class DestinationQueue {
     for (const share of shares) share.isSlow = this.window.isSlow;
   }
 
-  /** Batches in hand. */
   get batchesInHand(): number {
     return this.held;
   }
@@ -84,9 +83,10 @@ export class DestinationQueue {
     return this.unsent;
   }
 
-  /** Whether a request would go out at once. */
+  /** Whether a request would go out at once, as far as this process knows. */
   get canSend(): boolean {
-    return this.shares.every((share) => share.capacity.hasRoom(share));
+    const isHeldBack = limitOf(this.current) !== undefined && this.budget?.isFree === false;
+    return !isHeldBack && this.shares.every((share) => share.capacity.hasRoom(share));
   }
 
   /** Milliseconds since it last had something to do. */

@@ -20,8 +20,8 @@ const LIMITED_SHARE = 1 / 2;
 export class JobShares {
   /** Destinations that have batches in hand. */
   active = 0;
-  /** Batches in hand of destinations with a `rateLimit`. */
-  private limited = 0;
+  /** Jobs in hand of destinations with a `rateLimit`. */
+  private readonly limited = new JobSizes();
   private readonly held = new JobSizes();
 
   /**
@@ -36,11 +36,11 @@ export class JobShares {
   /** A batch of this job is in hand. */
   take(job: SizedJob, isLimited: boolean): void {
     this.held.add(job);
-    if (isLimited) this.limited++;
+    if (isLimited) this.limited.add(job);
   }
 
   release(job: SizedJob, isLimited: boolean): void {
-    if (isLimited) this.limited--;
+    if (isLimited) this.limited.remove(job);
     this.held.remove(job);
   }
 
@@ -51,9 +51,7 @@ export class JobShares {
 
   /** How many more jobs there are places for: this destination's, and those of others like it. */
   freeFor(queue: DestinationQueue): number {
-    const free = (this.isFull ? this.jobs : this.jobs * HELD_SHARE) - this.taken;
-    if (limitOf(queue.destination) === undefined) return free;
-    return Math.min(free, this.jobs * LIMITED_SHARE - this.limited);
+    return Math.min(this.free, this.freeByLimit(queue));
   }
 
   /** Whether a destination waits because others hold the places. */
@@ -64,11 +62,12 @@ export class JobShares {
   /**
    * How many more batches a destination may have in hand; 0 or less if none. What is kept for newcomers goes to
    * those that have none in hand and can send one at once, and less of it to slow ones, whose places would not be free
-   * again for a while.
+   * again for a while. So does a place beyond those for destinations that wait for their `rateLimit`.
    */
   roomFor(queue: DestinationQueue): number {
-    if (this.freeFor(queue) <= 0) return 0;
-    if (this.isFull) return (this.hasPlaceFor(queue) ? 1 : 0) - queue.batchesInHand;
+    if (this.free <= 0) return 0;
+    if (this.isFull || this.freeByLimit(queue) <= 0)
+      return (this.hasPlaceFor(queue) ? 1 : 0) - queue.batchesInHand;
     const undivided = this.jobs * UNDIVIDED_SHARE - this.taken;
     const fairShare = (this.jobs * HELD_SHARE) / Math.max(this.active, 1);
     return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand);
@@ -82,6 +81,15 @@ export class JobShares {
   /** Whether slow destinations with so many batches in hand have more places than they may. */
   isTooManyOfSlow(batches: number): boolean {
     return batches > this.jobs * SLOW_SHARE;
+  }
+
+  private get free(): number {
+    return (this.isFull ? this.jobs : this.jobs * HELD_SHARE) - this.taken;
+  }
+
+  /** Places that are free for jobs that wait for their `rateLimit`, if a destination has one. */
+  private freeByLimit({ destination }: DestinationQueue): number {
+    return limitOf(destination) === undefined ? Infinity : this.jobs * LIMITED_SHARE - this.limited.jobs;
   }
 
   private hasPlaceFor({ canSend, window }: DestinationQueue): boolean {

@@ -138,6 +138,26 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     expect(limited.receiver.requests.length).toBeLessThan(40 * 25);
   }, 60_000);
 
+  it('holds back no other one either that has a limit, and time', async () => {
+    const limited = await receive();
+    const other = await receive();
+    const slow = messageIds('slow', 40).map((id) => webhooksTo(limited.receiver, { id, rateLimit: 0.1 }));
+    const app = await start({
+      concurrency: 1,
+      webhooks: [...slow, webhooksTo(other.receiver, { id: 'other', rateLimit: 100 })],
+    });
+    for (let round = 0; round < 5; round++)
+      await track(app, messageIds(`limited-${round}`, 5), { other: false });
+    // They send one each every ten seconds, all at about the same time. Then their places are taken again.
+    await limited.receiver.received(80);
+    for (const id of messageIds('other', 3)) {
+      const arrived = other.receiver.received(other.receiver.requests.length + 1);
+      await track(app, [id], { All: false, other: true });
+      await arrived;
+    }
+    expect(limited.receiver.requests).toHaveLength(80);
+  }, 60_000);
+
   it('lets what waits for it lie in the queue, even if nothing is retried', async () => {
     const waiting = 300;
     const { receiver } = await receive();

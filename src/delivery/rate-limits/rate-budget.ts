@@ -31,6 +31,11 @@ export class RateBudget {
     private readonly resume: () => void,
   ) {}
 
+  /** Whether no message of this process has to wait, as far as is known. Other processes may have taken the time. */
+  get isFree(): boolean {
+    return !this.isAsking && performance.now() >= this.nextAt;
+  }
+
   /**
    * Whether a message may be sent now. If not, `resume` is called when it may.
    *
