@@ -33,6 +33,14 @@ export interface RequestBody {
   bytes: number;
 }
 
+/** Hears what it takes to inflate a body. */
+export interface Inflation {
+  /** It has arrived. To throw refuses it. */
+  begins(compressedBytes: number): void;
+  /** It is parsed next. */
+  ended(bytes: number): void;
+}
+
 /** A body of which a part has arrived. */
 interface ArrivingBody {
   readonly chunks: JoinedChunks;
@@ -51,8 +59,11 @@ export class BodyReader {
 
   constructor(private readonly rules: BodyRules) {}
 
-  /** @throws {RequestRefusal} for a body that is too large, too late, or not a JSON object */
-  async read(request: IncomingMessage): Promise<RequestBody> {
+  /**
+   * @param inflation hears of a body that is compressed
+   * @throws {RequestRefusal} for a body that is too large, too late, or not a JSON object
+   */
+  async read(request: IncomingMessage, inflation?: Inflation): Promise<RequestBody> {
     const { maxBytes, isOptional } = this.rules;
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
     const before = bodyReadBefore(request);
@@ -60,7 +71,7 @@ export class BodyReader {
     const received = before ?? (await this.receive(request));
     if (received.length > maxBytes) throw tooLarge(maxBytes);
     if (received.length === 0 && isOptional === true) return { fields: {}, text: '', bytes: 0 };
-    const bytes = isGzip(received) ? inflate(received, maxBytes) : received;
+    const bytes = isGzip(received) ? inflate(received, maxBytes, inflation) : received;
     const text = decode(bytes);
     const fields = parse(text);
     if (isJsonObject(fields)) return { fields, text, bytes: bytes.length };
@@ -153,9 +164,12 @@ function isGzip(bytes: Buffer): boolean {
  * Inflates on this thread, which takes less time than parsing the result. In libuv's pool, many small
  * requests could all grow to the limit at the same time.
  */
-function inflate(bytes: Buffer, maxBytes: number): Buffer {
+function inflate(bytes: Buffer, maxBytes: number, inflation: Inflation | undefined): Buffer {
+  inflation?.begins(bytes.length);
   try {
-    return gunzipSync(bytes, { maxOutputLength: maxBytes });
+    const inflated = gunzipSync(bytes, { maxOutputLength: maxBytes });
+    inflation?.ended(inflated.length);
+    return inflated;
   } catch (error) {
     if (isBeyondLimit(error)) throw tooLarge(maxBytes);
     throw new RequestRefusal(400, 'INVALID_BODY', 'The body begins as gzip does and cannot be inflated.');

@@ -10,7 +10,7 @@ export interface RequestSize {
 }
 
 /**
- * Limits the messages and the kilobytes a second of each key. One second's allowance may be used at once. A
+ * Limits the messages and the kilobytes a second of each key. The allowance of a time may be used at once. A
  * request that exceeds the limit is taken as a whole, and later ones wait until the allowance has recovered.
  * Times are milliseconds of a monotonic clock: with a wall clock that is set back, everything would be
  * refused until it caught up.
@@ -19,8 +19,14 @@ export class RateLimiter {
   /** When the allowance of each key has recovered. */
   private readonly paidAt = new Map<string, number>();
 
-  /** @param limit messages a second, and as many KB a second */
-  constructor(private readonly limit: number) {}
+  /**
+   * @param limit messages a second, and as many KB a second
+   * @param burst milliseconds whose allowance may be used at once
+   */
+  constructor(
+    private readonly limit: number,
+    private readonly burst = SECOND,
+  ) {}
 
   /** Milliseconds until the key may send again; 0 if it may now. */
   wait(key: string, now: number): number {
@@ -29,7 +35,7 @@ export class RateLimiter {
 
   /** Counts a request that was read. */
   count(key: string, { messages, bytes }: RequestSize, now: number): void {
-    const paidAt = Math.max(this.paidAt.get(key) ?? -Infinity, now - SECOND);
+    const paidAt = Math.max(this.paidAt.get(key) ?? -Infinity, now - this.burst);
     const units = Math.max(messages, bytes / UNIT_BYTES);
     this.paidAt.set(key, paidAt + (units * SECOND) / this.limit);
   }

@@ -19,7 +19,10 @@ import { type ReceivedRequest, readRequest } from './received-request.js';
 import { acceptedAnswer, type RefusedMessage } from './tracking-answer.js';
 import type { TrackingRoute } from './tracking-routes.js';
 import type { UnknownKeyLog } from './unknown-key-log.js';
+import { WastedInflation } from './wasted-inflation.js';
 import { basicKey, otherKey, type WriteKeys } from './write-keys.js';
+
+type RawRequest = RoutedRequest<TrackingRoute>['raw'];
 
 export interface TrackingApiParts {
   intake: Intake;
@@ -29,12 +32,19 @@ export interface TrackingApiParts {
   failures: FailedMessageLog;
 }
 
+/** A body, and the source that it is for. */
+interface KnownBody {
+  body: RequestBody;
+  source: string;
+}
+
 /** Why a message was refused that failed on this side. */
 const FAILED = { code: 'INTERNAL_ERROR', message: 'The message failed on this side, and was not taken.' };
 
 /** Takes messages that other programs send, and answers once they are in the queue. */
 export class TrackingApi {
   private readonly bodies = new BodyReader({ maxBytes: MAX_BATCH_BYTES });
+  private readonly wasted = new WastedInflation();
 
   constructor(private readonly parts: TrackingApiParts) {}
 
@@ -48,8 +58,8 @@ export class TrackingApi {
     const known = key === undefined ? undefined : this.sourceOf(key);
     if (known !== undefined) this.refuseIfLimited(known);
     if (!this.parts.intake.isOpen) throw queueUnavailable();
-    const body = await this.bodyOf(raw, known);
-    const source = known ?? this.sourceOf(otherKey(body.fields, authorization));
+    const { body, source } =
+      known === undefined ? await this.bodyWithKey(raw) : await this.bodyOf(raw, known);
     this.refuseIfLimited(source);
     const request = this.counted(source, body.bytes, () => {
       restoreIds(body.text, body.fields);
@@ -89,16 +99,25 @@ export class TrackingApi {
     );
   }
 
-  /** Reads a body. One that cannot be read counts as well. @param source where the header tells it */
-  private async bodyOf(
-    raw: RoutedRequest<TrackingRoute>['raw'],
-    source: string | undefined,
-  ): Promise<RequestBody> {
+  /** Reads the body of a known source. One that cannot be read counts as well. */
+  private async bodyOf(raw: RawRequest, source: string): Promise<KnownBody> {
     try {
-      return await this.bodies.read(raw);
+      return { body: await this.bodies.read(raw), source };
     } catch (error) {
       const bytes = Math.min(Number(raw.headers['content-length'] ?? 0), MAX_BATCH_BYTES);
-      if (source !== undefined) this.parts.limiter.count(source, { messages: 1, bytes }, performance.now());
+      this.parts.limiter.count(source, { messages: 1, bytes }, performance.now());
+      throw error;
+    }
+  }
+
+  /** Reads a body that has to have the key itself, unless a Bearer header does. */
+  private async bodyWithKey(raw: RawRequest): Promise<KnownBody> {
+    const inflation = this.wasted.begin();
+    try {
+      const body = await this.bodies.read(raw, inflation);
+      return { body, source: this.sourceOf(otherKey(body.fields, raw.headers.authorization)) };
+    } catch (error) {
+      inflation.waste();
       throw error;
     }
   }

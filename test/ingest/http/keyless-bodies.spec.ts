@@ -1,0 +1,94 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { quickConnections } from '../../support/quick-connections.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { type ApiAnswer, basic, PLATFORMS, TrackingServer } from './tracking-server.js';
+
+const KEY = 'wk_web';
+/** 15 MB inflated, which are read at once, and one more. */
+const READ = 31;
+const SENT = 40;
+const MESSAGE = { type: 'track', userId: 'u1', event: 'Tracked' };
+
+/** A batch of 499 KB which is less than 1 KB compressed, unless it is shorter. */
+function batch(writeKey?: string, padding = 499 * 1_024): string {
+  return JSON.stringify({ batch: [MESSAGE], padding: 'x'.repeat(padding), writeKey });
+}
+
+describe.each(PLATFORMS)('compressed requests without a write key in a header on %s', (platform) => {
+  const newConnection = quickConnections();
+  const stage = new Stage();
+  let server: TrackingServer;
+  /** Time stands still, so that a busy machine reads no more than another one. */
+  let now: number;
+
+  beforeEach(async () => {
+    const webhooks = webhooksTo(await stage.receiver());
+    const connection = await newConnection();
+    server = await stage.add(
+      TrackingServer.start({ platform, analytics: { writeKey: KEY, webhooks, connection } }),
+    );
+    now = performance.now();
+    jest.spyOn(performance, 'now').mockImplementation(() => now);
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  const send = (body: string | Uint8Array, headers = {}): Promise<ApiAnswer> =>
+    server.post('/v1/batch', body, headers);
+
+  async function statusesOf(body: Uint8Array): Promise<number[]> {
+    const statuses: number[] = [];
+    for (let n = 0; n < SENT; n++) statuses.push((await send(body)).status);
+    return statuses;
+  }
+
+  /** What is answered to those that are read, and then to the others. */
+  function refusedAfter(count: number, status: number): number[] {
+    return Array.from({ length: SENT }, (_, n) => (n < count ? status : 429));
+  }
+
+  it.each([
+    ['no key', 401, gzipSync(batch())],
+    ['an unknown key', 401, gzipSync(batch('wk_unknown'))],
+    ['no JSON', 400, gzipSync('x'.repeat(499 * 1_024))],
+  ])(
+    'that turn out to have %s are read up to a limit, and others not even inflated for a second',
+    async (_case, status, body) => {
+      expect(await statusesOf(body)).toEqual(refusedAfter(READ, status));
+      const refused = await send(body);
+      expect(refused.headers.get('retry-after')).toBe('1');
+      expect(refused.body).toMatchObject({ success: false, code: 'RATE_LIMITED' });
+      now += 1_000;
+      expect((await send(body)).status).toBe(status);
+    },
+  );
+
+  it.each([
+    ['more than 500 KB', 413, gzipSync(batch(KEY, 2 ** 20))],
+    ['no end', 400, gzipSync(batch(KEY)).subarray(0, -20)],
+  ])(
+    'that have %s are limited as well, though later, since they are never parsed',
+    async (_case, status, body) => {
+      expect(await statusesOf(body)).toEqual(refusedAfter(SENT, status));
+      const statuses = new Set<number>();
+      for (let sent = SENT; sent < 10 * SENT; sent += SENT)
+        for (const one of await statusesOf(body)) statuses.add(one);
+      expect(statuses).toEqual(new Set([status, 429]));
+    },
+  );
+
+  it('do not count while they have a key of a source', async () => {
+    expect(await statusesOf(gzipSync(batch(KEY)))).toEqual(refusedAfter(SENT, 200));
+  });
+
+  it('keep out no request that is not compressed, or has its key in the header, and others for a second', async () => {
+    await statusesOf(gzipSync(batch()));
+    expect(await send(batch(KEY))).toMatchObject({ status: 200 });
+    expect(await send(gzipSync(batch()), basic(KEY))).toMatchObject({ status: 200 });
+    expect(await send(gzipSync(batch(KEY)))).toMatchObject({ status: 429 });
+    now += 1_000;
+    expect(await send(gzipSync(batch(KEY)))).toMatchObject({ status: 200 });
+  });
+});
