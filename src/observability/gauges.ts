@@ -3,6 +3,7 @@ import type { BatchObservableCallback, BatchObservableResult, Meter, Observable 
 import type { BatchJobQueue } from '../queue/queue-backend.js';
 import { type BatchStore, WAITING_COUNTS } from '../queue/batch-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
+import { RestingWork } from '../shared/resting-work.js';
 import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
 import type { AnalyticsStatus } from './analytics-status.js';
@@ -39,6 +40,8 @@ export class Gauges implements OnModuleDestroy {
   /** The names of destinations of which a URL was down at the last collection. */
   private wereDown: readonly string[] = [];
   private readonly load = new SharedWork(() => readLoad(this.parts.queues ?? [], this.parts.store));
+  /** Up to a million for each destination, and on PostgreSQL all of them are read for it. */
+  private readonly failed = new RestingWork(() => countFailed(this.parts.queues ?? []));
 
   constructor(private readonly parts: GaugesParts) {
     const gauge = (name: string, unit: string, description: string): Observable =>
@@ -100,10 +103,13 @@ export class Gauges implements OnModuleDestroy {
 
   private async observeQueue(result: BatchObservableResult): Promise<void> {
     if (this.parts.queues === undefined) return;
+    const askedAt = performance.now();
     const load = await within(PATIENCE, this.load.result());
     if (load === undefined) return;
     for (const [state, count] of Object.entries(load.counts)) result.observe(this.jobs, count, { state });
     result.observe(this.oldest, load.oldest);
+    const failed = await within(askedAt + PATIENCE - performance.now(), this.failed.result());
+    if (failed !== undefined) result.observe(this.jobs, failed, { state: 'failed' });
   }
 
   private async observeOutbox(result: BatchObservableResult): Promise<void> {
@@ -117,16 +123,16 @@ export class Gauges implements OnModuleDestroy {
   }
 }
 
+type CountedQueue = Pick<BatchJobQueue, 'getJobCounts'>;
+
 /** `undefined` if the queue is away; its owner has logged that. */
 async function readLoad(
-  queues: readonly Pick<BatchJobQueue, 'getJobCounts'>[],
+  queues: readonly CountedQueue[],
   store: Pick<BatchStore, 'oldestWaiting'>,
 ): Promise<{ counts: Record<string, number>; oldest: number } | undefined> {
   try {
     const [counts, since] = await Promise.all([
-      Promise.all(
-        queues.map((queue) => queue.getJobCounts(...WAITING_COUNTS, 'active', 'delayed', 'failed')),
-      ),
+      Promise.all(queues.map((queue) => queue.getJobCounts(...WAITING_COUNTS, 'active', 'delayed'))),
       store.oldestWaiting(),
     ]);
     const sumOf = (state: string): number => counts.reduce((sum, { [state]: count = 0 }) => sum + count, 0);
@@ -136,10 +142,19 @@ async function readLoad(
         waiting: WAITING_COUNTS.reduce((sum, type) => sum + sumOf(type), 0),
         active: sumOf('active'),
         delayed: sumOf('delayed'),
-        failed: sumOf('failed'),
       },
       oldest,
     };
+  } catch {
+    return undefined;
+  }
+}
+
+/** As above. */
+async function countFailed(queues: readonly CountedQueue[]): Promise<number | undefined> {
+  try {
+    const counts = await Promise.all(queues.map((queue) => queue.getJobCounts('failed')));
+    return counts.reduce((sum, { failed = 0 }) => sum + failed, 0);
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 import { BacklogCount } from './backlog-count.js';
 import type { BacklogStore } from './backlog-store.js';
 import { WAITING_COUNTS } from './job-ids.js';
+import { hasUnendedJobsIn } from './postgres/job-counts.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 
 /** How often one of the processes checks whether the totals can be right, in milliseconds. */
@@ -136,7 +137,14 @@ export class BacklogUpkeep {
   }
 
   private async isEmpty(): Promise<boolean> {
-    const counts = await Promise.all(this.parts.queues.map((queue) => queue.getJobCounts(...UNENDED_TYPES)));
-    return counts.flatMap((ofPartition) => Object.values(ofPartition)).every((count) => count === 0);
+    const { queues, storage } = this.parts;
+    const found = await Promise.all(queues.map((queue) => hasUnended(queue, storage)));
+    return !found.some(Boolean);
   }
+}
+
+async function hasUnended(queue: BatchJobQueue, storage: QueueStorage): Promise<boolean> {
+  if (storage.kind === 'postgres') return hasUnendedJobsIn(storage.pool, queue.name);
+  const counts = await queue.getJobCounts(...UNENDED_TYPES);
+  return Object.values(counts).some((count) => count > 0);
 }

@@ -1,10 +1,11 @@
-import { PostgresQueueBackend } from 'bullmq';
+import { type JobType, PostgresQueueBackend } from 'bullmq';
+import { jobCountsIn } from './job-counts.js';
 import { JobNotifications } from './job-notifications.js';
 import { correctAheadLocks } from './job-locks.js';
 
 /**
  * BullMQ's engine on PostgreSQL. It finds the jobs of a worker that crashed also where its clock was ahead, and asks
- * the database less while it waits for a job.
+ * the database less, while it waits for a job and when jobs are counted.
  */
 export class BatchJobBackend extends PostgresQueueBackend {
   private readonly notifications = new JobNotifications(this.connection, this.queueName);
@@ -33,6 +34,12 @@ export class BatchJobBackend extends PostgresQueueBackend {
     ...job: Parameters<PostgresQueueBackend['moveToDelayed']>
   ): ReturnType<PostgresQueueBackend['moveToDelayed']> {
     return this.notifications.putBack(() => super.moveToDelayed(...job));
+  }
+
+  override getCounts(types: JobType[], delayedBefore?: number): Promise<number[]> {
+    return delayedBefore === undefined
+      ? jobCountsIn(this.connection.pool, this.queueName, types)
+      : super.getCounts(types, delayedBefore);
   }
 
   override async moveStalledJobsToWait(): Promise<string[]> {

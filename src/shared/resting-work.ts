@@ -1,0 +1,37 @@
+import { type Clock, SYSTEM_CLOCK } from './clock.js';
+import { SharedWork } from './shared-work.js';
+
+/** How long the work rests, as a multiple of how long it took. */
+const REST = 20;
+
+/**
+ * Work that is done for all who ask, and then rests for a time that grows with how long it took: it keeps others from
+ * their work for no more than a small share of the time, however large what it looks at becomes. Whoever asks
+ * meanwhile gets the last result.
+ */
+export class RestingWork<T> {
+  private last: { result: T; restsUntil: number } | undefined;
+  private readonly shared: SharedWork<T>;
+
+  constructor(
+    work: () => Promise<T>,
+    private readonly clock: Clock = SYSTEM_CLOCK,
+  ) {
+    this.shared = new SharedWork(() => this.renewed(work));
+  }
+
+  result(): Promise<T> {
+    const { last, clock, shared } = this;
+    return last !== undefined && clock.now() < last.restsUntil
+      ? Promise.resolve(last.result)
+      : shared.result();
+  }
+
+  private async renewed(work: () => Promise<T>): Promise<T> {
+    const begunAt = this.clock.now();
+    const result = await work();
+    const endedAt = this.clock.now();
+    this.last = { result, restsUntil: endedAt + REST * (endedAt - begunAt) };
+    return result;
+  }
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import { RestingWork } from '../../src/shared/resting-work.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+/** How long the work takes, in milliseconds. */
+const DURATION = 1_000;
+
+describe('work that rests', () => {
+  /** Work that results in how often it was begun. */
+  function open(): { clock: FakeClock; work: RestingWork<number> } {
+    const clock = new FakeClock();
+    let begun = 0;
+    const work = new RestingWork(() => {
+      const result = ++begun;
+      return new Promise<number>((resolve) => {
+        clock.after(DURATION, () => {
+          resolve(result);
+        });
+      });
+    }, clock);
+    return { clock, work };
+  }
+
+  it('is done once for all who ask while it goes on', async () => {
+    const { clock, work } = open();
+    const results = [work.result(), work.result()];
+    await clock.pass(DURATION / 2);
+    results.push(work.result());
+    await clock.pass(DURATION / 2);
+    expect(await Promise.all(results)).toEqual([1, 1, 1]);
+  });
+
+  it('is not done again until it has rested twenty times as long as it took', async () => {
+    const { clock, work } = open();
+    const first = work.result();
+    await clock.pass(DURATION);
+    expect(await first).toBe(1);
+    await clock.pass(20 * DURATION - 1);
+    expect(await work.result()).toBe(1);
+    await clock.pass(1);
+    const second = work.result();
+    await clock.pass(DURATION);
+    expect(await second).toBe(2);
+  });
+});
