@@ -4,6 +4,7 @@ import { type Clock, LONGEST_TIMER, type Timer } from '../shared/clock.js';
 import type { CallTrace } from '../shared/telemetry.js';
 import type { BufferedBytes } from './buffered-bytes.js';
 import { OutstandingNumbers } from './outstanding-numbers.js';
+import { type RangeWait, RangeWaits } from './range-waits.js';
 
 /** What a message is taken from. */
 export interface TakenCall {
@@ -52,14 +53,6 @@ interface Waiter {
   readonly end: (isQueued: boolean) => void;
 }
 
-/** A wait until some messages are in the queue, whatever becomes of all others. */
-interface RangeWaiter {
-  /** All of them below this number have left. */
-  lowest: number;
-  readonly upTo: number;
-  readonly end: (haveLeft: boolean) => void;
-}
-
 /** What became of the messages that were outstanding when a wait began. */
 export interface WaitResult {
   queued: number;
@@ -71,10 +64,9 @@ export interface WaitResult {
  * is for a number, so it costs the same however many messages and waits came before.
  */
 export class Backlog {
-  private readonly numbers = new OutstandingNumbers();
   /** In the order of the numbers, since each wait covers everything taken when it began. */
   private readonly waiters = new Set<Waiter>();
-  private readonly rangeWaiters = new Set<RangeWaiter>();
+  private readonly rangeWaits: RangeWaits;
   private roomWaiters: ((hasRoom: boolean) => void)[] = [];
   private count = 0;
   private isReleased = false;
@@ -83,7 +75,10 @@ export class Backlog {
     /** Of all its messages. */
     readonly bytes: BufferedBytes,
     private readonly clock: Clock,
-  ) {}
+    private readonly numbers = new OutstandingNumbers(),
+  ) {
+    this.rangeWaits = new RangeWaits(numbers);
+  }
 
   /** In messages. */
   get size(): number {
@@ -118,15 +113,16 @@ export class Backlog {
       this.bytes.add(message, -message.bytes);
       if (--message.copies === 0) this.settle(message);
     }
-    this.endWaits();
+    this.endWaits(messages);
   }
 
   /** A message has no destination after all. Waits count it neither as queued nor as lost. */
   drop(message: TakenMessage): void {
     this.bytes.add(message, -message.bytes * message.copies);
     for (const waiter of this.waiters) if (waiter.upTo >= message.number) waiter.dropped++;
+    message.copies = 0;
     this.settle(message);
-    this.endWaits();
+    this.endWaits([message]);
   }
 
   /** Waits until everything in it now has left it, at most for the timeout in milliseconds. */
@@ -164,18 +160,15 @@ export class Backlog {
     if (this.isReleased) return Promise.resolve(false);
     return new Promise((resolve) => {
       const timer = this.timer(timeout, () => {
-        waiter.end(false);
+        this.rangeWaits.delete(wait);
+        resolve(false);
       });
-      const waiter: RangeWaiter = {
-        lowest,
-        upTo,
-        end: (haveLeft) => {
-          timer?.cancel();
-          this.rangeWaiters.delete(waiter);
-          resolve(haveLeft);
-        },
+      const end = (haveLeft: boolean): void => {
+        timer?.cancel();
+        resolve(haveLeft);
       };
-      this.rangeWaiters.add(waiter);
+      const wait: RangeWait = { lowest, upTo, end };
+      this.rangeWaits.add(wait);
     });
   }
 
@@ -189,7 +182,7 @@ export class Backlog {
   release(): void {
     this.isReleased = true;
     for (const waiter of this.waiters) waiter.end(false);
-    for (const waiter of this.rangeWaiters) waiter.end(false);
+    this.rangeWaits.release();
     this.endRoomWaits(false);
   }
 
@@ -209,11 +202,11 @@ export class Backlog {
     for (const end of waiters) end(hasRoom);
   }
 
-  private endWaits(): void {
+  /** @param left messages of which a copy has left; the others wait for more */
+  private endWaits(left: readonly TakenMessage[]): void {
     if (this.roomWaiters.length > 0) this.endRoomWaits(true);
-    for (const waiter of this.rangeWaiters) {
-      waiter.lowest = this.numbers.lowestFrom(waiter.lowest, waiter.upTo);
-      if (waiter.lowest > waiter.upTo) waiter.end(true);
+    if (!this.rangeWaits.isEmpty) {
+      for (const { number, copies } of left) if (copies === 0) this.rangeWaits.onSettled(number);
     }
     for (const waiter of this.waiters) {
       if (waiter.upTo >= this.numbers.lowest) return;
