@@ -169,10 +169,10 @@ function destinationsOf({ destination }: FailedFilter): ReadonlySet<string> | un
 
 /**
  * The id is the same for the same messages of the same batch, so that a replay cut short by a crash is not
- * repeated.
+ * repeated. Two messages may have the same id, so their bodies count.
  */
 function replayId(jobId: string, { destination, source, messages }: QueuedBatch): string {
-  const replayed = [jobId, destination, source, ...messages.map(({ id }) => id)];
-  const hash = createHash('sha256').update(JSON.stringify(replayed));
+  const hash = createHash('sha256').update(JSON.stringify([jobId, destination, source]));
+  for (const { id, body } of messages) hash.update(`${JSON.stringify(id)}${body}`);
   return replayJobId(destination, hash.digest('hex').slice(0, 32));
 }

@@ -102,6 +102,29 @@ describeServersOrEmbedded('replay', (backend) => {
     await receiver.received(4);
   });
 
+  it('takes messages that share their id one after the other as well, if their answers differ', async () => {
+    let isCorrected = false;
+    const receiver = await stage.receiver({
+      answer: (request) => {
+        if (isCorrected) return 200;
+        return messageIn(request).event === 'one' ? 404 : 410;
+      },
+    });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    for (const event of ['one', 'two']) app.analytics.track({ userId: 'u1', event, messageId: 'order-1' });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    expect(queuedMessages(job)).toMatchObject([{ id: 'order-1' }, { id: 'order-1' }]);
+    isCorrected = true;
+
+    const deliveries = app.context.get(DeliveriesService);
+    expect(await deliveries.replay({ status: 404 })).toBe(1);
+    expect(await deliveries.replay({ status: 410 })).toBe(1);
+    await app.settled();
+    expect(eventsIn(receiver.requests.slice(2)).sort()).toEqual(['one', 'two']);
+    expect(await deliveries.failed()).toEqual([]);
+  });
+
   it('delivers a message that one job holds for two destinations to both', async () => {
     const { app, receivers } = await withSharedJob();
     const deliveries = app.context.get(DeliveriesService);
