@@ -18,7 +18,7 @@ export interface KeptMessagesParts {
   /** The same for many, those of them that are enabled. */
   replayAll: (destinations: readonly KeptFor[]) => Promise<unknown>;
   onFailed: (destinations: readonly KeptFor[], error: unknown) => void;
-  /** Told at the end for what it was not looked again. */
+  /** Told at the end for what was not delivered until then, or not looked for again. */
   onLost: (destinations: readonly KeptFor[]) => void;
   /** @default the system's */
   clock?: Clock;
@@ -38,6 +38,8 @@ interface LateReplay {
  */
 export class KeptMessages {
   private readonly clock: Clock;
+  /** What is delivered for the first time, once for each call. */
+  private readonly first = new Map<KeptFor, Promise<unknown>>();
   /** In the order in which they are due. */
   private readonly late = new Map<string, LateReplay>();
   private work: Promise<void> | undefined;
@@ -52,15 +54,26 @@ export class KeptMessages {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
   }
 
-  /** Delivers it now, and once more a little later. */
+  /** Delivers it now, and once more a little later, also if it could not be delivered now. */
   async deliver(id: string): Promise<void> {
-    await this.parts.replay(id);
-    this.deliverLate({ id });
+    const destination = { id };
+    if (this.isClosed) {
+      this.parts.onLost([destination]);
+      return;
+    }
+    const replay = this.parts.replay(id);
+    this.first.set(destination, replay);
+    try {
+      await replay;
+    } finally {
+      this.first.delete(destination);
+      this.deliverLate(destination);
+    }
   }
 
   /** Delivers it a little later. */
   deliverLate(destinations: KeptFor): void {
-    const key = JSON.stringify(destinations);
+    const key = keyOf(destinations);
     const due = this.clock.now() + LATE_REPLAY;
     const known = this.late.get(key);
     if (known === undefined) this.late.set(key, { destinations, due });
@@ -70,19 +83,28 @@ export class KeptMessages {
     });
   }
 
-  /** Resolves when nothing is left to be delivered later, or after this many milliseconds. */
+  /** Resolves when nothing is left to be delivered, now or later, or after this many milliseconds. */
   async finish(patience: number): Promise<void> {
     this.isFinishing = true;
     this.timer?.cancel();
     this.endPause();
-    await within(patience, this.work ?? Promise.resolve());
+    await within(patience, this.end());
   }
 
   close(): void {
     this.isClosed = true;
     this.timer?.cancel();
-    const lost = Array.from(this.late.values(), ({ destinations }) => destinations);
-    if (lost.length > 0) this.parts.onLost(lost);
+    const left = [
+      ...this.first.keys(),
+      ...Array.from(this.late.values(), ({ destinations }) => destinations),
+    ];
+    const lost = new Map(left.map((destinations) => [keyOf(destinations), destinations]));
+    if (lost.size > 0) this.parts.onLost([...lost.values()]);
+  }
+
+  private async end(): Promise<void> {
+    while (this.first.size > 0 || this.work !== undefined)
+      await Promise.allSettled([...this.first.values(), this.work]);
   }
 
   private async run(): Promise<void> {
@@ -118,6 +140,10 @@ export class KeptMessages {
       this.timer = this.clock.afterUnlessIdle(milliseconds, resolve);
     });
   }
+}
+
+function keyOf(destinations: KeptFor): string {
+  return JSON.stringify(destinations);
 }
 
 /** In words, for the log. */

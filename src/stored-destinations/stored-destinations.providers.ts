@@ -76,7 +76,7 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
       warn(destinations, `they could not be read (${thrownAt(error)})`);
     },
     onLost: (destinations) => {
-      warn(destinations, 'the application has closed before all processes had heard of a change');
+      warn(destinations, 'the application has closed before it had looked for all of them');
     },
   });
 }

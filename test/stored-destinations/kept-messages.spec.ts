@@ -96,6 +96,51 @@ describe('what was kept for destinations while they were disabled', () => {
     expect(lost).toEqual([{ id: 'a' }]);
   });
 
+  it('is told if the time is over before it was delivered for the first time', async () => {
+    becomes = new Promise(() => undefined);
+    void kept.deliver('a');
+    void kept.deliver('b');
+    void kept.deliver('a');
+    await kept.finish(0);
+    kept.close();
+    expect(lost).toEqual([{ id: 'a' }, { id: 'b' }]);
+  });
+
+  it('is told if it was asked for after the end', async () => {
+    kept.close();
+    await kept.deliver('a');
+    expect(replays).toEqual([]);
+    expect(lost).toEqual([{ id: 'a' }]);
+  });
+
+  it('is delivered before the end, which then waits until it was looked for once more', async () => {
+    let deliver: (value?: unknown) => void = () => undefined;
+    becomes = new Promise((resolve) => (deliver = resolve));
+    const delivered = kept.deliver('a');
+    let isOver = false;
+    const finished = kept.finish(60_000).then(() => (isOver = true));
+    await clock.pass(10_000);
+    expect(isOver).toBe(false);
+    deliver();
+    await delivered;
+    await clock.pass(2_999);
+    expect(isOver).toBe(false);
+    await clock.pass(1);
+    await finished;
+    kept.close();
+    expect(replays).toEqual(['a', [{ id: 'a' }]]);
+    expect(lost).toEqual([]);
+  });
+
+  it('is looked for once more also if it could not be delivered at once', async () => {
+    becomes = Promise.reject(new Error('away'));
+    await expect(kept.deliver('a')).rejects.toThrow('away');
+    becomes = Promise.resolve();
+    await clock.pass(3_000);
+    expect(replays).toEqual(['a', [{ id: 'a' }]]);
+    expect(failures).toEqual([]);
+  });
+
   it('is told if it cannot be read, and is looked for after the next change', async () => {
     kept.deliverLate({ tenant: 'acme' });
     becomes = Promise.reject(new Error('away'));
