@@ -76,13 +76,16 @@ export interface ReportParts {
 
 /** What the console tells the operator beside what the API of the destinations tells. */
 export class ConsoleReports {
-  private readonly shared = new SharedLook(() => this.look());
+  private readonly health = new SharedLook(() => this.parts.health.isHealthy('queue'));
+  private readonly stored = new SharedLook(() => this.look());
 
   constructor(private readonly parts: ReportParts) {}
 
-  /** A second old at most: all pages of the operator show the same. */
-  overview(): Promise<Overview> {
-    return this.shared.take();
+  /** Looked at once for all pages of the operator, which show the same. */
+  async overview(): Promise<Overview> {
+    const { queue } = await this.health.take();
+    // Whoever looks because the queue is down must not wait for it to hear that.
+    return { health: queue, stored: queue.waiting === undefined ? undefined : await this.stored.take() };
   }
 
   /** @throws DestinationNotFoundError, also for a destination of another tenant */
@@ -107,13 +110,7 @@ export class ConsoleReports {
     return Promise.resolve({ sources, trackingPath: options.trackingApi?.path });
   }
 
-  private async look(): Promise<Overview> {
-    const { queue } = await this.parts.health.isHealthy('queue');
-    // Whoever looks because the queue is down must not wait for it to hear that.
-    return { health: queue, stored: queue.waiting === undefined ? undefined : await this.stored() };
-  }
-
-  private async stored(): Promise<StoredOverview> {
+  private async look(): Promise<StoredOverview> {
     const { deliveries } = this.parts;
     const [hours, minutes, disabled] = await Promise.all([
       unless(HistoryDisabledError, deliveries.totals()),
