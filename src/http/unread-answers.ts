@@ -1,17 +1,23 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 
 /** How long a reader may leave an answer unread, in milliseconds. */
 const STALL_TIME = 30_000;
 /** Limit for all answers that have not been read, in bytes. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
+/** Limit for those of one connection: each takes some kilobytes, however short it is. */
+const MAX_UNREAD_ANSWERS = 100;
 
 /**
- * Limits the memory and the time of answers that have not been read. A client can ask for one after the other, read
- * none, and keep its connections.
+ * Limits the memory and the time of answers that have not been read. A client can ask for one after the other, or for
+ * a thousand at once, read none, and keep its connections.
  */
 export class UnreadAnswers {
-  /** The oldest first. */
-  private readonly unread = new Set<ServerResponse>();
+  /** What each takes, in bytes; the oldest first. */
+  private readonly bytesOf = new Map<ServerResponse, number>();
+  private bytes = 0;
+  /** Of each connection that had any. */
+  private readonly answersOf = new WeakMap<Socket, Set<ServerResponse>>();
   private readonly stallTime: number;
   private readonly maxBytes: number;
 
@@ -22,15 +28,33 @@ export class UnreadAnswers {
 
   /** Watches an answer that has been written, until it is read. */
   watch(response: ServerResponse): void {
-    if (response.writableLength === 0 || response.destroyed || response.req.socket.destroyed) return;
-    this.unread.add(response);
+    const { socket } = response.req;
+    const bytes = response.writableLength;
+    if (bytes === 0 || response.destroyed || socket.destroyed) return;
+    const answers = this.answersOn(socket);
+    answers.add(response);
+    this.bytesOf.set(response, bytes);
+    this.bytes += bytes;
     response.once('close', () => {
-      this.unread.delete(response);
-      this.forgetClosed();
+      answers.delete(response);
+      this.forget(response);
     });
     // The time begins anew with each part that is read.
     response.setTimeout(this.stallTime, () => response.destroy());
+    if (answers.size > MAX_UNREAD_ANSWERS) this.giveUp(socket);
     this.makeRoom();
+  }
+
+  private answersOn(socket: Socket): Set<ServerResponse> {
+    let answers = this.answersOf.get(socket);
+    if (answers === undefined) {
+      this.answersOf.set(socket, (answers = new Set()));
+      // An answer to a pipelined request is not told of it while it waits for those before.
+      socket.once('close', () => {
+        this.forgetAll(socket);
+      });
+    }
+    return answers;
   }
 
   /**
@@ -38,21 +62,27 @@ export class UnreadAnswers {
    * theirs in time: it is newer than those that nobody reads.
    */
   private makeRoom(): void {
-    for (;;) {
-      let bytes = 0;
+    while (this.bytes > this.maxBytes) {
       let largest: ServerResponse | undefined;
-      for (const response of this.unread) {
-        bytes += response.writableLength;
-        if (largest === undefined || response.writableLength > largest.writableLength) largest = response;
-      }
-      if (largest === undefined || bytes <= this.maxBytes) return;
-      largest.req.socket.destroy();
-      this.forgetClosed();
+      let most = 0;
+      for (const [response, bytes] of this.bytesOf) if (bytes > most) [largest, most] = [response, bytes];
+      if (largest === undefined) return;
+      this.giveUp(largest.req.socket);
     }
   }
 
-  /** An answer to a pipelined request is told nothing of the end of its connection while it waits for those before. */
-  private forgetClosed(): void {
-    for (const response of this.unread) if (response.req.socket.destroyed) this.unread.delete(response);
+  private giveUp(socket: Socket): void {
+    socket.destroy();
+    this.forgetAll(socket);
+  }
+
+  private forgetAll(socket: Socket): void {
+    for (const response of this.answersOf.get(socket) ?? []) this.forget(response);
+    this.answersOf.delete(socket);
+  }
+
+  private forget(response: ServerResponse): void {
+    this.bytes -= this.bytesOf.get(response) ?? 0;
+    this.bytesOf.delete(response);
   }
 }
