@@ -16,7 +16,7 @@ import type { OutboxRow, RowWithoutMessage } from './outbox-store.js';
 import { OUTBOX_VERSION } from './outbox-table.js';
 import type { OwnRows, ReasonToLeave } from './own-rows.js';
 import { rowConnections } from './row-connections.js';
-import { type RowTerms, termsIn } from './row-terms.js';
+import { isId, type RowTerms, termsIn } from './row-terms.js';
 
 /** When a row is read again that this process does not know, or whose destinations could not be looked up, in milliseconds, … */
 const READ_AGAIN_AFTER = 5_000;
@@ -98,6 +98,9 @@ export class RowReader {
     if (row.version !== OUTBOX_VERSION) {
       return this.leftToOthers(row, { problem: `its version is ${row.version}` });
     }
+    if (row.destinations?.every(isId) === false) {
+      return { kind: 'set aside', row, problem: 'its `destinations` contain something else than ids' };
+    }
     // The clock of the database may be another one.
     const writtenAt = Math.trunc(Date.now() - row.age);
     try {
@@ -162,8 +165,8 @@ export class RowReader {
   ): RowDecision {
     const { row, meantFor, marks } = read;
     const { source, destinations } = row;
-    const all = rowConnections({ source, meantFor, marks, configured, found: found.connections });
-    const meant = all.filter(({ destination }) => destinations?.includes(destination) !== false);
+    const parts = { source, meantFor, left: destinations, marks, configured };
+    const meant = rowConnections({ ...parts, found: found.connections });
     if (meant.length === 0) return { kind: 'drop', ...read };
     const connections = meant.filter((connection) => this.parts.backlogs.roomFor(connection) > 0);
     const full = meant

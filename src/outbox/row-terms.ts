@@ -33,5 +33,10 @@ export function termsIn(stored: unknown): RowTerms {
 
 function textsIn(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return undefined;
-  return value.filter((text): text is string => typeof text === 'string' && STORABLE.test(text));
+  return value.filter(isId);
+}
+
+/** Whether a value can be the id of a destination. */
+export function isId(value: unknown): value is string {
+  return typeof value === 'string' && STORABLE.test(value);
 }

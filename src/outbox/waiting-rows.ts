@@ -15,8 +15,6 @@ const PAGE = 5_000;
 const INTERVAL = 1_000;
 /** … and while no row waits. */
 const IDLE_INTERVAL = 2_000;
-/** How long a destination counts as full that rows name and do not reach any more, in milliseconds. */
-const UNREACHED = 30_000;
 
 interface WaitingRow {
   id: number;
@@ -40,7 +38,6 @@ export class WaitingRows {
   private isRoomKnown = false;
   /** How many of the claimed rows are to be moved for it to go on at once. */
   private many = Infinity;
-  private readonly unreachedUntil = new Map<string, number>();
 
   constructor(
     private readonly store: OutboxStore,
@@ -75,13 +72,6 @@ export class WaitingRows {
   settled(decisions: readonly RowDecision[]): void {
     const moved = decisions.filter((decision) => 'move' in decision || decision.kind === 'drop');
     if (moved.length >= this.many) this.nextAt = -Infinity;
-    for (const decision of decisions) {
-      if (decision.kind !== 'wait for room') continue;
-      for (const destination of decision.row.destinations ?? []) {
-        if (decision.full.includes(destination)) continue;
-        this.unreachedUntil.set(destination, performance.now() + UNREACHED);
-      }
-    }
   }
 
   /** Until it is known, there seems to be room everywhere. A queue that is away may not answer for long. */
@@ -123,10 +113,5 @@ export class WaitingRows {
     return found;
   }
 
-  private readonly roomFor = (destination: string): number => {
-    const until = this.unreachedUntil.get(destination) ?? -Infinity;
-    if (performance.now() < until) return 0;
-    this.unreachedUntil.delete(destination);
-    return this.backlogs.roomFor({ destination });
-  };
+  private readonly roomFor = (destination: string): number => this.backlogs.roomFor({ destination });
 }

@@ -16,6 +16,6 @@ export async function queuedIds(queue: BatchJobQueue): Promise<string[]> {
 }
 
 /** The ids of the messages that a receiver got, each once, sorted. */
-export function receivedIds({ requests }: Receiver): string[] {
+export function receivedIds({ requests }: Pick<Receiver, 'requests'>): string[] {
   return [...new Set(requests.map(({ headers }) => String(headers['webhook-id'])))].sort();
 }
