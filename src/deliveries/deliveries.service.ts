@@ -91,8 +91,8 @@ export class DeliveriesService {
   /**
    * Delivers messages again that failed for good: all, or those that match. They keep their messageId, and
    * every URL is tried, for a new retry window. Returns how many there are; messages whose batch is still
-   * retried for other messages are left out, those of destinations that are gone, have wrong fields, or have
-   * secrets that cannot be decrypted, and, unless the filter has `error: 'OTHER_APPLICATION'`, those that another
+   * retried for other messages are left out, those of destinations that are gone, are disabled, have wrong fields, or
+   * have secrets that cannot be decrypted, and, unless the filter has `error: 'OTHER_APPLICATION'`, those that another
    * application has queued.
    *
    * @throws InvalidFilterError, also where `destination` or `messageIds` is `undefined`: leave it out to mean all;
@@ -110,8 +110,8 @@ export class DeliveriesService {
 
   /**
    * How many messages `replay` would deliver again now: ask before you replay. Messages whose destination is
-   * gone, has wrong fields or cannot be decrypted, those that cannot be read, and those that another application has
-   * queued, count here and are left alone by `replay`.
+   * gone, is disabled, has wrong fields or cannot be decrypted, those that cannot be read, and those that another
+   * application has queued, count here and are left alone by `replay`.
    *
    * @throws InvalidFilterError
    */

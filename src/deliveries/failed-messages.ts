@@ -81,8 +81,8 @@ export class FailedMessages {
 
   /**
    * Delivers the matching messages again, and returns how many. Messages are left alone if their destination
-   * does not exist, has wrong fields or secrets that cannot be decrypted, their batch is still retried or another
-   * application's, or their job cannot be read. Messages of deleted users are left to the deletion.
+   * does not exist, is disabled, has wrong fields or secrets that cannot be decrypted, their batch is still retried or
+   * another application's, or their job cannot be read. Messages of deleted users are left to the deletion.
    *
    * @throws DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a
    *   destination
@@ -154,7 +154,9 @@ export class FailedMessages {
 
   private async isDeliverable(destination: string): Promise<boolean> {
     try {
-      return (await this.destinations.find(destination)) !== undefined;
+      const found = await this.destinations.find(destination);
+      // A worker would keep the messages again, without what their URLs have answered.
+      return found !== undefined && found.isDisabled !== true;
     } catch (error) {
       if (error instanceof InvalidDestinationError || error instanceof DestinationKeyError) return false;
       throw error;

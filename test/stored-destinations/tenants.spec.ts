@@ -272,6 +272,23 @@ describeServersOrEmbedded('destinations of tenants', (backend) => {
     expect(await deliveries.counts()).toMatchObject({ failed: 0, waiting: 0, delayed: 0 });
   });
 
+  it('keep what they have refused as it is while they are disabled, also when it is replayed', async () => {
+    const app = await start();
+    const { receiver, id } = await register(app, { tenant: 'acme' }, { answer: [404, 200] });
+    const deliveries = app.context.get(DeliveriesService);
+    track(app, 'acme', 'E');
+    await app.failedJobs();
+    await service(app).disable(id);
+    expect(await deliveries.replay({ destination: id })).toBe(0);
+    await app.settled();
+    expect(await deliveries.failed({ status: 404 })).toMatchObject([{ outcomes: [{ status: 404 }] }]);
+    await service(app).enable(id);
+    await app.settled();
+    expect(receiver.requests).toHaveLength(1);
+    expect(await deliveries.replay({ destination: id })).toBe(1);
+    await receiver.received(2);
+  });
+
   it('take what waits for them along when they are deleted, which is counted', async () => {
     const app = await start();
     const { receiver, id } = await register(app, { tenant: 'acme', retryWindow: 60_000 }, { answer: [503] });

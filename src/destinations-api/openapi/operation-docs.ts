@@ -129,7 +129,8 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   },
   replay: {
     summary:
-      'Delivers messages again that failed for good: all of them, those that match, or those that are named.',
+      'Delivers messages again that failed for good: all of them, those that match, or those that are named. None ' +
+      'while the destination is disabled.',
     body: 'FailedFilter',
     status: 200,
     answer: 'Replayed',
