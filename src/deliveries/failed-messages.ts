@@ -6,6 +6,7 @@ import type { QueuedBatch } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { BatchState, BatchStore, StoredJob } from '../queue/batch-store.js';
 import { replayJobId } from '../queue/job-id.js';
+import { Mutex } from '../shared/mutex.js';
 import type { DeletedUsers } from './deleted-users.js';
 import {
   type FailedFilter,
@@ -49,6 +50,9 @@ export interface FailedQuery extends FailedCountQuery {
 
 /** The messages that failed for good and are kept. */
 export class FailedMessages {
+  /** By the id of a job: two replays that read the same job would both deliver what both mean. */
+  private readonly turns = new Map<string, Mutex>();
+
   constructor(
     private readonly store: BatchStore,
     private readonly queue: BatchQueue,
@@ -92,12 +96,11 @@ export class FailedMessages {
       throw new DestinationNotFoundError(filter.destination);
     const matches = matcherOf(filter);
     let replayed = 0;
+    // From here, another application's would go to other URLs.
+    const isMeant = (batch: QueuedBatch): boolean =>
+      filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
     for await (const [job] of this.store.jobs({ states: ['failed'], destinations: destinationsOf(filter) })) {
-      for (const batch of job.batches) {
-        // From here, another application's would go to other URLs.
-        const isMeant = filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
-        if (isMeant) replayed += await this.replayBatch(job, batch, matches);
-      }
+      replayed += await this.replayJob(job, matches, isMeant);
     }
     return replayed;
   }
@@ -114,10 +117,7 @@ export class FailedMessages {
   ): Promise<void> {
     const matches = matcherOf({ error: 'DESTINATION_DISABLED' });
     for await (const [job] of this.store.jobs({ states: ['failed'], destinations })) {
-      for (const batch of job.batches) {
-        const isKept = batch.messages.some((message) => matches(failedMessage(job, batch, message)));
-        if (isKept && (await isMeant(batch.destination))) await this.replayBatch(job, batch, matches);
-      }
+      await this.replayJob(job, matches, ({ destination }) => isMeant(destination));
     }
   }
 
@@ -133,15 +133,48 @@ export class FailedMessages {
     return count;
   }
 
-  private async replayBatch(
-    job: StoredJob,
-    batch: QueuedBatch,
+  private async replayJob(
+    listed: StoredJob,
     matches: (message: KeptMessage) => boolean,
+    isMeant: (batch: QueuedBatch) => boolean | Promise<boolean>,
   ): Promise<number> {
+    if (!failedMessages(listed, 'failed').some(matches)) return 0;
+    const { jobId } = listed;
+    const turn = this.turns.get(jobId) ?? new Mutex();
+    this.turns.set(jobId, turn);
+    try {
+      return await turn.run(async () => {
+        // Another replay may have taken some of its messages since it was listed.
+        const [job] = await this.store.read([jobId]);
+        return job === undefined ? 0 : this.replayBatches(job, matches, isMeant);
+      });
+    } finally {
+      if (turn.isFree) this.turns.delete(jobId);
+    }
+  }
+
+  private async replayBatches(
+    job: StoredJob,
+    matches: (message: KeptMessage) => boolean,
+    isMeant: (batch: QueuedBatch) => boolean | Promise<boolean>,
+  ): Promise<number> {
+    let replayed = 0;
+    for (const batch of job.batches) {
+      const messages = batch.messages.filter((message) => matches(failedMessage(job, batch, message)));
+      if (messages.length > 0 && (await isMeant(batch)))
+        replayed += await this.replayBatch(job, { ...batch, messages });
+    }
+    return replayed;
+  }
+
+  private async replayBatch(job: StoredJob, batch: QueuedBatch): Promise<number> {
     const { destination, source, firstAttemptAt = job.addedAt } = batch;
-    const meant = batch.messages.filter((message) => matches(failedMessage(job, batch, message)));
-    if (meant.length === 0 || !(await this.isDeliverable(destination))) return 0;
-    const messages = await this.deleted.without(meant, source, Math.min(job.addedAt, firstAttemptAt));
+    if (!(await this.isDeliverable(destination))) return 0;
+    const messages = await this.deleted.without(
+      batch.messages,
+      source,
+      Math.min(job.addedAt, firstAttemptAt),
+    );
     if (messages.length === 0) return 0;
     const { jobId, failedRetention } = job;
     const replayed = { destination, source, messages };

@@ -125,6 +125,29 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(await deliveries.failed()).toEqual([]);
   });
 
+  it('delivers each message once when two calls in one process mean it at the same time', async () => {
+    let isCorrected = false;
+    const receiver = await stage.receiver({
+      answer: (request) => {
+        if (isCorrected) return 200;
+        return messageIn(request).event === 'one' ? 404 : 410;
+      },
+    });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    for (const event of ['one', 'two']) app.analytics.track({ userId: 'u1', event });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    expect(queuedMessages(job)).toHaveLength(2);
+    isCorrected = true;
+
+    const deliveries = app.context.get(DeliveriesService);
+    const replayed = await Promise.all([deliveries.replay(), deliveries.replay({ status: 404 })]);
+    expect(replayed[0] + replayed[1]).toBe(2);
+    await app.settled();
+    expect(eventsIn(receiver.requests.slice(2)).sort()).toEqual(['one', 'two']);
+    expect(await deliveries.failed()).toEqual([]);
+  });
+
   it('delivers a message that one job holds for two destinations to both', async () => {
     const { app, receivers } = await withSharedJob();
     const deliveries = app.context.get(DeliveriesService);
