@@ -7,10 +7,17 @@ import type { QueueBackend } from '../../src/queue/queue-backend.js';
 import { describeServers } from '../support/describe-backend.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { openBackend } from '../support/open-backend.js';
+import { PostgresSession } from '../support/postgres-session.js';
 import { until } from '../support/until.js';
 
 const MINUTE = LIVE_LIMITS.eventLifetime;
 const TABLE = 'nestjs_analytics.live_events';
+
+const OTHER_SESSIONS = `
+  SELECT pid FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`;
+/** Events that sessions which have ended read without an index. */
+const ROWS_READ = `SELECT seq_tup_read::int AS read FROM pg_stat_user_tables WHERE relname = 'live_events'`;
 
 /** A key on Redis. */
 function keyOf(name: string): string {
@@ -94,6 +101,35 @@ describeServers('events that somebody goes on watching', (backend) => {
       clock.stall(MINUTE);
       expect(await other.watched()).toEqual([ALL_EVENTS]);
       await until(async () => ((await stored()) === 0 ? true : undefined));
+    });
+
+    it('are gone after a minute, also if another scope is watched by then', async () => {
+      const feed = open();
+      await feed.watch(ALL_EVENTS);
+      await feed.append(ALL_EVENTS, ['one'], 0);
+      await age();
+      clock.stall(MINUTE);
+      await feed.watch('acme');
+      await until(async () => ((await stored()) === 0 ? true : undefined));
+    });
+
+    it('are not read by those who watch another scope', async () => {
+      const many = 10_000;
+      await open().watch(ALL_EVENTS);
+      const { storage } = opened;
+      if (storage.kind === 'redis') throw new Error('This is about PostgreSQL');
+      const add = `INSERT INTO ${TABLE} (scope, number, event) SELECT 'other', n, '{}' FROM generate_series(1, ${many}) n`;
+      await storage.pool.query(add);
+      const feed = open();
+      for (let n = 0; n < 10; n++) await feed.watch('acme');
+      await opened.close();
+      const session = await PostgresSession.open(backend.connection);
+      // The first use of the table looks for old events of all scopes. A session tells what it read when it has ended.
+      await until(async () => ((await session.query(OTHER_SESSIONS)).length === 0 ? true : undefined));
+      const [row] = await session.query<{ read: number }>(ROWS_READ);
+      await session.close();
+      opened = await openBackend(backend.connection);
+      expect(row?.read).toBeLessThan(2 * many);
     });
   } else {
     it('are gone after a minute, also those that a process of the version before has added', async () => {

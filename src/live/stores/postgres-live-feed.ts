@@ -10,6 +10,7 @@ const NOW = 'clock_timestamp()';
 /** Of an event that is told, by the server's clock. */
 const OLDEST = `${NOW} - interval '${LIVE_LIMITS.eventLifetime} milliseconds'`;
 
+/** Reads the events of all scopes. */
 const DELETE_OLD = `DELETE FROM ${EVENTS} WHERE at < ${OLDEST}`;
 
 /** Not logged: after a crash of the server nobody looks for what was shown before, and each write costs less. */
@@ -29,9 +30,9 @@ const TABLES = `
 
 const WATCHED = `SELECT scope FROM ${SCOPES} WHERE watched_until > ${NOW}`;
 
-/** $1 scope. */
+/** $1 scope. Every stream runs it every few seconds, so it reads no events of other scopes. */
 const WATCH = `
-  WITH removed AS (${DELETE_OLD})
+  WITH removed AS (${DELETE_OLD} AND scope = $1)
   INSERT INTO ${SCOPES} AS s (scope, watched_until)
   VALUES ($1, ${NOW} + interval '${LIVE_LIMITS.watchTime} milliseconds')
   ON CONFLICT (scope) DO UPDATE SET watched_until = excluded.watched_until
@@ -72,13 +73,13 @@ export class PostgresLiveFeed implements LiveFeed {
   }
 
   async watched(): Promise<string[]> {
-    // The process that would have removed them later may have ended.
-    if (this.clock.now() - this.removedAt >= LIVE_LIMITS.eventLifetime) this.remove();
+    this.removeNowAndThen();
     const rows = await this.tables.look<{ scope: string }>(SCOPES, WATCHED, []);
     return rows.map(({ scope }) => scope);
   }
 
   async watch(scope: string): Promise<number> {
+    this.removeNowAndThen();
     const [row] = await this.tables.query<{ latest: string }>(WATCH, [scope]);
     this.removeLater();
     return Number(row?.latest ?? 0);
@@ -91,6 +92,11 @@ export class PostgresLiveFeed implements LiveFeed {
   async read(scope: string, after: number): Promise<NumberedEvent[]> {
     const rows = await this.tables.query<{ number: string; event: string }>(READ, [scope, after]);
     return rows.map(({ number, event }) => ({ number: Number(number), event }));
+  }
+
+  /** The process that would have removed them later may have ended. */
+  private removeNowAndThen(): void {
+    if (this.clock.now() - this.removedAt >= LIVE_LIMITS.eventLifetime) this.remove();
   }
 
   /** What nobody watches any more does not stay. */
