@@ -7,8 +7,11 @@ import { ageOf, isFromBefore } from './deleted-users.js';
 import { DeletionKeys } from './deletion-key.js';
 import { usersOf } from './message-body.js';
 
-/** States in which messages stay for long: put back for a retry, and failed for good. */
-const KEPT: readonly BatchState[] = ['delayed', 'failed'];
+/**
+ * States in which messages stay for long: put back for a retry, and failed for good. What is put back again while others are
+ * read may come where they were read already, so these are looked at twice.
+ */
+const KEPT: readonly BatchState[] = ['delayed', 'failed', 'delayed'];
 /** Jobs read at once: the largest hold a megabyte each. */
 const PAGE = 10;
 /**
@@ -79,7 +82,7 @@ export class UserMessages {
     };
     for await (const ids of pages) {
       const suspects = ids.filter((id) => {
-        const users = this.known.get(id);
+        const users = found.get(id) ?? this.known.get(id);
         if (users !== undefined) remember(found, id, users);
         return users?.some((user) => wanted.has(user)) ?? true;
       });

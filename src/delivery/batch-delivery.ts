@@ -47,7 +47,7 @@ interface BatchInHand extends SizedJob {
   signal: AbortSignal;
 }
 
-export interface BatchDeliveryParts {
+interface BatchDeliveryParts {
   destinations: DestinationRegistry;
   scheduler: DeliveryScheduler;
   reporter: Pick<DeliveryReporter, 'attempted' | 'notLookedUp'>;

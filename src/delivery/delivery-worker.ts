@@ -83,7 +83,7 @@ export class DeliveryWorker {
   async promote(key: string): Promise<void> {
     const { partition, jobId } = jobOfKey(key);
     const worker = this.workers[partition];
-    // The job is not read from the queue, since its data may be half a megabyte.
+    // The job is not read from the queue, since its data may be a megabyte.
     if (worker !== undefined) await new Job(worker, JOB_NAME, NO_DATA, {}, jobId).promote();
   }
 
@@ -125,6 +125,8 @@ export class DeliveryWorker {
           place.putBack();
         };
         try {
+          // What it comes to may take long, and is awaited by the job that came first.
+          if (handedOut.has(id)) place.begin();
           await handedOut.deliver(id, () =>
             this.processor.process({ job, partition, token, signal, size: 0, place: { ...place, putBack } }),
           );

@@ -16,6 +16,11 @@ export class HandedOutJobs {
   /** In the order in which they were handed out. */
   private readonly jobs = new Map<string, HandedOutJob>();
 
+  /** Whether a job was handed out before, and that is not recorded yet. */
+  has(key: string): boolean {
+    return this.jobs.has(key);
+  }
+
   /** Delivers a job, unless it was handed out before and that is not recorded yet. */
   deliver(key: string, deliver: () => Promise<void>): Promise<void> {
     const known = this.jobs.get(key);

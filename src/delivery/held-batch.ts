@@ -80,7 +80,7 @@ export class HeldBatch {
   }
 }
 
-/** The first messages, whose bodies have so many characters together; at least one. */
+/** The first messages, whose bodies have at most so many characters together, and one in any case. */
 function firstWithin(messages: readonly QueuedMessage[], characters: number): readonly QueuedMessage[] {
   let size = 0;
   const end = messages.findIndex(({ body }, index) => (size += body.length) > characters && index > 0);

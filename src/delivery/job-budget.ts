@@ -8,7 +8,7 @@ const KEPT_SHARE = 1 / 4;
 const MOVED_AT_ONCE = 16;
 /** Jobs of a partition that are read before the first of them is begun. Each waits while those after it are read. */
 const READ_AHEAD = 2;
-/** Characters that a job is expected to hold at most. */
+/** Characters of the bodies in a job, at most. */
 const LARGEST_JOB = 2 ** 19;
 /** Jobs of a partition that may be on their way, however many partitions there are. */
 const LEAST_ON_THE_WAY = 2;
@@ -48,7 +48,7 @@ interface WorkerJobs {
 /**
  * Divides the jobs that a process has in hand among its workers, one for each partition. A part is kept for each,
  * and each may take all of the rest. A worker looks for no more jobs while many are on their way, or wait for their turn:
- * BullMQ would read as many as it may have before it begins the first, and each may be half a megabyte.
+ * BullMQ would read as many as it may have before it begins the first, and each may be a megabyte.
  */
 export class JobBudget {
   private readonly workers = new Map<BudgetedWorker, WorkerJobs>();

@@ -48,7 +48,7 @@ export class JobProcessor {
   process(inHand: JobInHand): Promise<void> {
     const read = readJob(inHand.job.data);
     if (!('batches' in read)) return this.refuseJob(inHand, read);
-    inHand.size = sizeOfJob(inHand.job.data);
+    inHand.size = sizeOfJob(read);
     const [batch] = read.batches;
     // Not awaited here, where it would hold all of its batches in memory until it ends.
     if (batch === undefined || read.batches.length > 1)

@@ -59,9 +59,9 @@ export class SharedJob {
   /** What `someEnded` waits for. */
   private awaited: { isMet: () => boolean; resolve: () => void } | undefined;
 
-  /** @param data without the batches that are done */
   constructor(
     private readonly inHand: JobInHand,
+    /** As the queue stores it: without what is recorded as done. */
     private data: BatchJobData,
     private readonly parts: JobProcessorParts,
   ) {
@@ -165,11 +165,10 @@ export class SharedJob {
   };
 
   private async store(data: BatchJobData): Promise<void> {
-    const stored = storedData(data);
-    await this.inHand.job.updateData(stored);
+    await this.inHand.job.updateData(storedData(data));
     this.data = data;
     this.recordedSize = sizeOf(data.batches);
-    this.inHand.size = sizeOfJob(stored);
+    this.inHand.size = sizeOfJob(data);
     this.parts.scheduler.shrunk(this.inHand);
   }
 

@@ -24,9 +24,9 @@ const MAX_EXPENSIVE = 4;
 
 /** Requests at once that list much. Each keeps the event loop busy for tens of milliseconds. */
 const MAX_LISTING = 8;
-/** Requests at once that do nothing but read the jobs of the queue. Each reads the ids of all of them. */
+/** Requests at once that do nothing but read the jobs of the queue. Each may read all of them. */
 const MAX_READING = 8;
-/** Replays at once. Each reads the ids of everything that has failed, of all tenants, and may take minutes. */
+/** Replays at once. Each reads all jobs that have failed, of all tenants, and may take minutes. */
 const MAX_REPLAYING = 8;
 /** How many requests of each of these kinds may be one tenant's. */
 const MAX_OF_TENANT = 2;

@@ -27,8 +27,9 @@ export interface Move {
 }
 
 /**
- * Makes jobs of rows, each when it is asked for: to hash it takes a millisecond or more. The id of a job follows from all that is in it, so that adding the same rows again is
- * harmless for as long as the queue remembers its jobs, and other rows never meet the id of these.
+ * Makes jobs of rows, each when it is asked for: hashing one takes a millisecond or more. The id of a job follows from all
+ * that is in it, so that adding the same rows again is harmless for as long as the queue remembers its jobs, and other
+ * rows never meet the id of these.
  */
 export function* jobsOf(moves: readonly Move[]): Generator<NewJob, void> {
   let job: OutboxJob | undefined;

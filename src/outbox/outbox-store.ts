@@ -35,7 +35,7 @@ export interface OutboxRow extends RowWithoutMessage {
   bytes: number;
 }
 
-export interface ClaimedRows {
+interface ClaimedRows {
   rows: OutboxRow[];
   /** Whether more may be due. */
   isFull: boolean;

@@ -88,7 +88,10 @@ export class RowReader {
     const decisions: Promise<RowDecision>[] = [];
     for (const row of rows) {
       if (!this.turns.hasTime) await this.turns.take();
-      decisions.push(Promise.resolve(this.read(row)));
+      const decision = Promise.resolve(this.read(row));
+      // It may reject before the last row is read, which is when its error is dealt with.
+      decision.catch(() => undefined);
+      decisions.push(decision);
     }
     return Promise.all(decisions);
   }

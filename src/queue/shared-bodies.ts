@@ -25,14 +25,16 @@ export function storedData(given: BatchJobData): BatchJobData {
   return { ...data, bodies: [...bodies.keys()], batches } as unknown as BatchJobData;
 }
 
-/** Characters of the bodies in a job, each counted once. @param data as they are stored, and `readJob` has found to be right */
-export function sizeOfJob(data: BatchJobData & { bodies?: readonly string[] }): number {
+/** Characters of the bodies in a job, as `readJob` returns it, each counted once, and of what was answered. */
+export function sizeOfJob({ batches }: BatchJobData): number {
+  const bodies = batches.length > 1 ? new Map<string, string>() : undefined;
   let size = 0;
-  for (const body of data.bodies ?? []) size += body.length;
-  for (const { messages } of data.batches) {
-    // A body that is stored in the list is a number here.
-    for (const { body } of messages as readonly { body: unknown }[]) {
-      if (typeof body === 'string') size += body.length;
+  for (const { messages } of batches) {
+    for (const { id, body, outcomes } of messages) {
+      // Messages that share a body share their id. Two texts that are one need not be compared.
+      if (bodies?.get(id) !== body) size += body.length;
+      bodies?.set(id, body);
+      for (const { excerpt } of outcomes) size += excerpt?.length ?? 0;
     }
   }
   return size;

@@ -40,11 +40,11 @@ function sumOf(texts: readonly string[], size: (text: string) => number): number
 
 function withExcerptOf(bytes: number, outcome: UrlOutcome): UrlOutcome {
   const { excerpt } = outcome;
-  return excerpt === undefined ? outcome : { ...outcome, excerpt: beginningOf(excerpt, bytes) };
+  return excerpt === undefined ? outcome : { ...outcome, excerpt: shortened(excerpt, bytes) };
 }
 
 /** As much of a text as takes so many bytes of JSON, or somewhat less. */
-function beginningOf(text: string, bytes: number): string {
+function shortened(text: string, bytes: number): string {
   let beginning = text;
   for (let size = bytesOf(beginning); size > bytes; size = bytesOf(beginning)) {
     const length = Math.floor((beginning.length * bytes) / size);

@@ -3,6 +3,8 @@ import { SharedWork } from './shared-work.js';
 
 /** How long the work rests, as a multiple of how long it took. */
 const REST = 20;
+/** The longest rest, in milliseconds: the work may have taken long because of an outage. */
+const LONGEST_REST = 600_000;
 
 /**
  * Work that is done for all who ask, and then rests for a time that grows with how long it took: it keeps others from
@@ -31,7 +33,8 @@ export class RestingWork<T> {
     const begunAt = this.clock.now();
     const result = await work();
     const endedAt = this.clock.now();
-    this.last = { result, restsUntil: endedAt + REST * (endedAt - begunAt) };
+    const rest = Math.min(REST * (endedAt - begunAt), LONGEST_REST);
+    this.last = { result, restsUntil: endedAt + rest };
     return result;
   }
 }

@@ -34,7 +34,7 @@ interface LateReplay {
 /**
  * Delivers what was kept for destinations while they were disabled. A worker that has not heard yet that one is
  * enabled keeps what it has in hand, so it is looked for once more a little later: all of it at once, since that
- * reads the ids of everything that has failed.
+ * reads all jobs that have failed.
  */
 export class KeptMessages {
   private readonly clock: Clock;

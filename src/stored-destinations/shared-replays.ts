@@ -11,7 +11,7 @@ interface Replay {
 }
 
 /**
- * Delivers what was kept for destinations that are enabled. That reads the ids of everything that has failed, so one replay
+ * Delivers what was kept for destinations that are enabled. That reads all jobs that have failed, so one replay
  * waits for the other, though not for long unless many run, and the next one is for all who have asked meanwhile.
  */
 export class SharedReplays {

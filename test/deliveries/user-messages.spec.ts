@@ -45,3 +45,40 @@ it('a deletion reads jobs page by page, and leaves the queue to others most of t
   expect(store.asked).toEqual([...page, ...page, ...page]);
   expect(store.reading / duration).toBeLessThan(1 / 2);
 });
+
+it('a deletion finds a job that was put back meanwhile where it had looked before, and reads no other one twice', async () => {
+  const read: string[] = [];
+  const removedFrom: string[] = [];
+  let looks = 0;
+  const store = {
+    async *ids(state: BatchState): AsyncGenerator<string[], void> {
+      if (state !== 'delayed') return;
+      looks++;
+      yield await Promise.resolve(looks === 1 ? ['early'] : ['put back', 'early']);
+    },
+    read(ids: readonly string[]): Promise<StoredJob[]> {
+      read.push(...ids);
+      const messages = [{ id: 'm1', body: '{"type":"track","userId":"gone"}', outcomes: [] }];
+      const batch = { destination: 'webhooks', source: 'default', messages };
+      return Promise.resolve(
+        ids.map((jobId) => ({
+          jobId,
+          addedAt: 0,
+          batches: jobId === 'put back' ? [batch] : [],
+          unreadable: undefined,
+          failedReason: undefined,
+          failedAt: undefined,
+          failedRetention: 0,
+        })),
+      );
+    },
+    removeWhere: (jobId: string): Promise<[]> => {
+      removedFrom.push(jobId);
+      return Promise.resolve([]);
+    },
+  };
+  const messages = new UserMessages(store, () => undefined);
+  await messages.erase(new Map([[userKey('gone'), Date.now()]]), new AbortController().signal);
+  expect(removedFrom).toEqual(['put back']);
+  expect(read).toEqual(['early', 'put back']);
+});

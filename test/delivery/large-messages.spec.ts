@@ -24,8 +24,8 @@ describeRedis('a backlog of large messages', () => {
 
   // Each partition has jobs of its own on their way.
   it.each([
-    { count: 20, each: 300, partitions: 1 },
-    { count: 100, each: 60, partitions: 8 },
+    { count: 20, each: 200, partitions: 1 },
+    { count: 100, each: 50, partitions: 8 },
   ])(
     'for $count slow destinations, on $partitions partitions, ends no process with little memory, which goes on to deliver to others',
     async ({ count, each, partitions }) => {
