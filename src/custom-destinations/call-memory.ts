@@ -1,9 +1,7 @@
-import { getHeapStatistics } from 'node:v8';
+import { limitedByHeap } from '../shared/share-of-heap.js';
 
 /** Bytes that a character of JSON may take once it is parsed: `[[[]]]` takes 28 for each. */
 const PARSED = 30;
-/** What calls may hold of parsed messages, as a share of the heap. */
-const SHARE_OF_HEAP = 1 / 8;
 /** Calls of the largest size that fit into that. */
 const LARGEST_CALLS = 8;
 
@@ -27,9 +25,9 @@ export class CallMemory {
   /** The first one has waited longest. */
   private readonly waiting = new Set<WaitingCall>();
 
-  /** @param heap bytes that the process may use for its objects */
-  constructor(heap = getHeapStatistics().heap_size_limit) {
-    this.most = (heap * SHARE_OF_HEAP) / PARSED;
+  /** @param bytes of the heap that all calls may take together */
+  constructor(bytes = limitedByHeap(Infinity)) {
+    this.most = bytes / PARSED;
   }
 
   /** Characters of the bodies of one call. */

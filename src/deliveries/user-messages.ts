@@ -43,7 +43,7 @@ export class UserMessages {
   /**
    * Removes the messages about users from before their deletion, also from jobs that are being delivered
    * as soon as they are put back or kept. Call it once the deletion is stored: jobs that are written later do
-   * not have such messages any more, so each job that is there now is looked at once.
+   * not have such messages any more, so it is enough to look at those that are there now.
    *
    * @param deletedAt when each was deleted, by the deletion's key, in milliseconds since the epoch
    * @param signal ends the search; it is not complete then

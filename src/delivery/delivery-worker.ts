@@ -125,7 +125,7 @@ export class DeliveryWorker {
           place.putBack();
         };
         try {
-          // What it comes to may take long, and is awaited by the job that came first.
+          // It is being delivered already, so it does not wait for its turn.
           if (handedOut.has(id)) place.begin();
           await handedOut.deliver(id, () =>
             this.processor.process({ job, partition, token, signal, size: 0, place: { ...place, putBack } }),

@@ -37,9 +37,9 @@ interface WorkerJobs {
   readonly read: Set<unknown>;
   /** In hand, and waiting for their turn. */
   waitingForTurn: number;
-  /** Which come with the end of others. */
+  /** That come with the end of others. */
   coming: number;
-  /** The same, as far as they have come and are not in hand. */
+  /** Those of them that have come and are not in hand. */
   readonly fetched: Set<unknown>;
   /** Looks for a job that wait, in order. */
   readonly waitingLooks: (() => void)[];

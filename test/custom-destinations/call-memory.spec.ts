@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { CallMemory } from '../../src/custom-destinations/call-memory.js';
 
 /** With room for eight of the largest calls. */
-const HEAP = 240_000;
+const BYTES = 30_000;
 
 describe('the memory of the calls of custom destinations', () => {
   let memory: CallMemory;
@@ -11,7 +11,7 @@ describe('the memory of the calls of custom destinations', () => {
   let running: Map<string, () => void>;
 
   beforeEach(() => {
-    memory = new CallMemory(HEAP);
+    memory = new CallMemory(BYTES);
     largest = memory.mostOfCall;
     running = new Map();
   });
@@ -44,7 +44,7 @@ describe('the memory of the calls of custom destinations', () => {
     await calls('a', 16);
     expect(running.size).toBe(8);
     running.clear();
-    memory = new CallMemory(HEAP);
+    memory = new CallMemory(BYTES);
     for (let n = 0; n < 20; n++) void call('a', `a${n}`, largest / 2);
     await settled();
     expect(running.size).toBe(16);

@@ -42,4 +42,18 @@ describe('work that rests', () => {
     await clock.pass(DURATION);
     expect(await second).toBe(2);
   });
+
+  it('rests for ten minutes at most, however long an outage has made it take', async () => {
+    const clock = new FakeClock();
+    let end: (result: string) => void = () => undefined;
+    const work = new RestingWork(() => new Promise<string>((resolve) => (end = resolve)), clock);
+    const first = work.result();
+    await clock.pass(3_600_000);
+    end('after the outage');
+    expect(await first).toBe('after the outage');
+    await clock.pass(600_000);
+    const second = work.result();
+    end('later');
+    expect(await second).toBe('later');
+  });
 });
