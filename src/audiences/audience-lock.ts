@@ -9,7 +9,8 @@ import type {
 
 /** Pause between two attempts to take a lock that is held, in milliseconds. */
 const FIRST_POLL = 5;
-const LONGEST_POLL = 50;
+/** A single change takes milliseconds, and a sync up to hours. */
+const LONGEST_POLL = { change: 50, sync: 500 };
 
 export interface LockTerms {
   /** The longest wait while another one holds it, in milliseconds. It is tried once in any case. */
@@ -49,7 +50,7 @@ export class AudienceLock implements AudienceHold {
   ): Promise<AudienceLock> {
     const token = randomUUID();
     const giveUpAt = since + wait;
-    for (let poll = FIRST_POLL; ; poll = Math.min(poll * 2, LONGEST_POLL)) {
+    for (let poll = FIRST_POLL; ; poll = Math.min(poll * 2, LONGEST_POLL[kind])) {
       signal?.throwIfAborted();
       // Counted from before the request, so that the lock ends here no later than in the store.
       const askedAt = performance.now();

@@ -1,7 +1,7 @@
 import { AudienceBusyError } from '../errors/audience.errors.js';
-import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
+import type { AudienceDefinition, AudienceLockKind, AudienceStore } from '../options/audience-store.js';
 import { Mutex } from '../shared/mutex.js';
-import { AudienceLock } from './audience-lock.js';
+import { AudienceLock, type LockTerms } from './audience-lock.js';
 
 /**
  * Pause before the next step when another one waits for the lock; longer than the time between two attempts.
@@ -26,8 +26,14 @@ export interface ChangeStepsOptions {
  * add or remove a single user in between.
  */
 export class ChangeSteps {
-  /** By the trait, while anybody changes it. */
-  private readonly turns = new Map<string, Mutex>();
+  /**
+   * By the trait, while anybody changes or syncs it: callers in this process wait in line for each other instead of
+   * polling the lock.
+   */
+  private readonly turns: Record<AudienceLockKind, Map<string, Mutex>> = {
+    change: new Map(),
+    sync: new Map(),
+  };
 
   constructor(
     private readonly store: AudienceStore,
@@ -43,16 +49,14 @@ export class ChangeSteps {
     step: (lock: AudienceLock) => Promise<T>,
     wait = this.options.lockDuration * PATIENCE,
   ): Promise<T> {
-    const since = performance.now();
-    const turn = this.turnOf(audience.trait);
-    const endTurn = await turn.acquireWithin(wait);
-    if (endTurn === undefined) throw new AudienceBusyError(audience.name, wait);
-    try {
-      return await this.runLocked(audience, step, { wait, since });
-    } finally {
-      endTurn();
-      if (turn.isFree) this.turns.delete(audience.trait);
-    }
+    const terms = { wait, duration: this.options.lockDuration };
+    return this.inTurn(audience, 'change', terms, async (lock) => {
+      try {
+        return await step(lock);
+      } finally {
+        if (await lock.release()) await new Promise((resolve) => setTimeout(resolve, YIELD));
+      }
+    });
   }
 
   /** Runs work that others may not do at the same time. They may still make single changes. */
@@ -62,32 +66,36 @@ export class ChangeSteps {
     work: (lock: AudienceLock) => Promise<T>,
   ): Promise<T> {
     const { lockDuration: duration, signal } = this.options;
-    const lock = await AudienceLock.take(this.store, audience, 'sync', { wait, duration, signal });
-    try {
-      return await work(lock);
-    } finally {
-      await lock.release();
-    }
+    return this.inTurn(audience, 'sync', { wait, duration, signal }, async (lock) => {
+      try {
+        return await work(lock);
+      } finally {
+        await lock.release();
+      }
+    });
   }
 
-  private async runLocked<T>(
+  private async inTurn<T>(
     audience: AudienceDefinition,
-    step: (lock: AudienceLock) => Promise<T>,
-    patience: { wait: number; since: number },
+    kind: AudienceLockKind,
+    terms: LockTerms,
+    work: (lock: AudienceLock) => Promise<T>,
   ): Promise<T> {
-    const { lockDuration: duration } = this.options;
-    const lock = await AudienceLock.take(this.store, audience, 'change', { ...patience, duration });
-    try {
-      return await step(lock);
-    } finally {
-      if (await lock.release()) await new Promise((resolve) => setTimeout(resolve, YIELD));
+    const { wait, signal } = terms;
+    const since = performance.now();
+    const turns = this.turns[kind];
+    const turn = turns.get(audience.trait) ?? new Mutex();
+    turns.set(audience.trait, turn);
+    const endTurn = await turn.acquireWithin(wait, signal);
+    if (endTurn === undefined) {
+      signal?.throwIfAborted();
+      throw new AudienceBusyError(audience.name, wait);
     }
-  }
-
-  /** Changes in this process wait in line for each other instead of polling the lock. */
-  private turnOf(trait: string): Mutex {
-    const turn = this.turns.get(trait) ?? new Mutex();
-    this.turns.set(trait, turn);
-    return turn;
+    try {
+      return await work(await AudienceLock.take(this.store, audience, kind, { ...terms, since }));
+    } finally {
+      endTurn();
+      if (turn.isFree) turns.delete(audience.trait);
+    }
   }
 }

@@ -21,19 +21,23 @@ export class Mutex {
   }
 
   /**
-   * The same, but gives up the place in line after this many milliseconds, and resolves to `undefined` then.
-   * Waiting does not keep the process alive: whoever has the turn has work to do.
+   * The same, but gives up the place in line after this many milliseconds, or when the signal is aborted, and resolves
+   * to `undefined` then. Waiting does not keep the process alive: whoever has the turn has work to do.
    */
-  acquireWithin(wait: number): Promise<(() => void) | undefined> {
+  acquireWithin(wait: number, signal?: AbortSignal): Promise<(() => void) | undefined> {
     return new Promise((resolve) => {
       const enter = (): void => {
         clearTimeout(timer);
+        signal?.removeEventListener('abort', leave);
         resolve(this.begin());
       };
       const leave = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', leave);
         this.line.delete(enter);
         resolve(undefined);
       };
+      signal?.addEventListener('abort', leave);
       const timer = wait > LONGEST_TIMER ? undefined : setTimeout(leave, wait).unref();
       this.join(enter);
     });

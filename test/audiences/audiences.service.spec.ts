@@ -220,6 +220,54 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await membersOf(life, 'All')).toEqual(['bob']);
   });
 
+  it('has its syncs of one audience wait in line, without asking the database meanwhile', async () => {
+    const asked: string[] = [];
+    const { audiences } = on.live({
+      wrapStore: (store) => ({
+        ...bound(store),
+        lock: (trait, kind, ...rest) => {
+          if (kind === 'sync') asked.push(trait);
+          return store.lock(trait, kind, ...rest);
+        },
+      }),
+    });
+    const finish = deferred();
+    async function* slow(): AsyncGenerator<string> {
+      await finish.promise;
+      yield 'ann';
+    }
+    const first = audiences.sync('All', slow());
+    const refused = Array.from({ length: 20 }, () => audiences.sync('All', ['bob'], { wait: 300 }));
+    const next = Array.from({ length: 3 }, () => audiences.sync('All', ['bob']));
+    const busy = { code: 'AUDIENCE_BUSY', waited: 300 };
+    await Promise.all(refused.map((sync) => expect(sync).rejects.toMatchObject(busy)));
+    expect(asked).toEqual(['all']);
+    finish.resolve();
+    await Promise.all([first, ...next]);
+    expect(asked).toEqual(['all', 'all', 'all', 'all']);
+    expect(await membersOf({ audiences }, 'All')).toEqual(['bob']);
+  });
+
+  it('ends the syncs that wait for another one when the application shuts down', async () => {
+    const { audiences } = on.live();
+    const reached = deferred();
+    const finish = deferred();
+    async function* slow(): AsyncGenerator<string> {
+      reached.resolve();
+      await finish.promise;
+      yield 'ann';
+    }
+    const first = audiences.sync('All', slow());
+    await reached.promise;
+    const waiting = audiences.sync('All', ['bob'], { wait: Infinity });
+    const ended = expect(waiting).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
+    const stopped = audiences.beforeApplicationShutdown();
+    await ended;
+    finish.resolve();
+    await expect(first).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
+    await stopped;
+  });
+
   it('lets single users in and out during a sync, and keeps them so', async () => {
     await life.audiences.sync('All', ['early', 'leaver']);
     const reached = deferred();
