@@ -1,17 +1,14 @@
-import type { JobType } from 'bullmq';
 import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-job.js';
 import { JobData } from './job-data.js';
-import { type BatchState, JobIds, WAITING_TYPES } from './job-ids.js';
+import { type BatchState, JobIds } from './job-ids.js';
 import { JobReading, type JobSelection } from './job-reading.js';
 import { oldestWaitingIn } from './postgres/oldest-waiting.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { isSyntaxError } from './queue-job.js';
 import { readJob } from './read-job.js';
+import { oldestWaitingOn } from './redis/oldest-waiting.js';
 import { storedData } from './shared-bodies.js';
 import { type StoredJob, unparsable } from './stored-job.js';
-
-/** How many jobs are looked at for one that no worker has taken yet. Those that wait longest come first. */
-const HEAD = 20;
 
 /** The jobs of one partition, whoever wrote them. */
 export class PartitionStore {
@@ -40,19 +37,11 @@ export class PartitionStore {
    * When the job was added that has waited longest for a worker, in milliseconds since the epoch; `undefined` if
    * none waits. One that a worker took before has waited for its next attempt, and does not count.
    */
-  async oldestWaiting(): Promise<number | undefined> {
-    if (this.storage.kind === 'postgres') return oldestWaitingIn(this.storage.pool, this.queue.name);
-    const times = await Promise.all(WAITING_TYPES.map((type) => this.oldestOf(type)));
-    const oldest = Math.min(...times.map((time) => time ?? Infinity));
-    return Number.isFinite(oldest) ? oldest : undefined;
-  }
-
-  private async oldestOf(type: JobType): Promise<number | undefined> {
-    for (const id of await this.queue.getRanges([type], 0, HEAD - 1, true)) {
-      const job = await this.queue.getJob(id);
-      if (job?.attemptsStarted === 0) return job.timestamp;
-    }
-    return undefined;
+  oldestWaiting(): Promise<number | undefined> {
+    const { queue, storage } = this;
+    return storage.kind === 'postgres'
+      ? oldestWaitingIn(storage.pool, queue.name)
+      : oldestWaitingOn(storage.client, queue);
   }
 
   /** The jobs with these ids. Jobs that are gone are left out. */

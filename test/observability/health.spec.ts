@@ -1,8 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { AnalyticsHealthIndicator, type AnalyticsHealthOptions, DeliveriesService } from '../../src/index.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
-import { describeServers } from '../support/describe-backend.js';
+import { describeRedis, describeServers } from '../support/describe-backend.js';
 import { quickConnections } from '../support/quick-connections.js';
+import { RedisServer } from '../support/redis-server.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
@@ -227,5 +229,39 @@ describe('the status', () => {
     const { analytics } = app;
     await app.close();
     expect(analytics.status().worker).toBe('stopped');
+  });
+});
+
+describeRedis('the health indicator with large jobs that wait', () => {
+  const stage = new Stage();
+  const MESSAGES = 40;
+  const SIZE = 20_000;
+  let server: RedisServer;
+  let admin: Redis;
+
+  beforeAll(async () => {
+    server = await RedisServer.create();
+    admin = new Redis(server.url());
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.dispose();
+  });
+
+  /** Bytes that the server has sent so far. */
+  async function sent(): Promise<number> {
+    return Number(/total_net_output_bytes:(\d+)/.exec(await admin.info('stats'))?.[1]);
+  }
+
+  it('reads none of their messages', async () => {
+    const app = await stage.app({ connection: server.url(), worker: false, flushAt: 1, webhooks: REFUSING });
+    for (let n = 0; n < MESSAGES; n++) {
+      app.analytics.track({ userId: 'u1', event: 'Large', properties: { text: 'x'.repeat(SIZE) } });
+    }
+    await app.analytics.flush();
+    const before = await sent();
+    const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 10_000 });
+    expect(analytics.oldest).toBeGreaterThan(0);
+    expect((await sent()) - before).toBeLessThan(SIZE);
   });
 });
