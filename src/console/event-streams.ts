@@ -10,6 +10,10 @@ import { within } from '../shared/within.js';
 const LIFETIME = 60_000;
 /** How long the database may take to answer, in milliseconds. */
 const PATIENCE = 5_000;
+/** However many streams a process sends, together they look at the database once in this time, in milliseconds. */
+const LOOK_INTERVAL = 5;
+/** A page waits for 15 seconds for a sign that its stream is alive. */
+const LONGEST_PAUSE = 5_000;
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -23,17 +27,28 @@ const HEADERS = {
 export class StreamTime {
   private readonly endsAt = performance.now() + LIFETIME;
 
-  /** @param ended aborted when nobody reads any more */
-  constructor(private readonly ended: AbortSignal) {}
+  /**
+   * @param ended aborted when nobody reads any more
+   * @param streams those that this process sends
+   */
+  constructor(
+    private readonly ended: AbortSignal,
+    private readonly streams: { readonly total: number },
+  ) {}
 
   get isOver(): boolean {
     return this.ended.aborted || performance.now() >= this.endsAt;
   }
 
-  /** Resolves after some milliseconds, or when nobody reads any more. */
-  async pause(milliseconds: number): Promise<void> {
+  /**
+   * Resolves before the next look at the database, or when nobody reads any more.
+   *
+   * @param shortest milliseconds to wait where few streams are open
+   */
+  async pause(shortest: number): Promise<void> {
+    const wait = Math.min(Math.max(shortest, this.streams.total * LOOK_INTERVAL), LONGEST_PAUSE);
     // It rejects only when the signal is aborted.
-    await sleep(milliseconds, undefined, { signal: this.ended }).catch(() => undefined);
+    await sleep(wait, undefined, { signal: this.ended }).catch(() => undefined);
   }
 }
 
@@ -60,7 +75,7 @@ export class EventStreams {
   ): Promise<StreamedAnswer> {
     // First of all, so that what is prepared is limited as well.
     const leave = this.running.begin(tenant);
-    const { logger } = this;
+    const { logger, running } = this;
     const send = await prepare().catch((error: unknown) => {
       leave();
       throw error;
@@ -70,7 +85,7 @@ export class EventStreams {
       headers: HEADERS,
       async *parts(ended) {
         try {
-          yield* send(new StreamTime(ended));
+          yield* send(new StreamTime(ended, running));
         } catch (error) {
           const answer = answerToError(error);
           if (answer === undefined) logger.error(`A live stream has failed: ${thrownAt(error)}`);

@@ -1,6 +1,6 @@
 import type { StreamedAnswer } from '../http/http-answer.js';
 import type { LiveEvents } from '../live/live-events.js';
-import { ALL_EVENTS, type LiveFeed, type NumberedEvent } from '../live/live-feed.js';
+import { ALL_EVENTS, LIVE_LIMITS, type LiveFeed, type NumberedEvent } from '../live/live-feed.js';
 import { commentText, EventStreams, eventText, inTime, type StreamTime } from './event-streams.js';
 
 /** Pages of one tenant, or of the operator, that watch at the same time. */
@@ -66,11 +66,17 @@ class LiveStream {
         this.position = Math.min(this.position, this.latest);
         yield commentText('watching');
       }
+      yield* this.newEvents();
+      await time.pause(READ_INTERVAL);
+    }
+  }
+
+  private async *newEvents(): AsyncGenerator<string> {
+    for (let read = 0; read < LIVE_LIMITS.keptEvents; read += LIVE_LIMITS.readEvents) {
       const events = await inTime(this.feed.read(this.scope, this.position));
       for (const event of events) yield* this.partsOf(event);
-      if (events.length > 0) continue;
-      yield* this.missedUntil(this.latest);
-      await time.pause(READ_INTERVAL);
+      if (events.length === 0) yield* this.missedUntil(this.latest);
+      if (events.length < LIVE_LIMITS.readEvents) return;
     }
   }
 

@@ -7,9 +7,15 @@ const RETRY = 1_000;
 export class RunningRequests {
   /** By the tenant; empty for the operator. */
   private readonly running = new Map<string, number>();
+  private count = 0;
 
   /** @param most requests of one tenant at once */
   constructor(private readonly most: number) {}
+
+  /** How many are running, of all tenants. */
+  get total(): number {
+    return this.count;
+  }
 
   /** Runs work that counts until it ends. @throws {RequestRefusal} if the tenant has too much running */
   async run<T>(tenant = '', work: () => Promise<T>): Promise<T> {
@@ -33,12 +39,14 @@ export class RunningRequests {
       );
     }
     this.running.set(tenant, count + 1);
+    this.count++;
     return () => {
       this.end(tenant);
     };
   }
 
   private end(tenant: string): void {
+    this.count--;
     const count = this.running.get(tenant) ?? 0;
     if (count > 1) this.running.set(tenant, count - 1);
     else this.running.delete(tenant);
