@@ -129,7 +129,8 @@ interface ModuleSettings {
   connection?: AnalyticsConnection | undefined;
   /**
    * Keeps everything that is stored apart from other applications on the same Redis or PostgreSQL database: 1 to 40
-   * lower-case letters, digits and hyphens. All processes of an application need the same one.
+   * lower-case letters, digits and hyphens, not beginning with a hyphen. All processes of an application need the
+   * same one.
    *
    * @default the `prefix` of the host application's `BullModule` if its connection is used, else none
    */

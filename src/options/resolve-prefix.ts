@@ -15,7 +15,11 @@ export function resolvePrefix(options: OptionReader, hostPrefix: string | undefi
     return options.get('connection') === undefined && hostPrefix ? ownPrefixOf(hostPrefix) : undefined;
   }
   if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
-  options.report('prefix', `1 to ${MAX_PREFIX} lower-case letters, digits and hyphens`, describe(prefix));
+  options.report(
+    'prefix',
+    `1 to ${MAX_PREFIX} lower-case letters, digits and hyphens, not beginning with a hyphen`,
+    describe(prefix),
+  );
   return undefined;
 }
 

@@ -125,6 +125,7 @@ describe('wrong options', () => {
     ],
     ['a prefix with capitals', { writeKey: 'wk', connection: 'redis://localhost', prefix: 'Shop' }, 'prefix'],
     ['a prefix that is empty', { writeKey: 'wk', connection: 'redis://localhost', prefix: '' }, 'prefix'],
+    ['a prefix like an option', { writeKey: 'wk', connection: 'redis://localhost', prefix: '-a' }, 'prefix'],
     ['no partition', { writeKey: 'wk', connection: 'redis://localhost', partitions: 0 }, 'partitions'],
     [
       'partitions of a queue that cannot have them',
