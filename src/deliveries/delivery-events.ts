@@ -53,7 +53,7 @@ export interface EndpointStateEvent {
 
 /**
  * A destination's backlog reached its limit, or has room again. Emitted by processes that track for the
- * destination, whether or not they deliver.
+ * destination, whether or not they deliver, and by those that move the rows of an outbox.
  */
 export interface BacklogEvent extends FullBacklog {
   /** `full`: messages for it are refused from now on. `drained`: its messages are taken again. */
@@ -62,7 +62,10 @@ export interface BacklogEvent extends FullBacklog {
 
 /** A destination at run time takes nothing any more. */
 export interface DeadDestinationEvent {
-  /** `disabling`: it will be disabled a day from now, unless it takes a message. `disabled`: it was. */
+  /**
+   * `disabling`: it will be disabled unless it takes a message, in a day or in a fifth of `disableAfter`, whichever is
+   * less. `disabled`: it was.
+   */
   type: 'disabling' | 'disabled';
   /** The destination's id. */
   destination: string;

@@ -39,7 +39,7 @@ export function createDeadDestinations(
     },
     tell: (event: DeadDestinationEvent) => {
       const { type, destination, reason } = event;
-      const what = type === 'disabled' ? 'was disabled' : 'will be disabled in a day';
+      const what = type === 'disabled' ? 'was disabled' : 'will be disabled soon';
       const line = `The destination "${destination}" ${what}: ${reason}. Its messages are kept when it is.`;
       lines.writeEach('warn', type, line);
       endpoints.emit(event);

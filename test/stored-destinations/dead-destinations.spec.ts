@@ -548,7 +548,7 @@ describeAnyServer("a dead destination of the application's own store", (backend)
 
     await store.insert({ ...hook, failingSince: Date.now() - 4.5 * DAY }, 1);
     const first = await open();
-    await first.app.log.line(/"hook" will be disabled in a day: every message has failed since/);
+    await first.app.log.line(/"hook" will be disabled soon: every message has failed since/);
     expect(await until(() => first.events.find(({ type }) => type === 'disabling'))).toMatchObject({
       destination: 'hook',
       reason,
