@@ -18,7 +18,7 @@ import type { AnalyticsModuleOptions, TrackingApiOptions } from './options/analy
 
 /** Options that shape the module graph. They stand beside `useFactory`, not in what it returns. */
 export interface AnalyticsModuleExtras {
-  /** Whether `AnalyticsService` can be injected anywhere without an import. @default true */
+  /** Whether every module can inject the services without an import. @default true */
   isGlobal?: boolean | undefined;
   /** `false`: this process only adds to the queue, and another one delivers. @default true */
   worker?: boolean | undefined;

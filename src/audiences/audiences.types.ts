@@ -15,6 +15,7 @@ export interface AudienceCallOptions {
   wait?: number | undefined;
 }
 
+/** Options of `delete` of `AudiencesService`. */
 export interface AudienceDeleteOptions extends AudienceCallOptions {
   /** Whether its users are sent `false` or `null` before it is deleted. @default true */
   notify?: boolean | undefined;
@@ -29,6 +30,7 @@ export interface AudienceSyncResult {
   unchanged: number;
 }
 
+/** Options of `sync`. */
 export interface AudienceSyncOptions extends AudienceCallOptions {
   /**
    * Called after each step of at most a thousand users, and awaited. If it throws, or its promise rejects, the sync ends
@@ -46,6 +48,7 @@ export interface TraitSyncResult {
   unchanged: number;
 }
 
+/** Options of `syncTrait`. */
 export interface TraitSyncOptions extends AudienceCallOptions {
   /**
    * Called after each step of at most a thousand users, and awaited. If it throws, or its promise rejects, the sync ends

@@ -20,6 +20,7 @@ export interface FlushResult {
   pending: number;
 }
 
+/** Options of `flush`. */
 export interface FlushOptions {
   /** The longest wait, in milliseconds. @default no limit */
   timeout?: number | undefined;

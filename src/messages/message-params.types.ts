@@ -20,9 +20,10 @@ export interface CommonParams {
 export type IdentityParams =
   { userId: string; anonymousId?: string | undefined } | { userId?: string | undefined; anonymousId: string };
 
+/** What `identify` takes: who a user is, and the traits to set. */
 export type IdentifyParams = CommonParams & IdentityParams & { traits?: object | undefined };
 
-/** The event and its properties are those of `AnalyticsEvents`, once it declares any. */
+/** What `track` takes. The event and its properties are those of `AnalyticsEvents`, once it declares any. */
 export type TrackParams = CommonParams & IdentityParams & EventParams;
 
 interface ViewFields {
@@ -33,14 +34,19 @@ interface ViewFields {
   traits?: object | undefined;
 }
 
+/** What `page` takes: a page that somebody has viewed. */
 export type PageParams = CommonParams & IdentityParams & ViewFields;
 
+/** What `screen` takes: a screen of an app that somebody has viewed. */
 export type ScreenParams = CommonParams & IdentityParams & Omit<ViewFields, 'traits'>;
 
+/** What `group` takes: the group that a user belongs to, and its traits. */
 export type GroupParams = CommonParams & IdentityParams & { groupId: string; traits?: object | undefined };
 
+/** What `alias` takes: the id that a user has from now on, and the one before. */
 export type AliasParams = CommonParams & { userId: string; previousId: string };
 
+/** What `delete` takes: the user whom receivers are asked to delete. */
 export type DeleteParams = Omit<CommonParams, 'messageId' | 'context'> & { userId: string };
 
 /** The parameters of each type of call. */

@@ -2,9 +2,9 @@
 export type MessageType = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete';
 
 /**
- * Which destinations get a message: maps a destination's name (case-sensitive) to a boolean. All are enabled
- * by default. `All: false` disables those that their own key does not enable. An options object counts as
- * `true`.
+ * Which destinations get a message: maps a destination's name or `id` (case-sensitive) to a boolean. All are
+ * enabled by default. `All: false` disables those that no key of their own enables. An id wins over a name, and
+ * both win over `All`. An options object counts as `true`.
  */
 export interface Integrations {
   All?: boolean | undefined;
@@ -28,11 +28,13 @@ interface UserMessage extends StampedMessage {
   anonymousId?: string | undefined;
 }
 
+/** An `identify` call after its checks. */
 export interface IdentifyMessage extends UserMessage {
   type: 'identify';
   traits: JsonObject;
 }
 
+/** A `track` call after its checks. */
 export interface TrackMessage extends UserMessage {
   type: 'track';
   event: string;
@@ -45,26 +47,31 @@ interface ViewMessage extends UserMessage {
   properties: JsonObject;
 }
 
+/** A `page` call after its checks. */
 export interface PageMessage extends ViewMessage {
   type: 'page';
 }
 
+/** A `screen` call after its checks. */
 export interface ScreenMessage extends ViewMessage {
   type: 'screen';
 }
 
+/** A `group` call after its checks. */
 export interface GroupMessage extends UserMessage {
   type: 'group';
   groupId: string;
   traits: JsonObject;
 }
 
+/** An `alias` call after its checks. */
 export interface AliasMessage extends StampedMessage {
   type: 'alias';
   userId: string;
   previousId: string;
 }
 
+/** A `delete` call after its checks. */
 export interface DeleteMessage extends StampedMessage {
   type: 'delete';
   userId: string;

@@ -12,6 +12,7 @@ const DEFAULT_TOLERANCE = 300;
 /** Headers from Node, a framework or `fetch`; names are case-insensitive. */
 export type ReceivedHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
+/** Options of `verifyStandardWebhook`. */
 export interface StandardWebhookOptions {
   /** Seconds that `webhook-timestamp` may differ from now, in either direction. @default 300 (5 minutes) */
   tolerance?: number | undefined;

@@ -83,16 +83,19 @@ export interface DestinationScope {
   tenant?: string;
 }
 
+/** Options of `update`. */
 export interface DestinationUpdateOptions extends DestinationScope {
   /** Refuses the change if somebody has changed this version by now. @default any version is changed */
   version?: number | undefined;
 }
 
+/** Options of `disable`. */
 export interface DestinationDisableOptions extends DestinationScope {
   /** Why: `disabledReason` of the destination. */
   reason?: string | undefined;
 }
 
+/** Options of `rotateSecret`. */
 export interface SecretRotationOptions extends DestinationScope {
   /** How long the old secret signs as well, in milliseconds. @default a day */
   overlap?: number | undefined;

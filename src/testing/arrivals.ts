@@ -3,6 +3,7 @@ import { WaitTimeoutError } from '../errors/testing.errors.js';
 /** Below the five seconds that Jest and vitest give a test, so that the error says what is missing. */
 const DEFAULT_TIMEOUT = 4_000;
 
+/** Options of `waitFor`. */
 export interface WaitOptions {
   /** In milliseconds. @default 4000 */
   timeout?: number;

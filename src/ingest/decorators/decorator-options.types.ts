@@ -99,15 +99,21 @@ type OptionsOf<T extends DecoratorType, M extends AnyMethod, P = object> =
   | ({ /** Calls that failed. */ on: 'failure' } & FieldsOf<FailedCall<M>, P>[T])
   | ({ /** All calls. */ on: 'settled' } & FieldsOf<SucceededCall<M> | FailedCall<M>, P>[T]);
 
+/** Options of `@Track`. */
 export type TrackOptions<M extends AnyMethod, E extends EventName = EventName> = OptionsOf<
   'track',
   M,
   EventProperties<E>
 >;
+/** Options of `@Identify`. */
 export type IdentifyOptions<M extends AnyMethod> = OptionsOf<'identify', M>;
+/** Options of `@Page`. */
 export type PageOptions<M extends AnyMethod> = OptionsOf<'page', M>;
+/** Options of `@Screen`. */
 export type ScreenOptions<M extends AnyMethod> = OptionsOf<'screen', M>;
+/** Options of `@Group`. */
 export type GroupOptions<M extends AnyMethod> = OptionsOf<'group', M>;
+/** Options of `@Alias`. */
 export type AliasOptions<M extends AnyMethod> = OptionsOf<'alias', M>;
 
 /**
