@@ -29,7 +29,7 @@ export const NO_ROOM: Refusal = {
 /** One reason for the log, since those of many customers may be full at once. */
 const FULL_AT_RUN_TIME =
   'as many messages wait for destinations that were added at run time as `destinations.backlogLimit` allows ' +
-  '(`endpoints$` tells of each)';
+  '(`endpoints$` reports each)';
 
 /** A destination has reached its limit. No tenant may know of those of the application. */
 function backlogFull({ wasAddedAtRunTime = false }: SourceConnection, reason: string): Refusal {

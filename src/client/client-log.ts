@@ -45,7 +45,7 @@ export class ClientLog implements ClientObserver {
       return;
     }
     this.refusals.set(reason, { count: 0, timer: this.timerFor(reason) });
-    this.logger.warn(`Messages are refused: ${reason}. \`status()\` tells how many.`);
+    this.logger.warn(`Messages are refused: ${reason}. \`status()\` counts them.`);
   }
 
   onAddFailed(error: unknown): void {

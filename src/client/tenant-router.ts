@@ -23,7 +23,7 @@ export interface TenantRouterOptions {
   tenantOf: (message: AnalyticsMessage) => string | undefined;
   /** Whether `tenantOf` is the application's own, which may look at any field. */
   isOwnTenantOf?: boolean;
-  /** Called where `tenantOf` returns something else than a text or nothing. Its message is nobody's. */
+  /** Called where `tenantOf` returns something other than a text or nothing. Its message is nobody's. */
   onWrongTenant?: (returned: unknown) => void;
   /** The name that `integrations` uses for destinations. */
   destinationName: string;

@@ -99,7 +99,7 @@ export class EndpointLines {
     if (url === destination || this.configured.has(destination)) return [];
     const minute = this.minuteOf(OTHERS, LINES_OF_OTHERS, (leftOut) => {
       const lines = `${leftOut} more lines about URLs of destinations that were added at run time were left out in the last minute`;
-      return `${lines}. \`endpoints$\`, the metrics and the console tell of each.`;
+      return `${lines}. \`endpoints$\`, the metrics and the console report each.`;
     });
     return [minute];
   }

@@ -42,7 +42,7 @@ export function checkContentType({ headers }: IncomingMessage): void {
   throw new RequestRefusal(
     415,
     'UNSUPPORTED_MEDIA_TYPE',
-    'Send the header `content-type: application/json`, also without a body.',
+    'Send the header `content-type: application/json`, even without a body.',
   );
 }
 

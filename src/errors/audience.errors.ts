@@ -63,7 +63,7 @@ export class AudienceLockLostError extends AnalyticsError {
   ) {
     super(
       `The lock of the audience "${trait}" expired while it was being changed: the process or its database ` +
-        `stood still for too long. Run the same sync again, it sends only what is missing.`,
+        `stalled for too long. Run the same sync again: it sends only what is missing.`,
       options,
     );
   }

@@ -27,7 +27,7 @@ export class InvalidExecutorError extends AnalyticsError {
         ? '`within` expects an object with `query(text, values)`, such as a client of `pg` in a transaction. ' +
             'Wrap the transaction of another library: fromTypeOrm, fromPrisma, fromDrizzle, fromKysely, ' +
             'fromKnex or fromMikroOrm.'
-        : `\`${adapter}\` was given something else than a transaction of that library.`,
+        : `\`${adapter}\` was given something other than a transaction of that library.`,
     );
   }
 }

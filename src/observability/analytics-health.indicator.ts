@@ -202,7 +202,7 @@ function reasonsOf(
   if (queue === 'refusing') reasons.push('The queue takes no more jobs.');
   else if (queue === 'down') reasons.push('The queue cannot be reached or does not answer.');
   else if (load === undefined) reasons.push(`The queue did not answer within ${timeout} ms.`);
-  else if ('refusal' in load) reasons.push(`The queue does not tell what waits: ${load.refusal}.`);
+  else if ('refusal' in load) reasons.push(`The queue does not report what waits: ${load.refusal}.`);
   if (load === undefined || 'refusal' in load) return reasons;
   if (load.waiting > maxWaiting)
     reasons.push(`${load.waiting} messages wait for delivery, more than ${maxWaiting}.`);

@@ -15,7 +15,7 @@ export interface DestinationsOptions {
   encryptionKey?: string | string[] | false | undefined;
   /**
    * Whose event a message is. Synchronous; asked for messages whose tenant neither `analytics.tenant(id)` nor
-   * the source's own `tenant` names. `undefined`: nobody's in particular. Anything else than a string or nothing is
+   * the source's own `tenant` names. `undefined`: nobody's in particular. Anything other than a string or nothing is
    * logged once, and counts as nobody's.
    *
    * @default `context.groupId`; a call in which that is no string is refused

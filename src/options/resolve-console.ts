@@ -21,7 +21,7 @@ export function resolveConsole(options: OptionReader): ResolvedConsole | undefin
     return undefined;
   }
   if (options.get('destinations') === undefined) {
-    options.report('destinations', 'this option with `console`, which shows them', 'undefined');
+    options.report('destinations', 'a value when `console` is given, which shows them', 'undefined');
   }
   const own = new OptionReader(given, 'console', options.problems);
   own.onlyKnows(KNOWN);

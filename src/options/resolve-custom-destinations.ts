@@ -56,7 +56,7 @@ export function resolveCustomDestinations(
 ): ResolvedCustomDestinations {
   const given = options.array('customDestinations', `an array; each is ${EXPECTED}`) ?? [];
   if (given.length > 0 && options.get('endpoint') !== undefined) {
-    options.report('customDestinations', 'none of them with `endpoint`, which has its own', 'both');
+    options.report('customDestinations', 'no value when `endpoint` is given', 'both');
   }
   const classes = new Map<number, CustomDestinationClass>();
   const objects: [number, unknown][] = [];

@@ -56,7 +56,7 @@ export function resolveDestinations(options: OptionReader): ResolvedDestinations
     return undefined;
   }
   if (options.get('endpoint') !== undefined) {
-    options.report('destinations', 'none of them with `endpoint`, which has its own', 'both');
+    options.report('destinations', 'no value when `endpoint` is given', 'both');
   }
   const destinations = new OptionReader(given, 'destinations', options.problems);
   destinations.onlyKnows(KNOWN);

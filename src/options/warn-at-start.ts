@@ -43,7 +43,7 @@ export function warnAtStart(options: ResolvedOptions, given: unknown, logger: St
   }
   for (const { path, header } of undefinedSecrets(isRecord(given) ? given.webhooks : undefined)) {
     logger.warn(
-      `\`${path}\` is given and is undefined, so that requests are sent without \`${header}\`. Check the ` +
+      `\`${path}\` is given but undefined, so requests are sent without \`${header}\`. Check the ` +
         'variable that it comes from, or leave the key out if that is intended.',
     );
   }

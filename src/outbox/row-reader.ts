@@ -102,7 +102,7 @@ export class RowReader {
       return this.leftToOthers(row, { problem: `its version is ${row.version}` });
     }
     if (row.destinations?.every(isId) === false) {
-      return { kind: 'set aside', row, problem: 'its `destinations` contain something else than ids' };
+      return { kind: 'set aside', row, problem: 'its `destinations` contain something other than ids' };
     }
     // The clock of the database may be another one.
     const writtenAt = Math.trunc(Date.now() - row.age);

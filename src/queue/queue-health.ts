@@ -173,13 +173,13 @@ export class QueueHealth {
       this.timer ??= setTimeout(this.catchUp, wait).unref();
     } else if (this.outage !== undefined) {
       const before =
-        this.untold > 1 ? ` It went away ${this.untold - 1} times more since the last line.` : '';
+        this.untold > 1 ? ` It went away ${this.untold - 1} more times since the last line.` : '';
       this.outage.isTold = true;
       this.untold = 0;
       this.lines.warn(this.sentenceOf(this.outage) + before);
     } else {
       this.lines.warn(
-        `The queue on ${this.place} went away ${this.untold} times more since the last line, and is back. ` +
+        `The queue on ${this.place} went away ${this.untold} more times since the last line, and is back. ` +
           'Check the network between it and this process.',
       );
       this.untold = 0;

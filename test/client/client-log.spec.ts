@@ -25,8 +25,8 @@ describe('a reason for refusing messages', () => {
       await clock.pass(1_000);
     }
     expect(lines).toEqual([
-      'Messages are refused: no room. `status()` tells how many.',
-      'Messages are refused: another reason. `status()` tells how many.',
+      'Messages are refused: no room. `status()` counts them.',
+      'Messages are refused: another reason. `status()` counts them.',
       'Messages are refused, 599 more of them since the last line: no room.',
       'Messages are refused, 59 more of them since the last line: another reason.',
       'Messages are refused, 600 more of them since the last line: no room.',
@@ -35,7 +35,7 @@ describe('a reason for refusing messages', () => {
     await clock.pass(3 * MINUTE);
     expect(clock.pending).toBe(0);
     log.onRefused('no room');
-    expect(lines.at(-1)).toBe('Messages are refused: no room. `status()` tells how many.');
+    expect(lines.at(-1)).toBe('Messages are refused: no room. `status()` counts them.');
   });
 
   it('has its last count told at the end, and keeps no process alive', async () => {

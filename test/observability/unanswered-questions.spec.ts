@@ -58,7 +58,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
     await other.query('ALTER TABLE nestjs_analytics.backlog RENAME COLUMN messages TO renamed');
     const { analytics } = await health.isHealthy('analytics', { timeout: 10_000 });
-    expect(analytics.reasons).toEqual(['The queue does not tell what waits: it answers with an error.']);
+    expect(analytics.reasons).toEqual(['The queue does not report what waits: it answers with an error.']);
   });
 
   it('gets two questions at a time, however often metrics are collected', async () => {

@@ -17,7 +17,7 @@ describe('the warnings at start', () => {
   it('name a shared secret that is given and undefined: requests are unsigned', () => {
     expect(warningsOf({ writeKey: 'wk', webhooks: { urls, sharedSecret: undefined } })).toEqual([
       expect.stringMatching(
-        /^`webhooks\.sharedSecret` is given and is undefined, .* without `X-Signature`\. Check/,
+        /^`webhooks\.sharedSecret` is given but undefined, .* without `X-Signature`\. Check/,
       ),
     ]);
   });
@@ -101,7 +101,7 @@ describe('an application that starts', () => {
     const connection = await newConnection();
     const app = await stage.appWith([analytics({ writeKey: 'wk', connection, webhooks })]);
     expect(app.log.analytics).toEqual([
-      expect.stringMatching(/^warn: `webhooks\.sharedSecret` is given and is undefined/),
+      expect.stringMatching(/^warn: `webhooks\.sharedSecret` is given but undefined/),
     ]);
   });
 });

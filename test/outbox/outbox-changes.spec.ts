@@ -90,7 +90,7 @@ describeWith(
         );
         return rows.length === 1 ? rows : undefined;
       });
-      expect(row?.problem).toBe('its `destinations` contain something else than ids');
+      expect(row?.problem).toBe('its `destinations` contain something other than ids');
     }, 30_000);
 
     /** Answers 200 from now on. Resolves when each message has got it. */

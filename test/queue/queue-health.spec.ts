@@ -47,7 +47,7 @@ describe('what the queue reports of itself', () => {
     expect(lines).toEqual([]);
     outage(2);
     health.report(new Error('Missing lock for job 1f0c-a. moveToFinished'));
-    health.report(new Error('a statement has run for 9 s; `pg_stat_activity` tells what it waits for'));
+    health.report(new Error('a statement has run for 9 s; `pg_stat_activity` shows what it waits for'));
     expect(lines).toHaveLength(2);
   });
 });
@@ -73,7 +73,7 @@ describe('an outage of the queue', () => {
     // Three minutes.
     expect(lines.length).toBeLessThanOrEqual(15);
     jest.advanceTimersByTime(120_000);
-    const told = lines.map((line) => Number(/went away (\d+) times more/i.exec(line)?.[1] ?? 0));
+    const told = lines.map((line) => Number(/went away (\d+) more times/i.exec(line)?.[1] ?? 0));
     const begun = lines.filter((line) => line.includes('cannot be reached')).length;
     expect(told.reduce((sum, count) => sum + count, begun)).toBe(900);
   });
@@ -95,7 +95,7 @@ describe('an outage of the queue', () => {
     const before = lines.length;
     jest.advanceTimersByTime(60_000);
     expect(lines.slice(before)).toEqual([
-      expect.stringMatching(/cannot be reached.*It went away \d+ times more/),
+      expect.stringMatching(/cannot be reached.*It went away \d+ more times/),
     ]);
   });
 

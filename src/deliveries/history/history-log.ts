@@ -24,8 +24,8 @@ export class HistoryLog {
     if (!this.lines.hasRoomFor(2)) return;
     const reason = failure === undefined ? 'no answer' : (failureOf(failure)?.reason ?? thrownAt(failure));
     this.lines.warn(
-      `The history of deliveries cannot be written (${reason}), so that deliveries will be missing in it. They go ` +
-        'on. Check the database of the queue.',
+      `The history of deliveries cannot be written (${reason}), so deliveries will be missing from it. Delivery ` +
+        'itself goes on. Check the database of the queue.',
     );
   }
 
@@ -33,7 +33,7 @@ export class HistoryLog {
     if (!this.isTold) return;
     if (this.lines.hasRoomFor(1)) {
       this.lines.log(
-        `The history of deliveries is written again; ${this.lost} deliveries are missing in it.`,
+        `The history of deliveries is written again; ${this.lost} deliveries are missing from it.`,
       );
     }
     this.lost = 0;

@@ -39,7 +39,10 @@ interface KnownBody {
 }
 
 /** Why a message was refused that failed on this side. */
-const FAILED = { code: 'INTERNAL_ERROR', message: 'The message failed on this side, and was not taken.' };
+const FAILED = {
+  code: 'INTERNAL_ERROR',
+  message: 'The server failed to process the message and did not take it.',
+};
 
 /** Takes messages that other programs send, and answers once they are in the queue. */
 export class TrackingApi {
@@ -94,7 +97,7 @@ export class TrackingApi {
     throw new RequestRefusal(
       429,
       'RATE_LIMITED',
-      'This write key sends more than it may: send less often.',
+      'This write key exceeds its rate limit: send more slowly.',
       wait,
     );
   }

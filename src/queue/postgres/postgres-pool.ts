@@ -92,7 +92,7 @@ export async function createPostgresPools(
       isAtWork(new Client({ ...settings, connectionTimeoutMillis: INQUIRY_TIMEOUT }), sessions.pidOf(client)),
     onSlow: (seconds) => {
       health.report(
-        new Error(`a statement has run for ${seconds} s; \`pg_stat_activity\` tells what it waits for`),
+        new Error(`a statement has run for ${seconds} s; \`pg_stat_activity\` shows what it waits for`),
       );
     },
     onSilent: (seconds) => {

@@ -43,7 +43,7 @@ function isNoCluster(error: Error): boolean {
 
 function noCluster(cause: Error): UnsupportedQueueServerError {
   return new UnsupportedQueueServerError(
-    'its Redis is no node of a Redis Cluster',
+    'its Redis is not a node of a Redis Cluster',
     'Write `connection: { host, port }`, or a `redis://` URL.',
     { cause },
   );

@@ -90,7 +90,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
     },
   },
   {
-    name: 'gives a tenant no more destinations than its limit, also when they come at once',
+    name: 'gives a tenant no more destinations than its limit, even when they come at once',
     run: async (store) => {
       const results = await Promise.all(
         Array.from({ length: 10 }, (_, n) => store.insert(destination(`a${n}`), 3)),

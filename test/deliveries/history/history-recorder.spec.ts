@@ -420,7 +420,7 @@ describe('the recorder of the history', () => {
     const written = store.writes.flat().flatMap(({ entries }) => entries).length;
     expect(written).toBeLessThanOrEqual(10_100);
     expect(lines.analytics[1]).toBe(
-      `log: The history of deliveries is written again; ${30_001 - written} deliveries are missing in it.`,
+      `log: The history of deliveries is written again; ${30_001 - written} deliveries are missing from it.`,
     );
     // There is room again.
     delivered([message('z')], 'new');

@@ -178,7 +178,7 @@ describeRedis('a Redis Cluster', () => {
     const webhooks = { urls: ['https://hooks.example.com/events'] };
     await expect(stage.app({ connection, webhooks })).rejects.toMatchObject({
       code: 'UNSUPPORTED_QUEUE_SERVER',
-      message: expect.stringMatching(/is no node of a Redis Cluster.*`connection: \{ host, port \}`/),
+      message: expect.stringMatching(/is not a node of a Redis Cluster.*`connection: \{ host, port \}`/),
     });
     await server.dispose();
   });
