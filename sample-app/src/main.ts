@@ -13,7 +13,7 @@ const HOST = '127.0.0.1';
 const OPTIONS: Pick<NestApplicationOptions, 'rawBody' | 'forceCloseConnections' | 'logger'> = {
   // A signature is over the bytes that were sent; what was parsed of them may be written differently.
   rawBody: true,
-  // A page that looks on never hangs up, and the server would wait for it when it is to end.
+  // A page that watches never disconnects, and the server would wait for it when it closes.
   forceCloseConnections: true,
   logger: ['fatal', 'error', 'warn'],
 };

@@ -20,8 +20,8 @@ export class AwaitedCalls {
    * of the current request is left out, since these calls are about other users.
    *
    * @throws InvalidMessageError, MessageTooLargeError, EventViolationError; MessageRefusedError for a message that
-   *   no destination takes, also where that is known only once they are looked up, and AnalyticsClosedError when the application shuts down before all
-   *   are in the queue
+   *   no destination takes, even where that is known only once they are looked up, and AnalyticsClosedError when the
+   *   application shuts down before all are in the queue
    */
   async takeAll<T extends MessageType>(
     source: string,

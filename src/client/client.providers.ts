@@ -123,7 +123,7 @@ function forwardedBody(message: AnalyticsMessage): JsonObject {
   return { ...message };
 }
 
-/** A router to all destinations, also while some of them are not known. */
+/** A router to all destinations, even while some of them are not known. */
 function routerOf(
   options: ResolvedOptions,
   log: ClientLog,

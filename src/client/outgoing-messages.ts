@@ -39,7 +39,7 @@ export interface OutgoingTerms {
   isStored?: boolean;
 }
 
-/** Serialises and routes messages, and counts and tells what each source has taken. */
+/** Serialises and routes messages, and counts and reports what each source has taken. */
 export class OutgoingMessages {
   private readonly usages = new SourceUsages();
   private readonly context = new OwnContext();

@@ -167,7 +167,7 @@ export class DeliveriesService {
   /**
    * What happened at a destination in each hour of the last seven days, over all processes: messages that were
    * delivered, put back for a retry, and failed for good, and how long the attempts took. The oldest hour first,
-   * also those in which nothing happened.
+   * including those in which nothing happened.
    *
    * @throws DestinationNotFoundError, also for a destination of another tenant; InvalidFilterError, also for a `tenant`
    *   that is `undefined`; HistoryDisabledError with the option `history: false`
@@ -183,7 +183,7 @@ export class DeliveriesService {
 
   /**
    * The same for all destinations together, those of all tenants and those that were deleted, with how many
-   * messages waited. Processes with a worker look at that every ten seconds, also while nothing is delivered.
+   * messages waited. Processes with a worker look at that every ten seconds, even while nothing is delivered.
    *
    * @throws InvalidFilterError; HistoryDisabledError with the option `history: false`
    */
@@ -194,7 +194,7 @@ export class DeliveriesService {
   }
 
   /**
-   * What `totals` tells, for each minute of the last hour: 60 of them, the oldest first, the minute that has begun
+   * What `totals` returns, for each minute of the last hour: 60 of them, the oldest first, the minute that has begun
    * included, without durations.
    *
    * @throws HistoryDisabledError with the option `history: false`

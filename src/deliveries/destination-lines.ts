@@ -57,7 +57,7 @@ export class DestinationLines {
     this.writeEach(level, kind, line);
   }
 
-  /** The same for something that happens, of which each time is told. */
+  /** The same for something that happens, of which each time is reported. */
   writeEach(level: keyof DestinationLogger, kind: string, line: string): void {
     const lines = this.ofKind(kind);
     if (!lines.hasBegun) this.begin(level, lines);

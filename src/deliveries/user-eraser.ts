@@ -31,7 +31,7 @@ interface OwnDeletion {
 
 /**
  * Carries out the deletion of users in the background: removes them from audiences, and removes their
- * messages that are kept or retried. A deletion is stored beside the queue first, also while others are
+ * messages that are kept or retried. A deletion is stored beside the queue first, even while others are
  * carried out, so that every process knows of it, and so that the next start completes what this process
  * leaves undone.
  */

@@ -79,7 +79,7 @@ export class DeliveryReporter {
     this.emit(batch, 'failed', failed);
   }
 
-  /** Counts messages as ended that the queue does not hold any more, also those about deleted users, which have no outcome. */
+  /** Counts messages as ended that the queue no longer holds, even those about deleted users, which have no outcome. */
   ended(batch: QueuedBatch, ...left: (QueuedBatch | undefined)[]): void {
     let open = 0;
     for (const one of left) if (one !== undefined) open += openMessages(one).length;

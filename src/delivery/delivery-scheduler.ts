@@ -118,7 +118,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     this.shares.shrunk(job);
   }
 
-  /** Begins to promote jobs that were put back, also where the ones before were taken by another process. */
+  /** Begins to promote jobs that were put back, even where the ones before were taken by another process. */
   start(): void {
     this.timer = setInterval(() => {
       this.refillAll();
@@ -234,7 +234,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     return keys.length;
   }
 
-  /** Forgets idle destinations, also while no new ones come: there may be thousands, each used now and then. */
+  /** Forgets idle destinations, even while no new ones come: there may be thousands, each used now and then. */
   private sweep(): void {
     const now = performance.now();
     if (now - this.sweptAt < FORGET_AFTER) return;

@@ -4,7 +4,7 @@ import type { DeliveryResult } from '../destinations/destination.js';
 const FIRST_WINDOW = 4;
 
 /**
- * How long there is nothing to send until the window begins anew, in milliseconds. Jobs that are on their way from the
+ * How long there is nothing to send until the window restarts, in milliseconds. Jobs that are on their way from the
  * queue come sooner.
  */
 const RESTART_AFTER = 1_000;

@@ -42,7 +42,7 @@ export function jobsOfParts(jobId: string, failedRetention: number, parts: reado
 /**
  * The id of a job for what is left of a batch. It is the same for the same messages of the same job. After a
  * crash the job is tried again, and what it leaves then was either left the first time as well, or has been
- * delivered. A destination may have several batches in a job, since its connections are made anew when it is
+ * delivered. A destination may have several batches in a job, since its connections are made again when it is
  * changed. Two of its messages may have the same id, so their bodies count.
  *
  * @param jobId the job that the batch was in

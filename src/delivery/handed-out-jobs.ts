@@ -40,7 +40,7 @@ export class HandedOutJobs {
     return outcome;
   }
 
-  /** Its outcome is recorded, or it is about to go back to the queue: the next time it is delivered anew. */
+  /** Its outcome is recorded, or it is about to go back to the queue: the next time it is delivered again. */
   recorded(key: string): void {
     this.jobs.delete(key);
   }

@@ -101,7 +101,7 @@ export class SharedCapacity {
   }
 
   /**
-   * Lets a share whose turn it is take its places later, also if there is no room any more. Its request needs another
+   * Lets a share whose turn it is take its places later, even if there is no room any more. Its request needs another
    * capacity too, and what is busy rarely has room in two at one time; or time of its `rateLimit`, which would be over
    * by its next turn.
    */

@@ -1,7 +1,7 @@
 import { RequestRefusal } from '../http/request-refusal.js';
 
 const DAY = 86_400_000;
-/** How often a tenant may fill its places anew in a day. */
+/** How often a tenant may fill its places again in a day. */
 const TIMES = 20;
 
 /**

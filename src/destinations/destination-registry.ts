@@ -12,7 +12,7 @@ export interface DestinationProfile {
 export interface DestinationLookup {
   /** Rejects if it cannot be looked up now. */
   find(id: string): Promise<Destination | 'deleted' | undefined>;
-  /** The same without its secrets, so also if they cannot be decrypted. */
+  /** The same without its secrets, so even if they cannot be decrypted. */
   profile(id: string): Promise<DestinationProfile | undefined>;
   /**
    * Which of these are deleted, by all that was changed until now. Of those that cannot be looked up, that is not known.

@@ -59,7 +59,7 @@ export class EventViolationError extends AnalyticsError {
   }
 }
 
-/** `AnalyticsService.source(name)` was given a name that no source has. */
+/** A call, an option of one or a decorator names a source that does not exist. */
 export class UnknownSourceError extends AnalyticsError {
   readonly code = 'UNKNOWN_SOURCE';
 

@@ -95,7 +95,7 @@ export async function writeStream(
   response.once('close', end);
   closing.addEventListener('abort', end);
   if (isWritable && closing.aborted) end();
-  // Also where nobody reads, so that the parts can end what they began.
+  // Even where nobody reads, so that the parts can end what they began.
   for await (const part of parts(ended.signal)) {
     if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal);
   }

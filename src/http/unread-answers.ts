@@ -39,7 +39,7 @@ export class UnreadAnswers {
       answers.delete(response);
       this.forget(response);
     });
-    // The time begins anew with each part that is read.
+    // The time restarts with each part that is read.
     response.setTimeout(this.stallTime, () => response.destroy());
     if (answers.size > MAX_UNREAD_ANSWERS) this.giveUp(socket);
     this.makeRoom();

@@ -46,7 +46,7 @@ export function problemsOfCall(
   rules: Readonly<Record<string, OptionRule>>,
   place: string,
 ): CallProblem[] {
-  // Of a text only the type is told: it may be a URL with a password.
+  // Of a text only the type is shown: it may be a URL with a password.
   if (!isJsonObject(given)) return [{ path: place, expected: 'an object', given: describeKind(given) }];
   // Those of a class may be inherited.
   const asked = Object.keys(rules).filter((name) => name in given || rules[name]?.presence === 'required');

@@ -147,7 +147,7 @@ export class OptionReader {
   /**
    * An array of at least one name out of the known ones; all of these if it is missing.
    *
-   * @param expected what an unknown one is told to be. @default it lists all
+   * @param expected what is expected in place of an unknown one. @default it lists all
    */
   names(
     name: string,

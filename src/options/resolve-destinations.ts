@@ -126,7 +126,7 @@ function resolveTenant(options: OptionReader): ResolvedDestinations['tenantOf'] 
   return groupOf;
 }
 
-/** A function that returns a promise is told of: an unhandled rejection would end the process before. */
+/** A function that returns a promise is reported: an unhandled rejection would end the process before. */
 function withoutRejections(tenantOf: ResolvedDestinations['tenantOf']): ResolvedDestinations['tenantOf'] {
   return (message) => {
     const tenant = tenantOf(message);

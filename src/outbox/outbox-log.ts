@@ -49,7 +49,7 @@ export class OutboxLog {
 
   /** Rows were moved, and are still there though the database has deleted them without an error. */
   kept(table: string, count: number): void {
-    // What comes and goes is told all the same.
+    // What comes and goes is reported all the same.
     if (!this.lines.hasRoomFor(3)) return;
     this.lines.warn(
       `${count} rows of ${table} are in the queue, but a trigger or row security keeps them from being deleted. ` +

@@ -193,7 +193,7 @@ export class OutboxRelay {
   private async settle(decisions: readonly RowDecision[]): Promise<void> {
     const done = this.settlement.tell(decisions);
     this.rowsInQueue.add(done);
-    // Rows that stay are put off also while none can be deleted.
+    // Rows that stay are put off even while none can be deleted.
     await this.settlement.store(decisions);
     await this.rowsInQueue.remove();
     debug('moved %d rows of the outbox', done.length);

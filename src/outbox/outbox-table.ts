@@ -158,7 +158,7 @@ END $outbox$`,
   };
 }
 
-/** `IF NOT EXISTS` needs the privilege to create schemas also where there is this one, as there is a `public`. */
+/** `IF NOT EXISTS` needs the privilege to create schemas even where there is this one, as there is a `public`. */
 function createSchema(schema: string): string {
   if (schema === 'public') return '';
   const hint = '-- Leave the next line out where the schema exists and you may not create any.';

@@ -3,7 +3,7 @@ import type { OutboxStatus, OutboxStore } from './outbox-store.js';
 
 /** How often rows are counted for those who only read memory, in milliseconds. */
 const COUNT_INTERVAL = 10_000;
-/** A count that takes less is made anew for whoever asks, in milliseconds. */
+/** A count that takes less is made again for whoever asks, in milliseconds. */
 const QUICK_COUNT = 50;
 /**
  * Any other is used for this many times as long as it took, so that counting takes a tenth of the time, however many

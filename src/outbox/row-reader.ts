@@ -34,7 +34,7 @@ interface ReadRow extends RowTerms {
   row: RowWithoutMessage;
   /** The deletion that it is, where that has more to do than to reach destinations. */
   deletion: DeletionOfUser | undefined;
-  /** What is told of it; `undefined` if nobody watches. */
+  /** What is shown of it; `undefined` if nobody watches. */
   call: LiveCall | undefined;
   /** When it was written, in milliseconds since the epoch. */
   writtenAt: number;

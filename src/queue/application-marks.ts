@@ -14,7 +14,7 @@ export type Ownership = 'own' | 'uncertain' | 'other';
 
 /**
  * Marks batches for configured destinations with the write key of their source and the URLs they are for. Another
- * application on the same database, also without a `prefix`, may well have a destination of the same name, such as the
+ * application on the same database, even without a `prefix`, may well have a destination of the same name, such as the
  * default one, and must not send it what is not its own. An application changes a write key, or a URL, but hardly all of
  * them in one deploy.
  */

@@ -171,7 +171,7 @@ export class BacklogCounter {
   private watch(): void {
     const backlogs = [...this.backlogs.values()];
     if (!this.isFailing && backlogs.some(hasManyChanges)) this.run();
-    // Also where nothing is pending yet: totals get old, and are not kept for ever.
+    // Even where nothing is pending yet: totals get old, and are not kept for ever.
     else if (backlogs.length > 0) this.schedule();
   }
 

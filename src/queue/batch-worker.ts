@@ -21,7 +21,7 @@ type BatchJob = Job<BatchJobData, void>;
 
 /**
  * How long a worker waits for a job at most, in seconds. On PostgreSQL, BullMQ would wait until the next delayed job is due, for
- * up to an hour, also where it has missed a notification.
+ * up to an hour, even where it has missed a notification.
  */
 const LONGEST_BLOCK = 10;
 
@@ -104,7 +104,7 @@ export function batchWorkerOf<B extends IQueueBackend, C>({
       return closed;
     }
 
-    // BullMQ would wait for five seconds after a check for stalled jobs that failed, also when it is closed
+    // BullMQ would wait for five seconds after a check for stalled jobs that failed, even when it is closed
     // meanwhile. The next check comes after `stalledInterval` anyway.
     protected override checkConnectionError<T>(check: () => Promise<T>): Promise<T | undefined> {
       return super.checkConnectionError(check, 0);

@@ -87,7 +87,7 @@ export function waitingIn({ total, syncing, changes, admitted }: DestinationBack
   return Math.max(total + syncing + changes, 0) + admitted;
 }
 
-/** What is told of it while it is full. */
+/** What is reported of it while it is full. */
 export function fullBacklog(
   backlog: DestinationBacklog,
   full: { since: number; refused: number },

@@ -36,7 +36,7 @@ export interface FailedLimitParts {
  * How many there are is not counted as they fail. Replays, deletions, retentions and dashboards remove jobs as well, so a
  * count would go wrong, and a wrong one would remove what should be kept. Instead, each message that fails has the
  * destination looked at with a small probability. So it does not matter how many processes share the work, or how often
- * they are started anew.
+ * they are restarted.
  */
 export class FailedLimit implements BeforeApplicationShutdown {
   private readonly due = new Set<string>();

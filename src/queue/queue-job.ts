@@ -113,7 +113,7 @@ function asLostConnection(error: unknown): unknown {
   return failureOf(error) === undefined ? error : new ConnectionClosedError(undefined, error);
 }
 
-/** Whether a text was not JSON. Also where the error is of another realm. */
+/** Whether a text was not JSON. Even where the error is of another realm. */
 export function isSyntaxError(error: unknown): boolean {
   return types.isNativeError(error) && error.name === 'SyntaxError';
 }

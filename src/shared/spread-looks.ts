@@ -48,7 +48,7 @@ export class SpreadLooks {
   }
 
   private sweep(now: number): void {
-    // Also where the clock was set back: otherwise all would be late until it caught up.
+    // Even where the clock was set back: otherwise all would be late until it caught up.
     if (Math.abs(now - this.sweptAt) < SWEEP_INTERVAL) return;
     this.sweptAt = now;
     for (const [awaited, latest] of this.latest) {

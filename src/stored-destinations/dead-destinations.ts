@@ -141,7 +141,7 @@ export class DeadDestinations {
     this.run(id, disabled);
   }
 
-  /** Begins anew where the store says something else: it was delivered to elsewhere, or enabled by somebody. */
+  /** Restarts where the store says something else: it was delivered to elsewhere, or enabled by somebody. */
   private failingOf({ id, failingSince }: DestinationRecord, now: number): FailingDestination {
     const known = this.recorded.get(id) ?? this.failing.get(id);
     if (known !== undefined && failingSince === (known.isRecorded ? known.since : undefined)) return known;

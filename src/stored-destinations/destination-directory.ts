@@ -44,7 +44,7 @@ export class DestinationDirectory {
   private readonly changes = new TenantChanges();
   /** By tenant: look-ups that go on until the store answers, or nobody waits for them any longer. */
   private readonly patient = new Map<string, PatientLookup>();
-  /** All of them by their results, also those that nobody joins any more. */
+  /** All of them by their results, including those that nobody joins any more. */
   private readonly byResult = new WeakMap<Found, PatientLookup>();
   /** Timers of those who wait, which keep the process alive. */
   private readonly waits = new Set<Timer>();

@@ -12,7 +12,7 @@ export interface SelectedMessage {
  * Which messages a destination at run time wants. It is asked for every message, so it is prepared once.
  *
  * A record of the application's own store may be wrong. What is no text then selects nothing, and what is no array
- * leaves nothing out: the message is queued, and fails where what is wrong with the record is told.
+ * leaves nothing out: the message is queued, and fails where what is wrong with the record is reported.
  */
 export class EventSelection {
   private readonly types: ReadonlySet<string> | undefined;

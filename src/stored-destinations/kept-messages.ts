@@ -54,7 +54,7 @@ export class KeptMessages {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
   }
 
-  /** Delivers it now, and once more a little later, also if it could not be delivered now. */
+  /** Delivers it now, and once more a little later, even if it could not be delivered now. */
   async deliver(id: string): Promise<void> {
     const destination = { id };
     if (this.isClosed) {

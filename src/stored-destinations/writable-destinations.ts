@@ -28,7 +28,7 @@ export interface WritableDestinationsParts {
 /** Whose destination is changed, and which. */
 type Changed = Pick<DestinationRecord, 'id' | 'tenant'>;
 
-/** Lists and writes destinations in a store that has the methods for it, and tells of each change. */
+/** Lists and writes destinations in a store that has the methods for it, and reports each change. */
 export class WritableDestinations {
   constructor(private readonly parts: WritableDestinationsParts) {}
 

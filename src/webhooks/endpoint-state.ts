@@ -16,7 +16,7 @@ export interface EndpointName {
   origin: string;
 }
 
-/** What the log tells of a request beside its outcome, which is stored and must hold no such thing. */
+/** What the log says of a request beside its outcome, which is stored and must hold no such thing. */
 export interface RequestDetails {
   /** The limit that the request had, in milliseconds. */
   timeout: number;
@@ -51,7 +51,7 @@ export class EndpointState {
 
   /**
    * @param retryWindow milliseconds during which a message is retried
-   * @param before what was known of the URL while other options were in force; its breaker starts anew
+   * @param before what was known of the URL while other options were in force; its breaker starts over
    */
   constructor(
     private readonly name: EndpointName,
@@ -83,7 +83,7 @@ export class EndpointState {
   /**
    * Tells nothing more, whatever the requests bring that are on their way.
    *
-   * @param isReplaced another state tells of the same URL from now on
+   * @param isReplaced another state reports the same URL from now on
    */
   end(isReplaced: boolean): void {
     this.hasEnded = true;

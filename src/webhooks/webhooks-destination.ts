@@ -89,7 +89,7 @@ export class WebhooksDestination implements Destination {
     this.options = options;
   }
 
-  /** It is used no more. Nothing is told of its URLs, whatever the requests bring that are on their way. */
+  /** It is used no more. Nothing is reported of its URLs, whatever the requests bring that are on their way. */
   end(): void {
     for (const endpoint of this.endpoints) endpoint.end(false);
   }

@@ -258,7 +258,7 @@ describe('the sample shop', () => {
         await visitor.sees('Live: each delivery shows up');
         await visitor.click('Pay, then fail nothing');
         await visitor.sees('The payment failed, and nothing is sent.');
-        await visitor.click('Pay a mug in a transaction track');
+        await visitor.click('Pay for a mug in a transaction track');
         await visitor.sees('Paid. The event was committed together with the order.');
         const cookie = (await visitor.cookies()).find(({ name }) => name === 'visitor');
         if (cookie === undefined) throw new Error('The shop has set no cookie');

@@ -4,7 +4,7 @@ import type { Delivery } from './delivery.js';
 
 /** Deliveries that a page sees when it connects. */
 const KEPT = 200;
-/** Ids by which a duplicate is told. A real receiver keeps them where it keeps the events, for hours. */
+/** Ids by which a duplicate is recognized. A real receiver keeps them where it keeps the events, for hours. */
 const REMEMBERED = 10_000;
 
 /** The latest deliveries, in memory, each event once. */

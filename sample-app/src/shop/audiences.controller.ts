@@ -6,7 +6,7 @@ import { BigSpenders } from './big-spenders.js';
 export class AudiencesController {
   constructor(private readonly bigSpenders: BigSpenders) {}
 
-  /** Here a button; in a larger shop, a job of the night. */
+  /** A button here; in a larger shop, a nightly job. */
   @Post('big-spenders')
   @HttpCode(200)
   recompute(): Promise<AudienceSyncResult> {

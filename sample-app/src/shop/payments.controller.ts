@@ -16,7 +16,7 @@ export class PaymentsController {
     private readonly database: ShopDatabase,
   ) {}
 
-  /** Pays an order in a transaction. The event is part of it: if the payment fails, neither is there. */
+  /** Pays an order in a transaction. The event is part of it: if the payment fails, neither is stored. */
   @Post()
   async pay(
     @CurrentVisitor() visitor: Visitor,

@@ -13,7 +13,7 @@ import type {
 import { HourCounts, hourOf, oldestHour } from './hour-counts.js';
 import { minuteOf, totalsOfMinute } from './minute-counts.js';
 
-/** Minutes that are told, the minute that has begun included. */
+/** Minutes that are returned, the minute that has begun included. */
 const TOLD_MINUTES = 60;
 
 /** Hours or minutes by their number, both included. */

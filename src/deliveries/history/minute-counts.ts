@@ -4,7 +4,7 @@ import type { StoredCounts } from './hour-counts.js';
 
 /** In milliseconds. */
 export const MINUTE = 60_000;
-/** Minutes that are kept, the minute that has begun included: one more hour than what is told. */
+/** Minutes that are kept, the minute that has begun included: one more hour than what is returned. */
 export const KEPT_MINUTES = 2 * 60;
 
 /** The number of the minute of a moment, counted from the epoch. */

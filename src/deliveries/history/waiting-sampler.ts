@@ -18,7 +18,7 @@ export interface WaitingSamplerParts {
 }
 
 /**
- * Notes in the history how many messages wait, also while nothing is delivered. All processes with a worker take
+ * Notes in the history how many messages wait, even while nothing is delivered. All processes with a worker take
  * part, and one of them looks at a time. No delivery waits for it.
  */
 export class WaitingSampler {

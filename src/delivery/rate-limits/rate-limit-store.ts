@@ -12,7 +12,7 @@ export interface RateLimitStore {
   /**
    * Reserves the next part of a destination's time that nobody has reserved. A clock that is set back costs a moment.
    *
-   * @param destination its id and its limit: with another limit, time begins anew
+   * @param destination its id and its limit: with another limit, time restarts
    * @param milliseconds its length
    * @returns milliseconds until it begins; below 0 if it began before now, by `CREDIT` at most
    */

@@ -78,7 +78,7 @@ function subscribeOf(observable: object): Subscribe {
   return Reflect.get(observable, 'subscribe') as Subscribe;
 }
 
-/** Reports the last value at completion. Created anew for each subscription. */
+/** Reports the last value at completion. Created for each subscription. */
 function reportTo({ onOutcome }: ObservedCall): MonoTypeOperatorFunction<unknown> {
   let result: unknown;
   return tap({

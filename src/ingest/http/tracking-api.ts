@@ -125,7 +125,7 @@ export class TrackingApi {
     }
   }
 
-  /** Reads a request and counts it, also one that is wrong: to read it has cost as much. */
+  /** Reads a request and counts it, even one that is wrong: to read it has cost as much. */
   private counted(source: string, bytes: number, read: () => ReceivedRequest): ReceivedRequest {
     let size: RequestSize = { messages: 1, bytes };
     try {
@@ -153,7 +153,7 @@ export class TrackingApi {
   }
 
   /**
-   * Returns what is wrong with one message. In a batch, a failure on this side is told like that, too: its
+   * Returns what is wrong with one message. In a batch, a failure on this side is reported like that, too: its
    * neighbours would be lost with it, each time that the batch is sent again.
    */
   private takeOne(
@@ -193,7 +193,7 @@ function addTo(refused: RefusedMessage[], index: number): IncomingMessage['onRef
 }
 
 /**
- * Whether messages of the tenants of all messages are taken now. What is wrong with a message is told when it is
+ * Whether messages of the tenants of all messages are taken now. What is wrong with a message is reported when it is
  * taken.
  */
 function isAdmitted(

@@ -4,7 +4,7 @@ import { JobNotifications } from './job-notifications.js';
 import { correctAheadLocks } from './job-locks.js';
 
 /**
- * BullMQ's engine on PostgreSQL. It finds the jobs of a worker that crashed also where its clock was ahead, and asks
+ * BullMQ's engine on PostgreSQL. It finds the jobs of a worker that crashed even where its clock was ahead, and asks
  * the database less, while it waits for a job and when jobs are counted.
  */
 export class BatchJobBackend extends PostgresQueueBackend {

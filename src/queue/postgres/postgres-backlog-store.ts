@@ -38,7 +38,7 @@ const CLEAR = `
   UPDATE ${SCHEMA}.backlog AS b SET messages = 0 FROM unchanged WHERE b.destination = unchanged.destination`;
 
 /**
- * Waits for no row, so that no two processes wait for each other. A row that others wait for is added by them anew. Rows are
+ * Waits for no row, so that no two processes wait for each other. A row that others wait for is added by them again. Rows are
  * not removed when they come to 0: those of busy destinations do so again and again.
  */
 const TIDY = `

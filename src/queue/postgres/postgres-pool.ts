@@ -38,7 +38,7 @@ export interface PostgresPool {
 export interface PostgresPools {
   /**
    * @param session settings of each session, beside those that all need
-   * @param least connections that it may open, also where the user's pool may open fewer
+   * @param least connections that it may open, even where the user's pool may open fewer
    */
   open(session?: Readonly<Record<string, string>>, least?: number): PostgresPool;
   /** Ends them without waiting for a server that hangs. */

@@ -135,7 +135,7 @@ export async function openRedisClients(
     one.on('error', (error) => {
       if (isClosed) return;
       observer.onDown(error);
-      // `ioredis` would go on in database 0, also where the user may not choose one.
+      // `ioredis` would go on in database 0, even where the user may not choose one.
       if (isNoSuchDatabase(error) || isRightMissing(error)) reconnect(one);
       // Whatever blocks this connection has most likely blocked the others as well.
       if (error.message.startsWith('Socket timeout')) for (const other of opened) reconnect(other);

@@ -129,7 +129,7 @@ function keepEnded(one: Cluster): void {
 
 /**
  * Connects, and rejects as well where the nodes tell who has which slots, but the cluster does not serve them. The
- * client closes the connection then and connects anew by itself, but leaves the promise of this `connect` pending,
+ * client closes the connection then and connects again by itself, but leaves the promise of this `connect` pending,
  * and BullMQ's worker would wait for it for ever.
  */
 function readyOrClosed(one: Cluster, connect: () => Promise<void>): Promise<void> {

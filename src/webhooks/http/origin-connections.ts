@@ -16,7 +16,7 @@ export interface ConnectionTaker {
  * the HTTP client, so that their deadline can start when they get one.
  *
  * The scheduler hands out no more requests than an origin has connections, with one exception: a destination with several
- * URLs at one origin sends each message to all of them at once, also when only one connection is free. The others wait
+ * URLs at one origin sends each message to all of them at once, even when only one connection is free. The others wait
  * here.
  */
 export class OriginConnections {
