@@ -7,12 +7,13 @@ const NOBODY: ReadonlySet<CapacityShare> = new Set();
 export class CapacityShare {
   /** Places that it holds now. */
   held = 0;
+  /** Those of them that were reserved. */
+  reserved = 0;
   /** Its turn came before its `rateLimit` allowed the request, or there was room in another capacity that it needs too. */
   hasTurn = false;
-  /** Its requests hold their places for long, so it gets few of those that are kept free for others. */
-  isSlow = false;
   /** Its request takes places beyond the limit. */
   isBeyond = false;
+  private hasLongRequests = false;
 
   /**
    * @param places how many of them each of its requests takes
@@ -24,6 +25,16 @@ export class CapacityShare {
     readonly places: number,
     readonly resume: (share: CapacityShare) => boolean,
   ) {}
+
+  /** Its requests hold their places for long, so it gets few of those that are kept free for others. */
+  get isSlow(): boolean {
+    return this.hasLongRequests;
+  }
+
+  set isSlow(isSlow: boolean) {
+    this.hasLongRequests = isSlow;
+    if (isSlow) this.capacity.reservePlaces(this, 0);
+  }
 }
 
 /**
@@ -47,10 +58,10 @@ export class SharedCapacity {
   /** The slow one that has places of the reserve, or beyond the limit. */
   private slowInReserve: CapacityShare | undefined;
   private taken = 0;
+  /** Those of the reserve that quick destinations hold. */
+  private reserved = 0;
   /** How many hold places beyond the limit. */
   private beyond = 0;
-  /** Whether a slow one waited when others were last resumed. */
-  private hadSlow = false;
   /** Fair shares have grown, so that others of the ring may have what is reserved. */
   private hasFewerSharers = false;
 
@@ -91,13 +102,11 @@ export class SharedCapacity {
    * are short, and for one other at a time: it would not be free again for a while.
    */
   hasRoom(share: CapacityShare): boolean {
-    const { free } = this;
     if (share.hasTurn) return true;
-    if (share.held === 0) {
-      return free > this.reserve || (this.hasReserve && (!share.isSlow || this.slowInReserve === undefined));
-    }
-    if (free < share.places) return false;
-    return this.isPreferred(share) || free - share.places >= this.reserve;
+    const hasPlaces = this.free >= share.places;
+    if (hasPlaces && this.unreserved(share.isSlow) >= (share.held === 0 ? 1 : share.places)) return true;
+    if (share.held > 0) return hasPlaces && this.isPreferred(share);
+    return this.free > this.reserve || (this.hasReserve && (!share.isSlow || this.slowInReserve === undefined));
   }
 
   /**
@@ -111,26 +120,37 @@ export class SharedCapacity {
 
   /** Takes the places of one request. */
   take(share: CapacityShare): void {
+    const { isSlow, places } = share;
     share.hasTurn = false;
     if (share.held === 0) {
-      if (share.isSlow && this.free <= this.reserve) this.slowInReserve = share;
+      if (isSlow && this.unreserved(true) <= 0) this.slowInReserve = share;
       share.isBeyond = this.free <= 0;
       if (share.isBeyond) this.beyond++;
     }
-    this.taken += share.places;
-    share.held += share.places;
+    if (!isSlow && this.unreserved(true) < places) {
+      this.reservePlaces(share, share.reserved + Math.min(places, this.reserve - this.reserved));
+    }
+    this.taken += places;
+    share.held += places;
   }
 
   /** Gives the places of one request back. */
   release(share: CapacityShare): void {
     this.taken -= share.places;
     share.held -= share.places;
+    if (share.reserved > share.held) this.reservePlaces(share, share.held);
     if (share.held === 0) {
       if (this.slowInReserve === share) this.slowInReserve = undefined;
       if (share.isBeyond) this.beyond--;
       share.isBeyond = false;
     }
     if (this.ring.has(share)) this.wait(share);
+  }
+
+  /** @param places how many of those that the share holds are reserved ones */
+  reservePlaces(share: CapacityShare, places: number): void {
+    this.reserved += places - share.reserved;
+    share.reserved = places;
   }
 
   /** Resumes a share when it is its turn. */
@@ -150,12 +170,10 @@ export class SharedCapacity {
 
   /** Resumes the waiting shares one after the other, until none of them finds room. */
   resume(): void {
-    const hasSlow = this.slow.size > 0;
-    if (this.hasFewerSharers || (this.hadSlow && !hasSlow)) {
+    if (this.hasFewerSharers) {
       this.hasFewerSharers = false;
       for (const share of this.ring) this.wait(share);
     }
-    this.hadSlow = hasSlow;
     this.resumeSlow();
     // One that finds no room may leave the ring: it waits elsewhere, or has nothing more to send.
     for (let unasked = this.candidates.size; unasked > 0;) {
@@ -168,7 +186,7 @@ export class SharedCapacity {
 
   /** Gives the slow one that has waited longest its turn, where the others would take each place before it. */
   private resumeSlow(): void {
-    if (this.free > this.reserve || !this.hasReserve || this.slowInReserve !== undefined) return;
+    if (this.unreserved() > 0 || !this.hasReserve || this.slowInReserve !== undefined) return;
     for (const share of this.slow) {
       if (share.held > 0) continue;
       this.remove(share);
@@ -181,6 +199,15 @@ export class SharedCapacity {
     return this.limit - this.taken;
   }
 
+  /**
+   * How many places are free that are not reserved. While slow ones wait, what quick ones hold of the reserve is left
+   * out: otherwise they would take each place that comes free, and slow ones would get none.
+   */
+  private unreserved(isForSlow = false): number {
+    const isSlowWaiting = isForSlow || this.slow.size > 0;
+    return this.free - this.reserve + (isSlowWaiting ? this.reserved : 0);
+  }
+
   /** Whether there are places of the reserve, or beyond the limit. */
   private get hasReserve(): boolean {
     return this.free > 0 || this.beyond < this.extra;
@@ -188,19 +215,18 @@ export class SharedCapacity {
 
   /** Those of the ring that may find room, in turn. */
   private get candidates(): ReadonlySet<CapacityShare> {
-    if (this.free > this.reserve) return this.ring;
+    if (this.unreserved() > 0) return this.ring;
     if (this.free > 0) return this.preferred;
     return this.beyond < this.extra ? this.idle : NOBODY;
   }
 
   /**
    * Whether it may have what is reserved: it is quick and holds no places, or would with one more request still be within
-   * its fair share. Of the latter, slow ones would get none, so both then share what is not reserved.
+   * its fair share.
    */
   private isPreferred({ held, places, isSlow }: CapacityShare): boolean {
     const sharers = this.shares.size;
-    if (sharers === 1) return true;
-    return !isSlow && (held === 0 || (this.slow.size === 0 && held + places <= this.limit / sharers));
+    return sharers === 1 || (!isSlow && (held === 0 || held + places <= this.limit / sharers));
   }
 
   private remove(share: CapacityShare): void {

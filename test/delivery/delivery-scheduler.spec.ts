@@ -81,6 +81,8 @@ const inUseAt = (origin: string, destinations: readonly TestDestination[]): numb
 
 /** How long a turn of a destination lasts, in milliseconds. */
 const TURN = 10;
+/** Of 64 sockets of an origin, those that are kept for destinations below their share. */
+const RESERVED = 8;
 
 /**
  * Answers one request of each in 500 rounds, each when its turn is over: how many it had, and the most sockets that an
@@ -399,13 +401,39 @@ describe('the delivery scheduler', () => {
       const origins = new Array<string>(5).fill(origin);
       const slow = Array.from({ length: 8 }, (_, n) => new TestDestination(`slow-${n}`, { origins }));
       for (const one of slow) void send(scheduler, one, 20);
-      for (let second = 0; second < 4; second++) {
+      for (let second = 0; second < 8; second++) {
         jest.advanceTimersByTime(2_000);
         for (const one of slow) one.answer(1);
       }
       const quick = new TestDestination('quick', { origins: [origin] });
       void send(scheduler, quick, 1);
       expect(quick.requests).toHaveLength(1);
+      await new Promise((resolve) => setImmediate(resolve));
+    });
+
+    it('are left to a quick destination up to its share, while slow ones wait for more of them', async () => {
+      jest.useFakeTimers({ now: Date.now(), doNotFake: ['setImmediate'] });
+      const origins = ['https://shared.example.com'];
+      const scheduler = schedule({ requests: 1_000 });
+      const slow = Array.from({ length: 4 }, (_, n) => new TestDestination(`slow-${n}`, { origins }));
+      for (const one of slow) void send(scheduler, one, 1_000);
+      for (let round = 0; round < 8; round++) {
+        jest.advanceTimersByTime(2_000);
+        const onTheirWay = slow.map(({ requests }) => requests.length);
+        slow.forEach((one, n) => {
+          one.answer(onTheirWay[n]);
+        });
+      }
+      const heldBySlow = (): number => slow.reduce((sum, { requests }) => sum + requests.length, 0);
+      expect(heldBySlow()).toBe(64 - RESERVED);
+      const quick = new TestDestination('quick', { origins });
+      void send(scheduler, quick, 1_000);
+      for (let answered = 0; answered < 60; answered++) {
+        jest.advanceTimersByTime(TURN);
+        quick.answer(1);
+      }
+      expect(quick.requests).toHaveLength(RESERVED);
+      expect(heldBySlow()).toBe(64 - RESERVED);
       await new Promise((resolve) => setImmediate(resolve));
     });
 
