@@ -1,10 +1,11 @@
-import type { AttemptTerms, Destination } from '../destinations/destination.js';
+import type { AttemptTerms, Destination, SettleMessages } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
 import type { DestinationWindow } from './destination-window.js';
 import { limitOf } from './destination-pace.js';
 import { type BatchResults, type GivenBack, HeldBatch } from './held-batch.js';
 import type { PutBackJobs } from './put-back-jobs.js';
 import type { RateBudget } from './rate-limits/rate-budget.js';
+import { RequestPlaces } from './request-places.js';
 import type { CapacityShare } from './shared-capacity.js';
 
 /**
@@ -119,10 +120,8 @@ export class DestinationQueue {
   /** Sends as much as the window and the capacities allow. If others wait for a capacity, it takes its turn. */
   advance(): void {
     while (this.wantsMore) {
-      const contended =
-        this.underway === 0
-          ? undefined
-          : this.shares.find(({ capacity, hasTurn }) => capacity.hasWaiting && !hasTurn);
+      const others = this.underway === 0 ? [] : this.shares;
+      const contended = others.find(({ capacity, hasTurn }) => capacity.hasWaiting && !hasTurn);
       if (contended !== undefined) {
         contended.capacity.wait(contended);
         return;
@@ -196,25 +195,25 @@ export class DestinationQueue {
     if (isSent) this.batches.shift();
     const request = this.window.begin(now);
     // Others may be in use by the time that it is settled.
-    const { shares } = this;
+    const places = new RequestPlaces(this.shares, this.joined);
     this.underway++;
     let isOnItsWay = true;
-    let isSettledAtOnce = true;
-    this.destination.deliver(messages, batch.terms, (results) => {
+    const settle: SettleMessages = (results) => {
       isOnItsWay = false;
       this.underway--;
       batch.record(first, results);
       const endedAt = performance.now();
       this.window.end(request, results, endedAt, this.underway === 0 && this.batches.length === 0);
-      for (const share of shares) share.isSlow = this.window.isSlow;
-      const next = isSettledAtOnce || endedAt >= turnEnd ? undefined : this.nextOfTurn(shares);
-      if (next === undefined) for (const share of shares) share.capacity.release(share);
+      for (const share of places.shares) share.isSlow = this.window.isSlow;
+      const isTurn = places.isSent && places.areAllHeld && endedAt < turnEnd;
+      const next = isTurn ? this.nextOfTurn(places.shares) : undefined;
+      if (next === undefined) places.release();
       const isKept = next !== undefined && this.send(next, endedAt, turnEnd);
       this.settled(batch, messages.length);
-      // If it was settled at once, the caller that is sending goes on by itself.
-      if (!isSettledAtOnce && (!isKept || this.wantsMore)) this.goOn(shares);
-    });
-    isSettledAtOnce = false;
+      if (places.isSent && (!isKept || this.wantsMore)) this.goOn(places.shares);
+    };
+    this.destination.deliver(messages, batch.terms, settle, places.answered);
+    places.isSent = true;
     if (isSent) this.observer.onBatchSent(this);
     return isOnItsWay;
   }

@@ -106,7 +106,9 @@ export class SharedCapacity {
     const hasPlaces = this.free >= share.places;
     if (hasPlaces && this.unreserved(share.isSlow) >= (share.held === 0 ? 1 : share.places)) return true;
     if (share.held > 0) return hasPlaces && this.isPreferred(share);
-    return this.free > this.reserve || (this.hasReserve && (!share.isSlow || this.slowInReserve === undefined));
+    return (
+      this.free > this.reserve || (this.hasReserve && (!share.isSlow || this.slowInReserve === undefined))
+    );
   }
 
   /**
@@ -134,10 +136,14 @@ export class SharedCapacity {
     share.held += places;
   }
 
-  /** Gives the places of one request back. */
-  release(share: CapacityShare): void {
-    this.taken -= share.places;
-    share.held -= share.places;
+  /**
+   * Gives places of one request back.
+   *
+   * @param places all of them, unless some of its URLs have answered before the others
+   */
+  release(share: CapacityShare, places = share.places): void {
+    this.taken -= places;
+    share.held -= places;
     if (share.reserved > share.held) this.reservePlaces(share, share.held);
     if (share.held === 0) {
       if (this.slowInReserve === share) this.slowInReserve = undefined;

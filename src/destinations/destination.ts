@@ -77,6 +77,16 @@ export interface Destination {
   lastResult(message: QueuedMessage, firstAttemptAt: number, now: number): DeliveryResult | undefined;
   /** Called after each attempt. */
   attempted?(attempt: AttemptSummary): void;
-  /** Sends at most `requestSize` messages to every URL that each of them has left. Never throws. */
-  deliver(messages: readonly QueuedMessage[], terms: AttemptTerms, settle: SettleMessages): void;
+  /**
+   * Sends at most `requestSize` messages to every URL that each of them has left. Never throws.
+   *
+   * @param answered called with the origin of a URL that has answered, or that nothing is sent to, while others have not
+   *   answered yet
+   */
+  deliver(
+    messages: readonly QueuedMessage[],
+    terms: AttemptTerms,
+    settle: SettleMessages,
+    answered?: (origin: string) => void,
+  ): void;
 }

@@ -1,14 +1,13 @@
 import { InvalidDestinationError } from '../errors/destination.errors.js';
 import type { DestinationRecord } from '../options/destination-store.js';
 import { requestOptionsOf } from '../options/resolve-destination.js';
-import type { QueuedMessage } from '../queue/batch-job.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { WebhookClient } from '../webhooks/http/webhook-client.js';
 import { hashUrl } from '../options/webhook-url.js';
 import { WebhooksDestination, type WebhooksDestinationOptions } from '../webhooks/webhooks-destination.js';
 import type { DestinationDirectory } from './destination-directory.js';
 import type { DestinationChange } from './destination-feed.js';
-import type { AttemptSummary, AttemptTerms, SettleMessages } from '../destinations/destination.js';
+import type { AttemptSummary, Destination } from '../destinations/destination.js';
 import type { DestinationLookup, DestinationProfile } from '../destinations/destination-registry.js';
 import type { SecretBox } from './secret-box.js';
 
@@ -40,13 +39,13 @@ export class LiveDestination extends WebhooksDestination {
   }
 
   /** Messages that were in hand before a change go back to the queue, to be looked at again. */
-  override deliver(messages: readonly QueuedMessage[], terms: AttemptTerms, settle: SettleMessages): void {
+  override deliver(...[messages, terms, settle, answered]: Parameters<Destination['deliver']>): void {
     if (this.state !== 'enabled') {
       settle(messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait: 0 })));
       return;
     }
     this.onUse();
-    super.deliver(messages, terms, settle);
+    super.deliver(messages, terms, settle, answered);
   }
 }
 

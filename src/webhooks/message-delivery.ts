@@ -19,6 +19,7 @@ export class MessageDelivery {
     private readonly endpoints: readonly Endpoint[],
     private readonly message: QueuedMessage,
     private readonly settle: SettleMessages,
+    private readonly answered?: (origin: string) => void,
   ) {
     const { outcomes } = message;
     // Nearly every message is sent for the first time.
@@ -46,19 +47,28 @@ export class MessageDelivery {
     for (const endpoint of this.isDelivered ? [] : this.endpoints) {
       const at = index++;
       const outcome = this.outcomes[at];
-      if (outcome?.class === 'permanent' || this.isTried(at, endpoint, terms, now)) continue;
-      if (!endpoint.breaker.admit(now, terms.isLast)) {
-        (this.heldBack ??= []).push(endpoint);
+      if (!this.isSentTo(endpoint, at, terms, now)) {
+        this.answered?.(endpoint.url.origin);
         continue;
       }
       this.unanswered++;
       request ??= prepare(this.message, terms.signal);
       endpoint.send(request, (outcome?.attempt ?? 0) + 1, (answer) => {
         this.record(at, answer);
+        if (this.unanswered > 1) this.answered?.(endpoint.url.origin);
         this.leave();
       });
     }
     this.leave();
+  }
+
+  /** Whether a URL is left, and its breaker admits a request. */
+  private isSentTo(endpoint: Endpoint, index: number, terms: AttemptTerms, now: number): boolean {
+    if (this.outcomes[index]?.class === 'permanent' || this.isTried(index, endpoint, terms, now))
+      return false;
+    const isAdmitted = endpoint.breaker.admit(now, terms.isLast);
+    if (!isAdmitted) (this.heldBack ??= []).push(endpoint);
+    return isAdmitted;
   }
 
   /** Whether a request of another message counts as the last attempt at a URL. */

@@ -121,13 +121,18 @@ export class WebhooksDestination implements Destination {
     return { class: isRetried ? 'retry' : 'permanent', outcomes };
   }
 
-  deliver(messages: readonly QueuedMessage[], terms: AttemptTerms, settle: SettleMessages): void {
+  deliver(
+    messages: readonly QueuedMessage[],
+    terms: AttemptTerms,
+    settle: SettleMessages,
+    answered?: (origin: string) => void,
+  ): void {
     const message = messages[0];
     if (message === undefined) {
       settle([]);
       return;
     }
-    new MessageDelivery(this.endpoints, message, settle).begin(terms, this.prepare);
+    new MessageDelivery(this.endpoints, message, settle, answered).begin(terms, this.prepare);
   }
 
   /**

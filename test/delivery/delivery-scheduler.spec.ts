@@ -13,6 +13,7 @@ const OPTIONS = { requests: 64, connections: 64, batches: 4, jobs: 64 };
 interface Request {
   messages: readonly QueuedMessage[];
   settle: SettleMessages;
+  answered: ((origin: string) => void) | undefined;
 }
 
 /** A destination whose requests the test answers. */
@@ -52,8 +53,13 @@ class TestDestination implements Destination {
     return undefined;
   }
 
-  deliver(messages: readonly QueuedMessage[], _terms: unknown, settle: SettleMessages): void {
-    if (this.answersAtOnce === undefined) this.requests.push({ messages, settle });
+  deliver(
+    messages: readonly QueuedMessage[],
+    _terms: unknown,
+    settle: SettleMessages,
+    answered?: (origin: string) => void,
+  ): void {
+    if (this.answersAtOnce === undefined) this.requests.push({ messages, settle, answered });
     else settle(messages.map(() => ({ class: this.answersAtOnce ?? 'delivered', outcomes: [] })));
   }
 
@@ -435,6 +441,23 @@ describe('the delivery scheduler', () => {
       expect(quick.requests).toHaveLength(RESERVED);
       expect(heldBySlow()).toBe(64 - RESERVED);
       await new Promise((resolve) => setImmediate(resolve));
+    });
+
+    it('are given back by each URL that has answered, while another one takes long', () => {
+      const scheduler = schedule({ connections: 8 });
+      const two = new TestDestination('two', { origins: [...origins, 'https://slow.example.com'] });
+      const neighbour = new TestDestination('neighbour', { origins });
+      void send(scheduler, two, 1_000);
+      two.answer();
+      two.answer();
+      expect(two.requests).toHaveLength(8);
+      void send(scheduler, neighbour, 4);
+      expect(neighbour.requests).toHaveLength(0);
+      for (const { answered } of two.requests.slice(0, 4)) answered?.(origins[0] ?? '');
+      expect(neighbour.requests).toHaveLength(4);
+      // They are not given back twice.
+      two.answer(4);
+      expect(inUseAt(origins[0] ?? '', [two, neighbour])).toBeLessThanOrEqual(8);
     });
 
     it('are counted for each URL of a destination', () => {
