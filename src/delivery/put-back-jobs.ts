@@ -2,6 +2,7 @@ import { type LeftBatch, openMessages, type QueuedBatch } from '../queue/batch-j
 import { jobKeyOf } from '../queue/partitions.js';
 import type { JobMemory } from './job-memory.js';
 import { urlsThatRefusedAll } from './refused-urls.js';
+import { UnrememberedJobs } from './unremembered-jobs.js';
 
 /** A job that went back to the queue until it is due. */
 export interface PutBackJob {
@@ -48,6 +49,7 @@ export class PutBackJobs {
   /** Apart, so that those whose URLs are down are not gone through for each of the others. */
   private readonly lines = new Map<string, Line>();
   private total = 0;
+  private readonly unremembered = new UnrememberedJobs();
   /** In milliseconds since the epoch. Not all destinations have theirs gone through at the same moment. */
   private forgotAt = Date.now() - Math.random() * FORGET_INTERVAL;
   /** How long promoted jobs take to return, in milliseconds. */
@@ -55,18 +57,22 @@ export class PutBackJobs {
 
   constructor(private readonly memory: JobMemory) {}
 
+  /** Those that are not remembered are counted as well, here and below: each of them returns too. */
   get size(): number {
-    return this.jobs.size;
+    return this.jobs.size + this.unremembered.waiting(Date.now()).jobs;
   }
 
   /** Messages of all these jobs. */
   get messages(): number {
-    return this.total;
+    return this.total + this.unremembered.waiting(Date.now()).messages;
   }
 
   add({ key, messages, dueAt, refusedBy }: PutBackJob): void {
     this.delete(key);
-    if (!this.memory.hasRoomBeside(this.jobs.size)) return;
+    if (!this.memory.hasRoomBeside(this.jobs.size)) {
+      this.unremembered.add(messages, dueAt, Date.now());
+      return;
+    }
     const line = this.lineOf(refusedBy);
     const remembered = { key, messages, dueAt, line, isPromoted: false };
     this.jobs.set(key, remembered);

@@ -32,14 +32,17 @@ class TestDestination implements Destination {
     {
       origins = [`https://${id}.example.com`],
       requestSize = 1,
-    }: { origins?: string[]; requestSize?: number } = {},
+      rateLimit,
+    }: { origins?: string[]; requestSize?: number; rateLimit?: number } = {},
     public answersAtOnce?: DeliveryResult['class'],
   ) {
     this.origins = origins;
     this.requestSize = requestSize;
+    this.rateLimit = rateLimit;
   }
 
   readonly requestSize: number;
+  readonly rateLimit: number | undefined;
 
   origin(): string {
     return this.origins[0] ?? '';
@@ -109,6 +112,42 @@ function answerInTurn(
     }
   }
   return { answered, most };
+}
+
+/**
+ * How often jobs of one message each are put back within so many seconds, after all of them were once, while their
+ * destination does not answer. Timers are faked.
+ */
+function looksWithin(
+  seconds: number,
+  jobs: number,
+  scheduler: DeliveryScheduler,
+  destination: TestDestination,
+): number {
+  for (let n = 0; n < 4; n++) void scheduler.deliver(destination, messagesOf(100), firstAttempt());
+  const due = new Map<number, string[]>();
+  const look = (key: string): void => {
+    scheduler.returned(destination.id, key);
+    const delay = scheduler.delayOf(destination, 1);
+    if (delay <= 0) throw new Error('It should be put back');
+    const dueAt = Date.now() + delay;
+    const second = Math.ceil(dueAt / 1_000);
+    const others = due.get(second);
+    if (others === undefined) due.set(second, [key]);
+    else others.push(key);
+    scheduler.putBack(destination, [{ key, messages: 1, dueAt, refusedBy: [] }]);
+  };
+  for (let n = 0; n < jobs; n++) look(`job-${n}`);
+  const first = Math.ceil(Date.now() / 1_000);
+  let looks = 0;
+  for (let second = first; second < first + seconds; second++) {
+    jest.setSystemTime(second * 1_000);
+    const keys = due.get(second) ?? [];
+    due.delete(second);
+    looks += keys.length;
+    for (const key of keys) look(key);
+  }
+  return looks;
 }
 
 describe('the delivery scheduler', () => {
@@ -911,6 +950,28 @@ describe('the delivery scheduler', () => {
       await jest.advanceTimersByTimeAsync(2_000);
       scheduler.stop();
       expect(promoted).toEqual(keys.slice(0, 10));
+    });
+
+    it('are looked at as rarely all together, however many more there are than are remembered', () => {
+      jest.useFakeTimers();
+      const looks = [10_000, 20_000, 40_000].map((jobs) =>
+        looksWithin(600, jobs, schedule(), new TestDestination('down')),
+      );
+      // Twenty a second.
+      for (const count of looks) expect(count).toBeLessThan(1.5 * 20 * 600);
+    });
+
+    it('wait for all that are before them, also where the memory is full of those of others', () => {
+      jest.useFakeTimers();
+      const scheduler = schedule();
+      for (const down of destinations('down', 10)) {
+        scheduler.putBack(
+          down,
+          Array.from({ length: 10_000 }, (_, n) => jobOf(`${down.id}-${n}`, 1)),
+        );
+      }
+      const looks = looksWithin(600, 5_000, scheduler, new TestDestination('limited', { rateLimit: 10 }));
+      expect(looks).toBeLessThan(2 * 20 * 600);
     });
 
     it('are forgotten when they are due, also while their destination is held back', () => {
