@@ -75,7 +75,7 @@ export class ConsoleHandler extends HttpHandler<string> {
   protected readonly maxBytes = 0;
 
   constructor(private readonly parts: ConsoleParts) {
-    super(parts.shutdownTimeout);
+    super(parts.shutdownTimeout, parts.logger);
     this.routes = {
       name: 'The console',
       method: 'GET',

@@ -2,6 +2,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import { thrownAt } from '../shared/thrown-at.js';
+import { connectionOf } from '../http/connection-of.js';
 import type { OwnRoutes } from '../http/host-routes.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../http/http-handler.js';
@@ -42,11 +43,11 @@ export class DestinationsApiHandler extends HttpHandler<string> implements OnApp
   constructor(
     private readonly api: Pick<DestinationsApi, 'handle'>,
     { path, isForConsole }: Pick<ResolvedDestinationsApi, 'path' | 'isForConsole'>,
-    private readonly logger: { error(message: string): void },
+    logger: { error(message: string): void },
     private readonly audit: Pick<AuditLog, 'close'>,
     shutdownTimeout: number,
   ) {
-    super(shutdownTimeout);
+    super(shutdownTimeout, logger);
     this.path = path;
     this.routes = {
       ...(isForConsole ? CONSOLE : OWN),
@@ -77,7 +78,7 @@ export class DestinationsApiHandler extends HttpHandler<string> implements OnApp
       const answer = answerToError(error);
       if (answer !== undefined) return answer;
       // The sender has hung up and gets no answer. Nothing is wrong here. A request that was read is destroyed, too.
-      if (!raw.socket.destroyed)
+      if (connectionOf(raw)?.destroyed !== true)
         this.logger.error(`A request to the destinations API failed: ${thrownAt(error)}`);
       return refusedAnswer(internalError());
     }

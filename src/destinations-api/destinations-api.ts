@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { thrownAt } from '../shared/thrown-at.js';
 import { BodyReader } from '../http/body-reader.js';
+import { connectionOf } from '../http/connection-of.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { RequestRate } from '../http/request-rate.js';
 import { RequestRefusal } from '../http/request-refusal.js';
@@ -81,12 +82,13 @@ export class DestinationsApi {
     const end = (): void => {
       reading.abort();
     };
-    raw.socket.once('close', end);
-    if (raw.socket.destroyed) end();
+    const connection = connectionOf(raw);
+    connection?.once('close', end);
+    if (connection?.destroyed === true) end();
     try {
       return await this.answerInTime(route, request);
     } finally {
-      raw.socket.off('close', end);
+      connection?.off('close', end);
       end();
     }
   }

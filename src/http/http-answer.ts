@@ -96,10 +96,13 @@ export async function writeStream(
   closing.addEventListener('abort', end);
   if (isWritable && closing.aborted) end();
   // Even where nobody reads, so that the parts can end what they began.
-  for await (const part of parts(ended.signal)) {
-    if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal);
+  try {
+    for await (const part of parts(ended.signal)) {
+      if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal);
+    }
+  } finally {
+    closing.removeEventListener('abort', end);
   }
-  closing.removeEventListener('abort', end);
   if (isWritable) end();
 }
 

@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { AnalyticsLogger } from '../shared/analytics-logger.js';
+import { thrownAt } from '../shared/thrown-at.js';
 import type { OwnRoutes } from './host-routes.js';
 import { type HttpAnswer, type StreamedAnswer, writeAnswer, writeStream } from './http-answer.js';
 import { RequestRefusal } from './request-refusal.js';
@@ -35,10 +37,15 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   /** Ends the waiting of each request that is not answered yet. */
   private readonly unanswered = new Set<() => void>();
   private readonly unread = new UnreadAnswers();
+  /** Why answers could not be written. */
+  private readonly told = new Set<string>();
   private isOver = false;
 
   /** @param shutdownTimeout in milliseconds */
-  constructor(private readonly shutdownTimeout: number) {
+  constructor(
+    private readonly shutdownTimeout: number,
+    protected readonly logger: { error(message: string): void } = new AnalyticsLogger(),
+  ) {
     // Each stream listens to it.
     setMaxListeners(0, this.closing.signal);
   }
@@ -66,11 +73,26 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     return this.routeOf(request) !== undefined;
   }
 
-  /** Answers a request that `owns` recognised and whose body has not been read. Never rejects. */
+  /**
+   * Answers a request that `owns` recognised and whose body has not been read. Never rejects, since nobody waits for it:
+   * an error would end the process, whatever the response is and whoever has changed it.
+   */
   async answer(raw: IncomingMessage, response: ServerResponse, ip: string | undefined): Promise<void> {
     const route = this.routeOf(raw);
     if (route === undefined) return;
-    const answer = await this.answerInTime({ route, raw, ip });
+    try {
+      await this.write(raw, response, await this.answerInTime({ route, raw, ip }));
+    } catch (error) {
+      this.notWritten(error);
+      breakOff(response);
+    }
+  }
+
+  private async write(
+    raw: IncomingMessage,
+    response: ServerResponse,
+    answer: HttpAnswer | StreamedAnswer,
+  ): Promise<void> {
     if ('parts' in answer) {
       await writeStream(raw, response, answer, this.closing.signal);
       return;
@@ -80,18 +102,28 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     this.unread.watch(response);
   }
 
+  /** Logged once for each reason, which may be the same for every request. */
+  private notWritten(error: unknown): void {
+    const thrown = thrownAt(error);
+    if (this.told.has(thrown)) return;
+    this.told.add(thrown);
+    this.logger.error(
+      `${this.routes.name} could not write an answer: ${thrown}. Look for what serves this application, or changes ` +
+        'its responses, in another way than Node does. Others that fail like this are not logged.',
+    );
+  }
+
   /** What was begun may go on after a refusal. */
   private answerInTime(request: RoutedRequest<Route>): Promise<HttpAnswer | StreamedAnswer> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         resolve(this.refused(applicationClosed(), request.route));
       };
       this.unanswered.add(giveUp);
       if (this.isOver) setTimeout(giveUp, LATE_PATIENCE).unref();
-      void this.answerTo(request).then((answer) => {
-        this.unanswered.delete(giveUp);
-        resolve(answer);
-      });
+      void this.answerTo(request)
+        .then(resolve, reject)
+        .finally(() => this.unanswered.delete(giveUp));
     });
   }
 
@@ -102,6 +134,15 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   protected abstract answerTo(request: RoutedRequest<Route>): Promise<HttpAnswer | StreamedAnswer>;
 
   protected abstract refused(refusal: RequestRefusal, route: Route): HttpAnswer;
+}
+
+/** So that its sender does not wait for more. What has been written as a whole is not cut off. */
+function breakOff(response: ServerResponse): void {
+  try {
+    if (!response.writableEnded) response.destroy();
+  } catch {
+    // It cannot even be destroyed, so it is left to whoever made it.
+  }
 }
 
 function applicationClosed(): RequestRefusal {

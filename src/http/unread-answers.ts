@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { connectionOf } from './connection-of.js';
 
 /** How long a reader may leave an answer unread, in milliseconds. */
 const STALL_TIME = 30_000;
@@ -28,9 +29,10 @@ export class UnreadAnswers {
 
   /** Watches an answer that has been written, until it is read. */
   watch(response: ServerResponse): void {
-    const { socket } = response.req;
+    const socket = connectionOf(response.req);
     const bytes = response.writableLength;
-    if (bytes === 0 || response.destroyed || socket.destroyed) return;
+    // It is no number where what is written to is no socket.
+    if (socket === undefined || !(bytes > 0) || response.destroyed || socket.destroyed) return;
     const answers = this.answersOn(socket);
     answers.add(response);
     this.bytesOf.set(response, bytes);

@@ -1,6 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { AnalyticsClient } from '../../client/analytics-client.js';
 import { thrownAt } from '../../shared/thrown-at.js';
+import { connectionOf } from '../../http/connection-of.js';
 import type { OwnRoutes } from '../../http/host-routes.js';
 import type { HttpAnswer } from '../../http/http-answer.js';
 import { HttpHandler, type RequestLine, type RoutedRequest } from '../../http/http-handler.js';
@@ -34,10 +35,10 @@ export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements On
   constructor(
     private readonly api: Pick<TrackingApi, 'handle' | 'close'>,
     private readonly path: string,
-    private readonly logger: TrackingApiLogger,
+    logger: TrackingApiLogger,
     shutdownTimeout: number,
   ) {
-    super(shutdownTimeout);
+    super(shutdownTimeout, logger);
     this.routes = {
       name: 'The tracking API',
       method: 'POST',
@@ -63,7 +64,7 @@ export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements On
     } catch (error) {
       if (error instanceof RequestRefusal) return refusedAnswer(error);
       // The sender has hung up and gets no answer. Nothing is wrong here. A request that was read is destroyed, too.
-      if (!raw.socket.destroyed)
+      if (connectionOf(raw)?.destroyed !== true)
         this.logger.error(`A request to the tracking API failed: ${thrownAt(error)}`);
       return failedAnswer();
     }

@@ -1,0 +1,96 @@
+import type { RequestListener, ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { consoleOptions } from '../console/console-app.js';
+import { basic, TrackingServer } from '../ingest/http/tracking-server.js';
+import { callAsFunction, type FunctionCall } from '../support/function-call.js';
+import { quickConnections } from '../support/quick-connections.js';
+import { messageIn } from '../support/received-message.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+
+const TRACK = JSON.stringify({ userId: 'u1', event: 'Opened' });
+const OPERATOR = { cookie: 'user=operator', 'x-analytics-console': '1' };
+
+describe('an application on a platform for functions, where connections are no sockets', () => {
+  const stage = new Stage(afterAll);
+  const newConnection = quickConnections();
+  const rejections: unknown[] = [];
+  const onRejection = (reason: unknown): void => {
+    rejections.push(reason);
+  };
+  let server: TrackingServer;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    receiver = await stage.receiver();
+    const options = {
+      writeKey: 'wk_test',
+      webhooks: webhooksTo(receiver),
+      connection: await newConnection(),
+    };
+    server = await stage.add(
+      TrackingServer.start({ platform: 'Express', analytics: consoleOptions(options) }),
+    );
+  });
+  beforeEach(() => {
+    rejections.length = 0;
+    server.log.all.length = 0;
+    process.on('unhandledRejection', onRejection);
+  });
+  afterEach(() => {
+    process.off('unhandledRejection', onRejection);
+  });
+
+  const call = (request: FunctionCall): Promise<{ status: number; text: string }> => {
+    const listener: unknown = server.app.getHttpAdapter().getInstance();
+    return callAsFunction(listener as RequestListener, request);
+  };
+
+  /** A rejection is known a turn of the event loop after the answer. */
+  const rejected = async (): Promise<unknown[]> => {
+    await new Promise(setImmediate);
+    return rejections;
+  };
+
+  it('takes calls over HTTP, and answers each', async () => {
+    const headers = basic('wk_test');
+    for (const path of ['/v1/track', '/v1/t']) {
+      const answer = await call({ method: 'POST', url: path, headers, body: TRACK });
+      expect(answer).toMatchObject({ status: 200, text: expect.stringContaining('"success":true') });
+    }
+    expect(await rejected()).toEqual([]);
+    const messages = (await receiver.received(1)).map(messageIn);
+    expect(messages[0]).toMatchObject({ event: 'Opened', context: { ip: '203.0.113.9' } });
+    expect(server.log.errors).toEqual([]);
+  });
+
+  it.each([
+    ['the page of the console', '/analytics', 200, 'html'],
+    ['a report of the console', '/analytics/overview', 200, 'messages'],
+    ['the destinations API', '/analytics/destinations', 200, '"destinations"'],
+    ['nothing, with 404', '/analytics/destinations/a/b/c', 404, 'NOT_FOUND'],
+  ])('serves %s', async (_, url, status, text) => {
+    const answer = await call({ method: 'GET', url, headers: OPERATOR });
+    expect(answer).toMatchObject({ status, text: expect.stringContaining(text) });
+    expect(await rejected()).toEqual([]);
+    expect(server.log.errors).toEqual([]);
+  });
+
+  it('outlives a response that cannot be written to, breaks it off, and says why once', async () => {
+    const refuse = (_: unknown, response: ServerResponse): void => {
+      response.writeHead = () => {
+        throw new TypeError('not here');
+      };
+    };
+    server.app.getHttpServer().prependListener('request', refuse);
+    const headers = basic('wk_test');
+    for (let sent = 0; sent < 2; sent++) {
+      await expect(server.post('/v1/track', TRACK, headers)).rejects.toThrow();
+    }
+    server.app.getHttpServer().off('request', refuse);
+    expect(await server.post('/v1/track', TRACK, headers)).toMatchObject({ status: 200 });
+    expect(await rejected()).toEqual([]);
+    expect(server.log.errors).toHaveLength(1);
+    expect(server.log.errors[0]).toContain('The tracking API could not write an answer: TypeError at ');
+  });
+});
