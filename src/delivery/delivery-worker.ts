@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { types } from 'node:util';
 import { Job } from 'bullmq';
 import { BATCH_JOB_VERSION, type BatchJobData, JOB_NAME } from '../queue/batch-job.js';
@@ -45,6 +46,8 @@ export class DeliveryWorker {
     private readonly processor: JobProcessor,
     private readonly options: DeliveryWorkerOptions,
   ) {
+    // Any number of calls and look-ups may wait beside it, which is no leak.
+    setMaxListeners(0, this.cancellation.signal);
     for (const partition of partitions.queues.keys()) this.open(partition);
     partitions.observe((partition) => {
       if (this.state !== 'ending') this.open(partition);

@@ -4,50 +4,13 @@ import { requestOptionsOf } from '../options/resolve-destination.js';
 import type { EndpointObserver } from '../webhooks/endpoint-state.js';
 import type { WebhookClient } from '../webhooks/http/webhook-client.js';
 import { hashUrl } from '../options/webhook-url.js';
-import { WebhooksDestination, type WebhooksDestinationOptions } from '../webhooks/webhooks-destination.js';
+import type { WebhooksDestinationOptions } from '../webhooks/webhooks-destination.js';
 import type { DestinationDirectory } from './destination-directory.js';
 import type { DestinationChange } from './destination-feed.js';
-import type { AttemptSummary, Destination } from '../destinations/destination.js';
+import type { AttemptSummary } from '../destinations/destination.js';
 import type { DestinationLookup, DestinationProfile } from '../destinations/destination-registry.js';
+import { LiveDestination } from './live-destination.js';
 import type { SecretBox } from './secret-box.js';
-
-/** A destination that may change while messages wait for it. */
-export class LiveDestination extends WebhooksDestination {
-  /** `stale` until a change of it is known here. */
-  state: 'enabled' | 'disabled' | 'stale' = 'enabled';
-
-  /**
-   * @param observeAttempt called after each attempt
-   * @param onUse called before messages are sent
-   */
-  constructor(
-    options: WebhooksDestinationOptions,
-    client: WebhookClient,
-    observer: EndpointObserver,
-    private readonly observeAttempt: (attempt: AttemptSummary) => void,
-    private readonly onUse: () => void,
-  ) {
-    super(options, client, observer);
-  }
-
-  attempted(attempt: AttemptSummary): void {
-    this.observeAttempt(attempt);
-  }
-
-  get isDisabled(): boolean {
-    return this.state === 'disabled';
-  }
-
-  /** Messages that were in hand before a change go back to the queue, to be looked at again. */
-  override deliver(...[messages, terms, settle, answered]: Parameters<Destination['deliver']>): void {
-    if (this.state !== 'enabled') {
-      settle(messages.map(({ outcomes }) => ({ class: 'deferred', outcomes, wait: 0 })));
-      return;
-    }
-    this.onUse();
-    super.deliver(messages, terms, settle, answered);
-  }
-}
 
 /**
  * What is known of a destination's URLs is forgotten when it was not used for this long, in milliseconds, unless
@@ -106,10 +69,7 @@ export class LiveDestinations implements DestinationLookup {
       const observe = (attempt: AttemptSummary): void => {
         onAttempt(this.entries.get(id)?.record ?? record, attempt);
       };
-      // A job may take long, and nobody asks for its destination until the next one.
-      const destination = new LiveDestination(options, client, observer, observe, () => {
-        directory.use();
-      });
+      const destination = new LiveDestination(options, client, observer, observe, directory);
       this.entries.set(id, (entry = { destination, tenant: record.tenant, record, validUntil, usedAt: now }));
     } else if (entry.record !== record || entry.validUntil <= now) {
       const { options, validUntil } = this.optionsOf(record, now);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DestinationDirectory } from '../../src/stored-destinations/destination-directory.js';
-import { type LiveDestination, LiveDestinations } from '../../src/stored-destinations/live-destinations.js';
+import type { LiveDestination } from '../../src/stored-destinations/live-destination.js';
+import { LiveDestinations } from '../../src/stored-destinations/live-destinations.js';
 import { SecretBox } from '../../src/stored-destinations/secret-box.js';
 import { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
 import { deliverOne } from '../support/deliver-one.js';
@@ -19,6 +20,7 @@ describe('a destination at run time that a process delivers to', () => {
   let client: WebhookClient;
   let receiver: Receiver;
   let destination: LiveDestination;
+  let destinations: LiveDestinations;
 
   beforeEach(async () => {
     clock = new FakeClock();
@@ -26,7 +28,7 @@ describe('a destination at run time that a process delivers to', () => {
     directory = new DestinationDirectory({ store, feed: store, clock });
     client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
     receiver = await stage.receiver();
-    const destinations = new LiveDestinations({
+    destinations = new LiveDestinations({
       directory,
       box: new SecretBox([]),
       client,
@@ -44,8 +46,8 @@ describe('a destination at run time that a process delivers to', () => {
     await client.close();
   });
 
-  const deliver = (): ReturnType<typeof deliverOne> =>
-    deliverOne(destination, { id: 'm1', body: '{}', outcomes: [] });
+  const deliver = (signal?: AbortSignal): ReturnType<typeof deliverOne> =>
+    deliverOne(destination, { id: 'm1', body: '{}', outcomes: [] }, signal);
 
   /** Another process gives it another URL. */
   async function change(): Promise<void> {
@@ -65,12 +67,46 @@ describe('a destination at run time that a process delivers to', () => {
     expect(receiver.requests.at(-1)?.url).toBe('/new');
   });
 
-  it('is changed two seconds after the first message of a job that was long at a standstill', async () => {
-    await clock.pass(600_000);
+  it('is changed before the first message of a job that was long at a standstill, which is looked up again', async () => {
+    await clock.pass(40_000);
     await change();
+    expect(await deliver()).toEqual({ class: 'deferred', outcomes: [], wait: 0 });
+    await destinations.find('crm');
     await deliver();
-    await clock.pass(2_000);
-    await deliver();
-    expect(receiver.requests.map(({ url }) => url)).toEqual(['/old', '/new']);
+    expect(receiver.requests.map(({ url }) => url)).toEqual(['/new']);
+  });
+
+  it('gets nothing of a job that was long at a standstill once another process has disabled or deleted it', async () => {
+    await clock.pass(40_000);
+    await store.replace({ ...RECORD, urls: [receiver.url('/old')], enabled: false, version: 2 });
+    await store.publish({ id: 'crm', tenant: 'acme' });
+    expect(await deliver()).toMatchObject({ class: 'deferred' });
+    expect(await destinations.find('crm')).toMatchObject({ isDisabled: true });
+    await clock.pass(600_000);
+    await store.remove('crm');
+    await store.publish({ id: 'crm', tenant: 'acme' });
+    expect(await deliver()).toMatchObject({ class: 'deferred' });
+    expect(await destinations.find('crm')).toBe('deleted');
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('gets its next message at once after any standstill in which nothing was changed', async () => {
+    for (const seconds of [1, 10, 40, 600]) {
+      await clock.pass(seconds * 1_000);
+      expect(await deliver()).toMatchObject({ class: 'delivered' });
+    }
+  });
+
+  it('gets nothing after a standstill while nobody knows of changes, also when the process ends meanwhile', async () => {
+    await clock.pass(40_000);
+    store.isAway = true;
+    expect(await deliver()).toMatchObject({ class: 'deferred' });
+    const shutdown = new AbortController();
+    store.changesSince = () => new Promise(() => undefined);
+    const brokenOff = deliver(shutdown.signal);
+    shutdown.abort();
+    expect(await brokenOff).toMatchObject({ class: 'deferred' });
+    expect(await deliver(shutdown.signal)).toMatchObject({ class: 'deferred' });
+    expect(receiver.requests).toEqual([]);
   });
 });
