@@ -111,6 +111,7 @@ export {
   InvalidFilterError,
   NotAWebhookError,
   PermanentDeliveryError,
+  ReplayIncompleteError,
 } from './errors/delivery.errors.js';
 export * from './errors/destination.errors.js';
 export * from './errors/audience.errors.js';

@@ -96,7 +96,8 @@ export class DeliveriesService {
    * application has queued.
    *
    * @throws InvalidFilterError, also where `destination` or `messageIds` is `undefined`: leave it out to mean all;
-   *   DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a destination
+   *   DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a destination;
+   *   ReplayIncompleteError after everything else was replayed, if destinations could not be looked up
    *
    * @example
    * await deliveries.replay({ destination: 'crm', status: 404 })

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { DestinationRegistry } from '../destinations/destination-registry.js';
-import { DestinationNotFoundError, type OtherApplicationError } from '../errors/delivery.errors.js';
+import {
+  DestinationNotFoundError,
+  type OtherApplicationError,
+  ReplayIncompleteError,
+} from '../errors/delivery.errors.js';
 import { DestinationKeyError, InvalidDestinationError } from '../errors/destination.errors.js';
 import type { QueuedBatch } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
@@ -13,10 +17,10 @@ import {
   type FailedMessage,
   failedMessage,
   failedMessages,
-  type KeptMessage,
   matcherOf,
   withType,
 } from './failed-filter.js';
+import { Replay, type SkippedDestinations } from './replay.js';
 
 /** A replay of what failed for this reason means it. */
 const OTHER_APPLICATION = 'OTHER_APPLICATION' satisfies OtherApplicationError['code'];
@@ -89,19 +93,17 @@ export class FailedMessages {
    * another application's, or their job cannot be read. Messages of deleted users are left to the deletion.
    *
    * @throws DestinationNotFoundError, InvalidDestinationError, DestinationKeyError when the filter names such a
-   *   destination
+   *   destination; ReplayIncompleteError at the end, if some could not be looked up
    */
   async replay(filter: FailedFilter): Promise<number> {
     if (filter.destination !== undefined && !(await this.destinations.find(filter.destination)))
       throw new DestinationNotFoundError(filter.destination);
-    const matches = matcherOf(filter);
-    let replayed = 0;
     // From here, another application's would go to other URLs.
     const isMeant = (batch: QueuedBatch): boolean =>
       filter.error === OTHER_APPLICATION || this.queue.isOwn(batch);
-    for await (const [job] of this.store.jobs({ states: ['failed'], destinations: destinationsOf(filter) })) {
-      replayed += await this.replayJob(job, matches, isMeant);
-    }
+    const replay = this.replayOf(filter, isMeant);
+    const replayed = await this.run(replay, destinationsOf(filter));
+    if (replay.skipped.size > 0) throw new ReplayIncompleteError(replayed, replay.skipped);
     return replayed;
   }
 
@@ -114,11 +116,12 @@ export class FailedMessages {
   async replayKept(
     isMeant: (destination: string) => Promise<boolean>,
     destinations?: ReadonlySet<string>,
-  ): Promise<void> {
-    const matches = matcherOf({ error: 'DESTINATION_DISABLED' });
-    for await (const [job] of this.store.jobs({ states: ['failed'], destinations })) {
-      await this.replayJob(job, matches, ({ destination }) => isMeant(destination));
-    }
+  ): Promise<SkippedDestinations> {
+    const replay = this.replayOf({ error: 'DESTINATION_DISABLED' }, ({ destination }) =>
+      isMeant(destination),
+    );
+    await this.run(replay, destinations);
+    return replay.skipped;
   }
 
   /** How many messages `replay` would deliver again now, those of deleted users included. */
@@ -133,12 +136,27 @@ export class FailedMessages {
     return count;
   }
 
-  private async replayJob(
-    listed: StoredJob,
-    matches: (message: KeptMessage) => boolean,
+  /** @param isMeant asked before anything else of a batch whose messages match */
+  private replayOf(
+    filter: FailedFilter,
     isMeant: (batch: QueuedBatch) => boolean | Promise<boolean>,
-  ): Promise<number> {
-    if (!failedMessages(listed, 'failed').some(matches)) return 0;
+  ): Replay {
+    return new Replay(
+      matcherOf(filter),
+      async (batch) => (await isMeant(batch)) && (await this.isDeliverable(batch.destination)),
+    );
+  }
+
+  private async run(replay: Replay, destinations: ReadonlySet<string> | undefined): Promise<number> {
+    let replayed = 0;
+    for await (const [job] of this.store.jobs({ states: ['failed'], destinations })) {
+      replayed += await this.replayJob(job, replay);
+    }
+    return replayed;
+  }
+
+  private async replayJob(listed: StoredJob, replay: Replay): Promise<number> {
+    if (!failedMessages(listed, 'failed').some(replay.matches)) return 0;
     const { jobId } = listed;
     const turn = this.turns.get(jobId) ?? new Mutex();
     this.turns.set(jobId, turn);
@@ -146,22 +164,18 @@ export class FailedMessages {
       return await turn.run(async () => {
         // Another replay may have taken some of its messages since it was listed.
         const [job] = await this.store.read([jobId]);
-        return job === undefined ? 0 : this.replayBatches(job, matches, isMeant);
+        return job === undefined ? 0 : this.replayBatches(job, replay);
       });
     } finally {
       if (turn.isFree) this.turns.delete(jobId);
     }
   }
 
-  private async replayBatches(
-    job: StoredJob,
-    matches: (message: KeptMessage) => boolean,
-    isMeant: (batch: QueuedBatch) => boolean | Promise<boolean>,
-  ): Promise<number> {
+  private async replayBatches(job: StoredJob, replay: Replay): Promise<number> {
     let replayed = 0;
     for (const batch of job.batches) {
-      const messages = batch.messages.filter((message) => matches(failedMessage(job, batch, message)));
-      if (messages.length > 0 && (await isMeant(batch)))
+      const messages = batch.messages.filter((message) => replay.matches(failedMessage(job, batch, message)));
+      if (messages.length > 0 && (await replay.takes(batch)))
         replayed += await this.replayBatch(job, { ...batch, messages });
     }
     return replayed;
@@ -169,7 +183,6 @@ export class FailedMessages {
 
   private async replayBatch(job: StoredJob, batch: QueuedBatch): Promise<number> {
     const { destination, source, firstAttemptAt = job.addedAt } = batch;
-    if (!(await this.isDeliverable(destination))) return 0;
     const messages = await this.deleted.without(
       batch.messages,
       source,

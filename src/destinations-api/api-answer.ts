@@ -25,6 +25,7 @@ const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['cod
   ['DESTINATION_KEY', 503],
   ['DESTINATION_STORE_TIMEOUT', 503],
   ['DESTINATION_WRITE_TIMEOUT', 503],
+  ['REPLAY_INCOMPLETE', 503],
   ['ANALYTICS_CLOSED', 503],
 ]);
 

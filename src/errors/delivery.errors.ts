@@ -41,6 +41,33 @@ export class PermanentDeliveryError extends AnalyticsError {
   readonly code = 'PERMANENT_DELIVERY';
 }
 
+/** Most destinations that an error names. */
+const MAX_NAMED = 5;
+
+/** A replay has left out destinations that could not be looked up. Everything else of it was done. */
+export class ReplayIncompleteError extends AnalyticsError {
+  readonly code = 'REPLAY_INCOMPLETE';
+  /** The ids of those that were left out. */
+  readonly destinations: readonly string[];
+
+  constructor(
+    /** How many messages are delivered again. */
+    readonly replayed: number,
+    /** Why each of them could not be looked up. */
+    reasons: ReadonlyMap<string, unknown>,
+  ) {
+    const ids = [...reasons.keys()];
+    const named = ids.slice(0, MAX_NAMED).map((id) => `"${id}"`);
+    const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : '';
+    super(
+      `Messages of destinations that could not be looked up were left as they are: ${named.join(', ')}${more}. ` +
+        `${replayed} others are delivered again. Repeat the call when \`destinations.store\` answers.`,
+      { cause: reasons.values().next().value },
+    );
+    this.destinations = ids;
+  }
+}
+
 /** `sendTest` or `explain` was called for a destination that has no URLs. */
 export class NotAWebhookError extends AnalyticsError {
   readonly code = 'NOT_A_WEBHOOK';

@@ -4,6 +4,8 @@ import { within } from '../shared/within.js';
 
 /** Longer than any process may still hold a destination for disabled, in milliseconds. */
 const LATE_REPLAY = 3_000;
+/** The longest time after which it is looked again for what could not be looked up, in milliseconds. */
+const LONGEST_RETRY = 300_000;
 /** How long nothing is read after that, as a multiple of the time that it took. */
 const REST = 3;
 /** Most names in a line of the log. */
@@ -15,9 +17,11 @@ export type KeptFor = { id: string } | { tenant: string | undefined };
 export interface KeptMessagesParts {
   /** Delivers everything that is kept for a destination. */
   replay: (id: string) => Promise<unknown>;
-  /** The same for many, those of them that are enabled. */
-  replayAll: (destinations: readonly KeptFor[]) => Promise<unknown>;
+  /** The same for many, those of them that are enabled. Resolves to the ids of all that could not be looked up. */
+  replayAll: (destinations: readonly KeptFor[]) => Promise<readonly string[]>;
   onFailed: (destinations: readonly KeptFor[], error: unknown) => void;
+  /** Told once of those that could not be looked up. They are looked for until they can be. */
+  onSkipped: (destinations: readonly KeptFor[]) => void;
   /** Told at the end for what was not delivered until then, or not looked for again. */
   onLost: (destinations: readonly KeptFor[]) => void;
   /** @default the system's */
@@ -27,6 +31,8 @@ export interface KeptMessagesParts {
 interface LateReplay {
   readonly destinations: KeptFor;
   readonly due: number;
+  /** How often they could not be looked up; `undefined` if they have just been changed. */
+  readonly failures?: number;
   /** When the next one is due, for a change since this one was asked for. */
   next?: number;
 }
@@ -40,12 +46,15 @@ export class KeptMessages {
   private readonly clock: Clock;
   /** What is delivered for the first time, once for each call. */
   private readonly first = new Map<KeptFor, Promise<unknown>>();
-  /** In the order in which they are due. */
   private readonly late = new Map<string, LateReplay>();
+  /** What could not be looked up when the end came. */
+  private readonly notFound: KeptFor[] = [];
   private work: Promise<void> | undefined;
   private timer: Timer | undefined;
   /** Until then nothing is looked for, on the clock. */
   private restUntil = -Infinity;
+  /** On the clock. */
+  private pausedUntil = -Infinity;
   private endPause: () => void = () => undefined;
   private isFinishing = false;
   private isClosed = false;
@@ -76,8 +85,10 @@ export class KeptMessages {
     const key = keyOf(destinations);
     const due = this.clock.now() + LATE_REPLAY;
     const known = this.late.get(key);
-    if (known === undefined) this.late.set(key, { destinations, due });
+    // It is due earlier than what could not be looked up.
+    if (known === undefined || known.due > due) this.late.set(key, { destinations, due });
     else known.next = due;
+    if (due < this.pausedUntil) this.wake();
     this.work ??= this.run().finally(() => {
       this.work = undefined;
     });
@@ -86,8 +97,14 @@ export class KeptMessages {
   /** Resolves when nothing is left to be delivered, now or later, or after this many milliseconds. */
   async finish(patience: number): Promise<void> {
     this.isFinishing = true;
-    this.timer?.cancel();
-    this.endPause();
+    // A store that has not answered for long is not waited for.
+    const now = this.clock.now();
+    for (const [key, { destinations, failures, due }] of this.late) {
+      if (failures === undefined || due <= now) continue;
+      this.late.delete(key);
+      this.notFound.push(destinations);
+    }
+    this.wake();
     await within(patience, this.end());
   }
 
@@ -97,6 +114,7 @@ export class KeptMessages {
     const left = [
       ...this.first.keys(),
       ...Array.from(this.late.values(), ({ destinations }) => destinations),
+      ...this.notFound,
     ];
     const lost = new Map(left.map((destinations) => [keyOf(destinations), destinations]));
     if (lost.size > 0) this.parts.onLost([...lost.values()]);
@@ -108,12 +126,15 @@ export class KeptMessages {
   }
 
   private async run(): Promise<void> {
-    for (;;) {
-      const [first] = this.late.values();
-      if (first === undefined || this.isClosed) return;
-      const begin = this.isFinishing ? first.due : Math.max(first.due, this.restUntil);
-      await this.pause(Math.max(begin - this.clock.now(), 0));
+    while (this.late.size > 0 && !this.isClosed) {
+      let due = Infinity;
+      for (const late of this.late.values()) due = Math.min(due, late.due);
+      const begin = this.isFinishing ? due : Math.max(due, this.restUntil);
       const begun = this.clock.now();
+      if (begin > begun) {
+        await this.pause(begin - begun);
+        continue;
+      }
       await this.replayDue(begun);
       this.restUntil = this.clock.now() + REST * (this.clock.now() - begun);
     }
@@ -121,10 +142,10 @@ export class KeptMessages {
 
   private async replayDue(now: number): Promise<void> {
     const due = [...this.late].filter(([, late]) => late.due <= now);
-    if (due.length === 0) return;
     const all = due.map(([, { destinations }]) => destinations);
+    let skipped: readonly string[] = [];
     try {
-      await this.parts.replayAll(all);
+      skipped = await this.parts.replayAll(all);
     } catch (error) {
       if (!this.isClosed) this.parts.onFailed(all, error);
     }
@@ -132,9 +153,33 @@ export class KeptMessages {
       this.late.delete(key);
       if (next !== undefined) this.late.set(key, { destinations, due: next });
     }
+    if (!this.isClosed) this.lookAgain(skipped, new Map(due));
+  }
+
+  /** @param before what was looked for */
+  private lookAgain(skipped: readonly string[], before: ReadonlyMap<string, LateReplay>): void {
+    const told: KeptFor[] = [];
+    for (const id of skipped) {
+      const destinations = { id };
+      const key = keyOf(destinations);
+      const failures = (before.get(key)?.failures ?? 0) + 1;
+      if (failures === 1) told.push(destinations);
+      if (this.isFinishing) this.notFound.push(destinations);
+      else if (!this.late.has(key)) {
+        const due = this.clock.now() + Math.min(LATE_REPLAY * 2 ** failures, LONGEST_RETRY);
+        this.late.set(key, { destinations, due, failures });
+      }
+    }
+    if (told.length > 0 && !this.isFinishing) this.parts.onSkipped(told);
+  }
+
+  private wake(): void {
+    this.timer?.cancel();
+    this.endPause();
   }
 
   private pause(milliseconds: number): Promise<void> {
+    this.pausedUntil = this.clock.now() + milliseconds;
     return new Promise((resolve) => {
       this.endPause = resolve;
       this.timer = this.clock.afterUnlessIdle(milliseconds, resolve);

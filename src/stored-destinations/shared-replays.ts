@@ -1,3 +1,4 @@
+import type { SkippedDestinations } from '../deliveries/replay.js';
 import { within } from '../shared/within.js';
 
 /** How long a replay has the others wait, in milliseconds: one that delivers a million messages takes many minutes. */
@@ -7,7 +8,8 @@ const MOST = 3;
 
 interface Replay {
   readonly ids: Set<string>;
-  readonly done: Promise<void>;
+  /** Resolves to those of them that could not be looked up. */
+  readonly done: Promise<SkippedDestinations>;
 }
 
 /**
@@ -16,22 +18,24 @@ interface Replay {
  */
 export class SharedReplays {
   /** Never rejects. */
-  private last: Promise<void> = Promise.resolve();
+  private last: Promise<unknown> = Promise.resolve();
   /** Has not begun. */
   private next: Replay | undefined;
-  private readonly running = new Set<Promise<void>>();
+  private readonly running = new Set<Promise<unknown>>();
 
   /** @param replay delivers what was kept for the destinations with these ids */
-  constructor(private readonly replay: (ids: ReadonlySet<string>) => Promise<void>) {}
+  constructor(private readonly replay: (ids: ReadonlySet<string>) => Promise<SkippedDestinations>) {}
 
-  /** Resolves when what was kept for a destination until now is delivered. */
-  of(id: string): Promise<void> {
+  /** Resolves when what was kept for a destination until now is delivered. Rejects if it cannot be looked up. */
+  async of(id: string): Promise<void> {
     this.next ??= this.after(this.last);
-    this.next.ids.add(id);
-    return this.next.done;
+    const { ids, done } = this.next;
+    ids.add(id);
+    const reason = (await done).get(id);
+    if (reason !== undefined) throw reason;
   }
 
-  private after(last: Promise<void>): Replay {
+  private after(last: Promise<unknown>): Replay {
     const ids = new Set<string>();
     const done = this.turnAfter(last).then(() => {
       this.next = undefined;
@@ -41,12 +45,12 @@ export class SharedReplays {
     return { ids, done };
   }
 
-  private async turnAfter(last: Promise<void>): Promise<void> {
+  private async turnAfter(last: Promise<unknown>): Promise<void> {
     await within(LONGEST_WAIT, last);
     while (this.running.size >= MOST) await Promise.race(this.running);
   }
 
-  private async run(ids: ReadonlySet<string>): Promise<void> {
+  private async run(ids: ReadonlySet<string>): Promise<SkippedDestinations> {
     const replay = this.replay(ids);
     const end = replay.catch(() => undefined);
     this.running.add(end);

@@ -67,13 +67,21 @@ function createKept(failed: FailedMessages, parts: Parts): KeptMessages {
   const replays = new SharedReplays((ids) => failed.replayKept((id) => Promise.resolve(ids.has(id)), ids));
   return new KeptMessages({
     replay: (id) => replays.of(id),
-    replayAll: (destinations) =>
-      failed.replayKept(async (id) => {
+    replayAll: async (destinations) => {
+      const skipped = await failed.replayKept(async (id) => {
         const record = await parts?.directory.find(id);
         return typeof record === 'object' && record.enabled !== false && isAmong(record, destinations);
-      }, idsOf(destinations)),
+      }, idsOf(destinations));
+      return [...skipped.keys()];
+    },
     onFailed: (destinations, error) => {
       warn(destinations, `they could not be read (${thrownAt(error)})`);
+    },
+    onSkipped: (destinations) => {
+      logger().warn(
+        `Messages that were kept for ${namesOf(destinations)} while disabled may still be kept, since it cannot be ` +
+          'looked up now. It is looked for again until it can be.',
+      );
     },
     onLost: (destinations) => {
       warn(destinations, 'the application has closed before it had looked for all of them');

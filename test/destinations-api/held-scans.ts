@@ -17,7 +17,10 @@ export class HeldScans {
     Object.assign(failed, {
       replay: ({ destination }: { destination?: string }) =>
         this.hold((id) => Promise.resolve(id === destination)),
-      replayKept: (isMeant: IsMeant) => this.hold(isMeant),
+      replayKept: async (isMeant: IsMeant) => {
+        await this.hold(isMeant);
+        return new Map();
+      },
     });
   }
 

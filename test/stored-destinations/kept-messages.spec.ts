@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type KeptFor, KeptMessages } from '../../src/stored-destinations/kept-messages.js';
 import { FakeClock } from '../support/fake-clock.js';
 
-const silent = { onFailed: () => undefined, onLost: () => undefined };
+const silent = { onFailed: () => undefined, onSkipped: () => undefined, onLost: () => undefined };
 
 describe('what was kept for destinations while they were disabled', () => {
   let clock: FakeClock;
@@ -10,11 +10,14 @@ describe('what was kept for destinations while they were disabled', () => {
   let replays: (string | readonly KeptFor[])[];
   let lost: readonly KeptFor[];
   let failures: unknown[];
+  /** The ids of those that cannot be looked up, and what was told of such ones. */
+  let skipped: string[];
+  let told: (readonly KeptFor[])[];
   let becomes: Promise<unknown>;
 
   beforeEach(() => {
     clock = new FakeClock();
-    [replays, lost, failures] = [[], [], []];
+    [replays, lost, failures, skipped, told] = [[], [], [], [], []];
     becomes = Promise.resolve();
     const replay = (what: (typeof replays)[number]): Promise<unknown> => {
       replays.push(what);
@@ -22,8 +25,9 @@ describe('what was kept for destinations while they were disabled', () => {
     };
     kept = new KeptMessages({
       replay,
-      replayAll: replay,
+      replayAll: (destinations) => replay(destinations).then(() => skipped),
       onFailed: (_, error) => failures.push(error),
+      onSkipped: (destinations) => told.push(destinations),
       onLost: (destinations) => (lost = destinations),
       clock,
     });
@@ -61,7 +65,7 @@ describe('what was kept for destinations while they were disabled', () => {
         });
       });
     };
-    kept = new KeptMessages({ ...silent, replay: scan, replayAll: scan, clock });
+    kept = new KeptMessages({ ...silent, replay: scan, replayAll: () => scan().then(() => []), clock });
     for (let n = 0; n < 1_000; n++) {
       kept.deliverLate({ tenant: `tenant-${n}` });
       await clock.pass(100);
@@ -151,5 +155,51 @@ describe('what was kept for destinations while they were disabled', () => {
     await clock.pass(3_000);
     expect(replays).toHaveLength(2);
     expect(failures).toHaveLength(1);
+  });
+
+  it('is looked for again where its destination could not be looked up, alone and ever more rarely', async () => {
+    skipped = ['a'];
+    kept.deliverLate({ tenant: 'acme' });
+    await clock.pass(3_000);
+    await clock.pass(6_000);
+    await clock.pass(12_000);
+    expect(replays).toEqual([[{ tenant: 'acme' }], [{ id: 'a' }], [{ id: 'a' }]]);
+    expect(told).toEqual([[{ id: 'a' }]]);
+    await clock.pass(3_600_000);
+    expect(replays.length).toBeLessThan(25);
+    skipped = [];
+    await clock.pass(300_000);
+    const { length } = replays;
+    await clock.pass(3_600_000);
+    expect(replays).toHaveLength(length);
+    expect(told).toHaveLength(1);
+  });
+
+  it('is looked for soon after a change, however long its destination could not be looked up', async () => {
+    skipped = ['a'];
+    kept.deliverLate({ id: 'a' });
+    await clock.pass(600_000);
+    replays.length = 0;
+    kept.deliverLate({ tenant: 'acme' });
+    kept.deliverLate({ id: 'a' });
+    await clock.pass(3_000);
+    expect(replays).toEqual([expect.arrayContaining([{ id: 'a' }, { tenant: 'acme' }])]);
+  });
+
+  it('is told at the end, which does not wait for it, if its destination could not be looked up', async () => {
+    skipped = ['a', 'b'];
+    kept.deliverLate({ id: 'a' });
+    await clock.pass(600_000);
+    kept.deliverLate({ tenant: 'acme' });
+    let isOver = false;
+    const finished = kept.finish(60_000).then(() => (isOver = true));
+    await clock.pass(3_000);
+    expect(isOver).toBe(true);
+    await finished;
+    kept.close();
+    expect(replays.at(-1)).toEqual([{ tenant: 'acme' }]);
+    expect(lost).toEqual([{ id: 'a' }, { id: 'b' }]);
+    await clock.pass(600_000);
+    expect(clock.pending).toBe(0);
   });
 });

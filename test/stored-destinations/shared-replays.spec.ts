@@ -4,15 +4,21 @@ import { SharedReplays } from '../../src/stored-destinations/shared-replays.js';
 describe('replays of what was kept for destinations', () => {
   let begun: string[][];
   let ends: (() => void)[];
+  let skipped: Map<string, Error>;
   let replays: SharedReplays;
 
   beforeEach(() => {
     jest.useFakeTimers();
     begun = [];
     ends = [];
+    skipped = new Map();
     replays = new SharedReplays((ids) => {
       begun.push([...ids]);
-      return new Promise((resolve) => ends.push(resolve));
+      return new Promise((resolve) => {
+        ends.push(() => {
+          resolve(skipped);
+        });
+      });
     });
   });
   afterEach(() => {
@@ -37,6 +43,14 @@ describe('replays of what was kept for destinations', () => {
     void replays.of('of another tenant');
     await jest.advanceTimersByTimeAsync(5_000);
     expect(begun).toEqual([['of many messages'], ['of another tenant']]);
+  });
+
+  it('reject for the one that could not be looked up, and for no other', async () => {
+    const done = Promise.allSettled([replays.of('hangs'), replays.of('answers')]);
+    await jest.advanceTimersByTimeAsync(0);
+    skipped.set('hangs', new Error('no answer'));
+    ends[0]?.();
+    expect(await done).toMatchObject([{ reason: new Error('no answer') }, { status: 'fulfilled' }]);
   });
 
   it('are three at most, and the next one is for all who have asked meanwhile', async () => {

@@ -1,0 +1,39 @@
+import { types } from 'node:util';
+import type { QueuedBatch } from '../queue/batch-job.js';
+import type { KeptMessage } from './failed-filter.js';
+
+/** Destinations that a replay has left out since they could not be looked up, by their ids, and why. */
+export type SkippedDestinations = ReadonlyMap<string, Error>;
+
+/** Says what is delivered again. A destination that cannot be looked up keeps no other from its messages. */
+export class Replay {
+  private readonly left = new Map<string, Error>();
+
+  /**
+   * @param isMatching whether a message is selected
+   * @param isTaken whether the selected messages of a batch are delivered again. Rejects if its destination cannot be
+   *   looked up
+   */
+  constructor(
+    private readonly isMatching: (message: KeptMessage) => boolean,
+    private readonly isTaken: (batch: QueuedBatch) => Promise<boolean>,
+  ) {}
+
+  get skipped(): SkippedDestinations {
+    return this.left;
+  }
+
+  /** Asking for each job of such a destination anew could take seconds for each, and all others would wait. */
+  readonly matches = (message: KeptMessage): boolean =>
+    !this.left.has(message.destination) && this.isMatching(message);
+
+  async takes(batch: QueuedBatch): Promise<boolean> {
+    try {
+      return await this.isTaken(batch);
+    } catch (error) {
+      const reason = types.isNativeError(error) ? error : new Error('The store threw no error');
+      this.left.set(batch.destination, reason);
+      return false;
+    }
+  }
+}
