@@ -9,8 +9,7 @@ const BY_INDEX = `SELECT rate_limit_effective($1, $2, $3) AS rate_limit_ttl, (
 /**
  * A worker that finds nothing to do asks when the next delayed job is due. BullMQ takes the minimum of a column for
  * that. Until PostgreSQL's statistics know how many jobs are delayed, it then reads all of them, each time: thousands
- * when a receiver has just gone down. So this statement is replaced. All others are kept as they are, even if a
- * later version of BullMQ words this one differently.
+ * when a receiver has just gone down. So this statement is replaced.
  */
 export function findingNextDelayedJob(text: string): string {
   return text.includes('next_signal') && NEXT_SIGNAL.test(text) ? BY_INDEX : text;

@@ -3,7 +3,7 @@ import { ConnectionClosedError, type PgPool, type PgPoolClient, type PgQueryResu
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 import { failureOf } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
-import { findingNextDelayedJob } from './next-delayed-job.js';
+import { ownStatementFor } from './own-statements.js';
 
 const FIRST_PROBE_DELAY = 100;
 const MAX_PROBE_DELAY = 2_000;
@@ -50,7 +50,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
 
   async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
     await this.ready;
-    return this.watch(() => this.pool.query<R>(findingNextDelayedJob(text), params), text);
+    return this.watch(() => this.pool.query<R>(ownStatementFor(text), params), text);
   }
 
   async connect(): Promise<PgPoolClient> {

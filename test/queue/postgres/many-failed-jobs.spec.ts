@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { BATCH_JOB_VERSION, JOB_NAME } from '../../../src/queue/batch-job.js';
 import { BacklogUpkeep } from '../../../src/queue/backlog-upkeep.js';
 import { createBacklogStore } from '../../../src/queue/queue.providers.js';
+import type { BatchProcessor } from '../../../src/queue/queue-backend.js';
+import { deferred } from '../../support/deferred.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { openBackend } from '../../support/open-backend.js';
 import { lookIntoQueue } from '../../support/open-queue.js';
@@ -46,6 +49,76 @@ describeWith('postgres', PostgresServer.installed, 'many failed jobs on PostgreS
     const [row] = await other.query<{ read: number }>(READ);
     return row?.read ?? NaN;
   }
+
+  /** A process whose worker looks often for jobs of workers that crashed. */
+  async function startWorker(
+    processor: BatchProcessor,
+  ): Promise<{ end: (force?: boolean) => Promise<void> }> {
+    const database = await openBackend(connection);
+    const worker = database.createWorker(0, processor, {
+      autorun: false,
+      look: (look) => look(),
+      end: (isWanted, end) => end(isWanted),
+      lockDuration: 600,
+      stalledInterval: 300,
+      maxStalledCount: 10,
+      runRetryDelay: 1_000,
+    });
+    void worker.run();
+    const end = async (force?: boolean): Promise<void> => {
+      await worker.close(force);
+      await database.close();
+    };
+    return { end };
+  }
+
+  async function untilChecked(times: number): Promise<void> {
+    const seen = new Set<string>();
+    await until(async () => {
+      const [row] = await other.query<{ value: string }>(
+        `SELECT value FROM bullmq.meta WHERE field = 'stalled-check'`,
+      );
+      if (row !== undefined) seen.add(row.value);
+      return seen.size > times || undefined;
+    });
+  }
+
+  async function addJob(): Promise<void> {
+    await lookIntoQueue(connection, (queue) => queue.add(JOB_NAME, { v: BATCH_JOB_VERSION, batches: [] }));
+  }
+
+  it('are not read to find jobs whose worker crashed', async () => {
+    const before = await read();
+    const checks = await startWorker(() => Promise.resolve());
+    await untilChecked(3);
+    await checks.end();
+    expect((await read()) - before).toBeLessThan(FAILED / 10);
+  });
+
+  it('keep no job whose worker crashed from another worker', async () => {
+    await addJob();
+    const taken = deferred();
+    const never = deferred();
+    const crashes = await startWorker(() => {
+      taken.resolve();
+      return never.promise;
+    });
+    await taken.promise;
+    await untilChecked(1);
+    await crashes.end(true);
+    const before = await read();
+    const back = deferred();
+    const takes = await startWorker(() => {
+      back.resolve();
+      return Promise.resolve();
+    });
+    await back.promise;
+    await untilChecked(2);
+    await takes.end();
+    expect((await read()) - before).toBeLessThan(FAILED / 10);
+    const jobs = await other.query(`SELECT state, stalled_count FROM bullmq.job WHERE state <> 'failed'`);
+    expect(jobs).toEqual([{ state: 'completed', stalled_count: 1 }]);
+  });
 
   it('are not read to see whether anything waits', async () => {
     const before = await read();
