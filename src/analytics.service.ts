@@ -21,7 +21,7 @@ import { isTenantName, TENANT_NAME } from './options/tenant-name.js';
 
 /** Options of a deletion. */
 export type DeletionParams = DeleteParams & {
-  /** Names of the sources to delete the user from. @default all that a destination is connected to */
+  /** Names of the sources to delete the user from. @default all, also those that there were before */
   sources?: readonly string[] | undefined;
 };
 
@@ -82,7 +82,9 @@ export class AnalyticsService {
   /**
    * Requests the deletion of a user. It sends one message for each source that a destination is connected to,
    * or for each of the given `sources`. Each message has its own messageId; the first one is returned. A
-   * service bound to a source by `source(name)` deletes from that source only.
+   * service bound to a source by `source(name)` deletes from that source only, and one bound to a tenant by
+   * `tenant(id)` deletes that tenant's user. Without either, and without `sources`, the user is removed from all
+   * that is stored.
    *
    * @throws UnknownSourceError
    */
@@ -157,18 +159,14 @@ export class AnalyticsService {
   }
 
   private sourcesOf(params: DeletionParams): DeletionSources {
-    const names = this.namesIn(params);
-    return { names, areAll: names.length === this.sources.length };
-  }
-
-  /** Names of the sources that a deletion is for, each once. */
-  private namesIn(params: DeletionParams): readonly [string, ...string[]] {
     // Untyped code may pass anything. A value that is no object is refused together with the other fields.
     const given: unknown = isJsonObject(params) ? params.sources : undefined;
-    if (given === undefined) return this.boundTo === undefined ? this.sources : [this.boundTo];
+    if (given === undefined && this.boundTo === undefined) return { names: this.sources, areAll: true };
+    if (given === undefined) return { names: [this.name], areAll: false };
     const [first, ...rest] = new Set(isList(given) ? given : []);
     if (first === undefined) throw unexpected('sources', 'an array of at least one source name', given);
-    return [this.affected(first), ...rest.map((name) => this.affected(name))];
+    const names = [this.affected(first), ...rest.map((name) => this.affected(name))] as const;
+    return { names, areAll: false };
   }
 
   private affected(source: unknown): string {

@@ -45,9 +45,21 @@ export function refuseOther(audience: AudienceDefinition, owner: AudienceDefinit
 /** Reads a definition that was stored as JSON or as a row. */
 export function parseDefinition(stored: unknown): AudienceDefinition {
   const value: unknown = typeof stored === 'string' ? JSON.parse(stored) : stored;
-  const { trait, name, kind, source } = isJsonObject(value) ? value : {};
+  const { trait, name, kind, source, earlierSources } = isJsonObject(value) ? value : {};
   if (typeof trait !== 'string' || typeof name !== 'string' || (kind !== 'audience' && kind !== 'trait')) {
     throw new Error('The store of the audiences holds a definition that this version cannot read');
   }
-  return { trait, name, kind, ...(typeof source === 'string' && { source }) };
+  const earlier = Array.isArray(earlierSources) ? earlierSources.map(String) : [];
+  return {
+    trait,
+    name,
+    kind,
+    ...(typeof source === 'string' && { source }),
+    ...(earlier.length > 0 && { earlierSources: earlier }),
+  };
+}
+
+/** Names of the sources that the calls of an audience came from; `undefined` for one that nobody knows. */
+export function sourcesOf({ source, earlierSources = [] }: AudienceDefinition): (string | undefined)[] {
+  return [source, ...earlierSources];
 }

@@ -47,7 +47,7 @@ function memberOwner(
   client: Pick<AnalyticsClient, 'ofJob'>,
   tenantOf: ResolvedDestinations['tenantOf'] = groupOf,
 ): MemberOwner {
-  return ({ source = '', trait }, userId) => {
+  return (trait, source = '', userId) => {
     try {
       const { message, tenant } = client.ofJob(source, 'identify', { userId, traits: { [trait]: true } });
       return tenant ?? tenantOf(message);

@@ -2,11 +2,12 @@ import type { DeletedUser } from '../deliveries/deletion-task.js';
 import { AudienceBusyError } from '../errors/audience.errors.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
+import { sourcesOf } from './audience-definition.js';
 import type { Membership } from './membership.js';
 import { isStorable } from './trait-entries.js';
 
-/** The tenant whose event a call of an audience about a user is; `undefined` for nobody's. */
-export type MemberOwner = (audience: AudienceDefinition, userId: string) => string | undefined;
+/** The tenant whose event a call of an audience from a source about a user is; `undefined` for nobody's. */
+export type MemberOwner = (trait: string, source: string | undefined, userId: string) => string | undefined;
 
 /** Removes deleted users from audiences and computed traits. */
 export class DeletedMembers {
@@ -17,7 +18,7 @@ export class DeletedMembers {
   ) {}
 
   /**
-   * Removes users from what came from a source that they are deleted from. A deletion by a tenant is for those
+   * Removes users from what had calls of a source that they are deleted from. A deletion by a tenant is for those
    * whose calls are events of that tenant, since another tenant may have a user of the same id. Sends nothing.
    * Those of an audience that is busy or cannot be changed hold up no others.
    *
@@ -43,14 +44,20 @@ export class DeletedMembers {
   }
 
   private async concernedBy(audience: AudienceDefinition, users: readonly DeletedUser[]): Promise<string[]> {
-    const { source } = audience;
     const slice = new TimeSlice();
     const userIds: string[] = [];
-    for (const { userId, sources, tenant } of users) {
+    for (const user of users) {
       if (slice.isOver) await slice.pause();
-      if (source !== undefined && !sources.includes(source)) continue;
-      if (tenant === undefined || this.ownerOf(audience, userId) === tenant) userIds.push(userId);
+      if (this.concerns(user, audience)) userIds.push(user.userId);
     }
     return userIds;
+  }
+
+  private concerns(deleted: DeletedUser, audience: AudienceDefinition): boolean {
+    const { userId, sources, isOfAllSources = false, tenant } = deleted;
+    return sourcesOf(audience).some((source) => {
+      if (!isOfAllSources && source !== undefined && !sources.includes(source)) return false;
+      return tenant === undefined || this.ownerOf(audience.trait, source, userId) === tenant;
+    });
   }
 }

@@ -8,8 +8,15 @@ import type { Router } from './router.js';
 /** The sources that a deletion is for. */
 export interface DeletionSources {
   readonly names: readonly [string, ...string[]];
-  /** Whether these are all sources of the application. */
+  /** Whether the call named none, so that these are all that the application has now. */
   readonly areAll: boolean;
+}
+
+/** What a deletion is for beside the source and the tenant of each of its messages. */
+export interface DeletionTerms {
+  readonly isOfAllSources: boolean;
+  /** Whether it is for all tenants, whichever one each source is bound to. */
+  readonly isOfAllTenants: boolean;
 }
 
 /** What of a deletion's message is needed once it was taken. */
@@ -39,8 +46,9 @@ export class Deletions {
   /** Takes a deletion. Returns the messageId of the first message. */
   take(sources: DeletionSources, params: DeleteParams, boundTo?: string): string {
     const [first, ...others] = this.affectedBy(sources);
-    const messageId = this.takeOne(first, sources, params, boundTo);
-    for (const source of others) this.takeOne(source, sources, params, boundTo);
+    const terms = this.termsOf(sources, boundTo);
+    const messageId = this.takeOne(first, terms, params, boundTo);
+    for (const source of others) this.takeOne(source, terms, params, boundTo);
     this.refuseForwarded();
     return messageId;
   }
@@ -49,6 +57,11 @@ export class Deletions {
   affectedBy({ names }: DeletionSources): [string, ...string[]] {
     const [first = names[0], ...others] = names.filter((source) => this.router.leads(source));
     return [first, ...others];
+  }
+
+  /** @param boundTo the tenant that the call names */
+  termsOf({ areAll }: DeletionSources, boundTo: string | undefined): DeletionTerms {
+    return { isOfAllSources: areAll, isOfAllTenants: areAll && boundTo === undefined };
   }
 
   /** Counts a deletion that no other program takes. */
@@ -73,26 +86,28 @@ export class Deletions {
   /**
    * A message was taken: one that deletes a user has more to do. Never rejects.
    *
+   * @param where `tenant` is the one whose message it is
    * @param at when that was, in milliseconds since the epoch. @default now
    * @returns whether that is stored; `false` if the application closes before
    */
   async onTaken(
     message: AnalyticsMessage | DeletionOfUser,
-    where: Omit<TakenDeletion, 'userId'>,
+    { isOfAllTenants, tenant, ...where }: Omit<TakenDeletion, 'userId'> & DeletionTerms,
     at?: number,
   ): Promise<boolean> {
     if (message.type !== 'delete' || this.onDeletion === undefined) return true;
-    return this.onDeletion({ userId: message.userId, ...where }, at);
+    const { userId } = message;
+    return this.onDeletion({ userId, ...where, tenant: isOfAllTenants ? undefined : tenant }, at);
   }
 
   private takeOne(
     source: string,
-    { areAll: isOfAllSources }: DeletionSources,
+    terms: DeletionTerms,
     params: DeleteParams,
     boundTo: string | undefined,
   ): string {
     const { messageId, message, tenant } = this.takeCall(source, params, boundTo);
-    if (message !== null) void this.onTaken(message, { source, isOfAllSources, tenant });
+    if (message !== null) void this.onTaken(message, { source, tenant, ...terms });
     return messageId;
   }
 }

@@ -14,6 +14,8 @@ export interface StoredTerms {
   meantFor: readonly string[] | undefined;
   /** Of a deletion. */
   isOfAllSources?: boolean;
+  /** Of a deletion. */
+  isOfAllTenants?: boolean;
 }
 
 /** A message on its way into a store. */

@@ -5,9 +5,9 @@ export interface TakenDeletion {
   readonly userId: string;
   /** Name of the source whose destinations hear of it. */
   readonly source: string;
-  /** Whether it was made for all sources, those without a destination included. */
+  /** Whether the call named no source, so that it is for all, also for those that are not known any more. */
   readonly isOfAllSources: boolean;
-  /** Whose user it is, where the call or the source has said so. */
+  /** The only tenant whose user it is, where the call or a source that it named has said so. */
   readonly tenant: string | undefined;
 }
 

@@ -3,22 +3,24 @@ export interface DeletedUser {
   userId: string;
   /** Names of the sources that the user is deleted from. */
   sources: string[];
+  /** Whether the user is deleted from all others as well, also from those that are gone. @default false */
+  isOfAllSources?: boolean;
   /** The only tenant whose user it is. @default all, and nobody */
   tenant?: string | undefined;
 }
 
-/** What is stored of a deletion that has to be carried out. */
-export function taskOf({ userId, sources, tenant }: DeletedUser): string {
-  return JSON.stringify({ userId, sources, tenant });
+/** What is stored of a deletion that has to be carried out. Older versions go by its sources alone. */
+export function taskOf({ userId, sources, isOfAllSources, tenant }: DeletedUser): string {
+  return JSON.stringify({ userId, sources, tenant, ...(isOfAllSources === true && { all: true }) });
 }
 
 /** Whom a task is about; nobody if it is none, since another version of this package may have written it. */
 export function deletedUser(task: string): DeletedUser[] {
-  const { userId, sources, tenant } = fieldsOf(task);
+  const { userId, sources, tenant, all } = fieldsOf(task);
   // Versions that name no tenant delete from all of them.
   const isTenant = tenant === undefined || typeof tenant === 'string';
   return typeof userId === 'string' && Array.isArray(sources) && isTenant
-    ? [{ userId, sources: sources.map(String), tenant }]
+    ? [{ userId, sources: sources.map(String), isOfAllSources: all === true, tenant }]
     : [];
 }
 

@@ -26,6 +26,7 @@ interface OwnDeletion {
   at: number;
   /** Names of the sources whose destinations hear of it. */
   sources: ReadonlySet<string>;
+  isOfAllSources: boolean;
   tenant: string | undefined;
 }
 
@@ -90,7 +91,8 @@ export class UserEraser implements OnApplicationBootstrap {
     const key = deletionKey(userId, { source: isOfAllSources ? undefined : source, tenant });
     const known = this.waiting.get(key) ?? this.stored.get(key);
     const latest = Math.max(at, known?.at ?? 0);
-    this.waiting.set(key, { userId, at: latest, sources: new Set(known?.sources).add(source), tenant });
+    const sources = new Set(known?.sources).add(source);
+    this.waiting.set(key, { userId, at: latest, sources, isOfAllSources, tenant });
     this.startStoring();
     this.start();
     return this.isStored(key);
@@ -167,10 +169,10 @@ export class UserEraser implements OnApplicationBootstrap {
     await Promise.resolve();
     const deletions = firstChunkOf(this.waiting, LIMIT);
     await this.store.add(
-      deletions.map(([key, { userId, at, sources, tenant }]) => ({
+      deletions.map(([key, { at, sources, ...deletion }]) => ({
         key,
         at,
-        task: taskOf({ userId, sources: [...sources], tenant }),
+        task: taskOf({ ...deletion, sources: [...sources] }),
       })),
     );
     this.hasStored = true;

@@ -10,6 +10,8 @@ export interface AudienceDefinition {
   kind: AudienceKind;
   /** Name of the source of its latest calls. */
   source?: string;
+  /** Names of the other sources that it had calls of, each once. A deletion from one of them is for it as well. */
+  earlierSources?: string[];
 }
 
 /** A user and a short text that stands for the user's value. Texts are equal if the values are. */
@@ -57,7 +59,7 @@ export interface UserPage {
 export interface AudienceStore {
   /**
    * Stores a definition unless its trait is taken. If the stored one has the same name and kind, it gets the
-   * `source` of this one. Resolves to the stored one.
+   * `source` of this one, and the source that it had goes to its `earlierSources`. Resolves to the stored one.
    */
   register(definition: AudienceDefinition): Promise<AudienceDefinition>;
   find(trait: string): Promise<AudienceDefinition | undefined>;

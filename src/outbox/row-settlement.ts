@@ -72,10 +72,10 @@ export class RowSettlement {
   private async begun(decision: RowDecision): Promise<RowDecision> {
     if (decision.kind === 'set aside' || decision.kind === 'leave alone') return decision;
     const { deletions } = this.parts.client;
-    const { row, deletion, tenant, isOfAllSources, writtenAt, kind } = decision;
+    const { row, deletion, tenant, isOfAllSources, isOfAllTenants, writtenAt, kind } = decision;
     if (row.destinations !== null || (kind === 'wait' && row.due !== NEVER_CLAIMED)) return decision;
     if (deletion === undefined) return decision;
-    const where = { source: row.source, isOfAllSources, tenant };
+    const where = { source: row.source, tenant, isOfAllSources, isOfAllTenants };
     const isStored = await within(STORING_PATIENCE, deletions.onTaken(deletion, where, writtenAt));
     if (isStored === true) return decision;
     // Where this process closes, another one may take the row at once.

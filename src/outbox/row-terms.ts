@@ -9,6 +9,8 @@ export interface RowTerms {
   tenant: string | undefined;
   /** Of a deletion: whether it was made for all sources. */
   isOfAllSources: boolean;
+  /** Of a deletion: whether it was made for all tenants, whosever message it is. Older versions do not say so. */
+  isOfAllTenants: boolean;
   /** Ids of the destinations of the options that take it, as its writer found. Older versions write none. */
   meantFor: readonly string[] | undefined;
   /** Whether its destinations at run time are to be looked up. Older versions do not say so. */
@@ -19,12 +21,14 @@ export interface RowTerms {
 
 /** Reads the terms of a row, which anyone with access to the table may have written. */
 export function termsIn(stored: unknown): RowTerms {
-  const { tenant, isOfAllSources, meantFor, looksUp, marks } = isJsonObject(stored) ? stored : {};
+  const fields = isJsonObject(stored) ? stored : {};
+  const { tenant, isOfAllSources, isOfAllTenants, meantFor, looksUp, marks } = fields;
   const ids = textsIn(meantFor);
   return {
     tenant: typeof tenant === 'string' ? tenant : undefined,
     // To older versions, each deletion was one of all sources.
     isOfAllSources: isOfAllSources !== false,
+    isOfAllTenants: isOfAllTenants === true,
     meantFor: ids && [...new Set(ids)],
     looksUp: looksUp === true,
     marks: textsIn(marks),

@@ -82,7 +82,7 @@ export class TransactionalAnalytics<D extends DeleteParams = DeleteParams> {
   async delete(params: D): Promise<string> {
     const sources = this.sources.ofDeletion(params);
     const [first, ...others] = this.client.deletions.affectedBy(sources);
-    const terms = { isOfAllSources: sources.areAll };
+    const terms = this.client.deletions.termsOf(sources, this.sources.tenant);
     const messageId = await this.write(first, 'delete', params, terms);
     for (const source of others) await this.write(source, 'delete', params, terms);
     this.client.deletions.refuseForwarded();

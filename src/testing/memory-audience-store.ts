@@ -38,7 +38,8 @@ export class MemoryAudienceStore implements AudienceStore {
     const { trait, name, kind } = definition;
     const known = this.audiences.get(trait);
     if (known === undefined) this.audiences.set(trait, { definition, generation: 0, users: new Map() });
-    else if (known.definition.name === name && known.definition.kind === kind) known.definition = definition;
+    else if (known.definition.name === name && known.definition.kind === kind)
+      known.definition = withEarlier(definition, known.definition);
     return Promise.resolve(known?.definition ?? definition);
   }
 
@@ -143,4 +144,11 @@ export class MemoryAudienceStore implements AudienceStore {
     }
     return Promise.resolve(audience);
   }
+}
+
+function withEarlier(latest: AudienceDefinition, known: AudienceDefinition): AudienceDefinition {
+  const earlier = new Set(known.earlierSources);
+  if (known.source !== undefined) earlier.add(known.source);
+  if (latest.source !== undefined) earlier.delete(latest.source);
+  return earlier.size === 0 ? latest : { ...latest, earlierSources: [...earlier] };
 }

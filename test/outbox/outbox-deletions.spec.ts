@@ -85,6 +85,22 @@ describeWith('postgres', PostgresServer.installed, 'the deletion of a user in a 
     await users(app, '');
   });
 
+  it('is for the messages of all tenants where it names none, also where each source has its own', async () => {
+    const app = await start({
+      sources: ['acme', 'beta'].map((name) => ({ name, writeKey: name, tenant: name })),
+      webhooks: webhooksTo(await stage.receiver({ answer: [404] })),
+    });
+    const { analytics } = app;
+    for (const client of [analytics, analytics.source('beta'), analytics.tenant('other')]) {
+      client.track({ userId: 'gone', event: 'Refused' });
+    }
+    await users(app, 'gone,gone,gone');
+    await analytics.source('beta').within(shop.pool).delete({ userId: 'gone' });
+    await users(app, 'gone,gone');
+    await analytics.within(shop.pool).delete({ userId: 'gone' });
+    await users(app, '');
+  });
+
   it('removes the user’s messages while its destination is full, which then has room for it', async () => {
     const receiver = await stage.receiver({ answer: [503] });
     const app = await start({

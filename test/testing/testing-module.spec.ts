@@ -237,7 +237,7 @@ describe('the testing module', () => {
     const audiences = module.get(AudiencesService);
     await audiences.add('VIP', 'u1', { source: 'web' });
     await audiences.add('VIP', 'u2', { source: 'jobs' });
-    expect(await audiences.list()).toMatchObject([{ name: 'VIP', source: 'jobs' }]);
+    expect(await audiences.list()).toMatchObject([{ name: 'VIP', source: 'jobs', earlierSources: ['web'] }]);
   });
 
   it('has no deliveries, and sends no test event', async () => {

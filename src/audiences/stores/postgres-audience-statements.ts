@@ -31,7 +31,9 @@ export const TABLES = `
   )`;
 
 /** Audiences of version 0.1.0 have no source. */
-export const CHANGES = missingColumn(`${SCHEMA}.audience`, 'source', 'text');
+export const CHANGES =
+  missingColumn(`${SCHEMA}.audience`, 'source', 'text') +
+  missingColumn(`${SCHEMA}.audience`, 'earlier_sources', 'text[]');
 
 /**
  * One statement is one transaction. A fenced statement begins by locking the row of the lock ($1 trait, $2
@@ -53,13 +55,15 @@ const until = (parameter: string): string =>
 /** $1 trait, $2 name, $3 kind, $4 source */
 export const REGISTER = `
   INSERT INTO ${SCHEMA}.audience AS a (trait, name, kind, source) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (trait) DO UPDATE SET source = excluded.source
+  ON CONFLICT (trait) DO UPDATE SET source = excluded.source, earlier_sources = array_remove(
+    array_append(array_remove(array_remove(a.earlier_sources, excluded.source), a.source), a.source), NULL)
   WHERE a.name = excluded.name AND a.kind = excluded.kind AND a.source IS DISTINCT FROM excluded.source`;
 
-/** $1 trait */
-export const FIND = `SELECT trait, name, kind, source FROM ${SCHEMA}.audience WHERE trait = $1`;
+export const LIST = `
+  SELECT trait, name, kind, source, earlier_sources AS "earlierSources" FROM ${SCHEMA}.audience`;
 
-export const LIST = `SELECT trait, name, kind, source FROM ${SCHEMA}.audience`;
+/** $1 trait */
+export const FIND = `${LIST} WHERE trait = $1`;
 
 /** $1 trait, $2 kind, $3 token, $4 milliseconds */
 export const LOCK = `

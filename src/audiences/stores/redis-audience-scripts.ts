@@ -14,15 +14,24 @@ const FENCE = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end\n`
 
 const fenced = (source: string): RedisScript => new RedisScript(FENCE + KEYS + source);
 
-/** Keys: definitions. Arguments: trait, definition, name, kind. */
+/** Keys: definitions. Arguments: trait, definition. */
 export const REGISTER = new RedisScript(`
   local kept = redis.call('HGET', KEYS[1], ARGV[1])
+  local latest = ARGV[2]
   if kept then
-    local definition = cjson.decode(kept)
-    if definition.name ~= ARGV[3] or definition.kind ~= ARGV[4] then return kept end
+    local old, new = cjson.decode(kept), cjson.decode(latest)
+    if old.name ~= new.name or old.kind ~= new.kind or old.source == new.source then return kept end
+    local earlier = {}
+    for _, source in ipairs(old.earlierSources or {}) do
+      if source ~= new.source and source ~= old.source then earlier[#earlier + 1] = source end
+    end
+    earlier[#earlier + 1] = old.source
+    -- An empty table would become an object.
+    if #earlier > 0 then new.earlierSources = earlier end
+    latest = cjson.encode(new)
   end
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-  return ARGV[2]`);
+  redis.call('HSET', KEYS[1], ARGV[1], latest)
+  return latest`);
 
 /** Keys: definitions. Arguments: trait. */
 export const FIND = new RedisScript(`return redis.call('HGET', KEYS[1], ARGV[1])`);

@@ -25,8 +25,7 @@ export class RedisAudienceStore implements AudienceStore {
   constructor(private readonly client: RedisCommands) {}
 
   async register(definition: AudienceDefinition): Promise<AudienceDefinition> {
-    const { trait, name, kind } = definition;
-    const args = [trait, JSON.stringify(definition), name, kind];
+    const args = [definition.trait, JSON.stringify(definition)];
     return parseDefinition(await scripts.REGISTER.run(this.client, [DEFINITIONS], args));
   }
 

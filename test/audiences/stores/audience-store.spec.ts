@@ -75,6 +75,18 @@ describeBackend('an audience store', (backend) => {
     expect(await store.list()).toEqual(expect.arrayContaining([AUDIENCE, { ...other, trait: 'другие' }]));
   });
 
+  it('keeps the sources that a definition had before, each once', async () => {
+    await store.register({ ...AUDIENCE, source: 'web' });
+    expect(await store.find(TRAIT)).toEqual({ ...AUDIENCE, source: 'web' });
+    for (const source of ['jobs', 'jobs', 'web', 'jobs', 'app/1']) {
+      expect(await store.register({ ...AUDIENCE, source })).toMatchObject({ source });
+    }
+    const kept = { ...AUDIENCE, source: 'app/1', earlierSources: ['web', 'jobs'] };
+    expect(await store.list()).toEqual([kept]);
+    expect(await store.register({ ...AUDIENCE, kind: 'trait', source: 'other' })).toEqual(kept);
+    expect(await store.find(TRAIT)).toEqual(kept);
+  });
+
   it('records nobody before they are settled', async () => {
     expect(await store.offer(HOLD, entries('ann', 'bob'))).toEqual({ changed: ['ann', 'bob'], unchanged: 0 });
     expect(await members()).toEqual([]);
@@ -264,14 +276,35 @@ describeWith('postgres', PostgresServer.installed, 'an audience store on Postgre
     await on.close();
     expect((await rowsRead(connection)) - before).toBeLessThan(4 * MANY);
   });
+
+  it('takes over the audiences of an older version, and leaves them readable for it', async () => {
+    const connection = await server.createDatabase();
+    const before = await AudiencesOn.open(connection);
+    await before.store.register({ ...AUDIENCE, source: 'web' });
+    await query(connection, 'ALTER TABLE nestjs_analytics.audience DROP COLUMN earlier_sources');
+    await before.close();
+
+    const on = await AudiencesOn.open(connection);
+    await on.store.register({ ...AUDIENCE, source: 'jobs' });
+    expect(await on.store.list()).toEqual([{ ...AUDIENCE, source: 'jobs', earlierSources: ['web'] }]);
+    const rows = await query(connection, 'SELECT trait, name, kind, source FROM nestjs_analytics.audience');
+    expect(rows).toEqual([{ ...AUDIENCE, source: 'jobs' }]);
+    await on.close();
+  });
 });
 
 async function rowsRead(connection: string): Promise<number> {
-  const client = new pg.Client({ connectionString: connection });
-  await client.connect();
-  const { rows } = await client.query<{ count: string }>(
+  const [row] = await query<{ count: string }>(
+    connection,
     `SELECT seq_tup_read + idx_tup_fetch AS count FROM pg_stat_user_tables WHERE relname = 'audience_member'`,
   );
+  return Number(row?.count);
+}
+
+async function query<R extends pg.QueryResultRow>(connection: string, text: string): Promise<R[]> {
+  const client = new pg.Client({ connectionString: connection });
+  await client.connect();
+  const { rows } = await client.query<R>(text);
   await client.end();
-  return Number(rows[0]?.count);
+  return rows;
 }
