@@ -38,6 +38,8 @@ export interface ReceiverOptions {
   answer?: ((request: ReceivedRequest, index: number) => Answer | Promise<Answer>) | readonly Answer[];
   /** Listen with TLS. */
   tls?: ServerOptions;
+  /** A loopback address. @default 127.0.0.1 */
+  host?: string;
   /** @default one that is free */
   port?: number;
 }
@@ -67,7 +69,7 @@ export class Receiver {
 
   static async start(options: ReceiverOptions = {}): Promise<Receiver> {
     const receiver = new Receiver(options);
-    receiver.#server.listen(options.port ?? 0, '127.0.0.1');
+    receiver.#server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
     await once(receiver.#server, 'listening');
     return receiver;
   }
@@ -85,7 +87,7 @@ export class Receiver {
 
   /** A URL of this receiver. */
   url(path = '/'): string {
-    return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.port}${path}`;
+    return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.#options.host ?? '127.0.0.1'}:${this.port}${path}`;
   }
 
   /** URLs of this receiver by their paths, without the slash. */

@@ -42,7 +42,7 @@ export class OriginConnections {
     const connection = this.idle.pop();
     if (connection !== undefined) {
       this.idleConnections.remove(connection);
-      taker.begin(connection);
+      this.hand(connection, taker);
     } else if (this.open.size < this.limit) {
       taker.begin(this.connect());
     } else {
@@ -68,7 +68,7 @@ export class OriginConnections {
     } else {
       // This happens within the end of the previous exchange. The HTTP client then finds the next request
       // waiting, which is cheaper than becoming idle and being woken again.
-      taker.begin(connection);
+      this.hand(connection, taker);
     }
   }
 
@@ -107,6 +107,10 @@ export class OriginConnections {
   async destroy(): Promise<void> {
     clearTimeout(this.usedOnce);
     await Promise.all(Array.from(this.open, (connection) => connection.destroy()));
+  }
+
+  private hand(connection: WebhookConnection, taker: ConnectionTaker): void {
+    taker.begin(connection.isOld ? this.replace(connection) : connection);
   }
 
   private connect(): WebhookConnection {

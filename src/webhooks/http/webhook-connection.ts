@@ -10,6 +10,14 @@ import { Client } from './undici.js';
 const KEEP_ALIVE = 4_000;
 const KEEP_ALIVE_MAX = 30_000;
 
+/**
+ * How long a connection takes requests, in milliseconds. A name is only looked up for a new one: a receiver that has moved
+ * would get its requests at its old address for as long as they leave no pause.
+ */
+const MAX_AGE = 60_000;
+/** By how much of that a connection may end earlier. Otherwise all those of an origin would be opened anew at once. */
+const AGE_SPREAD = 0.25;
+
 /** Receives a response through the HTTP client's own callbacks, and one more. */
 export interface ResponseHandler extends Dispatcher.DispatchHandler {
   /** Called when the first bytes of a response have arrived, and perhaps again for later ones. */
@@ -29,6 +37,8 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   /** The deadline of the request that it carries. */
   readonly deadline = new Deadline();
   private readonly client: UndiciClient;
+  /** By `performance.now()`. */
+  private readonly oldFrom = performance.now() + MAX_AGE * (1 - Math.random() * AGE_SPREAD);
   private socket: Socket | undefined;
   private reader: ResponseReader | undefined;
   private handler: ResponseHandler | undefined;
@@ -70,6 +80,11 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
       this.isProven = false;
       onDisconnect(this);
     });
+  }
+
+  /** Whether it should take no more requests. */
+  get isOld(): boolean {
+    return performance.now() >= this.oldFrom;
   }
 
   /** Whether the current socket has answered a request before. */
