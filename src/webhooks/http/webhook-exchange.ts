@@ -66,10 +66,10 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     this.send(connection);
   }
 
-  /** Ends the exchange without a response. */
+  /** Ends the exchange, without a response unless the status is there and decides. */
   abort(): void {
     this.connections.withdraw(this);
-    this.end(undefined);
+    this.end(this.isEnding ? this.response() : undefined);
   }
 
   /** Ends the exchange because its time is over. */

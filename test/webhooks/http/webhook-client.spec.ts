@@ -368,6 +368,20 @@ describe('a webhook client', () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
+  it('keeps the status of what a signal aborts while the body is still to come, unless that counts', async () => {
+    const head: Answer = (_response, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n');
+    };
+    const receiver = await receive({ answer: [head] });
+    const abortAfterHead = async (readsBody: boolean): Promise<number | string> => {
+      const controller = new AbortController();
+      const onFirstByte = (): void => void setImmediate(() => { controller.abort(); }); // prettier-ignore
+      return result(await post(receiver.url(), { signal: controller.signal, onFirstByte, readsBody }));
+    };
+    expect(await abortAfterHead(false)).toBe(200);
+    expect(await abortAfterHead(true)).toBe('aborted');
+  });
+
   it('keeps the connection when a request that waits for it is aborted', async () => {
     const single = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
     closing.push(() => single.close());
