@@ -1,4 +1,5 @@
-import type { JSX, TargetedEvent } from 'preact';
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Fields } from './api-requests.js';
 
 /** What was filled in, by the names of the API's filter; what is empty matches all. */
@@ -34,20 +35,17 @@ export function FailedFilters({ texts, onChange }: FailedFiltersProps): JSX.Elem
   };
   return (
     <div class="bar filters" role="search">
-      {['status', 'error', 'source', 'from', 'to'].map((name) => {
-        const props = {
-          value: texts[name] ?? '',
-          onChange: (event: TargetedEvent<HTMLInputElement>) => {
-            change(name, event.currentTarget.value.trim());
-          },
-        };
-        return (
-          <label key={name}>
-            {LABELS[name]}{' '}
-            {isTime(name) ? <input type="datetime-local" {...props} /> : <input size={8} {...props} />}
-          </label>
-        );
-      })}
+      {['status', 'error', 'source', 'from', 'to'].map((name) => (
+        <label key={name}>
+          {LABELS[name]}{' '}
+          <TypedField
+            isTime={isTimeName(name)}
+            onChange={(text) => {
+              change(name, text);
+            }}
+          />
+        </label>
+      ))}
       {Object.entries(CHOICES).map(([name, values]) => (
         <label key={name}>
           {LABELS[name]}{' '}
@@ -70,18 +68,43 @@ export function FailedFilters({ texts, onChange }: FailedFiltersProps): JSX.Elem
   );
 }
 
+interface TypedFieldProps {
+  isTime: boolean;
+  /** Called when the field is left, or with Enter. */
+  onChange: (text: string) => void;
+}
+
+/** It keeps what is being typed, which is no filter yet: the page may be drawn anew meanwhile. */
+function TypedField({ isTime, onChange }: TypedFieldProps): JSX.Element {
+  const [typed, setTyped] = useState('');
+  return (
+    <input
+      {...(isTime ? { type: 'datetime-local' } : { size: 8 })}
+      value={typed}
+      onInput={(event) => {
+        setTyped(event.currentTarget.value);
+      }}
+      onChange={(event) => {
+        const text = event.currentTarget.value.trim();
+        setTyped(text);
+        onChange(text);
+      }}
+    />
+  );
+}
+
 /** The filter that is sent. The API says what is wrong with it. */
 export function filterOf(texts: FailedTexts): Fields {
   const given = Object.entries(texts).filter(([, text]) => text !== '');
   return Object.fromEntries(
     given.map(([name, text]) => {
       // A time without a zone is one of the reader's.
-      if (isTime(name)) return [name, new Date(text).getTime()];
+      if (isTimeName(name)) return [name, new Date(text).getTime()];
       return [name, name === 'status' && /^\d+$/.test(text) ? Number(text) : text];
     }),
   );
 }
 
-function isTime(name: string): boolean {
+function isTimeName(name: string): boolean {
   return name === 'from' || name === 'to';
 }

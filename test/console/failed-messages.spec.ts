@@ -1,0 +1,58 @@
+import { expect, it } from '@jest/globals';
+import { DestinationsService } from '../../src/index.js';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { messageIn } from '../support/received-message.js';
+import { ConsoleVisit } from './console-visit.js';
+import { ProxiedConsole } from './proxied-console.js';
+
+const TIMEOUT = 60_000;
+
+describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what has failed', () => {
+  let status = 400;
+  const visit = new ConsoleVisit(
+    (connection) =>
+      ProxiedConsole.start(connection, {
+        answer: (request) => (messageIn(request).event === 'Refused' ? status : 200),
+      }),
+    'acme',
+  );
+
+  const track = (event: 'Refused' | 'Taken'): string =>
+    visit.app.app.server.analytics.tenant('acme').track({ userId: 'u1', event });
+
+  /** Shows a destination of which nothing has failed yet, and resolves to its id. */
+  async function open(): Promise<string> {
+    status = 400;
+    const { visitor, app } = visit;
+    const destinations = app.app.server.app.get(DestinationsService);
+    for (const { id } of (await destinations.list({ tenant: 'acme' })).destinations)
+      await destinations.delete(id);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.reads('Nothing that matches has failed for good.');
+    return id;
+  }
+
+  it(
+    'goes on typing a filter while the page renews itself',
+    async () => {
+      const { visitor } = visit;
+      const { page } = visitor;
+      await open();
+      const field = await page.locator('::-p-aria([name="Status"][role="textbox"])').waitHandle();
+      await field.focus();
+      await page.keyboard.type('40');
+      track('Taken');
+      await visitor.reads('1 delivered');
+      const typed = (): Promise<unknown> => field.evaluate((input): unknown => Reflect.get(input, 'value'));
+      expect(await typed()).toBe('40');
+      await page.keyboard.type('0 ');
+      await page.keyboard.press('Enter');
+      track('Refused');
+      await visitor.reads('400 track');
+      expect(await typed()).toBe('400');
+    },
+    TIMEOUT,
+  );
+});
