@@ -118,7 +118,7 @@ function content(hash: string, { api, isOperator }: PageProps): JSX.Element {
   return <DestinationPage key={hash} api={api} id={decoded(id)} isOperator={isOperator} />;
 }
 
-/** In a tab that was opened out of the one with the link: only that one has what the link said. */
+/** In a tab that was opened out of the one with the link: only the pages of that one have what the link said. */
 function LinkElsewhere(): JSX.Element {
   return (
     <p class="problem" role="alert">
@@ -146,10 +146,15 @@ if (root !== null) {
   if (link === undefined) {
     show();
   } else {
-    show(takeLink());
-    // A frame or tab that is given another link does not load the page again.
-    addEventListener('hashchange', () => {
-      if (holdsLink()) show(takeLink());
-    });
+    let shown = takeLink();
+    show(shown);
+    const follow = (): void => {
+      const isGiven = holdsLink();
+      const before = shown;
+      shown = takeLink(before);
+      if (isGiven || shown !== before) show(shown);
+    };
+    // A frame or tab that is given another link, or goes back to the one before, does not load the page again.
+    for (const event of ['popstate', 'hashchange']) addEventListener(event, follow);
   }
 }

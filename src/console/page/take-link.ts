@@ -1,20 +1,15 @@
-const KEY = 'nestjs-analytics:link';
-
 /**
- * What is behind the `#` of a link. It is taken out of the address, where others could read it, and kept for
- * as long as the tab is open; empty in a tab that was given none.
+ * What is behind the `#` of the link to which the shown entry of the history belongs; empty in a tab that was given
+ * none. It is taken out of the address, where others could read it, and kept in the entry: so Back leads to what was
+ * shown there, also where the tab was given a link of another customer since then.
+ *
+ * @param shown what an entry gets that is new
  */
-export function takeLink(): string {
+export function takeLink(shown = ''): string {
   const { hash, pathname } = location;
-  if (!holdsLink()) return stored() ?? '';
-  const token = hash.slice(1);
-  history.replaceState(null, '', `${pathname}#/`);
-  try {
-    sessionStorage.setItem(KEY, token);
-  } catch {
-    // A browser may forbid storage in a frame: the page works until it is loaded again.
-  }
-  return token;
+  const link = holdsLink() ? hash.slice(1) : (keptIn(history.state) ?? shown);
+  history.replaceState({ link }, '', holdsLink() ? `${pathname}#/` : undefined);
+  return link;
 }
 
 /** Whether the address is that of a link, and not of a page. */
@@ -23,10 +18,8 @@ export function holdsLink(): boolean {
   return hash !== '' && !hash.startsWith('#/');
 }
 
-function stored(): string | undefined {
-  try {
-    return sessionStorage.getItem(KEY) ?? undefined;
-  } catch {
-    return undefined;
-  }
+/** @param state of an entry */
+function keptIn(state: unknown): string | undefined {
+  if (typeof state !== 'object' || state === null || !('link' in state)) return undefined;
+  return typeof state.link === 'string' ? state.link : undefined;
 }

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ConsoleService, DestinationsService } from '../../src/index.js';
+import { Browser } from '../support/browser.js';
+import { describeWith } from '../support/describe-backend.js';
+import { ConsoleApp } from './console-app.js';
+import { ConsoleVisit } from './console-visit.js';
+import { SettingsPages } from './settings-pages.js';
+
+describeWith('chromium', Browser.binary !== undefined, 'a link to the console in a tab', () => {
+  const settings = new SettingsPages();
+  let host: string;
+  beforeAll(async () => {
+    host = (await settings.start()).named;
+  });
+  afterAll(() => settings.close());
+  const visit = new ConsoleVisit((connection) => ConsoleApp.start(connection), 'nobody');
+
+  /** The address of a link for a tenant with a destination of its own name. */
+  async function linkFor(tenant: string): Promise<string> {
+    const { app } = visit.app.server;
+    const urls = ['https://hooks.example.com/'];
+    await app.get(DestinationsService).create({ tenant, name: `Hooks of ${tenant}`, urls });
+    return `${visit.app.server.url}${app.get(ConsoleService).linkFor({ tenant })}`;
+  }
+
+  it('is the one that was shown there before for whoever goes back, and reloads the page', async () => {
+    const { visitor } = visit;
+    const { page } = visitor;
+    await page.goto(await linkFor('acme'));
+    await visitor.reads('Hooks of acme');
+    await visitor.goTo('#/destinations');
+    await page.goto(host);
+    await page.goto(await linkFor('globex'));
+    await visitor.reads('Hooks of globex');
+    await page.goBack();
+    await page.goBack();
+    await page.reload();
+    await visitor.reads('Hooks of acme');
+    expect(await visitor.text()).not.toContain('Hooks of globex');
+    await page.goBack();
+    await visitor.reads('Hooks of acme');
+  });
+
+  it('is the one that was shown there before also where the tab was given the other one in its place', async () => {
+    const { visitor } = visit;
+    const { page } = visitor;
+    await page.goto(await linkFor('initech'));
+    await visitor.reads('Hooks of initech');
+    const other = await linkFor('umbrella');
+    await page.evaluate(`location.hash = ${JSON.stringify(new URL(other).hash)}`);
+    await visitor.reads('Hooks of umbrella');
+    await page.evaluate('history.back()');
+    await visitor.reads('Hooks of initech');
+    await page.evaluate('history.forward()');
+    await visitor.reads('Hooks of umbrella');
+  });
+});
