@@ -6,8 +6,8 @@ const MAX_PAGES = 20;
 /** How often it is looked whether something has changed, in milliseconds: as often as the history is written. */
 const INTERVAL = 2_000;
 
-/** Looks at what a page shows. */
-export type Look = () => Promise<object>;
+/** Looks at what a page shows, and resolves to another text when that has changed. */
+export type Look = () => Promise<string>;
 
 /**
  * Tells pages that what they show has changed, as server-sent events; the page then asks for it. Only while a
@@ -26,7 +26,7 @@ export class ChangeStreams {
    */
   open(tenant: string | undefined, look: Look): Promise<StreamedAnswer> {
     return this.streams.open(tenant, async () => {
-      const first = await textOf(look);
+      const first = await inTime(look());
       return (time) => changes(first, look, time);
     });
   }
@@ -38,12 +38,8 @@ async function* changes(first: string, look: Look, time: StreamTime): AsyncGener
   for (;;) {
     await time.pause(INTERVAL);
     if (time.isOver) return;
-    const found = await textOf(look);
+    const found = await inTime(look());
     yield found === known ? commentText('no change') : eventText('changed', {});
     known = found;
   }
-}
-
-async function textOf(look: Look): Promise<string> {
-  return JSON.stringify(await inTime(look()));
 }

@@ -4,20 +4,21 @@ import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { HourStats, HourTotals, MinuteTotals } from '../deliveries/history/history.types.js';
 import type { DestinationsService } from '../stored-destinations/destinations.service.js';
 import type { DestinationDetails, DestinationScope } from '../stored-destinations/destinations.types.js';
-import { TimeSlice } from '../shared/time-slice.js';
 import { DestinationsReadOnlyError } from '../errors/destination.errors.js';
 import { HistoryDisabledError } from '../errors/delivery.errors.js';
 import type {
   AnalyticsHealth,
   AnalyticsHealthIndicator,
 } from '../observability/analytics-health.indicator.js';
+import { type DisabledDestination, disabledDestinations } from './disabled-destinations.js';
 import { SharedLook } from './shared-look.js';
 
-/** Destinations that are looked at: only disabled ones, where the store finds these itself. */
-const MAX_DESTINATIONS = 1_000;
-/** Those of them that are read at a time: each is parsed and decrypted on this thread. */
-const PAGE_SIZE = 100;
 const HOUR = 3_600_000;
+const MINUTE = 60_000;
+/** By how much an age of less than a minute has to differ for the overview to differ, in milliseconds. */
+const AGE_STEP = 10_000;
+/** The fields of the overview that grow with each look while nothing else changes. */
+const AGES: readonly string[] = ['oldest', 'oldestAge'];
 
 /** How analytics is doing, for the operator. */
 export interface Overview {
@@ -34,16 +35,17 @@ interface StoredOverview {
   /** The same for each minute of the last hour. */
   minutes: MinuteTotals[] | undefined;
   /** Destinations at run time that are disabled; `undefined` where the application's own store lists none. */
-  disabled: DestinationDetails[] | undefined;
+  disabled: DisabledDestination[] | undefined;
+  /** How many more of them were found; `undefined` for none. */
+  moreDisabled: number | undefined;
   /** How many destinations were looked at for them, unless these are all that are disabled. */
   lookedAt: number | undefined;
 }
 
-/** What a look at the destinations has found. */
-interface DisabledDestinations {
-  found: DestinationDetails[];
-  /** As in `StoredOverview`. */
-  lookedAt: number | undefined;
+/** What a look has seen, and a text that differs as soon as pages would show something else. */
+interface Seen<T> {
+  value: T;
+  text: string;
 }
 
 /** A source, for those who connect a client to it. */
@@ -76,16 +78,25 @@ export interface ReportParts {
 
 /** What the console tells the operator beside what the API of the destinations tells. */
 export class ConsoleReports {
-  private readonly health = new SharedLook(() => this.parts.health.isHealthy('queue'));
-  private readonly stored = new SharedLook(() => this.look());
+  private readonly health = new SharedLook(async () =>
+    seen((await this.parts.health.isHealthy('queue')).queue),
+  );
+  private readonly stored = new SharedLook(async () => seen(await this.look()));
 
   constructor(private readonly parts: ReportParts) {}
 
   /** Looked at once for all pages of the operator, which show the same. */
   async overview(): Promise<Overview> {
-    const { queue } = await this.health.take();
+    const { value: health } = await this.health.take();
     // Whoever looks because the queue is down must not wait for it to hear that.
-    return { health: queue, stored: queue.waiting === undefined ? undefined : await this.stored.take() };
+    const stored = health.waiting === undefined ? undefined : (await this.stored.take()).value;
+    return { health, stored };
+  }
+
+  /** Another text whenever the overview may be another one. It is made once for all who wait for that. */
+  async overviewText(): Promise<string> {
+    const { value, text } = await this.health.take();
+    return value.waiting === undefined ? text : text + (await this.stored.take()).text;
   }
 
   /** @throws DestinationNotFoundError, also for a destination of another tenant */
@@ -111,28 +122,33 @@ export class ConsoleReports {
   }
 
   private async look(): Promise<StoredOverview> {
-    const { deliveries } = this.parts;
+    const { deliveries, destinations } = this.parts;
     const [hours, minutes, disabled] = await Promise.all([
       unless(HistoryDisabledError, deliveries.totals()),
       unless(HistoryDisabledError, deliveries.totalsByMinute()),
-      unless(DestinationsReadOnlyError, this.disabled()),
+      unless(DestinationsReadOnlyError, disabledDestinations(destinations)),
     ]);
-    return { hours, minutes, disabled: disabled?.found, lookedAt: disabled?.lookedAt };
+    return {
+      hours,
+      minutes,
+      disabled: disabled?.shown,
+      moreDisabled: disabled?.more,
+      lookedAt: disabled?.lookedAt,
+    };
   }
+}
 
-  private async disabled(): Promise<DisabledDestinations> {
-    const slice = new TimeSlice();
-    const found: DestinationDetails[] = [];
-    let cursor: string | undefined;
-    for (let read = 0; read < MAX_DESTINATIONS; read += PAGE_SIZE) {
-      const page = await this.parts.destinations.list({ enabled: false, cursor, limit: PAGE_SIZE });
-      found.push(...page.destinations);
-      ({ cursor } = page);
-      if (cursor === undefined) return { found, lookedAt: undefined };
-      await slice.check();
-    }
-    return { found, lookedAt: MAX_DESTINATIONS };
-  }
+function seen<T extends object>(value: T): Seen<T> {
+  const text = JSON.stringify(value, (name, field: unknown) =>
+    AGES.includes(name) && typeof field === 'number' ? coarse(field) : field,
+  );
+  return { value, text };
+}
+
+/** An age to within ten seconds, and to within a minute from the first one on. */
+function coarse(age: number): number {
+  const step = age < MINUTE ? AGE_STEP : MINUTE;
+  return Math.floor(age / step) * step;
 }
 
 /** `undefined` where the application has turned it off. */

@@ -59,7 +59,7 @@ export interface ConsoleParts {
   frameAncestors: readonly string[];
   /** Where the API is that it speaks to. */
   apiPath: string;
-  reports: Pick<ConsoleReports, 'overview' | 'sources' | 'destination'>;
+  reports: Pick<ConsoleReports, 'overview' | 'overviewText' | 'sources' | 'destination'>;
   live: Pick<LiveStreams, 'open'>;
   changes: Pick<ChangeStreams, 'open'>;
   logger: { error(message: string): void };
@@ -146,8 +146,8 @@ export class ConsoleHandler extends HttpHandler<string> {
     const id = input.text('destination');
     input.check(['destination']);
     if (id === undefined) checkIsOperator(scope);
-    const look = (): Promise<object> =>
-      id === undefined ? reports.overview() : reports.destination(id, scope);
+    const look = async (): Promise<string> =>
+      id === undefined ? reports.overviewText() : JSON.stringify(await reports.destination(id, scope));
     return changes.open(scope.tenant, look);
   }
 

@@ -131,16 +131,21 @@ function Row({
 /** A character that is drawn. */
 const VISIBLE = /[^\p{Z}\p{C}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
+/** What the status of a destination consists of. */
+type WithStatus = Pick<DestinationDetails, 'enabled'> & { disabledReason?: string | undefined };
+/** What a destination is called after. */
+type WithTitle = Pick<DestinationDetails, 'id'> & { name?: string | undefined; urls: readonly string[] };
+
 /**
  * What a destination is called; one that is configured in code may have neither a name nor a URL. A name of which
  * nothing is drawn would make a link that nobody finds.
  */
-export function titleOf({ id, name = '', urls }: DestinationDetails): string {
+export function titleOf({ id, name = '', urls }: WithTitle): string {
   return VISIBLE.test(name) ? name : (urls[0] ?? id);
 }
 
 /** Whether a destination gets events, and why not. */
-export function Status({ destination }: { destination: DestinationDetails }): JSX.Element {
+export function Status({ destination }: { destination: WithStatus }): JSX.Element {
   const { enabled, disabledReason } = destination;
   if (enabled) return <span class="good">Enabled</span>;
   return <span class="bad">Disabled{disabledReason === undefined ? '' : `: ${disabledReason}`}</span>;

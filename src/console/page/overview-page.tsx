@@ -99,7 +99,7 @@ function outboxTiles(outbox: Overview['health']['outbox']): [string, string][] {
 }
 
 function Disabled({
-  stored: { disabled, lookedAt },
+  stored: { disabled, moreDisabled, lookedAt },
 }: {
   stored: NonNullable<Overview['stored']>;
 }): JSX.Element {
@@ -122,6 +122,11 @@ function Disabled({
           </li>
         ))}
       </ul>
+      {moreDisabled !== undefined && (
+        <p>
+          {moreDisabled} more {moreDisabled === 1 ? 'is' : 'are'} disabled.
+        </p>
+      )}
       {lookedAt !== undefined && <p>There may be more of them.</p>}
     </>
   );
