@@ -13,6 +13,9 @@ import type {
 import { type DisabledDestination, disabledDestinations } from './disabled-destinations.js';
 import { SharedLook } from './shared-look.js';
 
+/** How long a report may take, in milliseconds. */
+export const REPORT_PATIENCE = 10_000;
+
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
 /** By how much an age of less than a minute has to differ for the overview to differ, in milliseconds. */
@@ -95,8 +98,8 @@ export class ConsoleReports {
 
   /** Another text whenever the overview may be another one. It is made once for all who wait for that. */
   async overviewText(): Promise<string> {
-    const { value, text } = await this.health.take();
-    return value.waiting === undefined ? text : text + (await this.stored.take()).text;
+    const { value, text } = await this.health.watch();
+    return value.waiting === undefined ? text : text + (await this.stored.watch()).text;
   }
 
   /** @throws DestinationNotFoundError, also for a destination of another tenant */

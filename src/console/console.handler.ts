@@ -26,12 +26,9 @@ import {
   pageAnswer,
   refusedPageAnswer,
 } from './console-page.js';
-import type { ConsoleReports } from './console-reports.js';
+import { type ConsoleReports, REPORT_PATIENCE } from './console-reports.js';
 import { LINK_PATH } from './console.service.js';
 import type { LiveStreams } from './live-streams.js';
-
-/** How long a report may take, in milliseconds. */
-const PATIENCE = 10_000;
 
 /** What the page shows beside what the API of the destinations tells, by its path. */
 const REPORTS = { '/overview': 'overview', '/sources': 'sources' } as const satisfies Record<
@@ -123,7 +120,7 @@ export class ConsoleHandler extends HttpHandler<string> {
   private async report(route: ReportPath, raw: IncomingMessage): Promise<HttpAnswer> {
     checkIsOperator(await this.parts.authorizer.scopeOf(raw));
     const asked: Promise<object> = this.parts.reports[REPORTS[route]]();
-    const report = await within(PATIENCE, asked);
+    const report = await within(REPORT_PATIENCE, asked);
     if (report === undefined) throw queueUnavailable();
     return jsonAnswer(200, report);
   }

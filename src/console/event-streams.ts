@@ -114,7 +114,7 @@ export function commentText(comment: string): string {
 }
 
 /** @throws if the database does not answer in time */
-export async function inTime<T extends object | number | string>(answer: Promise<T>): Promise<T> {
+export async function inTime<T extends object | number>(answer: Promise<T>): Promise<T> {
   const result = await within(PATIENCE, answer);
   if (result === undefined) throw new SilentConnectionError(PATIENCE / 1_000);
   return result;

@@ -2,12 +2,15 @@ import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 
 /** How long what was seen is shown to those who ask, in milliseconds. */
 const SHARED_FOR = 1_000;
+/** How long the database rests at the most after a look of those who watch, in milliseconds: it may be fast again. */
+const LONGEST_REST = 10_000;
 
 interface Look<T> {
   seen: Promise<T>;
   /** When it began, and once it has ended, when that was. */
   at: number;
-  isOver: boolean;
+  /** How long it took, once it has ended. */
+  took: number | undefined;
 }
 
 /**
@@ -30,16 +33,30 @@ export class SharedLook<T> {
     if (next !== undefined) return next;
     if (latest === undefined) return this.begin();
     if (clock.now() - latest.at < SHARED_FOR) return latest.seen;
-    return latest.isOver ? this.begin() : this.follow(latest);
+    return latest.took === undefined ? this.follow(latest) : this.begin();
+  }
+
+  /**
+   * For those who ask over and over: what the latest look sees, which may have begun long before, and is shown for as
+   * long as it took. So the database rests for half of the time, however slow it is and however many ask.
+   */
+  watch(): Promise<T> {
+    const { latest, clock } = this;
+    if (latest === undefined) return this.begin();
+    const { seen, at, took } = latest;
+    if (took === undefined) return seen;
+    const rest = Math.min(Math.max(took, SHARED_FOR), LONGEST_REST);
+    return clock.now() - at < rest ? seen : this.begin();
   }
 
   private begin(): Promise<T> {
     const { clock } = this;
+    const begun = clock.now();
     const seen = this.look().finally(() => {
       latest.at = clock.now();
-      latest.isOver = true;
+      latest.took = latest.at - begun;
     });
-    const latest: Look<T> = { seen, at: clock.now(), isOver: false };
+    const latest: Look<T> = { seen, at: begun, took: undefined };
     this.latest = latest;
     return seen;
   }

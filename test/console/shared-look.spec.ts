@@ -81,4 +81,28 @@ describe('a look that pages share', () => {
     expect(await failed).toEqual(new Error('The database is away'));
     expect(await late).toBe(2);
   });
+
+  it('leaves the database alone for half of the time, however many watch', async () => {
+    duration = 6 * SECOND;
+    const seen: Promise<number>[] = [];
+    for (let second = 0; second < 60; second++) {
+      for (let page = 0; page < 3; page++) seen.push(shared.watch());
+      await clock.pass(SECOND);
+    }
+    await clock.pass(duration);
+    const numbers = await Promise.all(seen);
+    expect(numbers).toEqual([...numbers].sort((one, other) => one - other));
+    expect(begun).toBe(5);
+  });
+
+  it('is begun again for those who watch ten seconds after its end at the latest', async () => {
+    duration = 60 * SECOND;
+    const first = shared.watch();
+    await clock.pass(duration + 10 * SECOND - 1);
+    expect(shared.watch()).toBe(first);
+    await clock.pass(1);
+    const second = shared.watch();
+    await clock.pass(duration);
+    expect(await second).toBe(2);
+  });
 });

@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import type { DestinationPageQuery, StoredDestination } from '../../src/options/destination-store.js';
+import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
+import { quickConnections } from '../support/quick-connections.js';
+import { Stage } from '../support/stage.js';
+import { ConsoleApp } from './console-app.js';
+import { Watcher } from './watcher.js';
+
+const OPERATOR = { cookie: 'user=operator' };
+/** As many as the overview looks at, in ten pages. */
+const COUNT = 1_000;
+/** How long each page takes, in milliseconds: all of them take six seconds. */
+const LISTING = 600;
+
+class SlowStore extends MemoryDestinationStore {
+  override async list(query: DestinationPageQuery): Promise<StoredDestination[]> {
+    await new Promise((resolve) => setTimeout(resolve, LISTING));
+    return super.list(query);
+  }
+}
+
+describe('the overview over a slow store', () => {
+  const stage = new Stage();
+  const newConnection = quickConnections();
+
+  it('is renewed as well as shown', async () => {
+    const store = new SlowStore();
+    for (let n = 0; n < COUNT; n++) {
+      const id = `dst_${n}`;
+      const times = { createdAt: n, updatedAt: n, version: 1 };
+      store.records.set(id, { id, urls: ['https://hooks.example.com/'], ...times });
+    }
+    const { server, url } = await stage.add(
+      ConsoleApp.start(await newConnection(), {
+        analytics: () => ({ destinations: { store, encryptionKey: '0'.repeat(64) } }),
+      }),
+    );
+    const [overview, watcher] = await Promise.all([
+      server.send('/analytics/overview', { headers: OPERATOR }),
+      stage.add(Watcher.open(url, OPERATOR, '/changes')),
+    ]);
+    expect(overview.status).toBe(200);
+    expect(watcher.parts).toMatchObject([{ event: 'ready' }]);
+  });
+});
