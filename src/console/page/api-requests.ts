@@ -66,6 +66,8 @@ export class ApiRequests {
   private async fetch(url: string, { headers, ...request }: RequestInit): Promise<Response> {
     const response = await fetch(url, {
       ...request,
+      // It may lead to another origin, such as one to sign in at, where the page may ask for nothing.
+      redirect: 'manual',
       headers: {
         [CONSOLE_HEADER]: '1',
         ...(this.link !== undefined && { [LINK_HEADER]: this.link }),
@@ -75,6 +77,7 @@ export class ApiRequests {
       throw unreachable(request.method);
     });
     if (response.ok) return response;
+    if (response.type === 'opaqueredirect') throw redirected(request.method);
     const { error } = (await jsonOf(response, request.method)) as {
       error?: { code: string; message: string; problems?: OptionProblem[] };
     };
@@ -126,6 +129,15 @@ function signedOut(code: string): ApiError {
   return new ApiError(
     code,
     'You are not signed in any more. Sign in to the application again, and reload the page.',
+  );
+}
+
+/** The application redirects nothing: what is in front of it has not let the request pass. */
+function redirected(method = 'GET'): ApiError {
+  return new ApiError(
+    'REDIRECTED',
+    'The request was redirected: you may have to sign in again. Reload the page.' +
+      (method === 'GET' ? '' : ' Nothing was done.'),
   );
 }
 
