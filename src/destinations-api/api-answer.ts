@@ -46,12 +46,17 @@ export function notFound(): RequestRefusal {
   return new RequestRefusal(404, 'DESTINATION_NOT_FOUND', 'There is no destination with this id.');
 }
 
-/** The database of the destinations and of the queue is away. */
-export function queueUnavailable(): RequestRefusal {
+/**
+ * The database of the destinations and of the queue is away.
+ *
+ * @param isChange whether a change was begun, and not only something to be read
+ */
+export function queueUnavailable(isChange = false): RequestRefusal {
   return new RequestRefusal(
     503,
     'QUEUE_UNAVAILABLE',
-    'The database did not answer. A change that was asked for may be made later, or not at all.',
+    'The database of the queue does not answer.' +
+      (isChange ? ' A change that was asked for may be made later, or not at all.' : ''),
     QUEUE_RETRY,
   );
 }
@@ -91,10 +96,14 @@ export function isRefusal(error: unknown): boolean {
   return status < 500 || status === 501;
 }
 
-/** The answer to a request that failed; `undefined` if the reason is an error on this side. */
-export function answerToError(error: unknown): HttpAnswer | undefined {
+/**
+ * The answer to a request that failed; `undefined` if the reason is an error on this side.
+ *
+ * @param isChange whether the request was to change something
+ */
+export function answerToError(error: unknown, isChange = false): HttpAnswer | undefined {
   if (error instanceof RequestRefusal) return refusedAnswer(error);
-  if (failureOf(error) !== undefined) return refusedAnswer(queueUnavailable());
+  if (failureOf(error) !== undefined) return refusedAnswer(queueUnavailable(isChange));
   const status = error instanceof AnalyticsError ? STATUSES.get(error.code) : undefined;
   if (status === undefined || !(error instanceof AnalyticsError)) return undefined;
   if (status === 404) return refusedAnswer(notFound());

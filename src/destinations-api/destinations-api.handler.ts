@@ -75,7 +75,7 @@ export class DestinationsApiHandler extends HttpHandler<string> implements OnApp
     try {
       return await this.api.handle(route, raw);
     } catch (error) {
-      const answer = answerToError(error);
+      const answer = answerToError(error, raw.method !== 'GET');
       if (answer !== undefined) return answer;
       // The sender has hung up and gets no answer. Nothing is wrong here. A request that was read is destroyed, too.
       if (connectionOf(raw)?.destroyed !== true)

@@ -136,7 +136,7 @@ export class DestinationsApi {
       logger.error(`A request that went on after its answer has failed: ${thrownAt(error)}`);
     });
     if (mayGoOn(route)) return runningAnswer();
-    throw queueUnavailable();
+    throw queueUnavailable(route.method !== 'GET');
   }
 
   /** Requests from any page carry the cookies of whoever is signed in. */

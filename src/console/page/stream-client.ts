@@ -19,9 +19,6 @@ const FINAL: readonly string[] = [
   'DESTINATION_NOT_FOUND',
 ];
 
-/** The code where the database is away. */
-const AWAY = 'QUEUE_UNAVAILABLE';
-
 /** Whether events arrive: `away` is tried again, `ended` is not. */
 export type StreamState = 'connecting' | 'watching' | 'away' | 'ended';
 
@@ -158,8 +155,7 @@ interface Away {
 }
 
 function awayError({ error: { code, message } }: Away): ApiError {
-  // Of changes, which the rest of that message is about, nothing was asked for.
-  return new ApiError(code, code === AWAY ? 'The database of the queue does not answer.' : message);
+  return new ApiError(code, message);
 }
 
 function cutOff(): ApiError {
