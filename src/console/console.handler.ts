@@ -5,6 +5,7 @@ import {
   jsonAnswer,
   queueUnavailable,
   refusedAnswer,
+  toldTo,
 } from '../destinations-api/api-answer.js';
 import { queryOf } from '../destinations-api/api-request.js';
 import type { Authorizer } from '../destinations-api/authorizer.js';
@@ -143,9 +144,17 @@ export class ConsoleHandler extends HttpHandler<string> {
     const id = input.text('destination');
     input.check(['destination']);
     if (id === undefined) checkIsOperator(scope);
-    const look = async (): Promise<string> =>
-      id === undefined ? reports.overviewText() : JSON.stringify(await reports.destination(id, scope));
+    const look = (): Promise<string> =>
+      id === undefined ? reports.overviewText() : this.destinationText(id, scope);
     return changes.open(scope.tenant, look);
+  }
+
+  private async destinationText(id: string, scope: DestinationScope): Promise<string> {
+    try {
+      return JSON.stringify(await this.parts.reports.destination(id, scope));
+    } catch (error) {
+      throw toldTo(scope, error);
+    }
   }
 
   private refusedData(error: unknown): HttpAnswer {

@@ -4,6 +4,7 @@ import { type OptionProblem, withProblems } from '../errors/option-problem.js';
 import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import { RequestRefusal, type RefusalStatus } from '../http/request-refusal.js';
 import { failureOf } from '../queue/queue-failure.js';
+import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 
 /** When to ask again while the database cannot be reached, in milliseconds. */
 const QUEUE_RETRY = 5_000;
@@ -27,6 +28,18 @@ const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['cod
   ['DESTINATION_WRITE_TIMEOUT', 503],
   ['REPLAY_INCOMPLETE', 503],
   ['ANALYTICS_CLOSED', 503],
+]);
+
+/** What a tenant is told of errors about which only whoever runs the application can do something. */
+const FOR_TENANTS: ReadonlyMap<string, string> = new Map<AnalyticsError['code'], string>([
+  [
+    'DESTINATION_KEY',
+    'The secrets of this destination cannot be read, so its messages wait. Ask whoever runs this application.',
+  ],
+  [
+    'DESTINATION_STORE_TIMEOUT',
+    'The destinations cannot be read at the moment. Try again later, or ask whoever runs this application.',
+  ],
 ]);
 
 /** The request has wrong fields. */
@@ -81,6 +94,13 @@ export function refusedAnswer(refusal: RequestRefusal, headers: Record<string, s
   const problems = refusal instanceof InvalidRequest ? refusal.problems : undefined;
   const body = { error: { code, message, problems } };
   return { ...jsonAnswer(status, body, { ...retryAfterHeader(retryAfter), ...headers }), closes };
+}
+
+/** An error, in the words for whoever has asked. */
+export function toldTo({ tenant }: DestinationScope, error: unknown): unknown {
+  if (tenant === undefined || !(error instanceof AnalyticsError)) return error;
+  const text = FOR_TENANTS.get(error.code);
+  return text === undefined ? error : new RequestRefusal(503, error.code, text, QUEUE_RETRY);
 }
 
 /** The stable code of a request's error. */

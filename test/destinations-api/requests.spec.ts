@@ -252,10 +252,14 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     const hanging = await start({
       store: { findByTenant: () => Promise.resolve([]), findById: () => new Promise(() => undefined) },
     });
-    expect(await hanging.acme.get('/dst_1')).toMatchObject({
-      status: 503,
-      body: { error: { code: 'DESTINATION_STORE_TIMEOUT' } },
-    });
+    const asked = await Promise.all([hanging.acme.get('/dst_1'), hanging.operator.get('/dst_1')]);
+    // Only the operator can do something about the store.
+    for (const [index, message] of ['ask whoever runs this application', '`destinations.store`'].entries()) {
+      expect(asked[index]).toMatchObject({
+        status: 503,
+        body: { error: { code: 'DESTINATION_STORE_TIMEOUT', message: expect.stringContaining(message) } },
+      });
+    }
     const store = new MemoryDestinationStore();
     const neverWritten = await start({
       store: Object.assign(store, { insert: () => new Promise<boolean>(() => undefined) }),
@@ -288,12 +292,15 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     const store = new MemoryDestinationStore();
     const before = await start({ store });
     const { id } = await before.acme.ok(before.acme.post('', { urls: URLS }), 201);
-    const { acme } = await start({ store });
+    const { acme, operator } = await start({ store });
     expect(await acme.ok(acme.get(`/${String(id)}`))).not.toHaveProperty('signatures');
-    expect(await acme.post(`/${String(id)}/rotate-secret`)).toMatchObject({
+    const codeAnd = (message: string): object => ({
       status: 503,
-      body: { error: { code: 'DESTINATION_KEY' } },
+      body: { error: { code: 'DESTINATION_KEY', message: expect.stringContaining(message) } },
     });
+    const rotated = `/${String(id)}/rotate-secret`;
+    expect(await acme.post(rotated)).toMatchObject(codeAnd('Ask whoever runs this application.'));
+    expect(await operator.post(rotated)).toMatchObject(codeAnd('`destinations.encryptionKey`'));
 
     const readOnly = await start({
       store: { findByTenant: () => Promise.resolve([]), findById: (one) => store.findById(one) },

@@ -8,6 +8,7 @@ import { DestinationFacts } from './destination-facts.js';
 import { DestinationForm } from './destination-form.js';
 import { titleOf } from './destination-list.js';
 import { FailedMessages } from './failed-messages.js';
+import { isWithoutHistory, NoHistory } from './no-history.js';
 import { PageHeading } from './page-heading.js';
 import { Action, ConnectionNotice, NotLoaded, Problem, Secret } from './parts.js';
 import { RecentDeliveries } from './recent-deliveries.js';
@@ -15,6 +16,10 @@ import { StatsChart } from './stats-chart.js';
 import { TestResults } from './test-results.js';
 import { useChanges } from './use-changes.js';
 import { hasLoaded, useLoaded } from './use-loaded.js';
+import { useTicks } from './use-ticks.js';
+
+/** How often it is asked what has failed where no history tells when more has, in milliseconds. */
+const RENEWAL = 10_000;
 
 /** A destination: what it is, and what becomes of its events. */
 export function DestinationPage({
@@ -31,6 +36,8 @@ export function DestinationPage({
   const { value: destination, error, reload } = loaded;
   const stats = useLoaded((signal) => api.stats(id, signal), `stats ${id}`, { version });
   const recent = useLoaded((signal) => api.recent(id, signal), `recent ${id}`, { version });
+  const hasHistory = !isWithoutHistory(stats);
+  const ticks = useTicks(hasHistory ? undefined : RENEWAL);
   const [secret, setSecret] = useState<string>();
   const [results, setResults] = useState<TestResult[]>();
   const [form, setForm] = useState<'none' | 'shown' | 'hidden'>('none');
@@ -99,12 +106,18 @@ export function DestinationPage({
           />
         </div>
       )}
-      <StatsChart stats={stats} />
-      <RecentDeliveries id={id} recent={recent} />
+      {hasHistory ? (
+        <>
+          <StatsChart stats={stats} />
+          <RecentDeliveries id={id} recent={recent} />
+        </>
+      ) : (
+        <NoHistory isOperator={isOperator} />
+      )}
       <FailedMessages
         api={api}
         id={id}
-        version={`${destination.version} ${failures}`}
+        version={`${destination.version} ${failures} ${ticks}`}
         deliveries={recent.value?.deliveries}
       />
       <ConnectionNotice connection={connection} />

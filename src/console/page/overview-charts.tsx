@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Overview } from '../console-reports.js';
 import { areEmpty } from './chart-period.js';
+import { NoHistory } from './no-history.js';
 import { TimeChart } from './time-chart.js';
 
 /** What happened, and what waited, in the last hour and in seven days. */
@@ -12,16 +13,7 @@ export function OverviewCharts({
   /** Messages that wait now. */
   waiting: number;
 }): JSX.Element {
-  if (hours === undefined) {
-    return (
-      <section>
-        <h2>The last seven days</h2>
-        <p>
-          No history is kept: leave out <code>history: false</code> to see it here.
-        </p>
-      </section>
-    );
-  }
+  if (hours === undefined) return <NoHistory isOperator />;
   return (
     <>
       {/* A process of the version before, beside which this one runs, tells no minutes. */}
