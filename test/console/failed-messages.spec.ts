@@ -5,8 +5,11 @@ import { describeWith } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
 import { ConsoleVisit } from './console-visit.js';
 import { ProxiedConsole } from './proxied-console.js';
+import { untilTrue } from './until-true.js';
 
 const TIMEOUT = 60_000;
+/** What is read out. */
+const STATUS = `Array.from(document.querySelectorAll('[role=status]'), ({ textContent }) => textContent).join(' ')`;
 
 describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what has failed', () => {
   let status = 400;
@@ -52,6 +55,39 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
       track('Refused');
       await visitor.reads('400 track');
       expect(await typed()).toBe('400');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'hears that it is being loaded, and sees what was there before until then',
+    async () => {
+      const { visitor, app } = visit;
+      const { page } = visitor;
+      await open();
+      track('Refused');
+      await visitor.reads('400 track');
+      const held = app.proxy.hold('/failed?');
+      await page.locator('::-p-aria([name="Type"][role="combobox"])').fill('page');
+      await held.next();
+      await untilTrue(page, `${STATUS}.includes('Loading …')`);
+      expect(await visitor.text()).toContain('400 track');
+      expect(await visitor.text()).not.toContain('Nothing that matches');
+      held.release();
+      await visitor.reads('Nothing that matches has failed for good.');
+      await untilTrue(page, `!${STATUS}.includes('Loading …')`);
+      expect(await visitor.text()).not.toContain('400 track');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'hears that nothing was replayed where nothing has failed',
+    async () => {
+      const { visitor } = visit;
+      await open();
+      await visitor.click('Replay all that match');
+      await visitor.reads('Nothing that matches has failed for good; nothing was replayed.');
     },
     TIMEOUT,
   );

@@ -16,6 +16,8 @@ import { useLoaded } from './use-loaded.js';
 
 /** Messages that are shown at first. */
 const STEP = 20;
+const EMPTY: FailedList = { rows: [], apart: [] };
+const NOTHING_TO_REPLAY = 'Nothing that matches has failed for good; nothing was replayed.';
 
 interface FailedMessagesProps {
   api: Api;
@@ -59,7 +61,11 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
       },
     },
   );
-  const { rows = [], apart = [] } = value ?? {};
+  const before = useRef<FailedList>(EMPTY);
+  if (value !== undefined) before.current = value;
+  const isLoading = value === undefined && error === undefined;
+  // What another filter has found stays until that is known which this one finds.
+  const { rows, apart } = isLoading ? before.current : (value ?? EMPTY);
   shown.current = [...rows, ...apart];
   const [replayed, setReplayed] = useState<string>();
   const [progress, setProgress] = useState<Progress>();
@@ -93,8 +99,11 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
       <p class="bar">
         <Action
           question={async () => {
+            setReplayed(undefined);
             const { count: all } = await api.countFailed(id, filter);
-            return all === 0 ? undefined : `Deliver ${messagesText(all)} again?`;
+            if (all > 0) return `Deliver ${messagesText(all)} again?`;
+            setReplayed(NOTHING_TO_REPLAY);
+            return undefined;
           }}
           run={() => replay(filter)}
         >
@@ -109,6 +118,7 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
           </Action>
         )}
         <Action run={reload}>Refresh failed messages</Action>
+        <span role="status">{isLoading && 'Loading …'}</span>
       </p>
       <Problem error={error} />
       {progress !== undefined && (
@@ -119,7 +129,12 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
       )}
       {replayed !== undefined && <p role="status">{replayed}</p>}
       {value !== undefined && shown.current.length === 0 && <p>Nothing that matches has failed for good.</p>}
-      <ol ref={list} class="rows" aria-label="Messages that failed for good">
+      <ol
+        ref={list}
+        class={isLoading ? 'rows outdated' : 'rows'}
+        aria-label="Messages that failed for good"
+        aria-busy={isLoading}
+      >
         {/* One array, so that a row that comes to stand apart is the same element, with its focus. */}
         {[...rows.map(rowOf), ...(apart.length === 0 ? [] : [<Gap key="" />]), ...apart.map(rowOf)]}
       </ol>
