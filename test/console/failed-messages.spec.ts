@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { DestinationsService } from '../../src/index.js';
+import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
@@ -88,6 +88,46 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
       await open();
       await visitor.click('Replay all that match');
       await visitor.reads('Nothing that matches has failed for good; nothing was replayed.');
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'is not asked to replay a message that they have selected, and that is gone',
+    async () => {
+      const { visitor, app } = visit;
+      const id = await open();
+      const messageId = track('Refused');
+      const other = track('Refused');
+      await visitor.click(`Select ${messageId}`);
+      await visitor.click(`Select ${other}`);
+      await visitor.reads('Replay 2 messages');
+      status = 200;
+      const deliveries = app.app.server.app.get(DeliveriesService);
+      await deliveries.replay({ destination: id, messageIds: [messageId] });
+      await visitor.reads('Replay 1 message');
+      await deliveries.replay({ destination: id, messageIds: [other] });
+      await visitor.reads('Nothing that matches has failed for good.');
+      await untilTrue(visitor.page, `!document.body.innerText.includes('Replay 1 message')`);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    'keeps their selection in a replay of all that has not taken the message',
+    async () => {
+      const { visitor, app } = visit;
+      await open();
+      const messageId = track('Refused');
+      await visitor.click(`Select ${messageId}`);
+      app.proxy.answer('/replay', (response) => {
+        response.writeHead(202, { 'content-type': 'application/json' }).end('{"running":true}');
+      });
+      await visitor.click('Replay all that match');
+      await visitor.reads('The replay takes long');
+      app.proxy.passAll();
+      await visitor.click('Refresh failed messages');
+      expect(await visitor.text()).toContain('Replay 1 message');
     },
     TIMEOUT,
   );

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useCallback, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { FailedMessage } from '../../deliveries/failed-filter.js';
 import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { Api } from './api.js';
@@ -70,11 +70,23 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
   const [replayed, setReplayed] = useState<string>();
   const [progress, setProgress] = useState<Progress>();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const ticked = shown.current.map(({ messageId }) => messageId).filter((one) => selected.has(one));
+  useEffect(() => {
+    // What is not shown is not replayed, and its tick does not come back with it.
+    const ids = new Set(shown.current.map(({ messageId }) => messageId));
+    setSelected((before) => {
+      const stay = [...before].filter((one) => ids.has(one));
+      return stay.length === before.size ? before : new Set(stay);
+    });
+  }, [value]);
   const replay = async (chosen: Fields): Promise<void> => {
     setReplayed(undefined);
     setReplayed(replayText(await replayAll(api, id, chosen, setProgress)));
-    // What was selected meanwhile stays.
-    setSelected((now) => new Set([...now].filter((one) => !selected.has(one))));
+    const { messageIds } = chosen;
+    // What was selected meanwhile stays, and so does what is still shown after a replay of all.
+    if (Array.isArray(messageIds)) {
+      setSelected((now) => new Set([...now].filter((one) => !messageIds.includes(one))));
+    }
     await reload();
   };
   const select = useCallback((messageId: string, isSelected: boolean) => {
@@ -109,12 +121,12 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
         >
           Replay all that match
         </Action>
-        {selected.size > 0 && (
+        {ticked.length > 0 && (
           <Action
-            question={`Deliver ${messagesText(selected.size)} again?`}
-            run={() => replay({ messageIds: [...selected] })}
+            question={`Deliver ${messagesText(ticked.length)} again?`}
+            run={() => replay({ messageIds: ticked })}
           >
-            Replay {messagesText(selected.size)}
+            Replay {messagesText(ticked.length)}
           </Action>
         )}
         <Action run={reload}>Refresh failed messages</Action>
