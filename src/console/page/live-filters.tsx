@@ -1,5 +1,7 @@
 import type { JSX } from 'preact';
 import type { LiveEvent } from '../../live/live-event.js';
+import { searchFor } from './searched-text.js';
+import type { ShownCall } from './use-live.js';
 
 /** Which calls are shown; what is empty matches all. */
 export interface LiveFilter {
@@ -87,13 +89,13 @@ function choices(field: Field, filter: LiveFilter, calls: readonly LiveEvent[]):
   return [...values.add(filter[field])].filter((value) => value !== '').sort();
 }
 
-export function matches(call: LiveEvent, filter: LiveFilter): boolean {
+/** Whether calls are shown. */
+export function matcherOf(filter: LiveFilter): (call: ShownCall) => boolean {
   const { text, user } = filter;
-  return (
-    (Object.keys(FIELDS) as Field[]).every(
-      (field) => filter[field] === '' || call[field] === filter[field],
-    ) &&
+  const isFound = searchFor(text);
+  const given = (Object.keys(FIELDS) as Field[]).filter((field) => filter[field] !== '');
+  return (call) =>
+    given.every((field) => call[field] === filter[field]) &&
     (user === '' || call.userId === user || call.anonymousId === user) &&
-    (text === '' || JSON.stringify(call).toLowerCase().includes(text.toLowerCase()))
-  );
+    isFound(call.searched);
 }

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { LiveCall } from './live-call.js';
-import { LiveFilters, matches, NO_FILTER } from './live-filters.js';
+import { LiveFilters, matcherOf, NO_FILTER } from './live-filters.js';
 import { PageHeading } from './page-heading.js';
 import { Action } from './parts.js';
 import { useRowHeight } from './rows.js';
@@ -17,7 +17,7 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
   const follow = useCallback((user: string) => {
     setFilter({ ...NO_FILTER, user });
   }, []);
-  const found = calls.filter((call) => matches(call, filter));
+  const found = calls.filter(matcherOf(filter));
   return (
     <article>
       <PageHeading>Live</PageHeading>

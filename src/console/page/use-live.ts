@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LiveEvent } from '../../live/live-event.js';
 import type { Api } from './api.js';
+import { searchedIn } from './searched-text.js';
 import { type Connection, StreamClient } from './stream-client.js';
 
 /** Calls on the page; older ones go. */
@@ -11,6 +12,8 @@ const INTERVAL = 200;
 /** A call with a number of its own. */
 export interface ShownCall extends LiveEvent {
   key: number;
+  /** What the text filter looks through: made once, since the list is drawn five times a second. */
+  searched: string;
 }
 
 /** What a page that watches shows. */
@@ -44,7 +47,7 @@ export function useLive(api: Api): Live {
     const abort = new AbortController();
     const { current } = arrived;
     const take = (call: LiveEvent): void => {
-      current.calls.unshift({ ...call, key: ++current.last });
+      current.calls.unshift({ ...call, key: ++current.last, searched: searchedIn(call) });
       current.missed += Math.max(0, current.calls.length - MOST);
       current.calls.length = Math.min(current.calls.length, MOST);
     };
