@@ -62,6 +62,22 @@ describeWith('chromium', Browser.binary !== undefined, 'the console with a keybo
     await isAt('Edit');
   });
 
+  it('goes to the heading where a field was left with Enter, and its form has gone', async () => {
+    const { visitor, app } = visit;
+    const { page } = visitor;
+    await visitor.goTo('#/new');
+    await page.locator('#urls').fill(app.app.receiver.url());
+    // One of all tenants would get the events of the other tests.
+    await page.locator('#tenant').fill('umbrella');
+    await page.locator('#name').fill('Warehouse');
+    await page.focus('#name');
+    await page.keyboard.press('Enter');
+    await visitor.reads('The destination was added');
+    await untilTrue(page, `document.activeElement.matches('h1')`);
+    const shown = `document.querySelector('nav [aria-current=page]').textContent`;
+    expect(await page.evaluate(shown)).toBe('Destinations');
+  });
+
   it('goes to the heading of each page that is opened, whose name is the title, and nowhere at first', async () => {
     const { visitor, app } = visit;
     const { page } = visitor;

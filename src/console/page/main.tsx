@@ -82,7 +82,9 @@ const PAGES = {
 const OWN_PAGES = { '#/': 'Destinations', '#/live': 'Live' };
 
 function Navigation({ hash, pages }: { hash: string; pages: Record<string, string> }): JSX.Element {
-  const shown = Object.keys(pages).findLast((page) => hash.startsWith(page)) ?? '#/';
+  // Where one is added is below the path of none of them.
+  const meant = hash === '#/new' && '#/destinations' in pages ? '#/destinations' : hash;
+  const shown = Object.keys(pages).findLast((page) => meant.startsWith(page)) ?? '#/';
   return (
     <nav class="bar" aria-label="Pages">
       {Object.entries(pages).map(([page, name]) => (

@@ -19,7 +19,7 @@ export type Place = () => HTMLElement | null | undefined;
  */
 export function useFocusBack(isBusy: boolean, next?: Place): FocusBack {
   const button = useRef<HTMLButtonElement>(null);
-  /** Whether it had the focus when the work began that has not ended. */
+  /** Whether it, or a field of its form, had the focus when the work began that has not ended. */
   const hadFocus = useRef(false);
   const latest = useRef(next);
   latest.current = next;
@@ -40,7 +40,9 @@ export function useFocusBack(isBusy: boolean, next?: Place): FocusBack {
     };
   }, []);
   const onBegin = (): void => {
-    hadFocus.current = document.activeElement === button.current;
+    // Enter in a field begins what the button does.
+    const part = button.current?.form ?? button.current;
+    hadFocus.current = part?.contains(document.activeElement) === true;
   };
   return { button, onBegin };
 }
