@@ -61,7 +61,7 @@ export class EventStreams {
     most: number,
     private readonly logger: { error(message: string): void },
   ) {
-    this.running = new RunningRequests(most);
+    this.running = new RunningRequests(most, `${most} such pages are open already: close one of them.`);
   }
 
   /**

@@ -19,11 +19,11 @@ const RETRIED: EndpointHint = {
 const CHECKS: ReadonlyMap<string, string> = new Map([
   ['DNS_FAILED', 'The name of its host does not resolve: check the URL for a typo, and the DNS of the host.'],
   ['ECONNREFUSED', 'Nothing listens on its port: start the receiver, or check the port of the URL.'],
-  ['ECONNRESET', 'It broke the connection off: look at its log, and at the proxy before it.'],
+  ['ECONNRESET', 'It reset the connection: look at its log, and at any proxy in front of it.'],
   ['CONNECTION_CLOSED', 'It closed the connection before it answered: look at its log.'],
-  ['UNREACHABLE', 'There is no way to its host: check its network and firewall.'],
+  ['UNREACHABLE', 'Its host cannot be reached: check its network and firewall.'],
 ]);
-const SERVER_ERROR = 'The receiver, or a proxy before it, has an error: look at its log.';
+const SERVER_ERROR = 'The receiver, or a proxy in front of it, has an error: look at its log.';
 const TOO_MANY_REQUESTS = 'It gets too many requests: set a `rateLimit`, or raise its limit.';
 
 /** What to do about the first message that was retried and has failed for good. It stands in a line of its own. */
@@ -31,7 +31,7 @@ export const TIME_OVER: EndpointHint = {
   level: 'error',
   kind: 'timeOver',
   text:
-    'did not take messages before their time to be retried was over. They are kept as failed, and not retried any more. ' +
+    'did not take messages before their retry window ended. They are kept as failed, and not retried any more. ' +
     'Correct the receiver; then replay them.',
 };
 

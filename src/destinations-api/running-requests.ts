@@ -9,8 +9,14 @@ export class RunningRequests {
   private readonly running = new Map<string, number>();
   private count = 0;
 
-  /** @param most requests of one tenant at once */
-  constructor(private readonly most: number) {}
+  /**
+   * @param most requests of one tenant at once
+   * @param refusal what is told of one more
+   */
+  constructor(
+    private readonly most: number,
+    private readonly refusal = `${most} requests of this kind are being answered: wait until one of them has ended.`,
+  ) {}
 
   /** How many are running, of all tenants. */
   get total(): number {
@@ -31,12 +37,7 @@ export class RunningRequests {
   begin(tenant = ''): () => void {
     const count = this.running.get(tenant) ?? 0;
     if (count >= this.most) {
-      throw new RequestRefusal(
-        429,
-        'TOO_MANY_REQUESTS',
-        `${this.most} requests of this kind are being answered: wait until one of them has ended.`,
-        RETRY,
-      );
+      throw new RequestRefusal(429, 'TOO_MANY_REQUESTS', this.refusal, RETRY);
     }
     this.running.set(tenant, count + 1);
     this.count++;

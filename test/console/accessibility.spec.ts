@@ -99,7 +99,7 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
       await visitor.goTo('#/live');
       await visitor.reads('Watching');
       lively.track();
-      await visitor.reads('1 of 1 events');
+      await visitor.reads('1 of 1 event');
       await openAll();
       await check('live events with all open');
       await visitor.goTo('#/new');
@@ -114,7 +114,7 @@ describeWith('chromium', Browser.binary !== undefined, 'every page of the consol
       await visitor.click('Rotate the secret');
       await visitor.sees('whsec_');
       await visitor.click('Edit');
-      await visitor.sees('One a line, 1 to 5.');
+      await visitor.sees('One per line, 1 to 5.');
       await check('destination in use');
 
       await visitor.showTo('nobody-yet', '/analytics');

@@ -261,7 +261,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
       await visitor.reads('Search');
       await visitor.page.browserContext().deleteCookie(...(await visitor.cookies()));
       await visitor.goTo('#/destinations/dst_any');
-      await visitor.reads('You are not signed in any more. Sign in to the application again, and reload');
+      await visitor.reads('You are no longer signed in. Sign in to the application again, and reload');
     },
     TIMEOUT,
   );

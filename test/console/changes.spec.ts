@@ -202,7 +202,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
       track('First');
       await visitor.reads('1 delivered');
       server.app.getHttpServer().closeAllConnections();
-      await visitor.reads('The connection was lost. It is tried again by itself.');
+      await visitor.reads('The connection was lost. Retrying automatically.');
       track('Second');
       await visitor.reads('2 delivered');
       expect(await visitor.text()).not.toContain('The connection was lost');

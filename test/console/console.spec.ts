@@ -286,7 +286,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       await visitor.sees('Replay 1 message');
       const [{ id } = { id: '' }] = (await destinations.list({ tenant: 'acme' })).destinations;
       await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
-      await visitor.sees('The receiver finds the request wrong.');
+      await visitor.sees('The receiver considers the request invalid.');
       await visitor.sees('The same with curl');
       expect(await visitor.text()).toContain(`curl --include --http1.1 --globoff --request POST`);
       await visitor.click('The destination');

@@ -12,7 +12,7 @@ const TIMEOUT = 60_000;
 const TIMES = 3;
 
 const UNEXPECTED = 'The answer (status 200) is not the application';
-const CUT_OFF = 'ends before it has begun';
+const CUT_OFF = 'The live connection closes immediately';
 
 const ANSWERS: [name: string, answer: Instead, says: string][] = [
   [
@@ -48,7 +48,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
       app.proxy.answer('/live', answer);
       await visitor.click('Live');
       await visitor.reads(says);
-      await visitor.reads('It is tried again by itself.');
+      await visitor.reads('Retrying automatically.');
       await expectToAskLess();
       app.proxy.passAll();
       await visitor.reads('Watching');
@@ -72,7 +72,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
         }).observe(document.body, { childList: true, subtree: true, characterData: true });
       }`);
       await destinations.delete(id);
-      const gone = 'There is no destination with this id. Nothing here is renewed any more.';
+      const gone = 'There is no destination with this id. This page no longer updates.';
       await visitor.reads(gone);
       expect(await visitor.page.evaluate('notices')).toEqual([gone]);
     },

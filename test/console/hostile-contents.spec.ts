@@ -25,7 +25,7 @@ describeWith(
       await visitor.goTo('#/live');
       await visitor.reads('Watching');
       analytics.tenant('acme').track({ userId: 'u1', event: 'Deep', properties: nested(3_800) });
-      await visitor.reads('1 of 1 events');
+      await visitor.reads('1 of 1 event');
       await visitor.page.locator('summary').click();
       await visitor.page.locator('.row pre').wait();
       expect(await lengthOf('.row pre', 'textContent')).toBeLessThan(10_000);

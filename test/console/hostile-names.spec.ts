@@ -36,7 +36,7 @@ describeWith('chromium', Browser.binary !== undefined, 'names from outside in th
     await visitor.goTo('#/live');
     await visitor.reads('Watching');
     analytics.tenant('acme').track({ userId: `${OVERRIDE}u1`, event: `${OVERRIDE}sent` });
-    await visitor.reads('1 of 1 events');
+    await visitor.reads('1 of 1 event');
     expect(await isForwards('summary', 'default')).toBe(true);
     expect(await isForwards('summary', 'acme')).toBe(true);
     await visitor.goTo(`#/destinations/${id}`);

@@ -80,15 +80,15 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
         totals: () => Promise.resolve(hoursOf(latest)),
         totalsByMinute: () => Promise.resolve(minutesOf(latest)),
       });
-      await visitor.reads('at most 1234 waiting');
+      await visitor.reads('at most 1,234 waiting');
       const labels = await evaluate(
         `Array.from(document.querySelectorAll('svg'), (svg) => svg.getAttribute('aria-label'))`,
       );
       expect(labels).toEqual([
         'By the minute: 42 delivered, 5 retried, 3 failed',
-        'Waiting, by the minute: at most 1234, 1234 in the latest minute',
+        'Waiting, by the minute: at most 1,234, 1,234 in the latest minute',
         'By the hour: 42 delivered, 5 retried, 3 failed',
-        'Waiting, by the hour: at most 1234, 1234 in the latest hour',
+        'Waiting, by the hour: at most 1,234, 1,234 in the latest hour',
       ]);
       const lines = await evaluate(
         `Array.from(document.querySelectorAll('path.backlog'), (path) => path.getAttribute('d').match(/M/g).length)`,
@@ -103,7 +103,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       expect(rows).toMatchObject({ length: 61 });
       expect((rows as string[]).slice(0, 5)).toEqual([
         'delivered retried failed waiting',
-        '2 0 3 1234',
+        '2 0 3 1,234',
         '0 5 0 –',
         '40 0 0 7',
         '0 0 0 –',
@@ -155,6 +155,9 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       feign({ endpointsDown, moreEndpointsDown: 30 });
       await visitor.page.reload();
       for (const text of ['dst_acme', 'dst_globex', '30 more are down']) await visitor.reads(text);
+      feign({ endpointsDown, moreEndpointsDown: 1 });
+      await visitor.page.reload();
+      await visitor.reads('1 more is down');
       feign({});
     },
     TIMEOUT,

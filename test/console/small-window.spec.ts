@@ -35,7 +35,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a small w
       response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in</p>');
     });
     await visitor.goTo('#/');
-    await visitor.reads('It is tried again by itself.');
+    await visitor.reads('Retrying automatically.');
     const top = `{
       scrollTo(0, document.documentElement.scrollHeight);
       const button = [...document.querySelectorAll('article button')].at(-1);

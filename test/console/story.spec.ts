@@ -55,7 +55,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       await visitor.sees('There are none yet');
       await tabTo('Add a destination');
       await keyboard.press('Enter');
-      await visitor.sees('One a line, 1 to 5.');
+      await visitor.sees('One per line, 1 to 5.');
       await tabTo('URLs');
       await keyboard.type(app.receiver.url());
       await tabTo('Name');
@@ -80,7 +80,7 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       const messageId = track();
       await visitor.reads('retrying Order Completed');
       await visitor.page.locator('summary ::-p-text(Order Completed)').click();
-      await visitor.reads('The receiver, or a proxy before it, has an error. Look at its log.');
+      await visitor.reads('The receiver, or a proxy in front of it, has an error. Look at its log.');
       await visitor.reads('answered with 503');
       status = 400;
       await visitor.reads('failed Order Completed');
@@ -89,9 +89,9 @@ describeWith('chromium', Browser.binary !== undefined, 'a customer at the consol
       await visitor.reads('The same with curl');
       const text = await visitor.text();
       for (const part of [
-        'The receiver, or a proxy before it, has an error.',
+        'The receiver, or a proxy in front of it, has an error.',
         'answered with 503',
-        'The receiver finds the request wrong. Look at what it answered.',
+        'The receiver considers the request invalid. Look at what it answered.',
         'answered with 400',
         `POST ${app.receiver.url()}`,
         `webhook-id: ${messageId}`,

@@ -78,7 +78,7 @@ describe('what the log tells of a receiver', () => {
         /^warn: .* does not take events: status 503\. .*look at its log\. .*or until their time is over/,
       ),
       expect.stringMatching(
-        /^error: .*"webhooks"\) did not take messages before their time to be retried was over\. .*replay/,
+        /^error: .*"webhooks"\) did not take messages before their retry window ended\. .*replay/,
       ),
       back,
     ]);

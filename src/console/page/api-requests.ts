@@ -128,7 +128,7 @@ function unreachable(method = 'GET'): ApiError {
 function signedOut(code: string): ApiError {
   return new ApiError(
     code,
-    'You are not signed in any more. Sign in to the application again, and reload the page.',
+    'You are no longer signed in. Sign in to the application again, and reload the page.',
   );
 }
 

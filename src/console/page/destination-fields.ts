@@ -34,7 +34,7 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
     {
       name: 'urls',
       label: 'URLs',
-      hint: 'One a line, 1 to 5. Each event is delivered when one of them takes it.',
+      hint: 'One per line, 1 to 5. Each event is delivered when one of them takes it.',
       isLong: true,
     },
     {
@@ -77,7 +77,7 @@ export function formFields(destination: DestinationDetails | undefined, isOperat
     {
       name: 'retryStatuses',
       label: 'Retried after',
-      hint: 'Statuses, with commas; 5xx stands for 500 to 599. Empty: 5xx, 408, 425, 429.',
+      hint: 'Comma-separated statuses; 5xx stands for 500 to 599. Empty: 5xx, 408, 425, 429.',
     },
     { name: 'rateLimit', label: 'Rate limit', hint: 'Most requests a second. Empty: no limit.' },
     { name: 'metadata', label: 'Metadata', hint: 'A JSON object, for yourself.', isLong: true },

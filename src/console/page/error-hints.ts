@@ -13,7 +13,7 @@ const HINTS: Readonly<
 > = {
   TIMEOUT: 'The receiver did not answer in time. Let it answer first and work later, or raise `timeout`.',
   DNS_FAILED: 'The name of the host is not known. Check the URL for a typo, and the DNS of the host.',
-  DNS_BUSY: 'Too many names were being looked up. It is tried again by itself.',
+  DNS_BUSY: 'Too many names were being looked up. Retrying automatically.',
   ADDRESS_REFUSED: 'The address is private or reserved, and nothing is sent there. Give a public URL.',
   TLS_SELF_SIGNED: 'The certificate is self-signed. Install one of a public authority.',
   TLS_UNKNOWN_ISSUER: 'The certificate is of an unknown authority, or an intermediate one is missing.',
@@ -22,10 +22,10 @@ const HINTS: Readonly<
   TLS_UNTRUSTED: 'The certificate is not trusted. Install one of a public authority.',
   TLS_FAILED: 'The host does not speak TLS 1.2 or newer on this port. Check the port and `https:`.',
   ECONNREFUSED: 'Nothing listens on this port of the host. Start the receiver, or check the port.',
-  ECONNRESET: 'The receiver broke the connection off. Look at its log, and at the proxy before it.',
-  UNREACHABLE: 'There is no way to the host. Check its network and firewall.',
+  ECONNRESET: 'The receiver reset the connection. Look at its log, and at any proxy in front of it.',
+  UNREACHABLE: 'The host cannot be reached. Check its network and firewall.',
   EMFILE:
-    'The sending process has too many open files. It is tried again by itself; whoever runs it can raise the limit.',
+    'The sending process has too many open files. It is retried automatically; whoever runs it can raise the limit.',
   CONNECTION_CLOSED: 'The receiver closed the connection before it answered. Look at its log.',
   INVALID_RESPONSE: 'The answer is not HTTP. Check the port.',
   HEADERS_TOO_LARGE: 'The head of the answer is larger than 16 KB. Send smaller headers.',
@@ -39,9 +39,9 @@ const HINTS: Readonly<
 const BY_CODE: ReadonlyMap<string, string> = new Map(Object.entries(HINTS));
 
 const BY_STATUS: Readonly<Record<number, string>> = {
-  400: 'The receiver finds the request wrong. Look at what it answered.',
-  401: 'The receiver does not accept who sends. Check its secret and the headers of the destination.',
-  403: 'The receiver does not accept who sends. Check its secret, and its firewall.',
+  400: 'The receiver considers the request invalid. Look at what it answered.',
+  401: 'The receiver does not accept the sender. Check its secret and the headers of the destination.',
+  403: 'The receiver does not accept the sender. Check its secret, and its firewall.',
   404: 'The receiver has no such path. Check the URL.',
   405: 'The receiver takes no POST at this path. Check the URL.',
   408: 'The receiver waited too long for the request.',
@@ -58,5 +58,5 @@ export function hintFor({ status, error }: { status?: number; error?: string }):
   if (status < 400) return 'Redirects are not followed. Give the URL that it leads to.';
   return status < 500
     ? 'The receiver refuses the request. Look at what it answered.'
-    : 'The receiver, or a proxy before it, has an error. Look at its log.';
+    : 'The receiver, or a proxy in front of it, has an error. Look at its log.';
 }

@@ -3,6 +3,7 @@ import { useCallback, useState } from 'preact/hooks';
 import type { Api } from './api.js';
 import { LiveCall } from './live-call.js';
 import { LiveFilters, matcherOf, NO_FILTER } from './live-filters.js';
+import { numberText } from './number-text.js';
 import { PageHeading } from './page-heading.js';
 import { Action } from './parts.js';
 import { useRowHeight } from './rows.js';
@@ -51,10 +52,11 @@ export function LivePage({ api, isOperator }: { api: Api; isOperator: boolean })
         <Nothing isOperator={isOperator} />
       ) : (
         <p>
-          {found.length} of {calls.length} events
+          {numberText(found.length)} of {numberText(calls.length)} {calls.length === 1 ? 'event' : 'events'}
           {missed > 0 && (
             <span class="waiting">
-              ; {missed} more were too many to be shown here, and were handled as all others
+              ; {numberText(missed)} more {missed === 1 ? 'was' : 'were'} too many to be shown here, and{' '}
+              {missed === 1 ? 'was' : 'were'} handled as all others
             </span>
           )}
         </p>
@@ -74,7 +76,7 @@ function State({ live: { connection, isPaused, held } }: { live: Live }): JSX.El
   const texts = {
     connecting: 'Connecting …',
     watching: isPaused ? 'Paused.' : 'Watching: events appear here as they are taken.',
-    away: `${error?.message ?? ''} It is tried again by itself.`,
+    away: `${error?.message ?? ''} Retrying automatically.`,
     ended: error?.message ?? '',
   };
   const isWell = state === 'watching' || state === 'connecting';
@@ -83,7 +85,7 @@ function State({ live: { connection, isPaused, held } }: { live: Live }): JSX.El
       <span role="status" class={isWell ? '' : 'problem'}>
         {texts[state]}
       </span>
-      {isPaused && ` ${held} ${held === 1 ? 'event has' : 'events have'} come since.`}
+      {isPaused && ` ${numberText(held)} ${held === 1 ? 'event has' : 'events have'} come since.`}
     </p>
   );
 }
@@ -93,11 +95,11 @@ function Nothing({ isOperator }: { isOperator: boolean }): JSX.Element {
     <p>
       {isOperator ? (
         <>
-          Nothing came yet. Call <code>analytics.track()</code> in any process of the application, or send an
+          No events yet. Call <code>analytics.track()</code> in any process of the application, or send an
           event as one of the <a href="#/sources">sources</a>, and it appears here.
         </>
       ) : (
-        'Nothing came yet. Do something in the application that makes an event of yours, and it appears here.'
+        'No events yet. Do something in the application that makes an event of yours, and it appears here.'
       )}
     </p>
   );

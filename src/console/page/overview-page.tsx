@@ -3,13 +3,14 @@ import type { Overview } from '../console-reports.js';
 import type { Api } from './api.js';
 import { KINDS, sumOf } from './chart-period.js';
 import { Status, titleOf } from './destination-list.js';
+import { numberText } from './number-text.js';
 import { OverviewCharts } from './overview-charts.js';
 import { PageHeading } from './page-heading.js';
 import { Action, ConnectionNotice, NotLoaded, Problem, Time } from './parts.js';
 import { useChanges } from './use-changes.js';
 import { useLoaded } from './use-loaded.js';
 
-const QUEUE = { up: 'Up', down: 'Down: it cannot be reached', refusing: 'It stores nothing more' };
+const QUEUE = { up: 'Up', down: 'Down: it cannot be reached', refusing: 'Not accepting jobs' };
 const AWAY = 'Unknown while the database of the queue does not answer. It is shown as soon as it does.';
 const UNITS = [
   [86_400_000, 'd'],
@@ -64,15 +65,15 @@ function Tiles({ overview: { health, stored } }: { overview: Overview }): JSX.El
   const { minutes = [] } = stored ?? {};
   const counts = KINDS.map((kind): [string, string] => [
     `${kind} in the last hour`,
-    String(sumOf(minutes, kind)),
+    numberText(sumOf(minutes, kind)),
   ]);
   const tiles: [string, string][] = [
     ...(minutes.length === 0 ? [] : counts),
-    ['waiting', waiting === undefined ? 'unknown' : String(waiting)],
-    ['oldest that no worker has taken', oldest === undefined ? 'unknown' : durationText(oldest)],
+    ['waiting', waiting === undefined ? 'unknown' : numberText(waiting)],
+    ['oldest waiting job', oldest === undefined ? 'unknown' : durationText(oldest)],
     ...outboxTiles(outbox),
-    ['refused by this process', String(refused)],
-    ['not in the queue yet', String(buffered.messages)],
+    ['refused by this process', numberText(refused)],
+    ['not in the queue yet', numberText(buffered.messages)],
     ['the queue', QUEUE[queue]],
     ['the worker of this process', worker],
   ];
@@ -92,9 +93,9 @@ function outboxTiles(outbox: Overview['health']['outbox']): [string, string][] {
   if (outbox === undefined) return [];
   const { waiting, oldestAge, setAside } = outbox;
   return [
-    ['in the outbox', String(waiting)],
+    ['in the outbox', numberText(waiting)],
     ['oldest in the outbox', durationText(oldestAge)],
-    ['set aside in the outbox', String(setAside)],
+    ['set aside in the outbox', numberText(setAside)],
   ];
 }
 
@@ -107,7 +108,7 @@ function Disabled({
     return <p>Unknown: the store of this application does not list its destinations.</p>;
   }
   if (disabled.length === 0) {
-    const among = lookedAt && ` among the first ${lookedAt.toLocaleString('en')} destinations`;
+    const among = lookedAt && ` among the first ${numberText(lookedAt)} destinations`;
     return <p>None{among}.</p>;
   }
   return (
@@ -124,7 +125,7 @@ function Disabled({
       </ul>
       {moreDisabled !== undefined && (
         <p>
-          {moreDisabled} more {moreDisabled === 1 ? 'is' : 'are'} disabled.
+          {numberText(moreDisabled)} more {moreDisabled === 1 ? 'is' : 'are'} disabled.
         </p>
       )}
       {lookedAt !== undefined && <p>There may be more of them.</p>}
@@ -151,8 +152,8 @@ function Down({ overview: { health } }: { overview: Overview }): JSX.Element {
       </ul>
       {health.moreEndpointsDown !== undefined && (
         <p class="bad">
-          {health.moreEndpointsDown} more are down, as seen by this process: <code>analytics.status()</code>{' '}
-          has all of them.
+          {numberText(health.moreEndpointsDown)} more {health.moreEndpointsDown === 1 ? 'is' : 'are'} down, as
+          seen by this process: <code>analytics.status()</code> has all of them.
         </p>
       )}
     </section>

@@ -92,8 +92,7 @@ export function ConnectionNotice({ connection }: { connection: Connection }): JS
   if (state === 'connecting' || state === 'watching') return null;
   return (
     <p class="notice problem" role="status">
-      {error?.message}{' '}
-      {state === 'away' ? 'It is tried again by itself.' : 'Nothing here is renewed any more.'}
+      {error?.message} {state === 'away' ? 'Retrying automatically.' : 'This page no longer updates.'}
     </p>
   );
 }

@@ -159,8 +159,5 @@ function awayError({ error: { code, message } }: Away): ApiError {
 }
 
 function cutOff(): ApiError {
-  return new ApiError(
-    'STREAM_CUT_OFF',
-    'The connection over which news arrives ends before it has begun: a proxy may be in the way.',
-  );
+  return new ApiError('STREAM_CUT_OFF', 'The live connection closes immediately: a proxy may be in the way.');
 }

@@ -8,6 +8,7 @@ import {
   sumOf,
   WIDTH,
 } from './chart-period.js';
+import { numberText } from './number-text.js';
 import { Details } from './parts.js';
 import { highestWaiting, WaitingLine } from './waiting-line.js';
 
@@ -26,7 +27,7 @@ interface TimeChartProps {
 
 /** A bar for each period, and below them what waited, which is on a scale of its own. */
 export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: TimeChartProps): JSX.Element {
-  const sums = KINDS.map((kind) => ({ kind, text: `${sumOf(periods, kind)} ${kind}` }));
+  const sums = KINDS.map((kind) => ({ kind, text: `${numberText(sumOf(periods, kind))} ${kind}` }));
   const highest = highestWaiting(periods);
   return (
     <>
@@ -38,7 +39,7 @@ export function TimeChart({ name, unit, periods, hasWaiting = false, empty }: Ti
         ))}
         {hasWaiting && (
           <span class="legend backlog">
-            {highest === undefined ? 'waiting: not known yet' : `at most ${highest} waiting`}
+            {highest === undefined ? 'waiting: not known yet' : `at most ${numberText(highest)} waiting`}
           </span>
         )}
       </p>
@@ -75,7 +76,7 @@ function Axis({ unit, periods }: PartProps): JSX.Element {
     <p class="axis">
       <small>{first !== undefined && startOf(first, unit)}</small>
       <small>
-        {highestOf(periods)} in the busiest {unit}
+        {numberText(highestOf(periods))} in the busiest {unit}
       </small>
       <small>now</small>
     </p>
@@ -100,9 +101,9 @@ function Figures({ unit, periods, hasWaiting = false }: PartProps & { hasWaiting
           <tr key={period.at}>
             <th scope="row">{timeOf(period, unit)}</th>
             {KINDS.map((kind) => (
-              <td key={kind}>{period[kind]}</td>
+              <td key={kind}>{numberText(period[kind])}</td>
             ))}
-            {hasWaiting && <td>{period.waiting ?? '–'}</td>}
+            {hasWaiting && <td>{period.waiting === undefined ? '–' : numberText(period.waiting)}</td>}
           </tr>
         ))}
       </tbody>
@@ -141,7 +142,7 @@ function bars(periods: readonly ChartPeriod[]): JSX.Element[] {
           width={WIDTH - 1}
           height={height}
         >
-          <title>{`${new Date(period.at).toLocaleString()}: ${period[kind]} ${kind}`}</title>
+          <title>{`${new Date(period.at).toLocaleString()}: ${numberText(period[kind])} ${kind}`}</title>
         </rect>
       );
     });

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { type ChartPeriod, type PeriodUnit, WIDTH } from './chart-period.js';
+import { numberText } from './number-text.js';
 
 const HEIGHT = 40;
 /** Above the highest point and below the lowest, so that the line is not cut. */
@@ -17,7 +18,7 @@ export function WaitingLine({ unit, periods }: WaitingLineProps): JSX.Element {
   const text =
     highest === undefined
       ? 'not known yet'
-      : `at most ${highest}${last === undefined ? '' : `, ${last} in the latest ${unit}`}`;
+      : `at most ${numberText(highest)}${last === undefined ? '' : `, ${numberText(last)} in the latest ${unit}`}`;
   return (
     <svg
       class="line"
