@@ -73,8 +73,7 @@ export class PostgresAudienceStore implements AudienceStore {
 
   async lock(trait: string, kind: AudienceLockKind, token: string, duration: number): Promise<boolean> {
     const taken = await this.query(statements.LOCK, [trait, kind, token, duration]);
-    // Nobody makes way for a sync.
-    if (taken.length === 0 && kind === 'change') await this.query(statements.WANT, [trait, kind]);
+    if (taken.length === 0) await this.query(statements.WANT, [trait, kind]);
     return taken.length > 0;
   }
 
