@@ -46,7 +46,8 @@ describeWith('chromium', Browser.binary !== undefined, 'a list of the console wi
       await visitor.reads('Watching');
       for (let count = AT_ONCE; count <= COUNT; count += AT_ONCE) {
         for (let n = 0; n < AT_ONCE; n++) analytics.track({ userId: `u${n}`, event: `Event ${n}` });
-        await visitor.reads(`${count} of ${count} events`);
+        const shown = count.toLocaleString('en');
+        await visitor.reads(`${shown} of ${shown} events`);
       }
       const list = new RowList(visitor.page, 'ol');
       await expectToScroll(list, COUNT);
