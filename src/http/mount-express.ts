@@ -57,12 +57,16 @@ function methodsOf(methods: unknown): string[] {
 
 /**
  * The sender's address behind the proxies that the application trusts: the value of `request.ip` in
- * middleware.
+ * middleware. `undefined` if the application's function that says whom it trusts throws: nobody would catch that here.
  */
 function ipOf(app: ExpressInstance, request: IncomingMessage): string | undefined {
   const view: unknown = Object.create(request, { app: { value: app } });
-  const ip: unknown = isObject(view) ? Reflect.get(app.request, 'ip', view) : undefined;
-  return isString(ip) ? ip : undefined;
+  try {
+    const ip: unknown = isObject(view) ? Reflect.get(app.request, 'ip', view) : undefined;
+    return isString(ip) ? ip : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function isObject(value: unknown): value is object {

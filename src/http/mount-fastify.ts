@@ -51,15 +51,25 @@ export function mountOnFastify(instance: FastifyInstance, handler: HttpHandler):
     preflights.add(request);
     request.method = 'POST';
   });
-  instance.addHook('onRequest', ({ raw, ip }, reply, done) => {
+  instance.addHook('onRequest', (request, reply, done) => {
+    const { raw } = request;
     if (!handler.owns(raw)) {
       done();
       return;
     }
     if (preflights.has(raw)) raw.method = 'OPTIONS';
     reply.hijack();
-    void handler.answer(raw, reply.raw, ip);
+    void handler.answer(raw, reply.raw, ipOf(request));
   });
+}
+
+/** `undefined` if the application's function that says which proxies it trusts throws. */
+function ipOf(request: FastifyRequest): string | undefined {
+  try {
+    return request.ip;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Collects the routes that the host registers from now on. */

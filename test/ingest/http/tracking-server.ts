@@ -24,7 +24,7 @@ export interface ServerOptions {
   /** Sets up the host's application as its `main.ts` would. */
   configure?: (app: INestApplication) => void;
   /** Options of Fastify, or settings of Express: the proxies that are trusted. */
-  trustProxy?: boolean;
+  trustProxy?: boolean | ((address: string) => boolean);
   /** The certificate of a server that speaks TLS. @default plain HTTP */
   https?: KeyPair;
 }
