@@ -1,5 +1,6 @@
 import { type JobType, PostgresQueueBackend } from 'bullmq';
 import { jobCountsIn } from './job-counts.js';
+import { DueJobs } from './due-jobs.js';
 import { JobNotifications } from './job-notifications.js';
 import { correctAheadLocks } from './job-locks.js';
 
@@ -10,8 +11,26 @@ import { correctAheadLocks } from './job-locks.js';
 export class BatchJobBackend extends PostgresQueueBackend {
   private readonly notifications = new JobNotifications(this.connection, this.queueName);
 
+  private readonly dueJobs = new DueJobs(this.connection, this.queueName);
+
   override async moveToActive(token: string, name?: string): Promise<unknown[]> {
+    await this.dueJobs.promote();
     return this.notifications.look(() => super.moveToActive(token, name));
+  }
+
+  /** It may take the next job, as `moveToFailed` may. */
+  override async moveToCompleted(
+    ...job: Parameters<PostgresQueueBackend['moveToCompleted']>
+  ): ReturnType<PostgresQueueBackend['moveToCompleted']> {
+    await this.dueJobs.promote();
+    return super.moveToCompleted(...job);
+  }
+
+  override async moveToFailed(
+    ...job: Parameters<PostgresQueueBackend['moveToFailed']>
+  ): ReturnType<PostgresQueueBackend['moveToFailed']> {
+    await this.dueJobs.promote();
+    return super.moveToFailed(...job);
   }
 
   /** After `null`, a worker looks for a job, whether or not one was announced. */
