@@ -220,7 +220,7 @@ describe('The documentation', () => {
       import { AnalyticsModule, AnalyticsService } from 'nestjs-analytics';
       ${await snippet('docs/calls.md', 'calls')}
       const webhooks = { urls: ['https://hooks.example.com/'] };
-      const analytics = AnalyticsModule.forRoot({ writeKey: 'wk', webhooks });
+      const analytics = AnalyticsModule.forRoot({ writeKey: 'wk', webhooks, worker: false });
       const app = await NestFactory.createApplicationContext(analytics, { logger: ['error', 'warn'] });
       everyCall(app.get(AnalyticsService));
       console.log(JSON.stringify(await app.get(AnalyticsService).flush()));
