@@ -220,8 +220,8 @@ describe('The documentation', () => {
       import { AnalyticsModule, AnalyticsService } from 'nestjs-analytics';
       ${await snippet('docs/calls.md', 'calls')}
       const webhooks = { urls: ['https://hooks.example.com/'] };
-      const analytics = AnalyticsModule.forRoot({ writeKey: 'wk', webhooks, worker: false });
-      const app = await NestFactory.createApplicationContext(analytics, { logger: ['error', 'warn'] });
+      const analytics = AnalyticsModule.forRoot({ writeKey: 'wk', webhooks });
+      const app = await NestFactory.createApplicationContext(analytics, { logger: ['error'] });
       everyCall(app.get(AnalyticsService));
       console.log(JSON.stringify(await app.get(AnalyticsService).flush()));
       await app.close();`,

@@ -26,7 +26,7 @@ const analytics = esm.AnalyticsModule.forRoot({
 class Application {}
 Module({ imports: [analytics], providers: [Orders] })(Application);
 
-const app = await NestFactory.createApplicationContext(Application, { logger: ['warn', 'error'] });
+const app = await NestFactory.createApplicationContext(Application, { logger: ['error'] });
 if (cjs === undefined) {
   require('nestjs-analytics');
 } else {
