@@ -82,6 +82,7 @@ export class ChangeSteps {
     work: (lock: AudienceLock) => Promise<T>,
   ): Promise<T> {
     const { wait, signal } = terms;
+    signal?.throwIfAborted();
     const since = performance.now();
     const turns = this.turns[kind];
     const turn = turns.get(audience.trait) ?? new Mutex();

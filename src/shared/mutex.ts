@@ -26,6 +26,10 @@ export class Mutex {
    */
   acquireWithin(wait: number, signal?: AbortSignal): Promise<(() => void) | undefined> {
     return new Promise((resolve) => {
+      if (signal?.aborted === true) {
+        resolve(undefined);
+        return;
+      }
       const enter = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener('abort', leave);

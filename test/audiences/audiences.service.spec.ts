@@ -18,6 +18,18 @@ function inOrder(calls: QueuedCall[]): [string, unknown][] {
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
+/** The only member of an audience, who is read when `finish` is called. */
+function heldMembers(): { members: AsyncGenerator<string>; reached: Promise<void>; finish: () => void } {
+  const reached = deferred();
+  const held = deferred();
+  async function* members(): AsyncGenerator<string> {
+    reached.resolve();
+    await held.promise;
+    yield 'ann';
+  }
+  return { members: members(), reached: reached.promise, finish: held.resolve };
+}
+
 describeServersOrEmbedded('the audiences service', (backend) => {
   let on: AudiencesOn;
   let life: Life;
@@ -199,22 +211,16 @@ describeServersOrEmbedded('the audiences service', (backend) => {
   });
 
   it('waits for another sync of the same audience, and is refused after `wait`', async () => {
-    const reached = deferred();
-    const finish = deferred();
-    async function* slow(): AsyncGenerator<string> {
-      reached.resolve();
-      await finish.promise;
-      yield 'ann';
-    }
-    const first = life.audiences.sync('All', slow());
-    await reached.promise;
+    const { members, reached, finish } = heldMembers();
+    const first = life.audiences.sync('All', members);
+    await reached;
     const other = on.live().audiences;
     const busy = { code: 'AUDIENCE_BUSY', message: expect.stringContaining('"All"') };
     await expect(other.sync('All', ['bob'], { wait: 0 })).rejects.toMatchObject(busy);
     await expect(other.delete('All', { wait: 0 })).rejects.toMatchObject(busy);
     expect(await other.sync('Another', ['bob'], { wait: 0 })).toMatchObject({ added: 1 });
     const second = other.sync('All', ['bob']);
-    finish.resolve();
+    finish();
     expect(await first).toMatchObject({ added: 1, removed: 0 });
     expect(await second).toMatchObject({ added: 1, removed: 1 });
     expect(await membersOf(life, 'All')).toEqual(['bob']);
@@ -231,18 +237,14 @@ describeServersOrEmbedded('the audiences service', (backend) => {
         },
       }),
     });
-    const finish = deferred();
-    async function* slow(): AsyncGenerator<string> {
-      await finish.promise;
-      yield 'ann';
-    }
-    const first = audiences.sync('All', slow());
+    const { members, finish } = heldMembers();
+    const first = audiences.sync('All', members);
     const refused = Array.from({ length: 20 }, () => audiences.sync('All', ['bob'], { wait: 300 }));
     const next = Array.from({ length: 3 }, () => audiences.sync('All', ['bob']));
     const busy = { code: 'AUDIENCE_BUSY', waited: 300 };
     await Promise.all(refused.map((sync) => expect(sync).rejects.toMatchObject(busy)));
     expect(asked).toEqual(['all']);
-    finish.resolve();
+    finish();
     await Promise.all([first, ...next]);
     expect(asked).toEqual(['all', 'all', 'all', 'all']);
     expect(await membersOf({ audiences }, 'All')).toEqual(['bob']);
@@ -250,21 +252,17 @@ describeServersOrEmbedded('the audiences service', (backend) => {
 
   it('ends the syncs that wait for another one when the application shuts down', async () => {
     const { audiences } = on.live();
-    const reached = deferred();
-    const finish = deferred();
-    async function* slow(): AsyncGenerator<string> {
-      reached.resolve();
-      await finish.promise;
-      yield 'ann';
-    }
-    const first = audiences.sync('All', slow());
-    await reached.promise;
+    const { members, reached, finish } = heldMembers();
+    const first = audiences.sync('All', members);
+    await reached;
     const waiting = audiences.sync('All', ['bob'], { wait: Infinity });
-    const ended = expect(waiting).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
+    const closed = { code: 'ANALYTICS_CLOSED' };
+    const ended = expect(waiting).rejects.toMatchObject(closed);
     const stopped = audiences.beforeApplicationShutdown();
     await ended;
-    finish.resolve();
-    await expect(first).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
+    await expect(audiences.sync('All', ['bob'], { wait: Infinity })).rejects.toMatchObject(closed);
+    finish();
+    await expect(first).rejects.toMatchObject(closed);
     await stopped;
   });
 
