@@ -21,7 +21,7 @@ import { isTenantName, TENANT_NAME } from './options/tenant-name.js';
 
 /** Options of a deletion. */
 export type DeletionParams = DeleteParams & {
-  /** Names of the sources to delete the user from. @default all, also those that there were before */
+  /** Names of the sources to delete the user from. @default all, including those that there were before */
   sources?: readonly string[] | undefined;
 };
 

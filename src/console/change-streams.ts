@@ -6,9 +6,9 @@ import { commentText, EventStreams, eventText, type StreamTime } from './event-s
 
 /** Pages of one tenant, or of the operator, that are told of changes at the same time. */
 const MAX_PAGES = 20;
-/** How often it is looked whether something has changed, in milliseconds: as often as the history is written. */
+/** How often to look for changes, in milliseconds: as often as the history is written. */
 const INTERVAL = 2_000;
-/** How often a page hears that a look goes on, in milliseconds: over what is silent for long, it asks anew. */
+/** How often a page hears that a look goes on, in milliseconds: it gives up a stream that is silent for long. */
 const COMMENT_INTERVAL = 3_000;
 
 /** Looks at what a page shows, and resolves to another text when that has changed. */
@@ -32,7 +32,7 @@ export class ChangeStreams {
   open(tenant: string | undefined, look: Look): Promise<StreamedAnswer> {
     return this.streams.open(tenant, async () => {
       const first = look();
-      // Why there is nothing to see is most often known soon, and told by the status of the answer.
+      // A refusal is most often known soon, so that the status of the answer can show it.
       await within(COMMENT_INTERVAL, first);
       return (time) => changes(first, look, time);
     });
@@ -52,7 +52,7 @@ async function* changes(first: Promise<string>, look: Look, time: StreamTime): A
     if (found === undefined) return;
     yield found === known ? commentText('no change') : eventText('changed', {});
     known = found;
-    // What is slow is not asked all the more.
+    // A slow database is not asked even more often.
     rest = Math.max(INTERVAL, performance.now() - begun);
   }
 }

@@ -5,7 +5,7 @@ import {
   jsonAnswer,
   queueUnavailable,
   refusedAnswer,
-  toldTo,
+  errorFor,
 } from '../destinations-api/api-answer.js';
 import { queryOf } from '../destinations-api/api-request.js';
 import type { Authorizer } from '../destinations-api/authorizer.js';
@@ -153,7 +153,7 @@ export class ConsoleHandler extends HttpHandler<string> {
     try {
       return JSON.stringify(await this.parts.reports.destination(id, scope));
     } catch (error) {
-      throw toldTo(scope, error);
+      throw errorFor(scope, error);
     }
   }
 

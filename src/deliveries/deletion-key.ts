@@ -5,7 +5,7 @@ export interface TakenDeletion {
   readonly userId: string;
   /** Name of the source whose destinations hear of it. */
   readonly source: string;
-  /** Whether the call named no source, so that it is for all, also for those that are not known any more. */
+  /** Whether the call named no source, so that it is for all, even for those that are no longer known. */
   readonly isOfAllSources: boolean;
   /** The only tenant whose user it is, where the call or a source that it named has said so. */
   readonly tenant: string | undefined;

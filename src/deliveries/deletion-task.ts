@@ -3,7 +3,7 @@ export interface DeletedUser {
   userId: string;
   /** Names of the sources that the user is deleted from. */
   sources: string[];
-  /** Whether the user is deleted from all others as well, also from those that are gone. @default false */
+  /** Whether the user is deleted from all others as well, even from those that are gone. @default false */
   isOfAllSources?: boolean;
   /** The only tenant whose user it is. @default all, and nobody */
   tenant?: string | undefined;

@@ -23,7 +23,7 @@ export class Replay {
     return this.left;
   }
 
-  /** Asking for each job of such a destination anew could take seconds for each, and all others would wait. */
+  /** Looking up such a destination again for each of its jobs could take seconds each time, while all others wait. */
   readonly matches = (message: KeptMessage): boolean =>
     !this.left.has(message.destination) && this.isMatching(message);
 

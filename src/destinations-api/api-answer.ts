@@ -30,7 +30,7 @@ const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['cod
   ['ANALYTICS_CLOSED', 503],
 ]);
 
-/** What a tenant is told of errors about which only whoever runs the application can do something. */
+/** What tenants read about errors that only whoever runs the application can act on. */
 const FOR_TENANTS: ReadonlyMap<string, string> = new Map<AnalyticsError['code'], string>([
   [
     'DESTINATION_KEY',
@@ -96,8 +96,8 @@ export function refusedAnswer(refusal: RequestRefusal, headers: Record<string, s
   return { ...jsonAnswer(status, body, { ...retryAfterHeader(retryAfter), ...headers }), closes };
 }
 
-/** An error, in the words for whoever has asked. */
-export function toldTo({ tenant }: DestinationScope, error: unknown): unknown {
+/** An error, worded for whoever asked. */
+export function errorFor({ tenant }: DestinationScope, error: unknown): unknown {
   if (tenant === undefined || !(error instanceof AnalyticsError)) return error;
   const text = FOR_TENANTS.get(error.code);
   return text === undefined ? error : new RequestRefusal(503, error.code, text, QUEUE_RETRY);

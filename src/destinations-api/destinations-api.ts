@@ -7,7 +7,7 @@ import { RequestRate } from '../http/request-rate.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import type { JsonObject } from '../messages/message.types.js';
 import { within } from '../shared/within.js';
-import { notFound, queueUnavailable, refusedAnswer, runningAnswer, toldTo } from './api-answer.js';
+import { notFound, queueUnavailable, refusedAnswer, runningAnswer, errorFor } from './api-answer.js';
 import { type ApiRequest, checkContentType, queryOf } from './api-request.js';
 import { apiPath, type ApiRoute, hasBody, mayGoOn, onlyReads, PATIENCE } from './api-routes.js';
 import type { AuditLog } from './audit-log.js';
@@ -124,7 +124,7 @@ export class DestinationsApi {
       answer = await within(patience, work);
     } catch (error) {
       audit.failed(operation, request, error);
-      throw toldTo(request.scope, error);
+      throw errorFor(request.scope, error);
     }
     if (answer !== undefined) {
       audit.done(operation, request, answer);

@@ -11,7 +11,7 @@ export class RunningRequests {
 
   /**
    * @param most requests of one tenant at once
-   * @param refusal what is told of one more
+   * @param refusal why one more is refused
    */
   constructor(
     private readonly most: number,

@@ -4,7 +4,7 @@ import { within } from '../shared/within.js';
 
 /** Longer than any process may still hold a destination for disabled, in milliseconds. */
 const LATE_REPLAY = 3_000;
-/** The longest time after which it is looked again for what could not be looked up, in milliseconds. */
+/** The longest pause before another attempt for what could not be looked up, in milliseconds. */
 const LONGEST_RETRY = 300_000;
 /** How long nothing is read after that, as a multiple of the time that it took. */
 const REST = 3;

@@ -74,7 +74,7 @@ interface TypedFieldProps {
   onChange: (text: string) => void;
 }
 
-/** It keeps what is being typed, which is no filter yet: the page may be drawn anew meanwhile. */
+/** It keeps what is being typed, which is no filter yet: the page may be redrawn meanwhile. */
 function TypedField({ isTime, onChange }: TypedFieldProps): JSX.Element {
   const [typed, setTyped] = useState('');
   return (

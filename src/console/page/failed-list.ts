@@ -41,7 +41,7 @@ export function renewedList(shown: FailedList, latest: LatestFailed, limits: Lis
   const all = [...rows, ...others(shown.apart)];
   const last = all.findLastIndex(({ messageId }) => ids.has(messageId));
   const isJoined = last >= 0 && last < rows.length;
-  // Up to the last one that is known, all that is still kept has been read anew.
+  // Up to the last one that is known, all that is still kept has been read again.
   const below = isJoined ? rows.slice(last + 1) : [];
   const apart = isAll ? [] : all.slice(Math.max(last + 1, isJoined ? rows.length : 0));
   // Nothing that waits was read, so nothing is known against these.

@@ -12,7 +12,7 @@ interface FailedRowProps {
   onSelect: (messageId: string, isSelected: boolean) => void;
 }
 
-/** A message that failed for good, with its body behind it. It is made anew only when it differs. */
+/** A message that failed for good, with its body behind it. It is rendered again only when it differs. */
 export function FailedRow({ id, message, isSelected, onSelect }: FailedRowProps): JSX.Element {
   const { messageId, type, failedAt, error, outcomes, body } = message;
   return useMemo(

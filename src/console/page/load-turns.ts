@@ -5,7 +5,7 @@ const LONGEST_REST = 30_000;
 /** How long at the least after one that was refused, in milliseconds. */
 const REFUSED_REST = 2_000;
 
-/** Loads what a page shows, and renews it: one at a time, so that a slow server is not asked all the more. */
+/** Loads what a page shows, and renews it: one at a time, so that a slow server is not asked even more often. */
 export class LoadTurns {
   private running: AbortController | undefined;
   private isDue = false;

@@ -1,7 +1,7 @@
 /**
  * What is behind the `#` of the link to which the shown entry of the history belongs; empty in a tab that was given
  * none. It is taken out of the address, where others could read it, and kept in the entry: so Back leads to what was
- * shown there, also where the tab was given a link of another customer since then.
+ * shown there, even where the tab was given a link of another customer since then.
  *
  * @param shown what an entry gets that is new
  */

@@ -2,7 +2,7 @@ import { DEFAULT_SCHEMA, type PgPool, quoteSchemaName } from 'bullmq';
 
 /** Jobs that one transaction promotes, as BullMQ does on Redis. */
 const AT_ONCE = 1_000;
-/** How often it is looked for them, in milliseconds: few are due at a time while somebody looks. */
+/** How often to look for them, in milliseconds: while somebody looks, few are due at a time. */
 const INTERVAL = 1_000;
 
 const SCHEMA = quoteSchemaName(DEFAULT_SCHEMA);
@@ -23,11 +23,11 @@ const PROMOTE = `
 /**
  * Promotes delayed jobs that are due. BullMQ does so whenever it takes a job, all of them in that transaction. After an
  * outage there may be hundreds of thousands: all others would wait for that, and with a `statement_timeout` it would be
- * cancelled and begin again for ever. So most are promoted beforehand, some at a time.
+ * cancelled and start over for ever. So most are promoted beforehand, some at a time.
  */
 export class DueJobs {
   private promoting: Promise<void> | undefined;
-  /** When the last one was promoted, by `performance.now()`. */
+  /** When that last ended, by `performance.now()`. */
   private promotedAt = -Infinity;
 
   constructor(

@@ -1,7 +1,7 @@
 /** BullMQ's statement that finds the jobs whose worker crashed. */
 const STALLED_CHECK = /^SELECT id FROM move_stalled_jobs_to_wait\(\$1, \$2, \$3, \$4\) AS t\(id\);\s*$/m;
 
-/** What jobs in hand are told by: BullMQ has an index of them. */
+/** Selects the jobs in hand. BullMQ has an index of them. */
 const ACTIVE = `queue = $1 AND state = 'active' AND EXISTS (SELECT 1 FROM due)`;
 
 /**

@@ -15,7 +15,7 @@ const KEEP_ALIVE_MAX = 30_000;
  * would get its requests at its old address for as long as they leave no pause.
  */
 const MAX_AGE = 60_000;
-/** By how much of that a connection may end earlier. Otherwise all those of an origin would be opened anew at once. */
+/** By how much of that a connection may end earlier. Otherwise all those of an origin would be reopened at once. */
 const AGE_SPREAD = 0.25;
 
 /** Receives a response through the HTTP client's own callbacks, and one more. */
