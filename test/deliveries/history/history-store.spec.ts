@@ -363,6 +363,20 @@ describeBackend('the store of the history', (backend) => {
     } else expect(await storedEntries()).toBe(1);
   });
 
+  it('forgets after seven days what happened also where nothing is delivered any more', async () => {
+    await store.write([history({ entries: [entry('old')] })], NOW, [[THIS_MINUTE, { delivered: 1 }]]);
+    const later = NOW + 7 * DAY;
+    const next = await createHistoryStore(opened.storage);
+    await next.noteWaiting(0, later - HOUR);
+    expect(await storedEntries()).toBe(1);
+    await next.noteWaiting(0, later);
+    // Redis forgets by a clock of its own.
+    if (opened.storage.kind === 'redis') return;
+    expect(await storedEntries()).toBe(0);
+    expect(await store.hours('crm', 0, EVER)).toEqual([]);
+    expect(await store.minutes(0, EVER)).toEqual([]);
+  });
+
   it.each([
     ['messages that took several attempts', false],
     ['messages that were delivered by the first', true],

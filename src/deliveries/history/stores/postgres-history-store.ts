@@ -50,14 +50,14 @@ export class PostgresHistoryStore implements HistoryStore {
       minutes.map(([, counts]) => JSON.stringify(counts)),
     ]);
     await this.tables.query(statements.TRIM, [histories.map(({ destination }) => destination)]);
-    if (now - this.expiredAt < EXPIRE_INTERVAL) return;
-    this.expiredAt = now;
-    await this.tables.query(statements.EXPIRE, [oldestHour(now), oldestOrdinal(now), oldestMinute(now)]);
+    await this.expire(now);
   }
 
   async noteWaiting(messages: number, now: number): Promise<void> {
     const params = [messages, minuteOf(now), oldestMinute(now), hourOf(now), oldestHour(now)];
     await this.tables.query(statements.NOTE_WAITING, params);
+    // Noted also while nothing is delivered, and so nothing written.
+    await this.expire(now);
   }
 
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
@@ -84,6 +84,12 @@ export class PostgresHistoryStore implements HistoryStore {
 
   async forget(destination: string): Promise<void> {
     await this.tables.look(statements.ENTRIES, statements.FORGET, [destination]);
+  }
+
+  private async expire(now: number): Promise<void> {
+    if (now - this.expiredAt < EXPIRE_INTERVAL) return;
+    this.expiredAt = now;
+    await this.tables.query(statements.EXPIRE, [oldestHour(now), oldestOrdinal(now), oldestMinute(now)]);
   }
 }
 
