@@ -14,6 +14,7 @@ import { AuditLog } from './audit-log.js';
 import { Authorizer } from './authorizer.js';
 import { CreationLimit } from './creation-limit.js';
 import { DestinationsApi, MAX_BODY_BYTES } from './destinations-api.js';
+import { LimitedErrors } from './limited-errors.js';
 import type { ConsoleLinks } from './links/console-links.js';
 import { Operations } from './operations.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
@@ -96,15 +97,17 @@ export function createDestinationsApi(
 ): DestinationsApiHandler {
   const { path, authorize, isForConsole } = options;
   const logger = new AnalyticsLogger();
-  const log = new LimitedLog(logger, () => performance.now());
+  const newLimit = (): LimitedLog => new LimitedLog(logger, () => performance.now());
   const authorizer = new Authorizer(
     authorize,
     isForConsole ? 'console.authorize' : 'destinations.api.authorize',
-    log,
+    newLimit(),
     links,
   );
   const operations = new Operations(destinations, deliveries, path, new CreationLimit(limitPerTenant));
   const audit = new AuditLog(logger);
-  const api = new DestinationsApi({ authorizer, operations, audit, logger, isForConsole });
-  return new DestinationsApiHandler(api, options, logger, audit, shutdownTimeout);
+  // Apart, so that what one tenant's requests run into hides no line about `authorize`.
+  const errors = new LimitedErrors(logger, newLimit());
+  const api = new DestinationsApi({ authorizer, operations, audit, logger: errors, isForConsole });
+  return new DestinationsApiHandler(api, options, errors, audit, shutdownTimeout);
 }

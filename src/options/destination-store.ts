@@ -79,7 +79,8 @@ export interface DestinationStore {
   findByTenant(tenant: string | undefined): Promise<readonly DestinationRecord[]>;
   /**
    * `deleted`: messages that wait for it are dropped. `undefined`: it is unknown here, so they are left to
-   * other workers for `unknownJobTimeout` and then kept as failed.
+   * other workers for `unknownJobTimeout` and then kept as failed. Whoever may use the API can ask for an id, so it can be
+   * any text: one that yours cannot be is unknown as well.
    */
   findById(id: string): Promise<DestinationRecord | 'deleted' | undefined>;
 }

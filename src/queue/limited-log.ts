@@ -38,6 +38,13 @@ export class LimitedLog {
     this.logger.log(message);
   }
 
+  /** Writes a line of any level, unless there is no room for it. */
+  ifRoom(write: () => void): void {
+    if (!this.hasRoomFor(1)) return;
+    this.note();
+    write();
+  }
+
   private note(): void {
     this.written.push(this.now());
     if (this.written.length > LINES) this.written.shift();

@@ -241,6 +241,23 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     await other.create();
   });
 
+  it('that fails in the store fills no log, however often it is sent', async () => {
+    const store = new MemoryDestinationStore();
+    const findById = store.findById.bind(store);
+    // As a database does where the column holds a `uuid`.
+    store.findById = (id) => (id === 'x' ? Promise.reject(new Error('invalid uuid')) : findById(id));
+    const api = await start({ store });
+    const users = Array.from({ length: 5 }, (_, index) => api.as(`tenant-${String(index)}`));
+    for (let round = 0; round < 20; round++) {
+      const answers = await Promise.all(users.map((user) => user.get('/x')));
+      expect(answers.map(({ status }) => status)).toEqual(users.map(() => 500));
+    }
+    const { errors } = api.server.log;
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors.length).toBeLessThanOrEqual(5);
+    expect(await api.acme.get('/y')).toMatchObject({ status: 404 });
+  });
+
   it('is answered 503 while the store is away, and 500 without details if it has another error', async () => {
     const away = await start({
       store: new BrokenStore(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })),

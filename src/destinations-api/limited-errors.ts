@@ -1,0 +1,16 @@
+import type { LimitedLog } from '../queue/limited-log.js';
+
+/** Lets few errors through: what fails for a tenant may fail with each of its requests, of which it can send thousands. */
+export class LimitedErrors {
+  /** @param lines how many there may be */
+  constructor(
+    private readonly logger: { error(message: string): void },
+    private readonly lines: LimitedLog,
+  ) {}
+
+  error(message: string): void {
+    this.lines.ifRoom(() => {
+      this.logger.error(message);
+    });
+  }
+}
