@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from '@jest/globals';
+import { PermanentDeliveryError } from '../../src/index.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
@@ -73,6 +74,25 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     const { origin } = new URL(receiver.url());
     expect(requests).toMatchObject([{ url: `${origin}/(hidden)`, curl: expect.stringContaining(origin) }]);
     expect(JSON.stringify(requests)).not.toContain('teehee');
+  });
+
+  it('are not explained where the destination is code, since that makes no requests', async () => {
+    const deliver = (): never => {
+      throw new PermanentDeliveryError('refused');
+    };
+    const { operator, server } = await stage.add(
+      ApiServer.start({
+        platform: 'Express',
+        connection: backend.connection,
+        customDestinations: [{ id: 'lake', deliver }],
+      }),
+    );
+    server.analytics.track({ userId: 'u1', event: 'Lost', messageId: 'm1' });
+    const answer = await until(async () => {
+      const explained = await operator.get('/lake/explain?message=m1');
+      return explained.status === 200 ? undefined : explained;
+    });
+    expect(answer).toMatchObject({ status: 409, body: { error: { code: 'NOT_A_WEBHOOK' } } });
   });
 
   it('are delivered again by their ids, one or several, and those of another tenant are as unknown', async () => {

@@ -4,6 +4,7 @@ type Json = Record<string, unknown>;
 
 interface Operation {
   operationId: string;
+  requestBody?: { required?: boolean };
   responses: Record<string, { content?: { 'application/json': { schema: Json } } }>;
 }
 
@@ -43,6 +44,11 @@ export class OpenApiCheck {
     return (validate.errors ?? []).map(
       ({ instancePath, message, params }) => `${place}: ${instancePath} ${message} ${JSON.stringify(params)}`,
     );
+  }
+
+  /** Whether a request may be sent without a body, and so without the header that tells its type. */
+  takesNoBody(method: string, path: string): boolean {
+    return this.operation(method, path)?.requestBody?.required !== true;
   }
 
   private operation(method: string, path: string): Operation | undefined {

@@ -10,7 +10,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   403: 'A page of another origin sent the request.',
   404: 'There is no such destination for the sender.',
   408: 'The body did not arrive in time.',
-  409: 'Somebody else changed the destination, the tenant has as many as it may have, or it is configured in code.',
+  409: 'Somebody else changed the destination, it is configured in code or no webhook, or the tenant has as many as it may have.',
   413: 'The body is too large.',
   415: 'The header `content-type: application/json` is missing.',
   422: 'Fields are wrong; `problems` lists them.',
@@ -60,8 +60,9 @@ function operation(route: ApiRoute, doc: OperationDoc): object {
       ...(hasId ? [{ name: 'id', in: 'path', required: true, schema: text() }] : []),
       ...Object.entries(query).map(([name, schema]) => ({ name, in: 'query', schema })),
     ],
+    // Without one, a client made from this document sends no content type either, which keeps other origins out.
     ...(withBody && {
-      requestBody: content(body ?? { type: 'object', properties: {} }, route.operation === 'create'),
+      requestBody: { required: true, ...content(body ?? { type: 'object', properties: {} }) },
     }),
     responses: {
       [status]: { description: 'Done.', ...(answer !== undefined && content(answer)) },
@@ -75,7 +76,6 @@ function operation(route: ApiRoute, doc: OperationDoc): object {
   };
 }
 
-function content(schema: string | Schema, required?: boolean): object {
-  const json = { schema: typeof schema === 'string' ? ref(schema) : schema };
-  return { ...(required !== undefined && { required }), content: { 'application/json': json } };
+function content(schema: string | Schema): object {
+  return { content: { 'application/json': { schema: typeof schema === 'string' ? ref(schema) : schema } } };
 }

@@ -125,7 +125,7 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     query: { message: text('The id of the message.') },
     status: 200,
     answer: 'ExplainedRequests',
-    errors: [422],
+    errors: [409, 422],
   },
   replay: {
     summary:
