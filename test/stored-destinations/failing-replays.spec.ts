@@ -1,0 +1,109 @@
+import { beforeEach, expect, it } from '@jest/globals';
+import { DeliveriesService, DestinationsService } from '../../src/index.js';
+import type { DestinationRecord, DestinationStore } from '../../src/options/destination-store.js';
+import type { AnalyticsApp } from '../support/analytics-app.js';
+import { describeAnyServer } from '../support/describe-backend.js';
+import { eventsIn } from '../support/received-message.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+/** A table of the application with a row that cannot be read by its id. */
+class BrokenTable implements DestinationStore {
+  readonly rows = new Map<string, DestinationRecord>();
+  broken: { id: string; fate: 'throws' | 'hangs' } | undefined;
+  /** All destinations are disabled between the call and the delivery. */
+  isDisabledMeanwhile = false;
+
+  findByTenant(tenant: string | undefined): Promise<DestinationRecord[]> {
+    return Promise.resolve([...this.rows.values()].filter((row) => row.tenant === tenant));
+  }
+
+  async findById(id: string): Promise<DestinationRecord | undefined> {
+    if (id === this.broken?.id) {
+      if (this.broken.fate === 'throws') throw new Error('invalid byte sequence');
+      await new Promise(() => undefined);
+    }
+    const row = this.rows.get(id);
+    return row !== undefined && this.isDisabledMeanwhile ? { ...row, enabled: false } : row;
+  }
+}
+
+describeAnyServer(
+  'messages that were kept for two tenants, one of whose destinations cannot be looked up',
+  (backend) => {
+    const stage = new Stage();
+    let table: BrokenTable;
+    let receivers: Record<'a1' | 'b1', Receiver>;
+    let app: AnalyticsApp;
+
+    beforeEach(async () => {
+      table = new BrokenTable();
+      receivers = { a1: await stage.receiver(), b1: await stage.receiver() };
+      for (const id of ['a1', 'b1'] as const) set(id, true);
+      table.isDisabledMeanwhile = true;
+      const before = await start();
+      const deliveries = before.context.get(DeliveriesService);
+      // Whether the latest or the first is read first, one of A comes before the one of B.
+      for (const [index, id] of ['a1', 'b1', 'a1'].entries()) {
+        before.analytics.tenant(id.toUpperCase()).track({ userId: 'u1', event: id });
+        await until(async () => {
+          const kept = await deliveries.countFailed({ error: 'DESTINATION_DISABLED' });
+          return kept > index ? true : undefined;
+        });
+      }
+      await before.close();
+      table.isDisabledMeanwhile = false;
+      for (const id of ['a1', 'b1'] as const) set(id, false);
+      app = await start();
+    });
+
+    function set(id: 'a1' | 'b1', enabled: boolean): void {
+      table.rows.set(id, { id, tenant: id.toUpperCase(), urls: [receivers[id].url()], enabled });
+    }
+
+    function start(): Promise<AnalyticsApp> {
+      const destinations = { store: table, allowPrivateNetwork: true };
+      return stage.app({ connection: backend.connection, destinations, flushAt: 1 });
+    }
+
+    it.each(['throws', 'hangs'] as const)(
+      'are delivered to the other one, once it is enabled, while that look-up %s',
+      async (fate) => {
+        table.broken = { id: 'a1', fate };
+        set('b1', true);
+        await app.context.get(DestinationsService).changed('B1');
+        await receivers.b1.received(1);
+        expect(receivers.a1.requests).toEqual([]);
+      },
+      30_000,
+    );
+
+    it('are delivered to the first one, too, when it can be looked up again', async () => {
+      table.broken = { id: 'a1', fate: 'throws' };
+      await app.context.get(DestinationsService).changed('A1');
+      await app.log.line(/kept for the destination "a1" while disabled may still be kept.* looked up/);
+      set('a1', true);
+      table.broken = undefined;
+      await receivers.a1.received(2);
+      expect(eventsIn(receivers.a1.requests)).toEqual(['a1', 'a1']);
+    }, 30_000);
+
+    it('are all replayed but those of that one, which the call names', async () => {
+      const deliveries = app.context.get(DeliveriesService);
+      table.broken = { id: 'a1', fate: 'throws' };
+      set('b1', true);
+      await expect(deliveries.replay({ error: 'DESTINATION_DISABLED' })).rejects.toMatchObject({
+        code: 'REPLAY_INCOMPLETE',
+        replayed: 1,
+        destinations: ['a1'],
+        cause: new Error('invalid byte sequence'),
+      });
+      await receivers.b1.received(1);
+      table.broken = undefined;
+      set('a1', true);
+      expect(await deliveries.replay({ error: 'DESTINATION_DISABLED' })).toBe(2);
+      await receivers.a1.received(2);
+    });
+  },
+);
