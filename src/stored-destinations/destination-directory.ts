@@ -23,6 +23,8 @@ interface KnownDestination {
 export interface DestinationDirectoryParts {
   store: DestinationStore;
   feed: DestinationFeed;
+  /** Whether its look-ups may never end, as those of the application may. @default false */
+  mayHang?: boolean;
   /** @default the system's */
   clock?: Clock;
   /** Destinations cannot be looked up for this reason. */
@@ -57,20 +59,20 @@ export class DestinationDirectory {
   constructor(private readonly parts: DestinationDirectoryParts) {
     const { store, feed } = parts;
     this.clock = parts.clock ?? SYSTEM_CLOCK;
+    const limits = { size: MAX_REMEMBERED, slowBy: parts.mayHang === true ? this.clock : undefined };
     this.tenants = new LookupCache(async (tenant) => {
       // All of them may have given up before its turn came.
       if (this.patient.get(tenant)?.waiting === 0) throw new AnalyticsClosedError();
       const found = await store.findByTenant(tenant === '' ? undefined : tenant);
       // Most tenants have none, and one list for all of them stays in the processor's cache.
       return found.length === 0 ? NONE : found;
-    }, MAX_REMEMBERED);
+    }, limits);
     this.ids = new LookupCache(
       async (id) => {
         const changes = this.changes.count;
         return { found: await store.findById(id), changes };
       },
-      MAX_REMEMBERED,
-      ({ found, changes }) => this.changes.concern(found, changes),
+      { ...limits, isOutdated: ({ found, changes }) => this.changes.concern(found, changes) },
     );
     this.watch = new ChangeWatch(feed, this.clock, (changes) => {
       if (changes === undefined) this.forgetAll();

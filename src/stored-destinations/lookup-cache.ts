@@ -1,7 +1,12 @@
+import type { Clock } from '../shared/clock.js';
 import { type LookupTurn, LookupTurns } from './lookup-turns.js';
 
 /** Look-ups on their way at once: they share the queue's connections with the queue. */
 const MAX_RUNNING = 8;
+/** The same for those that take long: as many as are tried while the store is silent, so that turns go on. */
+const MAX_SLOW = 40;
+/** After this time a look-up takes long, in milliseconds. */
+const SLOW = 250;
 
 /** Where it does not matter who asks. */
 const ANYBODY: readonly string[] = [''];
@@ -15,6 +20,15 @@ interface Lookup<V> {
   isRepeated: boolean;
 }
 
+export interface LookupCacheOptions<V> {
+  /** Entries are dropped beyond this number, and never before half of it. */
+  size: number;
+  /** The clock by which look-ups take long, so that they hold up no others. @default they all end soon */
+  slowBy?: Clock | undefined;
+  /** Whether an answer is older than a change. @default only if its key was forgotten */
+  isOutdated?: (value: V) => boolean;
+}
+
 /**
  * Remembers what was looked up, until it is forgotten or has to make room for keys that were asked for later.
  * Callers that ask at the same time share one look-up. It is repeated once if something changes meanwhile, so that it
@@ -24,17 +38,16 @@ export class LookupCache<V extends object> {
   private recent = new Map<string, V>();
   private older = new Map<string, V>();
   private readonly running = new Map<string, Lookup<V>>();
-  private readonly turns = new LookupTurns(MAX_RUNNING);
+  private readonly turns: LookupTurns;
+  private readonly isOutdated: (value: V) => boolean;
 
-  /**
-   * @param size entries are dropped beyond this number, and never before half of it
-   * @param isOutdated whether an answer is older than a change. @default only if its key was forgotten
-   */
   constructor(
     private readonly look: (key: string) => Promise<V>,
-    private readonly size: number,
-    private readonly isOutdated: (value: V) => boolean = () => false,
-  ) {}
+    private readonly options: LookupCacheOptions<V>,
+  ) {
+    this.turns = new LookupTurns(MAX_RUNNING, options.slowBy === undefined ? 0 : MAX_SLOW);
+    this.isOutdated = options.isOutdated ?? (() => false);
+  }
 
   get(key: string): V | undefined {
     const value = this.recent.get(key) ?? this.fromOlder(key);
@@ -90,6 +103,9 @@ export class LookupCache<V extends object> {
 
   private async run(key: string, turn: LookupTurn): Promise<V> {
     if (!turn.hasBegun) await turn.begun;
+    const slow = this.options.slowBy?.afterUnlessIdle(SLOW, () => {
+      this.turns.setAside(turn);
+    });
     try {
       for (;;) {
         const value = await this.look(key);
@@ -104,7 +120,8 @@ export class LookupCache<V extends object> {
         lookup.isRepeated = true;
       }
     } finally {
-      this.turns.end();
+      slow?.cancel();
+      this.turns.end(turn);
     }
   }
 
@@ -115,7 +132,7 @@ export class LookupCache<V extends object> {
   }
 
   private keep(key: string, value: V): void {
-    if (this.recent.size >= this.size / 2) {
+    if (this.recent.size >= this.options.size / 2) {
       this.older = this.recent;
       this.recent = new Map();
     }

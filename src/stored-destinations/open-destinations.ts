@@ -33,6 +33,7 @@ export async function openDestinations(
   const directory = new DestinationDirectory({
     store: reads,
     feed: beside,
+    mayHang: store !== undefined,
     onAway: (error) => {
       const reason = error instanceof AnalyticsError ? error.message : `${thrownAt(error)}.`;
       logger.warn(`Destinations cannot be looked up, and messages wait in memory until they can: ${reason}`);

@@ -1,31 +1,53 @@
 import { DestinationStoreTimeoutError } from '../errors/destination.errors.js';
 import type { DestinationRecord, DestinationStore } from '../options/destination-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
+import { LookupTries } from './lookup-tries.js';
 import { inTime, STORE_DEADLINE } from './store-deadline.js';
 
 /** Look-ups that were late, and are remembered. */
 const MAX_LATE = 1_000;
 
+/** Those that are repeated at once, of each method. */
+const MAX_REPEATED = 4;
+/** All others that are tried at once while the store is silent, of each method. */
+const MAX_TRIED = 36;
+
+type Method = keyof DestinationStore;
+
+/** Why a look-up was not answered when it was last tried. */
+interface Late {
+  readonly error: DestinationStoreTimeoutError;
+  /** It was asked for while the store was silent, and not late before. */
+  readonly isBySilence: boolean;
+}
+
 /**
- * An application's own store with a deadline for each look-up. Those that have missed it are repeated one at a
- * time. If the store has answered nothing meanwhile, it is silent: then one of all others is tried at a time,
- * too, and the rest reject at once. Otherwise they would keep the worker from the messages of all other
- * destinations.
+ * An application's own store with a deadline for each look-up. Of those that have missed it, a few are repeated at a
+ * time, and the rest reject at once. If the store has answered nothing meanwhile, it is silent: then some of all
+ * others are tried at a time, too, and the rest reject at once. Otherwise they would keep the worker from the messages
+ * of all other destinations.
  */
 export class TimedStore implements DestinationStore {
-  /** Why look-ups were not answered when they were last tried. */
-  private readonly late = new Map<string, DestinationStoreTimeoutError>();
+  /** The one that was tried last is the last. */
+  private readonly late = new Map<string, Late>();
   /** Why all others reject at once; `undefined` while the store answers. */
   private silence: DestinationStoreTimeoutError | undefined;
   /** How often it has answered. */
   private answers = 0;
-  /** The kinds of which one is on its way alone. */
-  private readonly tried = new Set<'late' | 'other'>();
+  private readonly repeated: Record<Method, LookupTries>;
+  private readonly tried: Record<Method, LookupTries>;
 
   constructor(
     private readonly store: DestinationStore,
     private readonly clock: Clock = SYSTEM_CLOCK,
-  ) {}
+  ) {
+    const triesOf = (most: number): Record<Method, LookupTries> => ({
+      findByTenant: new LookupTries(most, clock),
+      findById: new LookupTries(most, clock),
+    });
+    this.repeated = triesOf(MAX_REPEATED);
+    this.tried = triesOf(MAX_TRIED);
+  }
 
   findByTenant(tenant: string | undefined): Promise<readonly DestinationRecord[]> {
     return this.ask('findByTenant', tenant, async () =>
@@ -40,30 +62,22 @@ export class TimedStore implements DestinationStore {
     });
   }
 
-  private async ask<T>(
-    method: keyof DestinationStore,
-    argument: string | undefined,
-    lookUp: () => Promise<T>,
-  ): Promise<T> {
+  private async ask<T>(method: Method, argument: string | undefined, lookUp: () => Promise<T>): Promise<T> {
     const key = `${method} ${argument ?? ''}`;
-    const reason = this.late.get(key) ?? this.silence;
+    const late = this.late.get(key)?.error;
+    const reason = late ?? this.silence;
     if (reason === undefined) return this.attempt(method, key, lookUp);
-    const kind = this.late.has(key) ? 'late' : 'other';
-    if (this.tried.has(kind)) throw reason;
-    this.tried.add(kind);
+    const tries = (late === undefined ? this.tried : this.repeated)[method];
+    if (!tries.begin(key)) throw reason;
     try {
       return await this.attempt(method, key, lookUp);
     } finally {
-      this.tried.delete(kind);
+      tries.end(key);
     }
   }
 
-  private async attempt<T>(
-    method: keyof DestinationStore,
-    key: string,
-    lookUp: () => Promise<T>,
-  ): Promise<T> {
-    const { answers } = this;
+  private async attempt<T>(method: Method, key: string, lookUp: () => Promise<T>): Promise<T> {
+    const { answers, silence } = this;
     const lateError = (): Error => new DestinationStoreTimeoutError(method, STORE_DEADLINE);
     try {
       const found = await inTime(this.clock, STORE_DEADLINE, lookUp, lateError);
@@ -73,22 +87,32 @@ export class TimedStore implements DestinationStore {
       // Any other error is an answer too.
       if (!(error instanceof DestinationStoreTimeoutError)) this.answered(key);
       else {
-        // Some are never asked for again, and would stay in it for ever.
-        if (this.late.size >= MAX_LATE) this.late.clear();
-        this.late.set(key, error);
-        if (this.answers === answers) this.silence = error;
+        const isSilent = this.answers === answers;
+        this.remember(key, { error, isBySilence: isSilent && silence !== undefined });
+        if (isSilent) this.silence = error;
       }
       throw error;
     }
+  }
+
+  private remember(key: string, { error, isBySilence }: Late): void {
+    const before = this.late.get(key);
+    this.late.delete(key);
+    this.late.set(key, { error, isBySilence: before?.isBySilence ?? isBySilence });
+    if (this.late.size <= MAX_LATE) return;
+    // Some are never asked for again, and would stay in it for ever.
+    const [oldest] = this.late.keys();
+    if (oldest !== undefined) this.late.delete(oldest);
   }
 
   private answered(key: string): void {
     this.answers++;
     this.late.delete(key);
     if (this.silence === undefined) return;
-    // What was late then was so because of the silence.
     this.silence = undefined;
-    this.late.clear();
+    for (const tries of Object.values(this.tried)) tries.clear();
+    // What was late before was so while the store answered, and would hold up others again.
+    for (const [other, { isBySilence }] of this.late) if (isBySilence) this.late.delete(other);
   }
 }
 

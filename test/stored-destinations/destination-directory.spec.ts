@@ -240,4 +240,50 @@ describe('a directory of destinations', () => {
     directory.close();
     expect(clock.holding).toBe(0);
   });
+
+  it.each([
+    [8, 'that always answers', false],
+    [48, 'that may hang, at first eight', true],
+  ])('asks for %i tenants, and destinations, at once in a store %s', async (most, _, mayHang) => {
+    const waiting = new Promise<void>(() => undefined);
+    Object.assign(store, { held: waiting, heldById: waiting });
+    directory = new DestinationDirectory({ store, feed: store, clock, mayHang });
+    const asked = (what: string): number => store.asked.filter((one) => one.startsWith(what)).length;
+    for (let n = 0; n < 100; n++) {
+      void directory.ofTenant(`tenant-${n}`);
+      void directory.find(`id-${n}`);
+    }
+    await clock.pass(0);
+    expect([asked('tenant '), asked('id ')]).toEqual([8, 8]);
+    await clock.pass(60_000);
+    expect([asked('tenant '), asked('id ')]).toEqual([most, most]);
+  });
+
+  it('gives the turns of those that take long to others as soon as there is room beside them', async () => {
+    const ends: (() => void)[] = [];
+    store.findByTenant = (tenant) => {
+      store.asked.push(`tenant ${String(tenant)}`);
+      return new Promise((resolve) => {
+        ends.push(() => {
+          resolve([]);
+        });
+      });
+    };
+    directory = new DestinationDirectory({ store, feed: store, clock, mayHang: true });
+    for (let n = 0; n < 100; n++) void directory.ofTenant(`tenant-${n}`);
+    await clock.pass(10_000);
+    // Two that go on beside the others, and the last one that has its turn.
+    for (const index of [0, 1, 47]) ends[index]?.();
+    await clock.pass(0);
+    expect(ends).toHaveLength(51);
+    await clock.pass(10_000);
+    expect(ends).toHaveLength(51);
+    // More are added meanwhile.
+    for (const end of ends) {
+      end();
+      await clock.pass(0);
+    }
+    expect(ends).toHaveLength(100);
+    expect(clock.holding).toBe(0);
+  });
 });

@@ -141,6 +141,89 @@ describe('a store of the application', () => {
     await again;
   });
 
+  describe('of which one part never answers', () => {
+    const STUCK = Array.from({ length: 80 }, (_, n) => `stuck-${n}`);
+    /** Look-ups on their way to the store, by what they look up. */
+    let underway: string[];
+    let areStuck: boolean;
+
+    beforeEach(() => {
+      underway = [];
+      areStuck = true;
+      store.findById = async (id) => {
+        underway.push(id);
+        if (areStuck && id.startsWith('stuck')) await new Promise(() => undefined);
+        return undefined;
+      };
+    });
+
+    /** All of the stuck ones ask again, as those do that wait. Returns what the store was asked for. */
+    async function ask(ids: readonly string[] = STUCK): Promise<string[]> {
+      underway = [];
+      for (const id of ids) timed.findById(id).catch(() => undefined);
+      await clock.pass(0);
+      return underway;
+    }
+
+    it('is asked for a few of its look-ups at a time, all of them in turn', async () => {
+      await ask();
+      await clock.pass(5_000);
+      const asked: string[] = [];
+      for (let n = 0; n < 400; n++) {
+        const again = await ask();
+        expect(again.length).toBeLessThanOrEqual(4);
+        asked.push(...again);
+        await clock.pass(250);
+      }
+      // Each as often as any other, in a hundred seconds.
+      expect(new Set(asked.slice(0, 80)).size).toBe(80);
+    });
+
+    it('is asked for none of them as if it had answered before, whatever it answers meanwhile', async () => {
+      await ask();
+      await clock.pass(5_000);
+      for (let n = 0; n < 10; n++) {
+        expect(await timed.findById(`ok-${n}`)).toBeUndefined();
+        expect((await ask()).length).toBeLessThanOrEqual(4);
+        // Nothing else is answered for so long that it seems silent.
+        await clock.pass(6_000);
+      }
+    });
+
+    it('has answered all of those soon that were asked for while all of it was silent', async () => {
+      await ask(['stuck-0']);
+      await clock.pass(5_000);
+      for (let n = 0; n < 12; n++) {
+        await ask();
+        await clock.pass(5_000);
+      }
+      areStuck = false;
+      expect(await timed.findById('ok')).toBeUndefined();
+      expect((await ask()).length).toBeGreaterThan(70);
+    });
+
+    it('is asked for some others at a time while it seems silent, first for those that it was not asked for', async () => {
+      await ask(['stuck-0']);
+      await clock.pass(5_000);
+      const asked: string[] = [];
+      for (let n = 0; n < 4; n++) {
+        asked.push(...(await ask(STUCK.slice(1))).filter((id) => !asked.includes(id)));
+        expect(asked.length).toBeLessThanOrEqual(36 * (n + 1));
+        await clock.pass(5_000);
+      }
+      expect(asked).toHaveLength(79);
+    });
+
+    it('is asked for none but the oldest of them as if it had answered, where more than a thousand are stuck', async () => {
+      const many = Array.from({ length: 1_100 }, (_, n) => `stuck-${n}`);
+      await ask(many);
+      await clock.pass(5_000);
+      // So that it is not silent.
+      await timed.findById('ok');
+      expect((await ask(many)).length).toBeLessThanOrEqual(104);
+    });
+  });
+
   it('keeps no process alive', async () => {
     store.fate = 'hangs';
     const lookUp = expect(timed.findById('a')).rejects.toMatchObject(TIMEOUT);
