@@ -56,7 +56,7 @@ export class PostgresHistoryStore implements HistoryStore {
   async noteWaiting(messages: number, now: number): Promise<void> {
     const params = [messages, minuteOf(now), oldestMinute(now), hourOf(now), oldestHour(now)];
     await this.tables.query(statements.NOTE_WAITING, params);
-    // Noted also while nothing is delivered, and so nothing written.
+    // This goes on while nothing is delivered, and so nothing written.
     await this.expire(now);
   }
 
