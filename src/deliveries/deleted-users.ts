@@ -26,7 +26,12 @@ export class DeletedUsers {
    */
   beforeAttempt(batch: QueuedBatch, job: QueuedJob): QueuedBatch | Promise<QueuedBatch> {
     if (batch.firstAttemptAt === undefined && !isReplay(job.id)) return batch;
-    return this.strip(batch, job).then((stripped) => stripped ?? { ...batch, messages: [] });
+    return this.leftOf(batch, job);
+  }
+
+  /** The same where the batch is about to be written as well: then it costs a query in any case. */
+  async leftOf(batch: QueuedBatch, job: QueuedJob): Promise<QueuedBatch> {
+    return (await this.strip(batch, job)) ?? { ...batch, messages: [] };
   }
 
   /**

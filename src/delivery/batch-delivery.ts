@@ -10,8 +10,8 @@ import { type BatchSettlement, settleBatch, type TriedBatch } from './batch-sett
 import { SpreadLooks } from '../shared/spread-looks.js';
 import type { DeliveryReporter } from './delivery-reporter.js';
 import type { DeliveryScheduler } from './delivery-scheduler.js';
-import { limitOf, messagesAtOnce } from './destination-pace.js';
-import { divided, type Part } from './divided-batch.js';
+import { messagesAtOnce } from './destination-pace.js';
+import { divided, type Division } from './divided-batch.js';
 import { JobSizes, type SizedJob } from './job-sizes.js';
 import { refusedUrls } from './refused-urls.js';
 import { lastAttemptAt, resumedWindow } from './retry-policy.js';
@@ -30,8 +30,6 @@ export type BatchEnd =
     }
   /** It goes back unchanged until this moment, in milliseconds since the epoch. */
   | { kind: 'putBack'; batch: QueuedBatch; destination: Destination; until: number }
-  /** Its destination has a `rateLimit` and would need too long for it. Each part goes on in a job of its own. */
-  | { kind: 'divided'; batch: QueuedBatch; destination: Destination; parts: Part[] }
   /** This process has no destination with that id, or the batch is another application's. */
   | { kind: 'notKnown'; batch: QueuedBatch; error: DestinationNotFoundError | OtherApplicationError }
   /** Its destination cannot be looked up before this moment, in milliseconds since the epoch. */
@@ -75,7 +73,15 @@ export class BatchDelivery {
 
   constructor(private readonly parts: BatchDeliveryParts) {}
 
-  async deliver(queued: QueuedBatch, inHand: BatchInHand): Promise<BatchEnd> {
+  /**
+   * @param divide leaves one part of a batch in its job, and puts the others back; `undefined` if the job has other batches.
+   *   Then a batch that is too large is put back as a whole, in a job of its own.
+   */
+  async deliver(
+    queued: QueuedBatch,
+    inHand: BatchInHand,
+    divide?: (division: Division) => Promise<void>,
+  ): Promise<BatchEnd> {
     const { job, signal } = inHand;
     const id = queued.destination;
     const found = this.parts.destinations.known(id) ?? (await this.lookUp(id, inHand));
@@ -97,35 +103,38 @@ export class BatchDelivery {
       const settlement = this.settle(destination, { ...tried, messages: open, results: known }, now);
       return { kind: 'settled', queued, batch: queued, destination, settlement };
     }
-    const limit = limitOf(destination);
-    if (limit !== undefined && open.length > messagesAtOnce(destination)) {
-      const batch = await this.parts.deleted.strip(queued, job);
-      const parts = batch === undefined ? [] : divided(batch, messagesAtOnce(destination), limit, now);
-      return { kind: 'divided', batch: queued, destination, parts };
-    }
-    const delay = this.parts.scheduler.delayOf(destination, open.length);
+    const atOnce = messagesAtOnce(destination);
+    const delay = this.parts.scheduler.delayOf(destination, Math.min(open.length, atOnce));
     if (delay > 0) return { kind: 'putBack', batch: queued, destination, until: now + delay };
-    let batch = this.parts.deleted.beforeAttempt(queued, job);
+    const isTooLarge = open.length > atOnce;
+    if (isTooLarge && divide === undefined)
+      return { kind: 'putBack', batch: queued, destination, until: now };
+    const { deleted, scheduler } = this.parts;
+    let batch = isTooLarge ? deleted.leftOf(queued, job) : deleted.beforeAttempt(queued, job);
     if (batch instanceof Promise) {
       batch = await batch;
       // Others may have taken its place meanwhile.
-      const again = this.parts.scheduler.delayOf(destination, open.length);
+      const again = scheduler.delayOf(destination, Math.min(open.length, atOnce));
       if (again > 0) return { kind: 'putBack', batch: queued, destination, until: Date.now() + again };
     }
+    const { first, rest } = isTooLarge ? divided(batch, destination, now) : { first: batch, rest: [] };
     // All of its messages may have been about deleted users.
-    const messages = openMessages(batch);
-    const results = await this.parts.scheduler.deliver(
-      destination,
-      messages,
-      { isLast, firstAttemptAt, signal },
-      inHand,
-    );
+    const messages = openMessages(first);
+    // Before the rest is put back: meanwhile others of its batches would be divided, too.
+    const sent = scheduler.deliver(destination, messages, { isLast, firstAttemptAt, signal }, inHand);
+    let results;
+    try {
+      if (rest.length > 0) await divide?.({ destination, queued, first, rest });
+    } finally {
+      results = await sent;
+    }
+    const held = rest.length > 0 ? first : queued;
     // It counts as never tried: its retries begin with the first attempt.
     if ('wait' in results) {
-      return { kind: 'putBack', batch: queued, destination, until: Date.now() + results.wait };
+      return { kind: 'putBack', batch: held, destination, until: Date.now() + results.wait };
     }
     const settlement = this.settle(destination, { ...tried, messages, results }, Date.now());
-    return { kind: 'settled', queued, batch, destination, settlement };
+    return { kind: 'settled', queued: held, batch: first, destination, settlement };
   }
 
   private settle(destination: Destination, tried: TriedBatch, now: number): BatchSettlement {

@@ -132,9 +132,9 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     for (const queue of this.queues.values()) queue.breakOff();
   }
 
-  /** Jobs of a destination went back to the queue. They are promoted when there is room for them. */
-  putBack(destination: Destination, jobs: readonly PutBackJob[]): void {
-    for (const job of jobs) this.queueOf(destination).putBack.add(job);
+  /** Jobs went back to the queue. They are promoted when there is room: first the parts of a batch that had its turn. */
+  putBack(destination: Destination, jobs: readonly PutBackJob[], areParts = false): void {
+    this.queueOf(destination).putBack.add(jobs, areParts);
   }
 
   /** A put-back job has returned. */
@@ -187,7 +187,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     const served: DestinationQueue[] = [];
     for (const queue of this.queues.values()) {
       queue.putBack.forgetLate(Date.now());
-      const count = this.refill(queue, this.shares.freeFor(queue) - promoted);
+      const count = this.refill(queue, this.shares.promotableFor(queue) - promoted);
       promoted += count;
       if (count > 0) served.push(queue);
     }

@@ -1,32 +1,55 @@
 import { createHash } from 'node:crypto';
+import type { Destination } from '../destinations/destination.js';
 import { type LeftBatch, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { jobIdFor } from '../queue/job-id.js';
+import { limitOf, messagesAtOnce } from './destination-pace.js';
 import { limitedDelay } from './put-back-delay.js';
 
-/** A part of a batch that goes on alone. */
-export interface Part {
+/** Hexadecimal digits that tell the jobs apart that a job leaves. */
+const HASH_LENGTH = 16;
+/** What the id of such a job ends with. */
+const LEFT_SUFFIX = new RegExp(`-[0-9a-f]{${HASH_LENGTH}}-d[0-9a-f]{8}$`);
+
+/** A part of a batch that goes on in a job of its own. */
+interface Part {
   batch: QueuedBatch;
-  /** When it should be its turn, in whole milliseconds since the epoch; `undefined` for at once. */
-  dueAt: number | undefined;
+  /** When it should be its turn, in whole milliseconds since the epoch. */
+  dueAt: number;
+}
+
+/** How a batch is divided. */
+export interface Division {
+  destination: Destination;
+  /** As the queue holds it. */
+  queued: QueuedBatch;
+  /** What is sent now. It stays in the job. */
+  first: QueuedBatch;
+  rest: readonly Part[];
 }
 
 /**
- * Divides a batch for a destination with a `rateLimit`. A job in hand would otherwise wait for minutes, and a
- * crash would repeat all of it. Messages that failed before stay with the first part.
- *
- * @param size messages of a part
- * @param limit messages a second
+ * Divides a batch for a destination with a `rateLimit` when it is its turn. A job in hand would otherwise wait for minutes,
+ * and a crash would repeat all of it. Each part has as many messages as all before it, and is divided when it is its turn. So
+ * a batch is a few jobs at a time, and each of its messages is written a few times. Messages that failed before stay with
+ * the first part.
  */
-export function divided(batch: QueuedBatch, size: number, limit: number, now: number): Part[] {
+export function divided(
+  batch: QueuedBatch,
+  destination: Destination,
+  now: number,
+): Pick<Division, 'first' | 'rest'> {
+  const limit = limitOf(destination);
+  const size = messagesAtOnce(destination);
   const open = openMessages(batch);
+  if (limit === undefined || open.length <= size) return { first: batch, rest: [] };
   const failed = batch.messages.filter(({ failedAt }) => failedAt !== undefined);
-  const parts: Part[] = [];
-  for (let start = 0; start < open.length; start += size) {
-    const messages = open.slice(start, start + size);
-    const dueAt = start === 0 ? undefined : now + limitedDelay((start / limit) * 1_000);
-    parts.push({ batch: { ...batch, messages: start === 0 ? [...failed, ...messages] : messages }, dueAt });
+  const first = { ...batch, messages: [...failed, ...open.slice(0, size)] };
+  const rest: Part[] = [];
+  for (let start = size; start < open.length; start *= 2) {
+    const dueAt = now + limitedDelay((start / limit) * 1_000);
+    rest.push({ batch: { ...batch, messages: open.slice(start, 2 * start) }, dueAt });
   }
-  return parts;
+  return { first, rest };
 }
 
 /** The jobs of the parts. */
@@ -51,7 +74,9 @@ export function jobsOfParts(jobId: string, failedRetention: number, parts: reado
  */
 export function idOfLeft(jobId: string, batch: QueuedBatch, part = 0): string {
   const { destination, source, messages } = batch;
-  const hash = createHash('sha256').update(JSON.stringify([destination, source, part]));
+  const hash = createHash('sha256').update(JSON.stringify([jobId, destination, source, part]));
   for (const { id, body } of messages) hash.update(`${JSON.stringify(id)}${body}`);
-  return jobIdFor(destination, `${jobId}-${hash.digest('hex').slice(0, 16)}`);
+  // A part of a part would otherwise have an id as long as all of them together.
+  const root = jobId.replace(LEFT_SUFFIX, '');
+  return jobIdFor(destination, `${root}-${hash.digest('hex').slice(0, HASH_LENGTH)}`);
 }

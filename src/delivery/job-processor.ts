@@ -12,7 +12,7 @@ import { sizeOfJob, storedData } from '../queue/shared-bodies.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
-import { jobsOfParts } from './divided-batch.js';
+import { type Division, jobsOfParts } from './divided-batch.js';
 import { type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-hand.js';
 import { FailedForGood, RetryLater } from './job-outcome.errors.js';
 import { addProgress, forgetUnknown, progressOf, withFirstAttempt } from './job-progress.js';
@@ -69,7 +69,9 @@ export class JobProcessor {
     scheduler.returned(batch.destination, keyOf(inHand));
     await turns.take();
     inHand.place.begin();
-    const end = await deliveries.deliver(withFirstAttempt(batch, inHand.job), inHand);
+    const end = await deliveries.deliver(withFirstAttempt(batch, inHand.job), inHand, (division) =>
+      this.divide(inHand, read, division),
+    );
     await turns.take();
     await this.settle(inHand, read, end);
   }
@@ -88,8 +90,6 @@ export class JobProcessor {
       case 'postponed':
         await moveToDelayed(inHand, end.until);
         throw new DelayedError();
-      case 'divided':
-        return this.divide(inHand, end);
       case 'putBack':
         return this.putBack(inHand, end.batch, end.destination, end.until);
       case 'settled':
@@ -157,16 +157,24 @@ export class JobProcessor {
     }, signal);
   }
 
-  /** Puts the parts of a job back. A crash in between repeats messages, and loses none. */
+  /** Puts the rest of a batch back, in jobs of their own. A crash in between repeats messages, and loses none. */
   private async divide(
-    { job }: JobInHand,
-    { batch, destination, parts }: EndOfKind<'divided'>,
+    inHand: JobInHand,
+    read: BatchJobData,
+    { destination, queued, first, rest }: Division,
   ): Promise<void> {
-    const { queue, reporter, scheduler } = this.parts;
-    const jobs = jobsOfParts(String(job.id), failedRetentionOf(job.opts), parts);
-    await queue.putBack(jobs);
-    reporter.ended(batch, ...jobs.map((part) => part.batch));
-    scheduler.putBack(destination, promotable(queue.partitionOf(destination.id), jobs));
+    const { queue, reporter, scheduler, writes } = this.parts;
+    const { job, partition, signal } = inHand;
+    const jobs = jobsOfParts(String(job.id), failedRetentionOf(job.opts), rest);
+    const data = { ...read, batches: [first] };
+    await writes.untilDone(async () => {
+      await queue.putBack(jobs);
+      await job.updateData(storedData(data));
+    }, signal);
+    inHand.size = sizeOfJob(data);
+    scheduler.shrunk(inHand);
+    reporter.ended(queued, first, ...rest.map(({ batch }) => batch));
+    scheduler.putBack(destination, promotable(partition, jobs), true);
   }
 
   /** Puts a job back that was not tried. It may be promoted before it is due. */

@@ -54,6 +54,11 @@ export class JobShares {
     return Math.min(this.free, this.freeByLimit(queue));
   }
 
+  /** The same where a job was put back that may return now. One that can be sent at once waits for no `rateLimit`. */
+  promotableFor(queue: DestinationQueue): number {
+    return queue.canSend ? this.free : this.freeFor(queue);
+  }
+
   /** Whether a destination waits because others hold the places. */
   isFullFor(queue: DestinationQueue): boolean {
     return this.isFull || this.freeFor(queue) <= 0;

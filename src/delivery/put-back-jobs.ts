@@ -18,6 +18,8 @@ export interface PutBackJob {
 /** Jobs that wait for the same URLs, in order. */
 interface Line {
   readonly refusedBy: readonly string[];
+  /** They come before the others. */
+  parts: Set<RememberedJob>;
   readonly jobs: Set<RememberedJob>;
 }
 
@@ -36,6 +38,9 @@ const MAX_PATIENCE = 2_000;
 const PATIENCE_FACTOR = 4;
 /** Weight of the latest return against the earlier ones. */
 const WEIGHT = 0.2;
+
+/** Parts of batches that come before other jobs. Unless parts return before their turn, a few batches are divided at a time. */
+const MAX_PARTS = 100;
 
 /** How often late jobs are looked for, in milliseconds. */
 const FORGET_INTERVAL = 1_000;
@@ -67,18 +72,16 @@ export class PutBackJobs {
     return this.total + this.unremembered.waiting(Date.now()).messages;
   }
 
-  add({ key, messages, dueAt, refusedBy }: PutBackJob): void {
-    this.delete(key);
-    if (!this.memory.hasRoomBeside(this.jobs.size)) {
-      this.unremembered.add(messages, dueAt, Date.now());
-      return;
+  /** @param areParts whether they come before the others, so that a batch is sent as a whole before the next one is divided */
+  add(jobs: readonly PutBackJob[], areParts: boolean): void {
+    const inOrder = areParts ? [...jobs].reverse() : jobs;
+    for (const job of inOrder) {
+      const remembered = this.remember(job);
+      if (remembered === undefined) continue;
+      const { line } = remembered;
+      if (areParts && line.parts.size < MAX_PARTS) line.parts = new Set([remembered, ...line.parts]);
+      else line.jobs.add(remembered);
     }
-    const line = this.lineOf(refusedBy);
-    const remembered = { key, messages, dueAt, line, isPromoted: false };
-    this.jobs.set(key, remembered);
-    line.jobs.add(remembered);
-    this.total += messages;
-    this.memory.take();
   }
 
   /** A job is here again. */
@@ -95,9 +98,9 @@ export class PutBackJobs {
     this.jobs.delete(key);
     this.total -= job.messages;
     this.memory.release();
-    const { jobs, refusedBy } = job.line;
-    jobs.delete(job);
-    if (jobs.size === 0) this.lines.delete(nameOf(refusedBy));
+    const { parts, jobs, refusedBy } = job.line;
+    if (!parts.delete(job)) jobs.delete(job);
+    if (parts.size + jobs.size === 0) this.lines.delete(nameOf(refusedBy));
   }
 
   /**
@@ -117,7 +120,7 @@ export class PutBackJobs {
     let coming = 0;
     let jobs = 0;
     const lines = [...this.lines.values()].filter(({ refusedBy }) => !isHeldBack(refusedBy));
-    for (const job of inTurn(lines.map((line) => line.jobs))) {
+    for (const job of inTurn(lines.map(jobsInOrder))) {
       if (coming >= messages || jobs >= most) break;
       if (this.isLate(job, now)) {
         this.delete(job.key);
@@ -151,10 +154,23 @@ export class PutBackJobs {
     for (const job of this.jobs.values()) if (this.isLate(job, now)) this.delete(job.key);
   }
 
+  private remember({ key, messages, dueAt, refusedBy }: PutBackJob): RememberedJob | undefined {
+    this.delete(key);
+    if (!this.memory.hasRoomBeside(this.jobs.size)) {
+      this.unremembered.add(messages, dueAt, Date.now());
+      return undefined;
+    }
+    const remembered = { key, messages, dueAt, line: this.lineOf(refusedBy), isPromoted: false };
+    this.jobs.set(key, remembered);
+    this.total += messages;
+    this.memory.take();
+    return remembered;
+  }
+
   private lineOf(refusedBy: readonly string[]): Line {
     const name = nameOf(refusedBy);
     let line = this.lines.get(name);
-    if (line === undefined) this.lines.set(name, (line = { refusedBy, jobs: new Set() }));
+    if (line === undefined) this.lines.set(name, (line = { refusedBy, parts: new Set(), jobs: new Set() }));
     return line;
   }
 
@@ -183,6 +199,11 @@ export function promotable(partition: number, left: readonly LeftBatch[]): PutBa
       ? []
       : [putBackJob(jobKeyOf(partition, jobId), batch, dueAt)],
   );
+}
+
+function* jobsInOrder({ parts, jobs }: Line): Generator<RememberedJob> {
+  yield* parts;
+  yield* jobs;
 }
 
 function nameOf(refusedBy: readonly string[]): string {

@@ -10,7 +10,7 @@ import { sizeOfJob, storedData } from '../queue/shared-bodies.js';
 import { within } from '../shared/within.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';
-import { idOfLeft, jobsOfParts } from './divided-batch.js';
+import { idOfLeft } from './divided-batch.js';
 import { type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-hand.js';
 import { promotable } from './put-back-jobs.js';
 
@@ -182,7 +182,7 @@ export class SharedJob {
     for (const { end, left } of ends) {
       if (end.kind === 'settled') reporter.settled(end.queued, left[0]?.batch, end.settlement);
       if (end.kind === 'dropped') reporter.dropped(end.batch);
-      if (end.kind === 'notKnown' || end.kind === 'refused' || end.kind === 'divided')
+      if (end.kind === 'notKnown' || end.kind === 'refused')
         reporter.ended(end.batch, ...left.map(({ batch }) => batch));
     }
   }
@@ -201,8 +201,6 @@ export class SharedJob {
     const jobId = String(job.id);
     const failedRetention = failedRetentionOf(job.opts);
     switch (end.kind) {
-      case 'divided':
-        return jobsOfParts(jobId, failedRetention, end.parts);
       case 'settled': {
         const left = leftOf(end.batch, end.settlement);
         const batch = left && (await this.parts.deleted.strip(left, job));

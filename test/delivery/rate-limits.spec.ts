@@ -171,6 +171,20 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     expect((await timesTaken(app)) - before).toBeLessThan(waiting / 4);
   }, 60_000);
 
+  it('sends a batch as a whole before the next one, and divides none before its turn', async () => {
+    const { receiver } = await receive();
+    const app = await start({ webhooks: webhooksTo(receiver, { rateLimit: 1 }) });
+    await app.queue.pause();
+    const batches = Array.from({ length: 10 }, (_, n) => messageIds(`batch${n}`, 20));
+    for (const ids of batches) await track(app, ids);
+    await app.queue.resume();
+    await receiver.received(10);
+    const touched = new Set(receivedIds(receiver).map((id) => id.split('-')[0]));
+    expect(touched.size).toBeLessThanOrEqual(3);
+    // Each of those is a few jobs by now.
+    expect(await app.queue.getJobCountByTypes('waiting', 'active', 'delayed')).toBeLessThan(35);
+  }, 60_000);
+
   it('loses nothing when the application shuts down while messages wait for it', async () => {
     const { receiver } = await receive();
     const ids = messageIds('kept', 60);
