@@ -1,7 +1,8 @@
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { Attributes, Histogram, Meter } from '@opentelemetry/api';
+import type { Attributes, Meter } from '@opentelemetry/api';
 import type { CallTrace, RefusalKind, Telemetry } from '../shared/telemetry.js';
 import { BufferedCounter } from './buffered-counter.js';
+import { BufferedHistogram } from './buffered-histogram.js';
 import type { DestinationLabels } from './destination-labels.js';
 import type { Tracing } from './tracing.js';
 
@@ -28,8 +29,8 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   private readonly queuedMessages: BufferedCounter;
   private readonly removedMessages: BufferedCounter;
   private readonly attempts: BufferedCounter;
-  private readonly requestDuration: Histogram;
-  private readonly latency: Histogram;
+  private readonly requestDuration: BufferedHistogram;
+  private readonly latency: BufferedHistogram;
 
   constructor(private readonly parts: MetricsParts) {
     const { meter, onThrow } = parts;
@@ -48,16 +49,21 @@ export class Metrics implements Telemetry, OnModuleDestroy {
       'Messages that had failed for good and were removed, since there were too many of a destination.',
     );
     this.attempts = counter('delivery.attempts', '{attempt}', 'Requests to the URLs of destinations.');
-    this.requestDuration = meter.createHistogram('nestjs_analytics.delivery.duration', {
-      description: 'Time from the start of a request to its answer.',
-      unit: 's',
-      advice: { explicitBucketBoundaries: REQUEST_BOUNDS },
-    });
-    this.latency = meter.createHistogram('nestjs_analytics.delivery.latency', {
-      description: 'Time from a call to the answer that delivered its message.',
-      unit: 's',
-      advice: { explicitBucketBoundaries: LATENCY_BOUNDS },
-    });
+    const histogram = (name: string, bounds: number[], description: string): BufferedHistogram => {
+      const advice = { explicitBucketBoundaries: bounds };
+      const created = meter.createHistogram(`nestjs_analytics.${name}`, { unit: 's', description, advice });
+      return new BufferedHistogram(created, onThrow);
+    };
+    this.requestDuration = histogram(
+      'delivery.duration',
+      REQUEST_BOUNDS,
+      'Time from the start of a request to its answer.',
+    );
+    this.latency = histogram(
+      'delivery.latency',
+      LATENCY_BOUNDS,
+      'Time from a call to the answer that delivered its message.',
+    );
   }
 
   taken(source: string, tenant: string | undefined): void {
@@ -90,40 +96,37 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   }
 
   attempted(destination: string, outcomeClass: string, duration: number): void {
-    const attributes = { destination: this.parts.labels.of(destination), class: outcomeClass };
-    this.attempts.add(1, `${attributes.destination}\n${outcomeClass}`, () => attributes);
-    this.record(this.requestDuration, duration, attributes);
+    const label = this.parts.labels.of(destination);
+    const key = `${label}\n${outcomeClass}`;
+    const attributesOf = (): Attributes => ({ destination: label, class: outcomeClass });
+    this.attempts.add(1, key, attributesOf);
+    this.requestDuration.record(duration / 1_000, key, attributesOf);
   }
 
   delivered(destination: string, latency: number): void {
     // Clocks of two processes differ, and a histogram takes nothing below 0.
-    this.record(this.latency, Math.max(latency, 0), { destination: this.parts.labels.of(destination) });
+    const label = this.parts.labels.of(destination);
+    this.latency.record(Math.max(latency, 0) / 1_000, label, () => ({ destination: label }));
   }
 
   /** Tells the SDK everything that was counted so far. */
   flush(): void {
-    for (const counter of this.counters) counter.flush();
+    for (const instrument of this.instruments) instrument.flush();
   }
 
   onModuleDestroy(): void {
-    for (const counter of this.counters) counter.close();
+    for (const instrument of this.instruments) instrument.close();
   }
 
-  private record(histogram: Histogram, milliseconds: number, attributes: Attributes): void {
-    try {
-      histogram.record(milliseconds / 1000, attributes);
-    } catch (error) {
-      this.parts.onThrow(error);
-    }
-  }
-
-  private get counters(): BufferedCounter[] {
+  private get instruments(): (BufferedCounter | BufferedHistogram)[] {
     return [
       this.takenMessages,
       this.refusedMessages,
       this.queuedMessages,
       this.removedMessages,
       this.attempts,
+      this.requestDuration,
+      this.latency,
     ];
   }
 }

@@ -29,8 +29,8 @@ import { reportTargets, target } from './support/targets.mjs';
  * What is paid for being looked at: a call and a delivery with OpenTelemetry's SDK and with a console that nobody
  * has open, each beside the same application without them. Two that have neither show the noise. An SDK also needs
  * a context that follows promises, for which Node makes each promise of an application slower: what this module does
- * with an SDK is measured against an application that has such a context. What the SDK itself takes for a span of each
- * delivery is shown by an application that makes these spans, and nothing else, where this module makes none.
+ * with an SDK is measured against an application that has such a context. What the SDK itself takes for two histograms and
+ * a span of each delivery is shown by applications that record these, and nothing else, where this module does not.
  */
 const ROUNDS = Number(process.argv.find((argument) => argument.startsWith('--rounds='))?.slice(9) ?? 10);
 const CALLS = 100_000;
@@ -43,12 +43,14 @@ const REDIS = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379/15';
 
 const BARE = 'without either';
 const CONTEXT = 'a context alone';
+const METRICS = 'an SDK for metrics';
 const ALL_TRACES = 'one for all traces, too';
 const SDKS = {
-  'an SDK for metrics': { hasContext: true, signals: ['metrics'] },
+  [METRICS]: { hasContext: true, signals: ['metrics'] },
   'one for a tenth of the traces, too': { hasContext: true, signals: ['metrics', 'traces'], share: 0.1 },
   [ALL_TRACES]: { hasContext: true, signals: ['metrics', 'traces'], share: 1 },
 };
+const BARE_RECORDS = 'an SDK, and two bare records';
 const BARE_SPANS = 'an SDK for metrics, and bare spans';
 const CASES = {
   [BARE]: {},
@@ -56,6 +58,7 @@ const CASES = {
   'a console': { hasConsole: true },
   [CONTEXT]: { hasContext: true },
   ...SDKS,
+  [BARE_RECORDS]: { hasContext: true, hasBareRecords: true },
   [BARE_SPANS]: { hasContext: true, signals: ['metrics'], hasBareSpans: true },
 };
 
@@ -91,6 +94,17 @@ function bareSpan() {
   const span = trace.getTracer('bare').startSpan('deliver', options, parent);
   span.setAttribute('http.response.status_code', 200);
   span.end();
+}
+
+/** The least that an application can do to measure each delivery of a call as this module does. */
+function bareRecords() {
+  const meter = metrics.getMeter('bare');
+  const duration = meter.createHistogram('duration');
+  const latency = meter.createHistogram('latency');
+  return () => {
+    duration.record(Math.random() / 100, { destination: 'webhooks', class: 'delivered' });
+    latency.record(Math.random() / 10, { destination: 'webhooks' });
+  };
 }
 
 /** Calls as requests make them: so many in a span of their own, and then the event loop turns. */
@@ -131,10 +145,7 @@ async function open({ worker, urls, hasConsole }) {
 async function bestOf(run) {
   await run();
   const runs = [];
-  for (let n = 0; n < RUNS; n++) {
-    gc();
-    runs.push(await run());
-  }
+  for (let n = 0; n < RUNS; n++) runs.push(await run());
   return { rate: Math.max(...runs.map(({ rate }) => rate)), cpu: Math.min(...runs.map(({ cpu }) => cpu)) };
 }
 
@@ -152,12 +163,14 @@ async function track(hasConsole) {
   return best;
 }
 
-async function deliver(hasConsole, hasBareSpans) {
+async function deliver({ hasConsole, hasBareSpans, hasBareRecords }) {
   const receiver = await startReceiver();
   const { app, queue, analytics } = await open({ worker: true, urls: receiver.urls, hasConsole });
-  // The application has started without it, so this module makes no spans.
+  // The application has started without it, so this module makes no spans, and records nothing.
   if (hasBareSpans) REGISTER.traces(1);
-  const call = hasBareSpans ? () => (bareSpan(), analytics.track(EVENT)) : () => analytics.track(EVENT);
+  if (hasBareRecords) REGISTER.metrics();
+  const recordBare = hasBareSpans ? bareSpan : hasBareRecords ? bareRecords() : () => undefined;
+  const call = () => (recordBare(), analytics.track(EVENT));
   const best = await bestOf(async () => {
     await receiver.reset();
     const deliveries = async () => {
@@ -173,10 +186,10 @@ async function deliver(hasConsole, hasBareSpans) {
   return best;
 }
 
-async function measureCase({ work, signals = [], share, hasContext, hasConsole, hasBareSpans }) {
+async function measureCase({ work, signals = [], share, hasContext, ...rest }) {
   if (hasContext) context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   for (const signal of signals) REGISTER[signal](share);
-  return work === 'track' ? track(hasConsole) : deliver(hasConsole, hasBareSpans);
+  return work === 'track' ? track(rest.hasConsole) : deliver(rest);
 }
 
 /** What was cleared away unseen by a worker still counts as waiting, and would have later calls refused. */
@@ -186,9 +199,9 @@ async function clearBacklog() {
   await redis.quit();
 }
 
-/** A call has no request to make a span of. */
+/** A call has no request to measure, or to make a span of. */
 function casesOf(work) {
-  return Object.keys(CASES).filter((name) => work !== 'track' || name !== BARE_SPANS);
+  return Object.keys(CASES).filter((name) => work !== 'track' || ![BARE_RECORDS, BARE_SPANS].includes(name));
 }
 
 /** Each case in a process of its own, in turn, and none always after the same one. */
@@ -229,6 +242,8 @@ async function bench() {
       ]),
     );
   }
+  const ofRecords = results.delivery.map((round) => round[METRICS].cpu / round[BARE_RECORDS].cpu);
+  targets.push(target(`delivery: CPU, ${METRICS} / bare records`, ofRecords, { most: 1.1 }));
   const ofSpans = results.delivery.map((round) => round[ALL_TRACES].cpu / round[BARE_SPANS].cpu);
   targets.push(target(`delivery: CPU, ${ALL_TRACES} / bare spans`, ofSpans, { most: 1.1 }));
   reportTargets(targets);

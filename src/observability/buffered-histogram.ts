@@ -1,0 +1,57 @@
+import type { Attributes, Histogram } from '@opentelemetry/api';
+
+/** Values that wait in memory at most, over all sets of attributes. Recording them takes the SDK half a millisecond. */
+const MAX_VALUES = 256;
+
+interface Values {
+  readonly attributes: Attributes;
+  readonly values: number[];
+}
+
+/**
+ * Keeps values in memory, and hands many over at a time. An SDK takes several times as long for one between two requests:
+ * its code is no longer in the processor's caches by then.
+ */
+export class BufferedHistogram {
+  private readonly sets = new Map<string, Values>();
+  private size = 0;
+  private isClosed = false;
+
+  /** @param onThrow told what the application's views throw */
+  constructor(
+    private readonly histogram: Histogram,
+    private readonly onThrow: (error: unknown) => void,
+  ) {}
+
+  /**
+   * @param key tells sets of attributes apart
+   * @param attributesOf called when the key is new
+   */
+  record(value: number, key: string, attributesOf: () => Attributes): void {
+    const set = this.sets.get(key);
+    if (set === undefined) this.sets.set(key, { attributes: attributesOf(), values: [value] });
+    else set.values.push(value);
+    if (++this.size >= MAX_VALUES || this.isClosed) this.flush();
+  }
+
+  flush(): void {
+    for (const { attributes, values } of this.sets.values())
+      for (const value of values) this.tell(value, attributes);
+    this.sets.clear();
+    this.size = 0;
+  }
+
+  /** The SDK may not collect through this module any more, so from now on nothing stays in memory. */
+  close(): void {
+    this.isClosed = true;
+    this.flush();
+  }
+
+  private tell(value: number, attributes: Attributes): void {
+    try {
+      this.histogram.record(value, attributes);
+    } catch (error) {
+      this.onThrow(error);
+    }
+  }
+}
