@@ -4,8 +4,11 @@ import type { PgPool } from 'bullmq';
 export interface OutboxDatabase {
   /** Runs one statement with `$1`, `$2` … as parameters. */
   query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
-  /** Calls back for each notification on a channel. Without it, the table is only polled. */
-  listen?(channel: string, callback: () => void): Promise<() => Promise<void>>;
+  /**
+   * Calls back for each notification on a channel, with its payload: without that, a commit to any outbox of the database
+   * counts. Without `listen`, the table is only polled.
+   */
+  listen?(channel: string, callback: (payload?: string) => void): Promise<() => Promise<void>>;
 }
 
 /** The outbox: a table in the application's own PostgreSQL database. */

@@ -154,9 +154,11 @@ export class OutboxStore {
     };
   }
 
-  /** Calls back when something was committed. Resolves to the function that ends it. */
+  /** Calls back when something was committed to this table, or perhaps was. Resolves to the function that ends it. */
   async listen(callback: () => void): Promise<() => Promise<void>> {
-    const unlisten = await this.database.listen?.(OUTBOX_CHANNEL, callback);
+    const unlisten = await this.database.listen?.(OUTBOX_CHANNEL, (table = '') => {
+      if (table === '' || table === this.table.name) callback();
+    });
     return unlisten ?? (() => Promise.resolve());
   }
 

@@ -1,7 +1,10 @@
 /** Version of the table and of its rows. The comment on the table says it. */
 export const OUTBOX_VERSION = 1;
 
-/** Wakes the relays when a transaction is committed that wrote to an outbox. */
+/**
+ * Wakes the relays when a transaction is committed that wrote to an outbox. The payload names the table; that of older
+ * versions is empty.
+ */
 export const OUTBOX_CHANNEL = 'nestjs_analytics_outbox';
 
 /** When rows are due that no relay has looked at, as text. */
@@ -123,7 +126,7 @@ END $outbox$`,
     // One statement, so that a call costs one round trip.
     insert:
       `INSERT INTO ${name} (version, source, message) ` +
-      `SELECT ${OUTBOX_VERSION}, $1::text, $2::text FROM pg_notify('${OUTBOX_CHANNEL}', '')`,
+      `SELECT ${OUTBOX_VERSION}, $1::text, $2::text FROM pg_notify('${OUTBOX_CHANNEL}', '${schema}.${table}')`,
     // The time of the statement, since PostgreSQL looks for no other in an index: it would read all that wait.
     claim: claim('due_at <= statement_timestamp() ORDER BY due_at, id LIMIT $2::int', FIRST_DUE),
     postpone: `

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Pool as PgPool } from 'pg';
+import type { Notification, Pool as PgPool } from 'pg';
 import type { OutboxDatabase } from '../options/outbox-options.interface.js';
 import { importPg, ownSettings, type PostgresSettings, preparing } from '../queue/postgres/postgres-pool.js';
 import { PostgresSessions, READ_COMMITTED } from '../queue/postgres/session.js';
@@ -52,7 +52,7 @@ export class PgDatabase implements OutboxDatabase {
     return this.pool.query(text, values);
   }
 
-  listen(channel: string, callback: () => void): Promise<() => Promise<void>> {
+  listen(channel: string, callback: (payload?: string) => void): Promise<() => Promise<void>> {
     const work = this.keepListening(channel, callback);
     return Promise.resolve(() => {
       this.ending.abort();
@@ -67,7 +67,7 @@ export class PgDatabase implements OutboxDatabase {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  private async keepListening(channel: string, callback: () => void): Promise<void> {
+  private async keepListening(channel: string, callback: (payload?: string) => void): Promise<void> {
     const { signal } = this.ending;
     while (!signal.aborted) {
       try {
@@ -80,7 +80,11 @@ export class PgDatabase implements OutboxDatabase {
   }
 
   /** Rejects when the connection is lost, and resolves at the end. */
-  private async listenOnce(channel: string, callback: () => void, signal: AbortSignal): Promise<void> {
+  private async listenOnce(
+    channel: string,
+    callback: (payload?: string) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
     const client = await this.pool.connect();
     const lost = new AbortController();
     const lose = (): void => {
@@ -89,8 +93,11 @@ export class PgDatabase implements OutboxDatabase {
     const heartbeat = setInterval(() => {
       client.query('SELECT 1').catch(lose);
     }, HEARTBEAT).unref();
+    const notified = ({ payload }: Notification): void => {
+      callback(payload);
+    };
     try {
-      client.on('notification', callback).on('error', lose).on('end', lose);
+      client.on('notification', notified).on('error', lose).on('end', lose);
       await client.query(`LISTEN "${channel}"`);
       // What was committed before is found as well.
       callback();

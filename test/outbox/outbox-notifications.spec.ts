@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { OutboxDatabase } from '../../src/options/outbox-options.interface.js';
+import { OUTBOX_CHANNEL } from '../../src/outbox/outbox-table.js';
+import { PgDatabase } from '../../src/outbox/pg-database.js';
+import { deferred } from '../support/deferred.js';
+import { describeWith } from '../support/describe-backend.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import type { Receiver } from '../support/receiver.js';
+import { Stage, webhooksTo } from '../support/stage.js';
+import { Shop } from './outbox-stage.js';
+
+/** Far more than the times that a relay looks by itself meanwhile. */
+const COMMITS = 100;
+
+describeWith('postgres', PostgresServer.installed, 'a relay beside other outboxes of its database', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+  let shop: Shop;
+  let receiver: Receiver;
+  /** How often the relay of the table `billing` has looked for rows. */
+  let looks: number;
+  let onLook: () => void;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  beforeEach(async () => {
+    shop = await stage.add(Shop.open(await server.createDatabase()));
+    receiver = await stage.receiver();
+    looks = 0;
+    onLook = () => undefined;
+    const database = await stage.add(PgDatabase.open(shop.url));
+    const connection: OutboxDatabase = {
+      query: async (text, values) => {
+        const result = await database.query(text, values);
+        if (text.includes('due_at <=')) {
+          looks++;
+          onLook();
+        }
+        return result;
+      },
+      listen: (channel, callback) => database.listen(channel, callback),
+    };
+    await stage.app({
+      connection: shop.url,
+      prefix: 'billing',
+      webhooks: webhooksTo(receiver),
+      outbox: { table: 'billing', migrate: true, connection },
+    });
+  });
+  afterAll(() => server.dispose());
+
+  it('is not woken by what is committed to another table', async () => {
+    const app = await stage.app({
+      connection: shop.url,
+      prefix: 'shop',
+      webhooks: webhooksTo(receiver),
+      outbox: { connection: shop.url, migrate: true },
+    });
+    looks = 0;
+    for (let commit = 1; commit <= COMMITS; commit++) {
+      await shop.pay(app);
+      await receiver.received(commit);
+    }
+    expect(looks).toBeLessThan(COMMITS / 5);
+  });
+
+  it('is woken by a version of the package that does not say to which table it wrote', async () => {
+    // It would take more than three minutes to look so often by itself.
+    for (let commit = 1; commit <= COMMITS; commit++) {
+      const looked = deferred();
+      onLook = looked.resolve;
+      await shop.pool.query(`SELECT pg_notify('${OUTBOX_CHANNEL}', '')`);
+      await looked.promise;
+    }
+    expect(looks).toBeGreaterThanOrEqual(COMMITS);
+  });
+});
