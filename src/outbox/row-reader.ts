@@ -34,7 +34,7 @@ interface ReadRow extends RowTerms {
   row: RowWithoutMessage;
   /** The deletion that it is, where that has more to do than to reach destinations. */
   deletion: DeletionOfUser | undefined;
-  /** What is shown of it; `undefined` if nobody watches. */
+  /** What is shown of it; `undefined` if nobody watches, or if it was shown when its destinations were found. */
   call: LiveCall | undefined;
   /** When it was written, in milliseconds since the epoch. */
   writtenAt: number;
@@ -144,7 +144,8 @@ export class RowReader {
     const { tenant, meantFor } = terms;
     const owner = client.ownerOf(message, tenant);
     const deletion = client.deletions.ofUser(message);
-    const call = client.live.toldLater({ source, tenant, message }, owner);
+    const isShown = row.destinations !== null;
+    const call = isShown ? undefined : client.live.toldLater({ source, tenant, message }, owner);
     const read = { row, ...terms, deletion, call };
     if (this.unanswered.has(owner)) return this.waiting(read, owner);
     const { json, bytes, route, tenant: named } = client.outgoing(source, message, tenant);

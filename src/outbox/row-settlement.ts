@@ -29,13 +29,16 @@ export class RowSettlement {
     return Promise.all(decisions.map((decision) => this.begun(decision)));
   }
 
-  /** Tells who asks for them that rows are in the queue. Returns the ids of those that can be deleted. */
+  /**
+   * Shows rows whose destinations are known to those who watch. One that has to wait for room at some of them is read
+   * again, and not shown again. Returns the ids of those that can be deleted.
+   */
   tell(decisions: readonly RowDecision[]): number[] {
     const done: number[] = [];
     for (const decision of decisions) {
       const { row, kind } = decision;
-      if (kind === 'move' || kind === 'move in part' || kind === 'drop') {
-        if (decision.call !== undefined) this.parts.client.live.routed(decision.call, kind !== 'drop');
+      if ('call' in decision && decision.call !== undefined && kind !== 'wait') {
+        this.parts.client.live.routed(decision.call, kind !== 'drop');
       }
       if (kind === 'drop' || kind === 'move') done.push(row.id);
     }

@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DeliveriesService, type EndpointEvent } from '../../src/index.js';
 import type { OutboxDatabase } from '../../src/options/outbox-options.interface.js';
+import { LIVE_FEED } from '../../src/live/live.providers.js';
+import type { LiveEvent } from '../../src/live/live-event.js';
+import { ALL_EVENTS, type LiveFeed } from '../../src/live/live-feed.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
 import { describeWith } from '../support/describe-backend.js';
 import { receivedIds } from '../support/message-ids.js';
@@ -70,6 +73,64 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
       { type: 'drained', destination: 'slow', refused: 0 },
     ]);
   }, 60_000);
+
+  describe('of which the console shows', () => {
+    let app: AnalyticsApp;
+    let feed: LiveFeed;
+
+    beforeEach(async () => {
+      app = await stage.app({
+        connection: shop.url,
+        destinations: { encryptionKey: '0'.repeat(64) },
+        webhooks: [webhooksTo(quick, { id: 'quick' }), webhooksTo(slow, { id: 'slow', backlogLimit: 1 })],
+        outbox: { connection: shop.url, migrate: true },
+      });
+      feed = app.context.get<LiveFeed>(LIVE_FEED);
+      await feed.watch(ALL_EVENTS);
+    });
+
+    /** The ids of messages that are shown, once they are so many. */
+    function shown(count: number): Promise<(string | undefined)[]> {
+      return until(async () => {
+        await feed.watch(ALL_EVENTS);
+        const events = await feed.read(ALL_EVENTS, 0);
+        const ids = events.map(({ event }) => (JSON.parse(event) as LiveEvent).messageId);
+        return ids.length >= count ? ids : undefined;
+      });
+    }
+
+    it('each event once, though it is moved in parts', async () => {
+      const first = await shop.pay(app);
+      await slow.received(1);
+      const second = await shop.pay(app);
+      await quick.received(2);
+      isOpen = true;
+      await until(async () => {
+        await feed.watch(ALL_EVENTS);
+        return (await shop.rows(ROWS)).length === 0 ? true : undefined;
+      });
+      const last = app.analytics.track({
+        userId: 'u1',
+        event: 'The last one',
+        integrations: { slow: false },
+      });
+      await app.analytics.flush();
+      const ids = await until(async () => {
+        const found = await shown(3);
+        return found.includes(last) ? found : undefined;
+      });
+      expect(ids).toEqual([first, second, last]);
+    }, 60_000);
+
+    it('an event while it waits for room at its only destination', async () => {
+      const first = await shop.pay(app);
+      await slow.received(1);
+      const second = await app.analytics
+        .within(shop.pool)
+        .track({ userId: 'u1', event: 'For one', integrations: { quick: false } });
+      expect(await shown(2)).toEqual([first, second]);
+    });
+  });
 
   it('puts those off together that wait for the same destinations', async () => {
     const { database, statements } = watched(shop);
