@@ -111,7 +111,10 @@ describeWith('chromium', Browser.binary !== undefined, 'a list of the console wi
         await failed.begins(track());
       });
       expect((await failed.count()).all).toBe(COUNT);
-      await visitor.reads('These are the latest 1000 messages.');
+      await visitor.reads('These are the latest 1,000 messages.');
+      await visitor.click('Replay all that match');
+      await visitor.reads('1,001 messages are delivered again.');
+      expect(visitor.questions.at(-1)).toBe('Deliver 1,001 messages again?');
     },
     TIMEOUT,
   );

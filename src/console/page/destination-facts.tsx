@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { DestinationDetails } from '../../stored-destinations/destinations.types.js';
 import { Status } from './destination-list.js';
+import { numberText } from './number-text.js';
 import { Time } from './parts.js';
 
 const UNITS = [
@@ -27,7 +28,7 @@ export function DestinationFacts({ destination, isOperator }: DestinationFactsPr
     ['Types', typesText(types, events)],
     ['Sources', sources?.join(', ')],
     ['Headers', headers?.join(', ')],
-    ['Rate limit', rateLimit === undefined ? '' : `${rateLimit} requests a second`],
+    ['Rate limit', rateLimit === undefined ? '' : `${numberText(rateLimit)} requests a second`],
     ['Timeout', timeout === undefined ? '' : durationText(timeout)],
     ['Retried for', retryWindow === undefined ? '' : durationText(retryWindow)],
     ['Retried after', retryStatuses?.join(', ')],
@@ -57,7 +58,7 @@ function durationText(milliseconds: number): string {
     'millisecond',
   ];
   const count = milliseconds / size;
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return `${numberText(count)} ${unit}${count === 1 ? '' : 's'}`;
 }
 
 function signaturesOf({ signatures }: DestinationDetails): string {

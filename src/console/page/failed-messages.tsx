@@ -8,6 +8,7 @@ import { FailedRow } from './failed-row.js';
 import { FailedFilters, filterOf } from './failed-filters.js';
 import { type FailedList, MOST_ROWS, renewedList } from './failed-list.js';
 import { MAX_ANSWER, readLatest, triedAgainIn } from './failed-reads.js';
+import { numberText } from './number-text.js';
 import { Action, Problem } from './parts.js';
 import { messagesText, type Progress, replayAll, replayText } from './replay-all.js';
 import { useRowHeight } from './rows.js';
@@ -135,8 +136,8 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
       <Problem error={error} />
       {progress !== undefined && (
         <p>
-          <progress aria-label="Replay" value={progress.done} max={progress.all} /> {progress.done} of{' '}
-          {messagesText(progress.all)}
+          <progress aria-label="Replay" value={progress.done} max={progress.all} />{' '}
+          {numberText(progress.done)} of {messagesText(progress.all)}
         </p>
       )}
       {replayed !== undefined && <p role="status">{replayed}</p>}
@@ -174,5 +175,5 @@ function Gap(): JSX.Element {
 
 function More({ count, onMore }: { count: number; onMore: () => Promise<void> }): JSX.Element {
   if (count < MOST_ROWS) return <Action run={onMore}>Show more</Action>;
-  return <p>These are the latest {MOST_ROWS} messages. Use the filters to find others.</p>;
+  return <p>These are the latest {messagesText(MOST_ROWS)}. Use the filters to find others.</p>;
 }

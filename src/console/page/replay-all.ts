@@ -1,5 +1,6 @@
 import type { Api } from './api.js';
 import type { Fields } from './api-requests.js';
+import { numberText } from './number-text.js';
 
 /** How often it is counted what is left, in milliseconds. */
 const INTERVAL = 1_000;
@@ -18,7 +19,7 @@ export function replayText(replayed: number | undefined): string {
 }
 
 export function messagesText(count: number): string {
-  return count === 1 ? '1 message' : `${count} messages`;
+  return count === 1 ? '1 message' : `${numberText(count)} messages`;
 }
 
 /**
