@@ -2,6 +2,8 @@ import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 
 /** How long what was seen is shown to those who ask, in milliseconds. */
 const SHARED_FOR = 1_000;
+/** A look that takes longer is not followed by another one for those who asked meanwhile, in milliseconds. */
+const LONGEST_FOLLOWED = 3_000;
 /** How long the database rests at the most after a look of those who watch, in milliseconds: it may be fast again. */
 const LONGEST_REST = 10_000;
 
@@ -15,8 +17,8 @@ interface Look<T> {
 
 /**
  * Looks once for all who ask, and once at a time, however slow the database is. What was seen is shown for a second. Who
- * asks when a look has gone on for longer than that waits for the next one. Nobody who has seen something is shown
- * something older later.
+ * asks when a look has gone on for longer than that waits for the next one, or, where the database is slow, for this one:
+ * two of them may take longer than anybody waits. Nobody who has seen something is shown something older later.
  */
 export class SharedLook<T> {
   private latest: Look<T> | undefined;
@@ -61,12 +63,16 @@ export class SharedLook<T> {
     return seen;
   }
 
-  private follow({ seen }: Look<T>): Promise<T> {
+  private follow(latest: Look<T>): Promise<T> {
     const begin = (): Promise<T> => {
       this.next = undefined;
       return this.begin();
     };
-    this.next = seen.then(begin, begin);
+    this.next = latest.seen.then((seen) => {
+      if (latest.took === undefined || latest.took <= LONGEST_FOLLOWED) return begin();
+      this.next = undefined;
+      return seen;
+    }, begin);
     return this.next;
   }
 }

@@ -71,6 +71,22 @@ describe('a look that pages share', () => {
     expect(await Promise.all([first, soon, late])).toEqual([1, 1, 2]);
   });
 
+  it('is shown to those who ask while it goes on where it takes longer than three seconds', async () => {
+    duration = 6 * SECOND;
+    const first = shared.take();
+    await clock.pass(2 * SECOND);
+    const late = shared.take();
+    await clock.pass(2 * SECOND);
+    const later = shared.take();
+    await clock.pass(2 * SECOND);
+    expect(begun).toBe(1);
+    expect(await Promise.all([first, late, later])).toEqual([1, 1, 1]);
+    await clock.pass(SECOND);
+    const next = shared.take();
+    await clock.pass(duration);
+    expect(await next).toBe(2);
+  });
+
   it('is followed by the next one also where it fails', async () => {
     failing = 1;
     duration = 2 * SECOND;
