@@ -15,6 +15,9 @@ const MAX_FAILED = 100;
 const DEFAULT_FAILED = 20;
 const MAX_RECENT = 100;
 
+/** Why a replay left all messages alone. */
+const DISABLED = 'DESTINATION_DISABLED';
+
 type Operation = (request: ApiRequest) => Promise<HttpAnswer>;
 
 /** Each method answers the requests of one route. */
@@ -152,8 +155,9 @@ export class Operations implements Record<OperationName, Operation> {
     const input = new RequestInput(fields);
     const filter = input.filter();
     input.check(FILTER_FIELDS);
-    await this.destinations.get(id, scope);
-    return jsonAnswer(200, { replayed: await this.deliveries.replay({ ...filter, destination: id }) });
+    const { enabled } = await this.destinations.get(id, scope);
+    const replayed = await this.deliveries.replay({ ...filter, destination: id });
+    return jsonAnswer(200, { replayed, ...(replayed === 0 && !enabled && { reason: DISABLED }) });
   }
 
   describe(): Promise<HttpAnswer> {

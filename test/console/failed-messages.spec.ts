@@ -93,6 +93,25 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
   );
 
   it(
+    'hears that a destination is to be enabled before anything is replayed',
+    async () => {
+      const { visitor } = visit;
+      const id = await open();
+      const messageId = track('Refused');
+      await visitor.reads('400 track');
+      await visitor.click('Disable');
+      await visitor.reads('Disabled');
+      const told = 'The destination is disabled, so nothing was replayed. Enable it first.';
+      await visitor.click('Replay all that match');
+      await visitor.reads(told);
+      await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
+      await visitor.click('Replay this message');
+      await visitor.reads(told);
+    },
+    TIMEOUT,
+  );
+
+  it(
     'is not asked to replay a message that they have selected, and that is gone',
     async () => {
       const { visitor, app } = visit;

@@ -59,6 +59,22 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     await receiver.received(4);
   });
 
+  it('are not delivered again while their destination is disabled, which is said', async () => {
+    const { acme, server } = await start();
+    const receiver = await receive();
+    const id = await acme.create({ urls: [receiver.url()] });
+    isDown = true;
+    server.analytics.tenant('acme').track({ userId: 'u1', event: 'Lost' });
+    await until(async () => (await acme.ok(acme.get(`/${id}/count-failed`))).count === 1 || undefined);
+    isDown = false;
+    await acme.ok(acme.post(`/${id}/disable`));
+    const left = { replayed: 0, reason: 'DESTINATION_DISABLED' };
+    expect(await acme.ok(acme.post(`/${id}/replay`))).toEqual(left);
+    await acme.ok(acme.post(`/${id}/enable`));
+    expect(await acme.ok(acme.post(`/${id}/replay`))).toEqual({ replayed: 1 });
+    await receiver.received(2);
+  });
+
   it('are explained without the path of a URL that is configured in code, which may be a secret', async () => {
     const receiver = await receive();
     isDown = true;

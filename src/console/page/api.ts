@@ -18,6 +18,14 @@ const NEXT_PAGE = '1000';
 /** A request that would be sent. */
 export type ShownRequest = Pick<ExplainedRequest, 'method' | 'url' | 'headers' | 'curl'> & { body: string };
 
+/** What a replay has come to. */
+export interface Replayed {
+  /** Messages; `undefined` where it goes on. */
+  replayed?: number;
+  /** Why there are none, where the API knows it. */
+  reason?: string;
+}
+
 /** The HTTP API of the destinations, as a page calls it. */
 export class Api {
   private readonly requests: ApiRequests;
@@ -97,7 +105,7 @@ export class Api {
   }
 
   /** Resolves to no number where it takes longer than an answer may, and goes on. */
-  replay(id: string, filter: Fields): Promise<{ replayed?: number }> {
+  replay(id: string, filter: Fields): Promise<Replayed> {
     return this.send('POST', `${pathOf(id)}/replay`, filter);
   }
 

@@ -65,8 +65,7 @@ export function MessagePage({
       {failed !== undefined && (
         <Action
           run={async () => {
-            const { replayed: count } = await api.replay(id, { messageIds: [messageId] });
-            setReplayed(replayText(count));
+            setReplayed(replayText(await api.replay(id, { messageIds: [messageId] })));
             await reload();
           }}
         >

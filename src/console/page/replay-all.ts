@@ -1,4 +1,4 @@
-import type { Api } from './api.js';
+import type { Api, Replayed } from './api.js';
 import type { Fields } from './api-requests.js';
 import { numberText } from './number-text.js';
 
@@ -11,10 +11,12 @@ export interface Progress {
   all: number;
 }
 
-/** What a replay has come to. @param replayed messages; `undefined` where it goes on */
-export function replayText(replayed: number | undefined): string {
+/** What a replay has come to. */
+export function replayText({ replayed, reason }: Replayed): string {
   if (replayed === undefined)
     return 'The replay takes long, and goes on by itself. Refresh to see what is left.';
+  if (reason === 'DESTINATION_DISABLED')
+    return 'The destination is disabled, so nothing was replayed. Enable it first.';
   return `${messagesText(replayed)} ${replayed === 1 ? 'is' : 'are'} delivered again.`;
 }
 
@@ -23,8 +25,7 @@ export function messagesText(count: number): string {
 }
 
 /**
- * Delivers what matches again, and resolves to how many messages that were, or to `undefined` where it goes on. What
- * is left is counted meanwhile.
+ * Delivers what matches again. What is left is counted meanwhile.
  *
  * @param filter of the API
  * @param onProgress called with `undefined` at the end
@@ -34,10 +35,10 @@ export async function replayAll(
   id: string,
   filter: Fields,
   onProgress: (progress: Progress | undefined) => void,
-): Promise<number | undefined> {
+): Promise<Replayed> {
   const ids = [filter.messageIds ?? []].flat();
   // A few that were chosen are delivered at once, and too many for a query.
-  if (ids.length > 0) return (await api.replay(id, filter)).replayed;
+  if (ids.length > 0) return api.replay(id, filter);
   const { count: all } = await api.countFailed(id, filter);
   onProgress({ done: 0, all });
   let isCounting = false;
@@ -55,7 +56,7 @@ export async function replayAll(
       });
   }, INTERVAL);
   try {
-    return (await api.replay(id, filter)).replayed;
+    return await api.replay(id, filter);
   } finally {
     clearInterval(timer);
     isCounting = false;

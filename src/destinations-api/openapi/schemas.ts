@@ -213,7 +213,16 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       }),
     ),
   }),
-  Replayed: object({ replayed: integer('How many messages are delivered again.') }),
+  Replayed: object(
+    {
+      replayed: integer('How many messages are delivered again.'),
+      reason: {
+        const: 'DESTINATION_DISABLED',
+        description: 'Why there are none: the destination has to be enabled first.',
+      },
+    },
+    ['reason'],
+  ),
   Running: object({ running: { const: true } }),
   Error: object({
     error: object(
