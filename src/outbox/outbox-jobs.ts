@@ -26,12 +26,18 @@ export interface Move {
   connections: readonly RowConnection[];
 }
 
+/** A job, and the ids of the rows that are in it: a row is never in two. */
+export interface RowsJob {
+  job: NewJob;
+  rows: readonly number[];
+}
+
 /**
  * Makes jobs of rows, each when it is asked for: hashing one takes a millisecond or more. The id of a job follows from all
  * that is in it, so that adding the same rows again is harmless for as long as the queue remembers its jobs, and other
  * rows never meet the id of these.
  */
-export function* jobsOf(moves: readonly Move[]): Generator<NewJob, void> {
+export function* jobsOf(moves: readonly Move[]): Generator<RowsJob, void> {
   let job: OutboxJob | undefined;
   let due: string | undefined;
   for (const move of moves) {
@@ -50,6 +56,7 @@ class OutboxJob {
   /** By the source, the destination and the marks. */
   private readonly batches = new Map<string, NewBatch & { messages: NewMessage[] }>();
   private readonly hash: Hash = createHash('sha256');
+  private readonly rows: number[] = [];
   private failedRetention = 0;
   private count = 0;
   private bytes = 0;
@@ -62,6 +69,7 @@ class OutboxJob {
   }
 
   add({ row, messageId, json, bytes, tenant, connections }: Move): void {
+    this.rows.push(row);
     this.hash.update(`${row} ${messageId} ${json}\n`);
     for (const { source, destination, marks, failedRetention } of connections) {
       const key = JSON.stringify([source, destination, ...(marks ?? [])]);
@@ -76,10 +84,11 @@ class OutboxJob {
     this.bytes += bytes * connections.length;
   }
 
-  finish(): NewJob {
+  finish(): RowsJob {
     const batches = [...this.batches.values()];
     const destinations = new Set(batches.map(({ destination }) => destination));
     const jobId = `o${this.hash.digest('hex').slice(0, ID_LENGTH)}`;
-    return { jobId: jobIdOf(destinations, jobId), batches, failedRetention: this.failedRetention };
+    const { rows, failedRetention } = this;
+    return { job: { jobId: jobIdOf(destinations, jobId), batches, failedRetention }, rows };
   }
 }

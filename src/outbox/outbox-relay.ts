@@ -143,13 +143,21 @@ export class OutboxRelay {
     if (rows.length === 0) return [];
     const ids = rows.map(({ id }) => id);
     const decisions = await this.add(rows).finally(this.renew(ids));
-    if (decisions === undefined) await this.parts.store.postpone(ids, 0);
-    else await this.settle(decisions);
-    return decisions ?? [];
+    const decided = new Set(decisions.map(({ row }) => row.id));
+    await this.parts.store.postpone(
+      ids.filter((id) => !decided.has(id)),
+      0,
+    );
+    await this.settle(decisions);
+    return decisions;
   }
 
-  /** Resolves when everything that can be moved is in the queue; to `undefined` if the application closes. */
-  private async add(rows: OutboxRow[]): Promise<RowDecision[] | undefined> {
+  /**
+   * Resolves when everything that can be moved is in the queue. If the application closes before, it resolves to the decisions
+   * for what is there, and the others are given back. Those that are there must not be: together with newer rows they
+   * would make other jobs, and be delivered twice.
+   */
+  private async add(rows: OutboxRow[]): Promise<RowDecision[]> {
     const { backlogs, reader } = this.parts;
     // Their messages are kept no longer than until they are read: a queue that is away may be waited for.
     const decisions = await this.settlement.begin(await reader.readAll(rows.splice(0)));
@@ -158,8 +166,10 @@ export class OutboxRelay {
       for (const connection of connections) backlogs.admitted(connection);
     }
     // One after the other, since adding half a megabyte occupies the process for a while.
-    for (const job of jobsOf(moves)) {
-      if (!(await this.addJob(job))) return undefined;
+    const queued = new Set<number>();
+    for (const { job, rows: inJob } of jobsOf(moves)) {
+      if (!(await this.addJob(job))) return decisions.filter(({ row }) => queued.has(row.id));
+      for (const id of inJob) queued.add(id);
     }
     return decisions;
   }

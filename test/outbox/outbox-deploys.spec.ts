@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { DestinationsService } from '../../src/index.js';
+import type { NewJob } from '../../src/queue/batch-job.js';
+import { BatchQueue } from '../../src/queue/batch-queue.js';
 import type { AnalyticsApp, AppOptions } from '../support/analytics-app.js';
+import { deferred } from '../support/deferred.js';
 import { describeWith } from '../support/describe-backend.js';
 import { receivedIds } from '../support/message-ids.js';
 import { PostgresServer } from '../support/postgres-server.js';
@@ -9,6 +12,8 @@ import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 import { Shop } from './outbox-stage.js';
 
+/** The most that a job holds for one destination. */
+const ROWS_OF_A_JOB = 200;
 const ROWS = 'SELECT message::jsonb AS message FROM nestjs_analytics.outbox';
 
 describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', () => {
@@ -39,6 +44,16 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     });
   }
 
+  /** Commits events in one transaction, so that a relay moves them together. */
+  async function payTogether(app: AnalyticsApp, count: number): Promise<void> {
+    const client = await shop.pool.connect();
+    await client.query('BEGIN');
+    for (let n = 0; n < count; n++)
+      await app.analytics.within(client).track({ userId: 'u1', event: 'Order Completed' });
+    await client.query('COMMIT');
+    client.release();
+  }
+
   async function moved(): Promise<void> {
     await until(async () => ((await shop.rows(ROWS)).length === 0 ? true : undefined));
   }
@@ -59,6 +74,33 @@ describeWith('postgres', PostgresServer.installed, 'an outbox during a deploy', 
     await app.settled();
     expect(receivedIds(lake)).toEqual([forBoth, forOne].sort());
     expect(receivedIds(crm)).toEqual([forBoth]);
+  });
+
+  it('moves no row again that a process has queued which is closed before it could queue the rest', async () => {
+    const old = await start(['crm'], { shutdownTimeout: 2_000 });
+    const queue = old.context.get(BatchQueue);
+    const add = queue.add.bind(queue);
+    const asked = deferred();
+    let jobs = 0;
+    Object.assign(queue, {
+      add: (added: readonly NewJob[]) => {
+        if (++jobs === 1) return add(added);
+        asked.resolve();
+        // As a queue that hangs.
+        return new Promise(() => undefined);
+      },
+    });
+    await payTogether(old, ROWS_OF_A_JOB + 50);
+    await asked.promise;
+    await old.close();
+    // So many newer ones that a relay takes only some of the others together with them.
+    const producer = await start(['crm'], { worker: false });
+    await payTogether(producer, 350);
+    const app = await start(['crm']);
+    await moved();
+    await app.settled();
+    await until(() => (receivedIds(crm).length === ROWS_OF_A_JOB + 400 ? true : undefined));
+    expect(crm.requests).toHaveLength(ROWS_OF_A_JOB + 400);
   });
 
   it('sends nothing of it to the destination of the same id that another application has', async () => {
