@@ -10,7 +10,6 @@ import type { QueuedBatch } from '../queue/batch-job.js';
 import type { BatchQueue } from '../queue/batch-queue.js';
 import type { BatchState, BatchStore, StoredJob } from '../queue/batch-store.js';
 import { replayJobId } from '../queue/job-id.js';
-import { Mutex } from '../shared/mutex.js';
 import type { DeletedUsers } from './deleted-users.js';
 import {
   type FailedFilter,
@@ -54,9 +53,6 @@ export interface FailedQuery extends FailedCountQuery {
 
 /** The messages that failed for good and are kept. */
 export class FailedMessages {
-  /** By the id of a job: two replays that read the same job would both deliver what both mean. */
-  private readonly turns = new Map<string, Mutex>();
-
   constructor(
     private readonly store: BatchStore,
     private readonly queue: BatchQueue,
@@ -155,23 +151,7 @@ export class FailedMessages {
     return replayed;
   }
 
-  private async replayJob(listed: StoredJob, replay: Replay): Promise<number> {
-    if (!failedMessages(listed, 'failed').some(replay.matches)) return 0;
-    const { jobId } = listed;
-    const turn = this.turns.get(jobId) ?? new Mutex();
-    this.turns.set(jobId, turn);
-    try {
-      return await turn.run(async () => {
-        // Another replay may have taken some of its messages since it was listed.
-        const [job] = await this.store.read([jobId]);
-        return job === undefined ? 0 : this.replayBatches(job, replay);
-      });
-    } finally {
-      if (turn.isFree) this.turns.delete(jobId);
-    }
-  }
-
-  private async replayBatches(job: StoredJob, replay: Replay): Promise<number> {
+  private async replayJob(job: StoredJob, replay: Replay): Promise<number> {
     let replayed = 0;
     for (const batch of job.batches) {
       const messages = batch.messages.filter((message) => replay.matches(failedMessage(job, batch, message)));
@@ -181,7 +161,9 @@ export class FailedMessages {
     return replayed;
   }
 
+  /** Another replay may have taken some of its messages since the job was listed, and may take some now. */
   private async replayBatch(job: StoredJob, batch: QueuedBatch): Promise<number> {
+    const { jobId, failedRetention } = job;
     const { destination, source, firstAttemptAt = job.addedAt } = batch;
     const messages = await this.deleted.without(
       batch.messages,
@@ -189,13 +171,19 @@ export class FailedMessages {
       Math.min(job.addedAt, firstAttemptAt),
     );
     if (messages.length === 0) return 0;
-    const { jobId, failedRetention } = job;
-    const replayed = { destination, source, messages };
-    // Added first, removed after: a crash in between loses nothing, and the same replay under the same id is
-    // taken once.
-    await this.queue.add([{ jobId: replayId(jobId, replayed), failedRetention, batches: [replayed] }]);
-    await this.store.remove(jobId, replayed);
-    return messages.length;
+    const jobs = await this.store.assignReplays(jobId, { destination, source, messages }, (given) =>
+      replayId(jobId, { destination, source, messages: [...given] }),
+    );
+    let replayed = 0;
+    for (const [id, given] of jobs) {
+      // Added first, removed after: a crash in between loses nothing.
+      await this.queue.add([
+        { jobId: id, failedRetention, batches: [{ destination, source, messages: given }] },
+      ]);
+      const removed = await this.store.removeWhere(jobId, (message) => message.replay === id);
+      replayed += removed.flatMap((one) => one.messages).length;
+    }
+    return replayed;
   }
 
   private async isDeliverable(destination: string): Promise<boolean> {
@@ -215,10 +203,7 @@ function destinationsOf({ destination }: FailedFilter): ReadonlySet<string> | un
   return destination === undefined ? undefined : new Set([destination]);
 }
 
-/**
- * The id is the same for the same messages of the same batch, so that a replay cut short by a crash is not
- * repeated. Two messages may have the same id, so their bodies count.
- */
+/** Two messages may have the same id, so their bodies count. */
 function replayId(jobId: string, { destination, source, messages }: QueuedBatch): string {
   const hash = createHash('sha256').update(JSON.stringify([jobId, destination, source]));
   for (const { id, body } of messages) hash.update(`${JSON.stringify(id)}${body}`);

@@ -61,6 +61,8 @@ export interface QueuedMessage {
 export interface BatchMessage extends QueuedMessage {
   /** When the message failed for good, in milliseconds since the epoch. */
   failedAt?: number;
+  /** Id of the job that delivers it again: see `PartitionStore.assignReplays`. Older versions write none. */
+  replay?: string;
 }
 
 /** Messages of one source for one destination. */

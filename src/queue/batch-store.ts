@@ -69,13 +69,22 @@ export class BatchStore {
     return jobs.filter((job) => job !== undefined);
   }
 
-  /** Removes messages of one batch from a job, and removes the job together with its last message. */
-  async remove(id: string, batch: QueuedBatch): Promise<void> {
+  /** Decides which jobs deliver messages of a failed batch again: see `PartitionStore`. */
+  async assignReplays(
+    id: string,
+    batch: QueuedBatch,
+    idOf: (messages: readonly BatchMessage[]) => string,
+  ): Promise<ReadonlyMap<string, BatchMessage[]>> {
     const { partition, jobId } = jobOfKey(id);
-    await this.stores[partition]?.remove(jobId, batch);
+    return (
+      (await this.stores[partition]?.assignReplays(jobId, batch, idOf)) ?? new Map<string, BatchMessage[]>()
+    );
   }
 
-  /** The same for messages that a function selects. Returns the batches with the messages that were removed. */
+  /**
+   * Removes messages that a function selects from a job, and the job together with its last message. Returns the batches with
+   * the messages that were removed.
+   */
   async removeWhere(
     id: string,
     isMeant: (message: BatchMessage, batch: QueuedBatch) => boolean,

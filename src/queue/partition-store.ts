@@ -51,22 +51,52 @@ export class PartitionStore {
   }
 
   /**
-   * Removes messages of one batch from a job, and removes the job together with its last message. Other
-   * batches of the job may hold the same messages, and keep them.
+   * Decides which job delivers messages of a failed batch again, before that job is added. Whoever means some of them at
+   * the same time, in whatever process, or after a crash, finds the same job for them, and adding it again is harmless.
+   *
+   * @param idOf the id of the job for messages that have none yet
+   * @returns the messages of each of these jobs, by its id: also those that only another caller means
    */
-  async remove(jobId: string, { destination, source, messages }: QueuedBatch): Promise<void> {
+  async assignReplays(
+    jobId: string,
+    { destination, source, messages }: QueuedBatch,
+    idOf: (messages: readonly BatchMessage[]) => string,
+  ): Promise<ReadonlyMap<string, BatchMessage[]>> {
     // The application chooses the ids, and may have given one to several messages.
     const bodies = new Set(messages.map(({ id, body }) => `${id} ${body}`));
-    await this.removeWhere(
-      jobId,
-      ({ id, body }, batch) =>
-        batch.destination === destination && batch.source === source && bodies.has(`${id} ${body}`),
-    );
+    let given = new Map<string, BatchMessage[]>();
+    await this.data.change(jobId, (data) => {
+      given = new Map();
+      const read = readJob(data);
+      if (!('batches' in read)) return undefined;
+      // Other batches of the job may hold the same messages, and keep them.
+      const isMeant = (message: BatchMessage, batch: QueuedBatch): boolean =>
+        batch.destination === destination &&
+        batch.source === source &&
+        bodies.has(`${message.id} ${message.body}`);
+      const meant = messagesWhere(read.batches, isMeant).flatMap((batch) => batch.messages);
+      const free = meant.filter(({ replay }) => replay === undefined);
+      const next = free.length === 0 ? undefined : idOf(free);
+      const batches = read.batches.map((batch) => ({
+        ...batch,
+        messages: batch.messages.map((message) =>
+          next !== undefined && message.replay === undefined && isMeant(message, batch)
+            ? { ...message, replay: next }
+            : message,
+        ),
+      }));
+      for (const { replay = next } of meant) if (replay !== undefined) given.set(replay, []);
+      for (const message of batches.flatMap((batch) => batch.messages))
+        if (message.replay !== undefined) given.get(message.replay)?.push(message);
+      return next === undefined ? undefined : storedData({ ...read, batches });
+    });
+    return given;
   }
 
   /**
-   * The same for messages that a function selects. If several callers remove messages of one job at the same
-   * time, none restores what another one removed. A job that is being delivered keeps its last message.
+   * Removes messages that a function selects from a job, and removes the job together with its last message. If several
+   * callers do so at the same time, none restores what another one removed. A job that is being delivered keeps its last
+   * message.
    *
    * @returns the batches with the messages that were removed from them
    */

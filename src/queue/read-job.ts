@@ -83,12 +83,13 @@ function faultOfBatch(batch: Fields): Fault | undefined {
   return faultOfList('.messages', messages, faultOfMessage);
 }
 
-function faultOfMessage({ id, body, outcomes, failedAt, tenant, call }: Fields): Fault | undefined {
+function faultOfMessage({ id, body, outcomes, failedAt, replay, tenant, call }: Fields): Fault | undefined {
   if (typeof id !== 'string' || !MESSAGE_ID.test(id)) {
     return { path: '.id', expected: '1 to 100 printable ASCII characters' };
   }
   if (typeof body !== 'string') return { path: '.body', expected: 'a string' };
   if (!isOptional(failedAt, isCount)) return { path: '.failedAt', expected: 'a time' };
+  if (!isOptional(replay, isString)) return { path: '.replay', expected: 'a string' };
   if (!isOptional(tenant, isString)) return { path: '.tenant', expected: 'a string' };
   if (!isOptional(call, isCallTrace)) return { path: '.call', expected: '{ at, traceparent }' };
   if (!Array.isArray(outcomes)) return { path: '.outcomes', expected: 'a list' };

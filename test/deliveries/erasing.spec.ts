@@ -219,12 +219,10 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     const [batch] = job?.data.batches ?? [];
     if (batch === undefined) throw new Error('no batch was kept');
     const { messages } = batch;
-    const removals = messages.slice(1).map((message) =>
-      new BatchStore([app.queue], jobStorageOf(app)).remove(job?.id ?? '', {
-        ...batch,
-        messages: [message],
-      }),
-    );
+    const removals = messages.slice(1).map((message) => {
+      const store = new BatchStore([app.queue], jobStorageOf(app));
+      return store.removeWhere(job?.id ?? '', ({ id }) => id === message.id);
+    });
     await Promise.all(removals);
     const [left] = await app.failedJobs();
     expect(queuedMessages(left).map(({ id }) => id)).toEqual([messages[0]?.id]);

@@ -1,13 +1,14 @@
 import { expect, it } from '@jest/globals';
-import { DeliveriesService, DestinationNotFoundError } from '../../src/index.js';
+import { DeliveriesService, DestinationNotFoundError, type FailedFilter } from '../../src/index.js';
 import { DeletedUsers } from '../../src/deliveries/deleted-users.js';
 import { FailedMessages } from '../../src/deliveries/failed-messages.js';
 import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
-import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
+import { BATCH_JOB_VERSION, type NewJob } from '../../src/queue/batch-job.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
+import { deferred } from '../support/deferred.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { queuedMessages } from '../support/queued-messages.js';
 import type { Receiver } from '../support/receiver.js';
@@ -16,7 +17,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 
 /** Its process ends between the two steps of a replay. */
 class CrashingStore extends BatchStore {
-  override remove(): Promise<void> {
+  override removeWhere(): Promise<never> {
     return Promise.reject(new Error('killed here'));
   }
 }
@@ -147,6 +148,52 @@ describeServersOrEmbedded('replay', (backend) => {
     expect(eventsIn(receiver.requests.slice(2)).sort()).toEqual(['one', 'two']);
     expect(await deliveries.failed()).toEqual([]);
   });
+
+  it.each<[FailedFilter, FailedFilter]>([
+    [{}, { status: 404 }],
+    [{ status: 404 }, {}],
+  ])(
+    'delivers each message once when two processes mean it at the same time: %j and %j',
+    async (before, meanwhile) => {
+      let isCorrected = false;
+      const receiver = await stage.receiver({
+        answer: (request) => {
+          if (isCorrected) return 200;
+          return messageIn(request).event === 'one' ? 404 : 410;
+        },
+      });
+      const options = { connection: backend.connection, webhooks: webhooksTo(receiver) };
+      const app = await stage.app(options);
+      for (const event of ['one', 'two']) app.analytics.track({ userId: 'u1', event });
+      await app.analytics.flush();
+      const [job] = await app.failedJobs();
+      expect(queuedMessages(job)).toHaveLength(2);
+      isCorrected = true;
+
+      const other = await stage.app({ ...options, worker: false });
+      const queue = other.context.get(BatchQueue);
+      const add = queue.add.bind(queue);
+      const [added, isOver] = [deferred(), deferred()];
+      Object.assign(queue, {
+        add: async (jobs: readonly NewJob[]) => {
+          await add(jobs);
+          added.resolve();
+          await isOver.promise;
+        },
+      });
+      const first = other.context.get(DeliveriesService).replay(before);
+      await added.promise;
+      const deliveries = app.context.get(DeliveriesService);
+      const second = await deliveries.replay(meanwhile);
+      isOver.resolve();
+      await first;
+      await deliveries.replay();
+      await app.settled();
+      expect(eventsIn(receiver.requests.slice(2)).sort()).toEqual(['one', 'two']);
+      expect(second + (await first)).toBe(2);
+      expect(await deliveries.failed()).toEqual([]);
+    },
+  );
 
   it('delivers a message that one job holds for two destinations to both', async () => {
     const { app, receivers } = await withSharedJob();
