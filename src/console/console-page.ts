@@ -34,7 +34,9 @@ export function isConsoleFile(path: string): path is ConsoleFile {
 
 /** The page itself. Both paths consist of characters that need no escaping. */
 export function pageAnswer(path: string, apiPath: string, { tenant }: DestinationScope): HttpAnswer {
-  return shellAnswer(path, apiPath, tenant === undefined ? ' data-operator' : '');
+  // Encoded, it has no character that would have to be escaped.
+  const attribute = tenant === undefined ? ' data-operator' : ` data-tenant="${encodeURIComponent(tenant)}"`;
+  return shellAnswer(path, apiPath, attribute);
 }
 
 /** The page that a link opens: the same for everybody. Other pages may show it in a frame if they are named. */

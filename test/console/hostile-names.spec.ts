@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { DestinationsService } from '../../src/index.js';
+import { ConsoleService, DestinationsService } from '../../src/index.js';
 import { Browser } from '../support/browser.js';
 import { describeWith } from '../support/describe-backend.js';
 import { ConsoleApp } from './console-app.js';
@@ -47,6 +47,24 @@ describeWith('chromium', Browser.binary !== undefined, 'names from outside in th
     await visitor.goTo('#/');
     await visitor.reads('not paid');
     expect(await isForwards('article ul:last-of-type li', 'not paid')).toBe(true);
+  });
+
+  it('are those of the tenant whose pages are shown, who is signed in or has a link', async () => {
+    const { visitor, app } = visit;
+    await visitor.showTo('acme', '/analytics');
+    await visitor.reads('Tenant acme');
+    for (const tenant of ['<b>"Zoë" & Söhne</b> 🚀', `${OVERRIDE}moc.live`]) {
+      const { page } = visitor;
+      // Two links differ only after the `#`, and the second one is followed without loading the page again.
+      await page.goto(`${app.server.url}${app.server.app.get(ConsoleService).linkFor({ tenant })}`);
+      await visitor.reads(`Tenant ${tenant}`);
+      await visitor.goTo('#/live');
+      await visitor.reads('Watching');
+      await visitor.reads(`Tenant ${tenant}`);
+    }
+    await visitor.showTo('operator', '/analytics');
+    await visitor.reads('The last seven days');
+    expect(await visitor.text()).not.toContain('Tenant');
   });
 
   it('lead to their destinations, also where nothing of them is drawn', async () => {

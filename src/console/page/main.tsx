@@ -10,7 +10,7 @@ import { OverviewPage } from './overview-page.js';
 import { beginPage, type PageChange, PageChanges, PageHeading } from './page-heading.js';
 import { Secret } from './parts.js';
 import { SourcesPage } from './sources-page.js';
-import { holdsLink, takeLink } from './take-link.js';
+import { holdsLink, takeLink, tenantIn } from './take-link.js';
 import './page.css';
 
 interface PageProps {
@@ -44,8 +44,8 @@ function NewDestination({ api, isOperator }: PageProps): JSX.Element {
   );
 }
 
-/** The page that the address names after its `#`. */
-function Page({ api, isOperator }: PageProps): JSX.Element {
+/** The page that the address names after its `#`. @param tenant who sees it; `undefined` for the operator */
+function Page({ api, isOperator, tenant }: PageProps & { tenant: string | undefined }): JSX.Element {
   const [hash, setHash] = useState(location.hash);
   const change = useRef<PageChange>({ from: undefined });
   const shown = useRef(hash);
@@ -66,6 +66,14 @@ function Page({ api, isOperator }: PageProps): JSX.Element {
   return (
     <PageChanges.Provider value={change.current}>
       <Navigation hash={hash} pages={isOperator ? PAGES : OWN_PAGES} />
+      {tenant !== undefined && (
+        <p class="tenant">
+          Tenant{' '}
+          <b>
+            <bdi>{tenant}</bdi>
+          </b>
+        </p>
+      )}
       {content(hash, { api, isOperator })}
     </PageChanges.Provider>
   );
@@ -132,7 +140,7 @@ function LinkElsewhere(): JSX.Element {
 
 const root = document.getElementById('page');
 if (root !== null) {
-  const { api = '', console = '', operator, link } = root.dataset;
+  const { api = '', console = '', operator, tenant, link } = root.dataset;
   let visits = 0;
   const show = (token?: string): void => {
     // Nothing stays of what was shown with another link.
@@ -141,7 +149,12 @@ if (root !== null) {
       token === '' ? (
         <LinkElsewhere key={key} />
       ) : (
-        <Page key={key} api={new Api(api, console, token)} isOperator={operator !== undefined} />
+        <Page
+          key={key}
+          api={new Api(api, console, token)}
+          isOperator={operator !== undefined}
+          tenant={token === undefined ? tenant && decodeURIComponent(tenant) : tenantIn(token)}
+        />
       );
     render(page, root);
   };

@@ -18,6 +18,18 @@ export function holdsLink(): boolean {
   return hash !== '' && !hash.startsWith('#/');
 }
 
+/** Whose destinations a link shows, which the application checks; `undefined` for a text that is no link. */
+export function tenantIn(link: string): string | undefined {
+  try {
+    const claims = (link.split('.')[0] ?? '').replaceAll('-', '+').replaceAll('_', '/');
+    const bytes = Uint8Array.from(atob(claims), (character) => character.charCodeAt(0));
+    const [tenant] = JSON.parse(new TextDecoder().decode(bytes)) as unknown[];
+    return typeof tenant === 'string' ? tenant : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** @param state of an entry */
 function keptIn(state: unknown): string | undefined {
   if (typeof state !== 'object' || state === null || !('link' in state)) return undefined;
