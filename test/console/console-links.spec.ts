@@ -256,6 +256,8 @@ describeWith('chromium', Browser.binary !== undefined, 'a link to the console in
     await give(linkFor('globex'));
     await reads('Hooks of globex');
     expect(await frame.evaluate('document.body.textContent')).not.toContain('Hooks of acme');
+    // The settings page around it says whose it is.
+    expect(await frame.evaluate('document.body.textContent')).not.toContain('Tenant');
     expect(await frame.evaluate('location.hash')).toBe('#/');
 
     await console.revokeLinks({ tenant: 'globex' });

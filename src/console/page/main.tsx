@@ -141,6 +141,13 @@ function LinkElsewhere(): JSX.Element {
 const root = document.getElementById('page');
 if (root !== null) {
   const { api = '', console = '', operator, tenant, link } = root.dataset;
+  const signedIn = tenant === undefined ? undefined : decodeURIComponent(tenant);
+  // The page around it is the customer's own, and their tenant may be nothing but a number of the application.
+  const isFramed = window.parent !== window;
+  const tenantWith = (token: string | undefined): string | undefined => {
+    if (isFramed) return undefined;
+    return token === undefined ? signedIn : tenantIn(token);
+  };
   let visits = 0;
   const show = (token?: string): void => {
     // Nothing stays of what was shown with another link.
@@ -153,7 +160,7 @@ if (root !== null) {
           key={key}
           api={new Api(api, console, token)}
           isOperator={operator !== undefined}
-          tenant={token === undefined ? tenant && decodeURIComponent(tenant) : tenantIn(token)}
+          tenant={tenantWith(token)}
         />
       );
     render(page, root);
