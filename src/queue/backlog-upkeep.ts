@@ -1,3 +1,4 @@
+import { SharedWork } from '../shared/shared-work.js';
 import { BacklogCount } from './backlog-count.js';
 import type { BacklogStore } from './backlog-store.js';
 import { WAITING_COUNTS } from './job-ids.js';
@@ -60,11 +61,12 @@ export class BacklogUpkeep {
   }
 
   start(): void {
-    const work = (): void => {
-      // An outage of the queue is logged elsewhere, and there is a next time.
-      void this.run().catch(() => undefined);
-    };
-    this.timer = setInterval(work, this.options.interval).unref();
+    // One run at a time: while Redis is away, the commands of each would wait for it.
+    // An outage of the queue is logged elsewhere, and there is a next time.
+    const runs = new SharedWork(() => this.run().catch(() => undefined));
+    this.timer = setInterval(() => {
+      void runs.result();
+    }, this.options.interval).unref();
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import { MAX_PARTITIONS } from '../options/resolve-connection.js';
+import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
 import { WAITING_COUNTS } from './job-ids.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
@@ -63,6 +64,8 @@ export interface PartitionWatchOptions {
 export class PartitionWatch {
   private timer: NodeJS.Timeout | undefined;
   private rounds = 0;
+  /** One look at a time: while Redis is away, the commands of each would wait for it. */
+  private readonly looks = new SharedWork(() => this.look());
 
   constructor(
     private readonly partitions: QueuePartitions,
@@ -74,9 +77,9 @@ export class PartitionWatch {
   async start(): Promise<void> {
     if (this.storage.kind !== 'redis') return;
     this.timer = setInterval(() => {
-      void this.look();
+      void this.looks.result();
     }, this.options.interval ?? INTERVAL).unref();
-    await within(START_PATIENCE, this.look());
+    await within(START_PATIENCE, this.looks.result());
   }
 
   close(): void {
