@@ -58,6 +58,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['57014', 'refusing', 'it ended a statement: look for what keeps it busy, or raise `statement_timeout`'],
   ['57P01', 'unreachable', 'an administrator ended the connection'],
   ['57P02', 'unreachable', 'it crashed'],
+  ['57P05', 'unreachable', 'it ended an idle connection: raise `idle_session_timeout`'],
   ['57P03', 'unreachable', 'it is starting or stopping'],
   ['08P01', 'unreachable', 'a pooler in between takes no connection, or closed one: its log says why'],
   ['08', 'unreachable', 'the connection broke'],

@@ -79,7 +79,8 @@ function backendOn(
   const BatchWorker = batchWorkerOf(classes);
   const endProbe = probeWrites(
     health,
-    () => health.isRefusing,
+    // A process that has nothing to store would not learn that a server is back that was away.
+    () => !health.isUp,
     () => addAndTakeBack(queue),
   );
   return {

@@ -1,12 +1,15 @@
 import { EventEmitter } from 'node:events';
 import { ConnectionClosedError, type PgPool, type PgPoolClient, type PgQueryResult } from 'bullmq';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
+import { SharedWork } from '../../shared/shared-work.js';
 import { failureOf } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
 import { ownStatementFor } from './own-statements.js';
 
 const FIRST_PROBE_DELAY = 100;
 const MAX_PROBE_DELAY = 2_000;
+/** Idle connections that a pool may have lost without noticing, at most. */
+const LOST_AT_ONCE = 20;
 
 /**
  * A pool that can be used before its server is reachable. It tries to connect until it succeeds, and prepares
@@ -27,6 +30,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   /** Tells BullMQ that lost connections are noticed, so that an idle worker may block for long. */
   readonly options = { keepAlive: true };
   private ended = false;
+  private readonly check = new SharedWork(() => this.tellIfAway());
   private wake: () => void = () => undefined;
 
   /** @param prepare checks the server, and what is needed of it, before anything else is asked */
@@ -37,7 +41,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   ) {
     super();
     pool.on('error', (error) => {
-      this.tellDown(error);
+      this.lost(error);
     });
     const first = this.attempt();
     this.firstAnswer = first.then((error) => {
@@ -73,8 +77,42 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
       return result;
     } catch (error) {
       if (failureOf(error) === undefined) throw error;
-      this.tellDown(error, text, askedAt);
+      this.lost(error, text, askedAt);
       throw new ConnectionClosedError(undefined, error);
+    }
+  }
+
+  /**
+   * A connection may have been closed alone, as by a proxy or by `idle_session_timeout`. Then whoever repeats a statement
+   * gets another one at once, so it is an outage only if there is none.
+   */
+  private lost(error: unknown, statement?: string, askedAt?: number): void {
+    if (!this.health.isUp || failureOf(error)?.kind !== 'unreachable')
+      this.tellDown(error, statement, askedAt);
+    else void this.check.result();
+  }
+
+  private async tellIfAway(): Promise<void> {
+    try {
+      await this.reach();
+    } catch (error) {
+      this.tellDown(error);
+    }
+  }
+
+  /** Rejects if the server does not answer. A connection that was idle and is lost as well says nothing about it. */
+  private async reach(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const client = await this.pool.connect();
+      try {
+        await client.query('SELECT 1');
+        return;
+      } catch (error) {
+        if (tries > LOST_AT_ONCE || failureOf(error)?.kind !== 'unreachable') throw error;
+      } finally {
+        // Where idle connections are closed, this one would be the next.
+        client.release(true);
+      }
     }
   }
 
