@@ -4,7 +4,6 @@ import type { BatchJobQueue } from '../queue/queue-backend.js';
 import { type BatchStore, WAITING_COUNTS } from '../queue/batch-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
 import { RestingWork } from '../shared/resting-work.js';
-import { SharedWork } from '../shared/shared-work.js';
 import { within } from '../shared/within.js';
 import type { AnalyticsStatus } from './analytics-status.js';
 import type { DestinationLabels } from './destination-labels.js';
@@ -39,8 +38,9 @@ export class Gauges implements OnModuleDestroy {
   private readonly untraced: Observable;
   /** The names of destinations of which a URL was down at the last collection. */
   private wereDown: readonly string[] = [];
-  private readonly load = new SharedWork(() => readLoad(this.parts.queues ?? [], this.parts.store));
-  /** Up to a million for each destination, and on PostgreSQL all of them are read for it. */
+  /** On PostgreSQL, all jobs in these states are read for it: there may be millions. */
+  private readonly load = new RestingWork(() => readLoad(this.parts.queues ?? [], this.parts.store));
+  /** Up to a million for each destination, and all of them are read as well. */
   private readonly failed = new RestingWork(() => countFailed(this.parts.queues ?? []));
 
   constructor(private readonly parts: GaugesParts) {
@@ -104,11 +104,16 @@ export class Gauges implements OnModuleDestroy {
   private async observeQueue(result: BatchObservableResult): Promise<void> {
     if (this.parts.queues === undefined) return;
     const askedAt = performance.now();
-    const load = await within(PATIENCE, this.load.result());
+    // The owner of a queue that is away has logged that.
+    const load = await within(
+      PATIENCE,
+      this.load.result().catch(() => undefined),
+    );
     if (load === undefined) return;
     for (const [state, count] of Object.entries(load.counts)) result.observe(this.jobs, count, { state });
     result.observe(this.oldest, load.oldest);
-    const failed = await within(askedAt + PATIENCE - performance.now(), this.failed.result());
+    const counted = this.failed.result().catch(() => undefined);
+    const failed = await within(askedAt + PATIENCE - performance.now(), counted);
     if (failed !== undefined) result.observe(this.jobs, failed, { state: 'failed' });
   }
 
@@ -125,37 +130,31 @@ export class Gauges implements OnModuleDestroy {
 
 type CountedQueue = Pick<BatchJobQueue, 'getJobCounts'>;
 
-/** `undefined` if the queue is away; its owner has logged that. */
+interface Load {
+  counts: Record<string, number>;
+  oldest: number;
+}
+
 async function readLoad(
   queues: readonly CountedQueue[],
   store: Pick<BatchStore, 'oldestWaiting'>,
-): Promise<{ counts: Record<string, number>; oldest: number } | undefined> {
-  try {
-    const [counts, since] = await Promise.all([
-      Promise.all(queues.map((queue) => queue.getJobCounts(...WAITING_COUNTS, 'active', 'delayed'))),
-      store.oldestWaiting(),
-    ]);
-    const sumOf = (state: string): number => counts.reduce((sum, { [state]: count = 0 }) => sum + count, 0);
-    const oldest = since === undefined ? 0 : Math.max(Date.now() - since, 0) / 1000;
-    return {
-      counts: {
-        waiting: WAITING_COUNTS.reduce((sum, type) => sum + sumOf(type), 0),
-        active: sumOf('active'),
-        delayed: sumOf('delayed'),
-      },
-      oldest,
-    };
-  } catch {
-    return undefined;
-  }
+): Promise<Load> {
+  const [counts, since] = await Promise.all([
+    Promise.all(queues.map((queue) => queue.getJobCounts(...WAITING_COUNTS, 'active', 'delayed'))),
+    store.oldestWaiting(),
+  ]);
+  const sumOf = (state: string): number => counts.reduce((sum, { [state]: count = 0 }) => sum + count, 0);
+  return {
+    counts: {
+      waiting: WAITING_COUNTS.reduce((sum, type) => sum + sumOf(type), 0),
+      active: sumOf('active'),
+      delayed: sumOf('delayed'),
+    },
+    oldest: since === undefined ? 0 : Math.max(Date.now() - since, 0) / 1000,
+  };
 }
 
-/** As above. */
-async function countFailed(queues: readonly CountedQueue[]): Promise<number | undefined> {
-  try {
-    const counts = await Promise.all(queues.map((queue) => queue.getJobCounts('failed')));
-    return counts.reduce((sum, { failed = 0 }) => sum + failed, 0);
-  } catch {
-    return undefined;
-  }
+async function countFailed(queues: readonly CountedQueue[]): Promise<number> {
+  const counts = await Promise.all(queues.map((queue) => queue.getJobCounts('failed')));
+  return counts.reduce((sum, { failed = 0 }) => sum + failed, 0);
 }

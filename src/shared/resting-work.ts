@@ -3,13 +3,15 @@ import { SharedWork } from './shared-work.js';
 
 /** How long the work rests, as a multiple of how long it took. */
 const REST = 20;
+/** Work that takes less is done for whoever asks, in milliseconds. */
+const QUICK = 50;
 /** The longest rest, in milliseconds: the work may have taken long because of an outage. */
 const LONGEST_REST = 600_000;
 
 /**
  * Work that is done for all who ask, and then rests for a time that grows with how long it took: it keeps others from
  * their work for no more than a small share of the time, however large what it looks at becomes. Whoever asks
- * meanwhile gets the last result.
+ * meanwhile gets the last result. Work that failed does not rest.
  */
 export class RestingWork<T> {
   private last: { result: T; restsUntil: number } | undefined;
@@ -33,7 +35,8 @@ export class RestingWork<T> {
     const begunAt = this.clock.now();
     const result = await work();
     const endedAt = this.clock.now();
-    const rest = Math.min(REST * (endedAt - begunAt), LONGEST_REST);
+    const took = endedAt - begunAt;
+    const rest = took < QUICK ? 0 : Math.min(REST * took, LONGEST_REST);
     this.last = { result, restsUntil: endedAt + rest };
     return result;
   }

@@ -43,6 +43,18 @@ describe('work that rests', () => {
     expect(await second).toBe(2);
   });
 
+  it('does not rest after it failed', async () => {
+    const clock = new FakeClock();
+    const ends: ((error: Error) => void)[] = [];
+    const work = new RestingWork(() => new Promise<never>((_, reject) => ends.push(reject)), clock);
+    const first = work.result();
+    await clock.pass(DURATION);
+    ends[0]?.(new Error('The queue is away.'));
+    await expect(first).rejects.toThrow('The queue is away.');
+    work.result().catch(() => undefined);
+    expect(ends).toHaveLength(2);
+  });
+
   it('rests for ten minutes at most, however long an outage has made it take', async () => {
     const clock = new FakeClock();
     let end: (result: string) => void = () => undefined;
