@@ -15,7 +15,10 @@ export class BatchJobBackend extends PostgresQueueBackend {
 
   override async moveToActive(token: string, name?: string): Promise<unknown[]> {
     await this.dueJobs.promote();
-    return this.notifications.look(() => super.moveToActive(token, name));
+    const found = await this.notifications.look(() => super.moveToActive(token, name));
+    const [job, , , dueAt] = found;
+    if (job === null && (Number(dueAt) || Infinity) <= Date.now()) this.dueJobs.overlooked();
+    return found;
   }
 
   /** It may take the next job, as `moveToFailed` may. */

@@ -23,10 +23,13 @@ const PROMOTE = `
 /**
  * Promotes delayed jobs that are due. BullMQ does so whenever it takes a job, all of them in that transaction. After an
  * outage there may be hundreds of thousands: all others would wait for that, and with a `statement_timeout` it would be
- * cancelled and start over for ever. So most are promoted beforehand, some at a time.
+ * cancelled and start over for ever. So BullMQ promotes few, and the others are promoted here, some at a time: the first of
+ * them before a job is taken, the rest meanwhile.
  */
 export class DueJobs {
-  private promoting: Promise<void> | undefined;
+  private first: Promise<boolean> | undefined;
+  private isPromoting = false;
+  private hasFailed = false;
   /** When that last ended, by `performance.now()`. */
   private promotedAt = -Infinity;
 
@@ -36,27 +39,41 @@ export class DueJobs {
   ) {}
 
   /** What has to be waited for before a job is taken; `undefined` for nothing. Never rejects. */
-  promote(): Promise<void> | undefined {
-    if (this.promoting === undefined && performance.now() - this.promotedAt >= INTERVAL) {
-      // Where that fails, so does the look itself, which is reported.
-      this.promoting = this.promoteAll()
-        .catch(() => undefined)
-        .finally(() => {
-          this.promoting = undefined;
-          this.promotedAt = performance.now();
-        });
+  promote(): Promise<unknown> | undefined {
+    if (!this.isPromoting && performance.now() - this.promotedAt >= INTERVAL) {
+      this.isPromoting = true;
+      this.first = this.promoteSome();
+      void this.promoteRest(this.first);
     }
-    return this.promoting;
+    return this.first;
   }
 
-  private async promoteAll(): Promise<void> {
-    let promoted = AT_ONCE;
-    while (promoted === AT_ONCE) {
+  /** A worker found no job although one is due: there were more of that time than BullMQ promotes. */
+  overlooked(): void {
+    if (!this.hasFailed) this.promotedAt = -Infinity;
+  }
+
+  private async promoteRest(first: Promise<boolean>): Promise<void> {
+    let isMore = await first;
+    this.first = undefined;
+    while (isMore) isMore = await this.promoteSome();
+    this.isPromoting = false;
+    this.promotedAt = performance.now();
+  }
+
+  /** Resolves to whether there may be more. */
+  private async promoteSome(): Promise<boolean> {
+    try {
       const { rows } = await this.connection.pool.query<{ promoted: number }>(PROMOTE, [
         this.queue,
         Date.now(),
       ]);
-      promoted = rows[0]?.promoted ?? 0;
+      this.hasFailed = false;
+      return rows[0]?.promoted === AT_ONCE;
+    } catch {
+      this.hasFailed = true;
+      // Where that fails, so does the look itself, which is reported.
+      return false;
     }
   }
 }

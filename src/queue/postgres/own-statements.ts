@@ -1,3 +1,4 @@
+import { promotingFew } from './bounded-promotion.js';
 import { findingNextDelayedJob } from './next-delayed-job.js';
 import { checkingActiveJobs } from './stalled-check.js';
 
@@ -6,5 +7,5 @@ import { checkingActiveJobs } from './stalled-check.js';
  * others are kept as they are, also if a later version of BullMQ words one differently.
  */
 export function ownStatementFor(text: string): string {
-  return checkingActiveJobs(findingNextDelayedJob(text));
+  return promotingFew(checkingActiveJobs(findingNextDelayedJob(text)));
 }

@@ -23,7 +23,7 @@ describeWith('postgres', PostgresServer.installed, 'jobs on PostgreSQL that are 
   });
   afterAll(() => server.dispose());
 
-  it('are promoted some at a time, so that a `statement_timeout` does not stop delivery for ever', async () => {
+  it('keep no job waiting, and are promoted some at a time, so that a `statement_timeout` does not stop delivery for ever', async () => {
     const connection = await server.createDatabase();
     const other = await stage.add(PostgresSession.open(connection));
     await lookIntoQueue(connection, (queue) => queue.add(JOB_NAME, { v: BATCH_JOB_VERSION, batches: [] }));
@@ -51,6 +51,9 @@ describeWith('postgres', PostgresServer.installed, 'jobs on PostgreSQL that are 
     worker.on('error', () => undefined);
     void worker.run();
     await until(() => taken[0]);
+    const states = await other.query<{ state: string; jobs: number }>(COUNT);
+    expect(states.find(({ state }) => state === 'delayed')?.jobs).toBeGreaterThan(DUE / 2);
+    await until(async () => ((await other.query(COUNT)).length === 2 ? true : undefined));
     expect(await other.query(COUNT)).toEqual([
       { state: 'active', jobs: 1 },
       { state: 'waiting', jobs: DUE },
