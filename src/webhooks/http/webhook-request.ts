@@ -51,6 +51,7 @@ export interface WebhookRequest {
   body: Buffer;
   /**
    * Milliseconds for DNS, connect, TLS, request and response together, from when a connection slot is free.
+   * It begins anew if the process stood still meanwhile, before anything was sent.
    */
   timeout: number;
   /** Ends the request without a response. */

@@ -172,6 +172,18 @@ describe('a webhook client', () => {
       expect(result(await posted)).toBe(200);
     });
 
+    it('and takes no stall of the process for a receiver that is slow to connect to, which gets the request once', async () => {
+      const { port, worker } = await receiveInWorker(0);
+      closing.push(() => worker.terminate());
+      let requests = 0;
+      worker.on('message', () => requests++);
+      const posted = post(`http://127.0.0.1:${port}/`, { timeout: 300 });
+      const end = performance.now() + 700;
+      while (performance.now() < end);
+      expect(result(await posted)).toBe(200);
+      expect(requests).toBe(1);
+    });
+
     it('and frees the connection for the next request', async () => {
       const receiver = await receive({ answer: [...Array.from({ length: 4 }, () => () => undefined), 200] });
       const hung = await Promise.all([1, 2, 3, 4].map(() => post(receiver.url(), { timeout })));

@@ -9,10 +9,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
 import { webhookErrorCode } from '../../../src/webhooks/http/webhook-error-code.js';
 import { postWebhook } from '../../support/post-webhook.js';
-import { createCertificates, type Certificates } from '../../support/certificates.js';
+import { createCertificates, type Certificates, type KeyPair } from '../../support/certificates.js';
 import { Receiver, type ReceiverOptions } from '../../support/receiver.js';
 
 const BAD = [
@@ -34,6 +35,21 @@ const response = await new Promise((settle) => client.post(request, settle));
 console.log(response.error?.code ?? response.status);
 await client.close();
 `;
+
+/** A receiver in a thread of its own. It says when a connection is made and when a request has come. */
+async function receiveInWorker(tls: KeyPair): Promise<{ port: number; worker: Worker }> {
+  const program = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    const server = require('node:https').createServer(workerData, (request, response) => {
+      parentPort.postMessage('request');
+      response.end();
+    });
+    server.on('connection', () => parentPort.postMessage('connection'));
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
+  const worker = new Worker(program, { eval: true, workerData: tls });
+  const port = await new Promise<number>((resolve) => worker.once('message', resolve));
+  return { port, worker };
+}
 
 describe('over TLS', () => {
   let certificates: Certificates;
@@ -59,10 +75,10 @@ describe('over TLS', () => {
     return receiver;
   }
 
-  async function post(url: string): Promise<number | string> {
+  async function post(url: string, timeout = 5_000): Promise<number | string> {
     const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true, ca: certificates.ca });
     closing.push(() => client.close());
-    const response = await postWebhook(client, url);
+    const response = await postWebhook(client, url, { timeout });
     if (response === undefined) return 'aborted';
     return response.error === undefined ? response.status : webhookErrorCode(response.error);
   }
@@ -71,6 +87,21 @@ describe('over TLS', () => {
     const receiver = await receive(certificates.good);
     expect(await post(receiver.url())).toBe(200);
     expect(await post(`https://localhost:${receiver.port}/`)).toBe(200);
+  });
+
+  it('takes no stall of the process during the handshake for a slow receiver, which gets the request once', async () => {
+    const { port, worker } = await receiveInWorker(certificates.good);
+    closing.push(async () => {
+      await worker.terminate();
+    });
+    let requests = 0;
+    worker.on('message', (what) => (requests += what === 'request' ? 1 : 0));
+    const posted = post(`https://127.0.0.1:${port}/`, 500);
+    await once(worker, 'message');
+    const end = performance.now() + 1_000;
+    while (performance.now() < end);
+    expect(await posted).toBe(200);
+    expect(requests).toBe(1);
   });
 
   it.each(BAD)('sends nothing to a receiver whose certificate is %s: %s', async (name, code) => {
