@@ -1,7 +1,7 @@
 import type { UrlOutcome } from '../queue/batch-job.js';
 import type { RequestTracing } from '../shared/telemetry.js';
 import { EndpointBreaker } from './endpoint-breaker.js';
-import { isLocalError } from './outcome-class.js';
+import { isAnswer, isLocalError } from './outcome-class.js';
 
 /** How long a failed request proves that its URL is down, in milliseconds. */
 const NEWS_LASTS = 60_000;
@@ -141,7 +141,7 @@ export class EndpointState {
   }
 
   private tellUp(): void {
-    if (this.hasEnded || !this.isToldDown || this.latest === undefined) return;
+    if (this.hasEnded || !this.isToldDown || this.latest === undefined || !isAnswer(this.latest)) return;
     this.isToldDown = false;
     this.observer?.onUp(this.name, this.latest);
   }

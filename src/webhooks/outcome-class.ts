@@ -1,8 +1,8 @@
-import type { OutcomeClass } from '../queue/batch-job.js';
+import type { OutcomeClass, UrlOutcome } from '../queue/batch-job.js';
 import type { WebhookErrorCode } from './http/webhook-error-code.js';
 
 /** Another attempt would find the same certificate or address, so there must not be one. */
-const PERMANENT_ERRORS: ReadonlySet<WebhookErrorCode> = new Set<WebhookErrorCode>([
+const PERMANENT_ERRORS: ReadonlySet<string> = new Set<WebhookErrorCode>([
   'ADDRESS_REFUSED',
   'TLS_SELF_SIGNED',
   'TLS_UNKNOWN_ISSUER',
@@ -22,6 +22,14 @@ export function classOfStatus(status: number, retryStatuses: readonly (number | 
 /** Classifies the error if there was no response. */
 export function classOfError(code: WebhookErrorCode): OutcomeClass {
   return PERMANENT_ERRORS.has(code) ? 'permanent' : 'retry';
+}
+
+/**
+ * Whether the receiver has answered, if the request is not retried. A connection that was refused because of its certificate
+ * or its address does not show that there is a receiver.
+ */
+export function isAnswer({ error }: Pick<UrlOutcome, 'error'>): boolean {
+  return error === undefined || !PERMANENT_ERRORS.has(error);
 }
 
 /** Failures on this side of the connection. They say nothing about the receiver. */

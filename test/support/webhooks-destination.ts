@@ -1,3 +1,4 @@
+import type { EndpointObserver } from '../../src/webhooks/endpoint-state.js';
 import type { WebhookClient } from '../../src/webhooks/http/webhook-client.js';
 import {
   WebhooksDestination,
@@ -9,6 +10,7 @@ export function webhooksDestination(
   client: WebhookClient,
   urls: readonly string[],
   options: Partial<WebhooksDestinationOptions> = {},
+  observer?: EndpointObserver,
 ): WebhooksDestination {
   return new WebhooksDestination(
     {
@@ -22,5 +24,6 @@ export function webhooksDestination(
       ...options,
     },
     client,
+    observer,
   );
 }
