@@ -21,6 +21,11 @@ const CHECKS: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'Nothing listens on its port: start the receiver, or check the port of the URL.'],
   ['ECONNRESET', 'It reset the connection: look at its log, and at any proxy in front of it.'],
   ['CONNECTION_CLOSED', 'It closed the connection before it answered: look at its log.'],
+  ['EMFILE', 'This process has no file handle left for a socket: raise its limit (`ulimit -n`).'],
+  [
+    'ENOBUFS',
+    'This machine has no port or memory left for a connection: lower `connections`, or end what holds them.',
+  ],
   ['UNREACHABLE', 'Its host cannot be reached: check its network and firewall.'],
 ]);
 const SERVER_ERROR = 'The receiver, or a proxy in front of it, has an error: look at its log.';

@@ -1,5 +1,5 @@
 import type { OutcomeClass, UrlOutcome } from '../queue/batch-job.js';
-import type { WebhookErrorCode } from './http/webhook-error-code.js';
+import { isOwnLack, type WebhookErrorCode } from './http/webhook-error-code.js';
 
 /** Another attempt would find the same certificate or address, so there must not be one. */
 const PERMANENT_ERRORS: ReadonlySet<string> = new Set<WebhookErrorCode>([
@@ -32,10 +32,10 @@ export function isAnswer({ error }: Pick<UrlOutcome, 'error'>): boolean {
   return error === undefined || !PERMANENT_ERRORS.has(error);
 }
 
-/** Failures on this side of the connection. They say nothing about the receiver. */
-const LOCAL_ERRORS: ReadonlySet<string> = new Set(['DNS_BUSY', 'EMFILE']);
-
-/** Whether a request failed before it could reach its receiver, for a reason in this process. */
+/**
+ * Whether a request failed before it could reach its receiver, for a reason on this side of the connection. It says nothing
+ * about the receiver.
+ */
 export function isLocalError(code: string | undefined): boolean {
-  return code !== undefined && LOCAL_ERRORS.has(code);
+  return code === 'DNS_BUSY' || isOwnLack(code);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { errors } from 'undici';
-import { classOfError, classOfStatus } from '../../src/webhooks/outcome-class.js';
+import { classOfError, classOfStatus, isLocalError } from '../../src/webhooks/outcome-class.js';
 import { webhookErrorCode } from '../../src/webhooks/http/webhook-error-code.js';
 
 const DEFAULT = ['5xx', 408, 425, 429] as const;
@@ -33,6 +33,10 @@ describe('an error without a response', () => {
     ['ECONNRESET', 'ECONNRESET', 'retry'],
     ['EHOSTUNREACH', 'UNREACHABLE', 'retry'],
     ['EMFILE', 'EMFILE', 'retry'],
+    ['ENFILE', 'EMFILE', 'retry'],
+    ['ENOBUFS', 'ENOBUFS', 'retry'],
+    ['ENOMEM', 'ENOBUFS', 'retry'],
+    ['EAI_MEMORY', 'ENOBUFS', 'retry'],
     ['UND_ERR_SOCKET', 'CONNECTION_CLOSED', 'retry'],
     ['UND_ERR_HEADERS_OVERFLOW', 'HEADERS_TOO_LARGE', 'retry'],
     ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS_FAILED', 'retry'],
@@ -48,6 +52,17 @@ describe('an error without a response', () => {
     const named = webhookErrorCode(Object.assign(new Error('x'), { code }));
     expect(named).toBe(recorded);
     expect(classOfError(named)).toBe(expected);
+  });
+
+  it.each([
+    ['an IPv4 address, for which no port is left', '192.0.2.1', 'ENOBUFS', true],
+    ['an IPv6 address, without IPv6 on this machine', '2001:db8::1', 'UNREACHABLE', false],
+  ])('with the code EADDRNOTAVAIL for %s is told apart', (_, address, expected, isLocal) => {
+    const one = Object.assign(new Error('x'), { code: 'EADDRNOTAVAIL', address });
+    const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED', address: '::1' });
+    const several = Object.assign(new AggregateError([one, refused]), { code: one.code });
+    expect([one, several].map(webhookErrorCode)).toEqual([expected, expected]);
+    expect(isLocalError(expected)).toBe(isLocal);
   });
 
   it('of the HTTP parser is recorded as INVALID_RESPONSE and is retried', () => {

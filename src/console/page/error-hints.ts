@@ -26,6 +26,9 @@ const HINTS: Readonly<
   UNREACHABLE: 'The host cannot be reached. Check its network and firewall.',
   EMFILE:
     'The sending process has too many open files. It is retried automatically; whoever runs it can raise the limit.',
+  ENOBUFS:
+    'The sending machine has no port or memory left for a connection. It is retried automatically; whoever runs it can ' +
+    'lower `connections`.',
   CONNECTION_CLOSED: 'The receiver closed the connection before it answered. Look at its log.',
   INVALID_RESPONSE: 'The answer is not HTTP. Check the port.',
   HEADERS_TOO_LARGE: 'The head of the answer is larger than 16 KB. Send smaller headers.',

@@ -1,7 +1,11 @@
 import type { LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
+import { closeSync, openSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { devNull } from 'node:os';
+import { types } from 'node:util';
 import { NameLookupError, type NameLookupReason } from '../../errors/delivery.errors.js';
+import { isOwnLack, webhookErrorCode } from './webhook-error-code.js';
 
 /**
  * How long a server has for its first answer, in milliseconds. It is asked twice more, with twice the time
@@ -36,7 +40,7 @@ export class DnsClient {
   /** @param servers addresses, with a port if it is not 53; by default those of the system */
   constructor(private readonly servers: readonly string[] | undefined) {}
 
-  /** @throws {NameLookupError} if there is no address */
+  /** @throws {NameLookupError} if there is no address; or the error of the system, if this process has no file handle left */
   async resolve(name: string): Promise<NameAnswer> {
     const resolver = new Resolver({ timeout: FIRST_WAIT, tries: TRIES });
     if (this.servers !== undefined) resolver.setServers(this.servers);
@@ -53,7 +57,7 @@ export class DnsClient {
       });
       const answers = await Promise.allSettled([ipv4, resolver.resolve6(name, { ttl: true })]);
       const records = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-      if (records.length === 0) throw new NameLookupError(reasonOf(name, answers));
+      if (records.length === 0) throw failureOf(name, answers);
       return {
         addresses: records.map(({ address }) => ({ address, family: isIP(address) })),
         // Node tells the TTL of the first 256 records only.
@@ -69,6 +73,23 @@ export class DnsClient {
   close(): void {
     for (const resolver of this.active) resolver.cancel();
   }
+}
+
+/** c-ares says of its servers, too, that they cannot be reached if it has no file handle for a socket. */
+function failureOf(name: string, answers: readonly PromiseSettledResult<unknown>[]): Error {
+  const reason = reasonOf(name, answers);
+  const lack = reason === 'unreachable' ? lackOfHandles() : undefined;
+  return lack ?? new NameLookupError(reason);
+}
+
+/** The error of the system if this process cannot open anything now. */
+function lackOfHandles(): Error | undefined {
+  try {
+    closeSync(openSync(devNull, 'r'));
+  } catch (error) {
+    if (types.isNativeError(error) && isOwnLack(webhookErrorCode(error))) return error;
+  }
+  return undefined;
 }
 
 function reasonOf(name: string, answers: readonly PromiseSettledResult<unknown>[]): NameLookupReason {

@@ -1,12 +1,14 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
+import { types } from 'node:util';
 import { NameLookupError } from '../../errors/delivery.errors.js';
 import { within } from '../../shared/within.js';
 import { DnsClient, LOOKUP_TIME, type NameAnswer } from './dns-client.js';
 import { HostsFile, systemHostsFile } from './hosts-file.js';
 import { LookupSlots } from './lookup-slots.js';
 import { NameCache, type NameLookup } from './name-cache.js';
+import { isOwnLack, webhookErrorCode } from './webhook-error-code.js';
 
 /**
  * How many names are looked up in DNS at once. Each is a socket for as long as its server does not answer.
@@ -83,7 +85,7 @@ export class HostResolver {
           else callback(null, first.address, first.family);
         },
         (error: unknown) => {
-          callback(error instanceof Error ? error : new NameLookupError('failed'), []);
+          callback(types.isNativeError(error) ? error : new NameLookupError('failed'), []);
         },
       );
     };
@@ -124,7 +126,8 @@ export class HostResolver {
    */
   private async askSystem(name: string): Promise<NameAnswer> {
     const found = this.systemSlots.run(() =>
-      this.systemLookup(name).catch(() => {
+      this.systemLookup(name).catch((error: unknown) => {
+        if (types.isNativeError(error) && isOwnLack(webhookErrorCode(error))) throw error;
         throw new NameLookupError('unknown');
       }),
     );

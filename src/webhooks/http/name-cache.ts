@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns';
-import { NameLookupBusyError } from '../../errors/delivery.errors.js';
+import { NameLookupError } from '../../errors/delivery.errors.js';
 import type { NameAnswer } from './dns-client.js';
 
 /** Limits of how long an answer is cached, in milliseconds, whatever its server says. */
@@ -58,7 +58,7 @@ export class NameCache {
       },
       (error: unknown) => {
         // A name that was not even looked up may be tried again at once.
-        const age = error instanceof NameLookupBusyError ? 0 : FAILURE_AGE;
+        const age = error instanceof NameLookupError ? FAILURE_AGE : 0;
         known.until = performance.now() + age;
       },
     );

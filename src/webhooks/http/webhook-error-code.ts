@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { errors } from './undici.js';
 
 /**
@@ -18,6 +19,7 @@ export type WebhookErrorCode =
   | 'ECONNRESET'
   | 'UNREACHABLE'
   | 'EMFILE'
+  | 'ENOBUFS'
   | 'CONNECTION_CLOSED'
   | 'INVALID_RESPONSE'
   | 'HEADERS_TOO_LARGE'
@@ -36,6 +38,9 @@ const CODES = new Map<string, WebhookErrorCode>([
   ['EPIPE', 'ECONNRESET'],
   ['EMFILE', 'EMFILE'],
   ['ENFILE', 'EMFILE'],
+  ['ENOBUFS', 'ENOBUFS'],
+  ['ENOMEM', 'ENOBUFS'],
+  ['EAI_MEMORY', 'ENOBUFS'],
   ['EHOSTUNREACH', 'UNREACHABLE'],
   ['ENETUNREACH', 'UNREACHABLE'],
   ['EHOSTDOWN', 'UNREACHABLE'],
@@ -88,6 +93,26 @@ export function webhookErrorCode(error: Error): WebhookErrorCode {
   // The only error of undici without a code.
   if (error instanceof errors.HTTPParserError) return 'INVALID_RESPONSE';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (code === 'EADDRNOTAVAIL' && isOfIPv4(error)) return 'ENOBUFS';
   const known = CODES.get(code) ?? PREFIXES.find(([prefix]) => code.startsWith(prefix))?.[1];
   return known ?? 'REQUEST_FAILED';
+}
+
+/** What this process, or its machine, has none left of for another connection. */
+const OWN_LACKS: ReadonlySet<string> = new Set<WebhookErrorCode>(['EMFILE', 'ENOBUFS']);
+
+/** Whether a code means that this side can open no more connections. */
+export function isOwnLack(code: string | undefined): boolean {
+  return code !== undefined && OWN_LACKS.has(code);
+}
+
+/**
+ * Whether an address that "is not available" is one of IPv4: then this machine has no port left. For one of IPv6 it usually
+ * has no IPv6. Of several addresses that were tried, the first counts, as it does for the code.
+ */
+function isOfIPv4(error: Error): boolean {
+  const first: unknown = 'errors' in error && Array.isArray(error.errors) ? error.errors[0] : error;
+  return (
+    typeof first === 'object' && first !== null && 'address' in first && isIP(String(first.address)) === 4
+  );
 }
