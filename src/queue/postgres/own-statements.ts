@@ -1,4 +1,5 @@
 import { promotingFew } from './bounded-promotion.js';
+import { removingFew } from './bounded-retention.js';
 import { findingNextDelayedJob } from './next-delayed-job.js';
 import { checkingActiveJobs } from './stalled-check.js';
 
@@ -7,5 +8,5 @@ import { checkingActiveJobs } from './stalled-check.js';
  * others are kept as they are, also if a later version of BullMQ words one differently.
  */
 export function ownStatementFor(text: string): string {
-  return promotingFew(checkingActiveJobs(findingNextDelayedJob(text)));
+  return removingFew(promotingFew(checkingActiveJobs(findingNextDelayedJob(text))));
 }
