@@ -1,6 +1,7 @@
 import { Authorizer } from '../destinations-api/authorizer.js';
 import type { ConsoleLinks } from '../destinations-api/links/console-links.js';
 import type { ResolvedConsole } from '../options/resolve-console.js';
+import { LimitedErrors } from '../queue/limited-errors.js';
 import { LimitedLog } from '../queue/limited-log.js';
 import { ChangeStreams } from './change-streams.js';
 import { ConsoleHandler } from './console.handler.js';
@@ -26,16 +27,18 @@ export function createConsole(
   { apiPath, links, reports, feed, live, shutdownTimeout }: ConsoleParts,
 ): ConsoleHandler {
   const logger = new AnalyticsLogger();
-  const log = new LimitedLog(logger, () => performance.now());
+  const newLimit = (): LimitedLog => new LimitedLog(logger, () => performance.now());
+  // Apart, so that what a page asks for again and again hides no line about `authorize`.
+  const errors = new LimitedErrors(logger, newLimit());
   return new ConsoleHandler({
-    authorizer: new Authorizer(authorize, 'console.authorize', log, links),
+    authorizer: new Authorizer(authorize, 'console.authorize', newLimit(), links),
     path,
     frameAncestors,
     apiPath,
     reports: new ConsoleReports(reports),
-    live: new LiveStreams({ feed, live, logger }),
-    changes: new ChangeStreams(logger),
-    logger,
+    live: new LiveStreams({ feed, live, logger: errors }),
+    changes: new ChangeStreams(errors),
+    logger: errors,
     shutdownTimeout,
   });
 }

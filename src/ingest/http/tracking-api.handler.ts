@@ -8,6 +8,8 @@ import { HttpHandler, type RequestLine, type RoutedRequest } from '../../http/ht
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
 import type { ResolvedSource, ResolvedTrackingApi } from '../../options/resolved-options.js';
+import { LimitedErrors } from '../../queue/limited-errors.js';
+import { LimitedLog } from '../../queue/limited-log.js';
 import { FailedMessageLog } from './failed-message-log.js';
 import { Intake } from './intake.js';
 import { RateLimiter } from './rate-limiter.js';
@@ -89,5 +91,6 @@ export function createTrackingApi(
     unknownKeys: new UnknownKeyLog(logger),
     failures: new FailedMessageLog(logger),
   });
-  return new TrackingApiHandler(api, path, logger, shutdownTimeout);
+  const errors = new LimitedErrors(logger, new LimitedLog(logger, () => performance.now()));
+  return new TrackingApiHandler(api, path, errors, shutdownTimeout);
 }

@@ -192,6 +192,22 @@ describe.each(PLATFORMS)('bad input to the tracking API on %s', (platform) => {
     server.log.all.length = 0;
   });
 
+  it('tells of single messages that fail on this side in few lines, however many are sent', async () => {
+    jest.spyOn(server.app.get(AnalyticsClient).received, 'take').mockImplementation(() => {
+      throw new TypeError('no secret');
+    });
+    server.log.all.length = 0;
+    for (let sent = 0; sent < 10; sent++) {
+      expect(await server.post('/v1/track', TRACK, HEADERS)).toMatchObject({ status: 500 });
+    }
+    // One that failed a moment ago may have had a line as well.
+    expect(server.log.errors.length).toBeLessThanOrEqual(5);
+    expect(server.log.errors).toContainEqual(
+      expect.stringMatching(/A request to the tracking API failed: TypeError at /),
+    );
+    server.log.all.length = 0;
+  });
+
   it('tells of a few unknown keys of `integrations`, and still of those of the application itself', async () => {
     const keys = Array.from({ length: 60 }, (_, n) => [`Unknown ${n}`, true]);
     const integrations = Object.fromEntries(keys) as Record<string, boolean>;

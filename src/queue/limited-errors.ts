@@ -1,6 +1,6 @@
-import type { LimitedLog } from '../queue/limited-log.js';
+import type { LimitedLog } from './limited-log.js';
 
-/** Lets few errors through: what fails for a tenant may fail with each of its requests, of which it can send thousands. */
+/** Lets few errors through: what fails for a sender may fail with each of its requests, of which it can send thousands. */
 export class LimitedErrors {
   /** @param lines how many there may be */
   constructor(

@@ -1,0 +1,39 @@
+import { describe, expect, it } from '@jest/globals';
+import { PLATFORMS } from '../ingest/http/tracking-server.js';
+import { MemoryDestinationStore } from '../stored-destinations/memory-destination-store.js';
+import { quickConnections } from '../support/quick-connections.js';
+import { Stage } from '../support/stage.js';
+import { ConsoleApp } from './console-app.js';
+
+const OPERATOR = { cookie: 'user=operator', 'x-analytics-console': '1' };
+/** What a page and its stream ask for, each of which looks at the store. */
+const PATHS = ['/overview', '/changes'];
+const TIMES = 10;
+
+class BrokenStore extends MemoryDestinationStore {
+  override list(): Promise<never> {
+    return Promise.reject(new TypeError('teehee'));
+  }
+}
+
+describe.each(PLATFORMS)('the console on %s, while a store of the application fails', (platform) => {
+  const stage = new Stage();
+  const newConnection = quickConnections();
+
+  it('says so in the log, though not for each of the requests that a page keeps sending', async () => {
+    const analytics = { destinations: { store: new BrokenStore(), encryptionKey: '0'.repeat(64) } };
+    const { server } = await stage.add(
+      ConsoleApp.start(await newConnection(), { platform, analytics: () => analytics }),
+    );
+    for (const path of PATHS) {
+      for (let sent = 0; sent < TIMES; sent++) {
+        const { status } = await server.send(`/analytics${path}`, { headers: OPERATOR });
+        expect(status).toBe(500);
+      }
+    }
+    const lines = server.log.analytics.filter((line) => line.startsWith('error: A request of the console'));
+    expect(lines).toHaveLength(5);
+    expect(lines[0]).toContain('TypeError at ');
+    expect(lines.join()).not.toContain('teehee');
+  });
+});
