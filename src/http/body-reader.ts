@@ -33,12 +33,14 @@ export interface RequestBody {
   bytes: number;
 }
 
-/** Hears what it takes to inflate a body. */
-export interface Inflation {
-  /** It has arrived. To throw refuses it. */
-  begins(compressedBytes: number): void;
+/** Hears what it takes to read a body. */
+export interface BodyCost {
+  /** So many more bytes of it have arrived. */
+  arrived(bytes: number): void;
+  /** It has arrived, and is compressed. To throw refuses it. */
+  inflates(compressedBytes: number): void;
   /** It is parsed next. */
-  ended(bytes: number): void;
+  inflated(bytes: number): void;
 }
 
 /** A body of which a part has arrived. */
@@ -60,25 +62,26 @@ export class BodyReader {
   constructor(private readonly rules: BodyRules) {}
 
   /**
-   * @param inflation hears of a body that is compressed
+   * @param cost hears what is read, even of a body that is refused
    * @throws {RequestRefusal} for a body that is too large, too late, or not a JSON object
    */
-  async read(request: IncomingMessage, inflation?: Inflation): Promise<RequestBody> {
+  async read(request: IncomingMessage, cost?: BodyCost): Promise<RequestBody> {
     const { maxBytes, isOptional } = this.rules;
     if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
     const before = bodyReadBefore(request);
     if (before !== undefined && !Buffer.isBuffer(before)) return parsedBefore(before, maxBytes);
-    const received = before ?? (await this.receive(request));
+    if (before !== undefined) cost?.arrived(before.length);
+    const received = before ?? (await this.receive(request, cost));
     if (received.length > maxBytes) throw tooLarge(maxBytes);
     if (received.length === 0 && isOptional === true) return { fields: {}, text: '', bytes: 0 };
-    const bytes = isGzip(received) ? inflate(received, maxBytes, inflation) : received;
+    const bytes = isGzip(received) ? inflate(received, maxBytes, cost) : received;
     const text = decode(bytes);
     const fields = parse(text);
     if (isJsonObject(fields)) return { fields, text, bytes: bytes.length };
     throw noObject(fields);
   }
 
-  private receive(request: IncomingMessage): Promise<Buffer> {
+  private receive(request: IncomingMessage, cost: BodyCost | undefined): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const chunks = new JoinedChunks(this.rules.maxBytes);
       /** The request outlives its body, so nothing of it stays here. */
@@ -95,6 +98,7 @@ export class BodyReader {
         reject(error);
       };
       const onData = (chunk: Buffer): void => {
+        cost?.arrived(chunk.length);
         if (chunks.length + chunk.length > this.rules.maxBytes) {
           fail(tooLarge(this.rules.maxBytes));
           return;
@@ -164,11 +168,11 @@ function isGzip(bytes: Buffer): boolean {
  * Inflates on this thread, which takes less time than parsing the result. In libuv's pool, many small
  * requests could all grow to the limit at the same time.
  */
-function inflate(bytes: Buffer, maxBytes: number, inflation: Inflation | undefined): Buffer {
-  inflation?.begins(bytes.length);
+function inflate(bytes: Buffer, maxBytes: number, cost: BodyCost | undefined): Buffer {
+  cost?.inflates(bytes.length);
   try {
     const inflated = gunzipSync(bytes, { maxOutputLength: maxBytes });
-    inflation?.ended(inflated.length);
+    cost?.inflated(inflated.length);
     return inflated;
   } catch (error) {
     if (isBeyondLimit(error)) throw tooLarge(maxBytes);

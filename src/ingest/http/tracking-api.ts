@@ -14,6 +14,7 @@ import {
 } from './intake.js';
 import { restoreIds } from './message-ids.js';
 import type { RateLimiter, RequestSize } from './rate-limiter.js';
+import { ReadingCost } from './reading-cost.js';
 import { receivedMessage, uncountedBytes } from './received-message.js';
 import { type ReceivedRequest, readRequest } from './received-request.js';
 import { acceptedAnswer, type RefusedMessage } from './tracking-answer.js';
@@ -102,12 +103,14 @@ export class TrackingApi {
     );
   }
 
-  /** Reads the body of a known source. One that cannot be read counts as well. */
+  /** Reads the body of a known source. One that cannot be read counts as well, with what it took to find that out. */
   private async bodyOf(raw: RawRequest, source: string): Promise<KnownBody> {
+    const cost = new ReadingCost();
     try {
-      return { body: await this.bodies.read(raw), source };
+      return { body: await this.bodies.read(raw, cost), source };
     } catch (error) {
-      const bytes = Math.min(Number(raw.headers['content-length'] ?? 0), MAX_BATCH_BYTES);
+      const announced = Number(raw.headers['content-length']) || 0;
+      const bytes = Math.min(Math.max(announced, cost.total), MAX_BATCH_BYTES);
       this.parts.limiter.count(source, { messages: 1, bytes }, performance.now());
       throw error;
     }

@@ -321,10 +321,12 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
     {
       platform,
       analytics: {
-        sources: ['large', 'unread', 'wrong', 'text', 'clock', 'buffer'].map((name) => ({
-          name,
-          writeKey: `wk_${name}`,
-        })),
+        sources: ['large', 'unread', 'wrong', 'text', 'zipped', 'bomb', 'chunks', 'clock', 'buffer'].map(
+          (name) => ({
+            name,
+            writeKey: `wk_${name}`,
+          }),
+        ),
         trackingApi: { rateLimit: 10 },
         maxBufferedBytes: 100 * KILOBYTE,
         flushAt: 10_000,
@@ -362,6 +364,27 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
     const noJson = 'x'.repeat(20 * KILOBYTE);
     expect(await server.post('/v1/batch', noJson, basic('wk_text'))).toMatchObject({ status: 400 });
     expect(await server.post('/v1/track', TRACK, basic('wk_text'))).toMatchObject({ status: 429 });
+  });
+
+  it.each([
+    ['is no JSON once it is inflated', 'wk_zipped', 400, gzipSync('x'.repeat(20 * KILOBYTE))],
+    ['is too large once it is inflated', 'wk_bomb', 413, gzipSync('x'.repeat(1_000 * KILOBYTE))],
+  ])('counts a small request that %s by what that took', async (_case, key, status, body) => {
+    expect(body.length).toBeLessThan(2 * KILOBYTE);
+    expect(await server.post('/v1/batch', body, basic(key))).toMatchObject({ status });
+    expect(await server.post('/v1/track', TRACK, basic(key))).toMatchObject({ status: 429 });
+    expect(await server.post('/v1/track', TRACK, basic('wk_clock'))).toMatchObject({ status: 200 });
+  });
+
+  it('counts what has arrived of a request that is wrong and has not announced its length', async () => {
+    const wrong = request(new URL('/v1/batch', server.url), { method: 'POST', headers: basic('wk_chunks') });
+    const answered = once(wrong, 'response');
+    for (let sent = 0; sent < 20; sent++) wrong.write('x'.repeat(KILOBYTE));
+    wrong.end();
+    const [answer] = (await answered) as [IncomingMessage];
+    answer.resume();
+    expect(answer.statusCode).toBe(400);
+    expect(await server.post('/v1/track', TRACK, basic('wk_chunks'))).toMatchObject({ status: 429 });
   });
 
   it('does not depend on the wall clock', async () => {
