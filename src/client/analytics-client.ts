@@ -104,9 +104,9 @@ export class AnalyticsClient {
     boundTo?: string,
   ): PreparedMessage {
     const prepared = this.checked(source, type, params, boundTo);
-    const { message, tenant } = prepared;
+    const { message, tenant, spareContext } = prepared;
     if (message === null) return prepared;
-    const { route } = this.core.outgoing.of(source, message, { tenant, isStored: true });
+    const { route } = this.core.outgoing.of(source, message, { tenant, spareContext, isStored: true });
     if ('connections' in route) {
       this.core.outgoing.taken(source, message, route, tenant);
       if (route.connections.length > 0 || this.deletions.hasMoreToDo(message)) return prepared;
@@ -200,10 +200,10 @@ export class AnalyticsClient {
     boundTo: string | undefined,
   ): PreparedMessage {
     const prepared = this.checked(source, type, params, boundTo);
-    const { message, tenant } = prepared;
+    const { message, tenant, spareContext } = prepared;
     if (message === null) return prepared;
     try {
-      const refusal = this.core.take(source, message, { tenant });
+      const refusal = this.core.take(source, message, { tenant, spareContext });
       if (refusal === undefined) return prepared;
       this.refusals.add([refusal]);
       this.live.refused({ source, tenant, message }, refusal);
@@ -222,10 +222,10 @@ export class AnalyticsClient {
   ): PreparedMessage {
     this.core.assertOpen();
     try {
-      const { message, tenant } = this.factory.ofCall(source, type, params, boundTo);
+      const { message, tenant, spareContext } = this.factory.ofCall(source, type, params, boundTo);
       this.options.onCall?.(type, params);
       const finished = this.live.passed(this.filter, source, message, tenant);
-      return { messageId: (finished ?? message).messageId, message: finished, tenant };
+      return { messageId: (finished ?? message).messageId, message: finished, tenant, spareContext };
     } catch (error) {
       const tenant = boundTo ?? this.factory.tenantOf(source);
       return this.live.failed({ source, type, fields: params, tenant }, error);

@@ -19,6 +19,8 @@ export interface MessageFactoryOptions {
 export interface CreatedMessage {
   message: AnalyticsMessage;
   tenant: string | undefined;
+  /** What the current request has added: its sender must not make a call fail by it. */
+  spareContext?: JsonObject | undefined;
 }
 
 /** A call after its checks. */
@@ -28,6 +30,8 @@ export interface PreparedMessage {
   message: AnalyticsMessage | null;
   /** Whose event it is, where the call or the source has said so. */
   tenant: string | undefined;
+  /** What is left out of its context where there is no room for it. */
+  spareContext?: JsonObject | undefined;
 }
 
 /** Makes checked messages of calls, with the context and the tenant that they get here. */
@@ -47,7 +51,7 @@ export class MessageFactory {
     const { context, callContext } = this.options;
     const known = callContext?.();
     const message = createMessage(type, params, known === undefined ? context : mergedFields(context, known));
-    return this.withTenant(source, message, boundTo);
+    return this.withTenant(source, message, boundTo, known);
   }
 
   /** Leaves out the context of the current request, for a call about somebody else. @throws as `ofCall` */
@@ -84,10 +88,15 @@ export class MessageFactory {
     return this.options.sourceTenants?.get(source);
   }
 
-  private withTenant(source: string, message: AnalyticsMessage, boundTo?: string): CreatedMessage {
+  private withTenant(
+    source: string,
+    message: AnalyticsMessage,
+    boundTo?: string,
+    spareContext?: JsonObject,
+  ): CreatedMessage {
     const tenant = boundTo ?? this.tenantOf(source);
     // Tells receivers whose event it is, as Segment's clients do. A deletion has no context.
     if (tenant !== undefined && message.type !== 'delete') message.context.groupId = tenant;
-    return { message, tenant };
+    return { message, tenant, spareContext };
   }
 }

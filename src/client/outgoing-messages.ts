@@ -8,6 +8,7 @@ import { isTenantName } from '../options/tenant-name.js';
 import { webhookBody } from '../webhooks/request/webhook-body.js';
 import type { Route, Router, SourceConnection } from './router.js';
 import { type SourceUsage, SourceUsages } from './source-usage.js';
+import { serializedWithin } from './spare-context.js';
 
 const debug = debugFactory('analytics');
 
@@ -33,6 +34,8 @@ export interface OutgoingTerms {
   tenant?: string | undefined;
   /** Limit of the serialised message, in bytes. @default 32,768 */
   maxBytes?: number | undefined;
+  /** What is left out of its context where there is no room for it. */
+  spareContext?: JsonObject | undefined;
   /** Whether another program has sent it, which may have put anything into its `integrations`. */
   isReceived?: boolean | undefined;
   /** Whether it is stored as a whole before it goes to the queue. */
@@ -50,12 +53,14 @@ export class OutgoingMessages {
     private readonly telemetry?: Telemetry,
   ) {}
 
-  /** A message as it goes to the queue. @throws InvalidMessageError, MessageTooLargeError */
+  /** A message as it goes to the queue, without `spareContext` if need be. @throws InvalidMessageError, MessageTooLargeError */
   of(source: string, message: AnalyticsMessage, terms: OutgoingTerms = {}): OutgoingMessage {
-    const { maxBytes, isReceived, isStored } = terms;
+    const { maxBytes, spareContext, isReceived, isStored } = terms;
     const { body = webhookBody, schemas } = this.options;
     const filter = eventFilterOf(message, schemas?.get(source));
-    const { json, bytes } = serialize(body(withFilter(message, filter)), maxBytes);
+    const { json, bytes } = serializedWithin(message, spareContext, () =>
+      serialize(body(withFilter(message, filter)), maxBytes),
+    );
     // Before anything is looked up: nobody would wait for the answer if this throws.
     const integrationsBytes = isReceived === true || isStored === true ? bytesOfIntegrations(message) : 0;
     // Found once, since the application may have a function of its own for it.
