@@ -174,6 +174,7 @@ function createClient(
       schemas: new Map(sources.map(({ name, schema }) => [name, schema])),
       sourceTenants: tenantsOf(options),
       body: forwarding === undefined ? webhookBody : forwardedBody,
+      isForwarding: forwarding !== undefined,
       onCall: watchCalls(),
       callContext: () => hooks.callContext(),
       refusal: (message) => hooks.refusal(message),

@@ -4,7 +4,8 @@ import { createMessage } from '../messages/create-message.js';
 import { mergedFields } from '../messages/merged-fields.js';
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';
-import { stringify } from '../messages/serialize.js';
+import { MAX_MESSAGE_BYTES, stringify } from '../messages/serialize.js';
+import type { OutgoingTerms } from './outgoing-messages.js';
 
 export interface MessageFactoryOptions {
   /** Merged under every message's context. */
@@ -13,6 +14,8 @@ export interface MessageFactoryOptions {
   callContext?: () => JsonObject | undefined;
   /** By the name of the source: whose events its messages are, whatever they say. */
   sourceTenants?: ReadonlyMap<string, string> | undefined;
+  /** Whether messages go to another tracking API, which counts what they get here as theirs. @default false */
+  isForwarding?: boolean;
 }
 
 /** A message, and whose event it is, where the call or the source has said so. */
@@ -74,13 +77,21 @@ export class MessageFactory {
     return this.withTenant(source, message);
   }
 
-  /** Bytes that merging adds to a received context, commas included. Its sender cannot know them. */
-  bytesAddedTo(context: JsonObject): number {
+  /**
+   * The room of a received message. Its sender cannot know what merging adds to its context, so that is not counted
+   * where this is the end of its way, and is left out if need be where the next API counts it.
+   *
+   * @param context the received one
+   * @param uncountedBytes bytes of the message that no API counts
+   */
+  roomFor(context: JsonObject, uncountedBytes: number): Pick<OutgoingTerms, 'maxBytes' | 'spareContext'> {
+    const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes;
+    const added = Object.entries(this.options.context).filter(([key]) => !Object.hasOwn(context, key));
+    if (this.options.isForwarding === true) return { maxBytes, spareContext: Object.fromEntries(added) };
     let bytes = 0;
-    for (const [key, value] of Object.entries(this.options.context)) {
-      if (!Object.hasOwn(context, key)) bytes += Buffer.byteLength(stringify({ [key]: value })) - 1;
-    }
-    return bytes;
+    // With a comma each.
+    for (const [key, value] of added) bytes += Buffer.byteLength(stringify({ [key]: value })) - 1;
+    return { maxBytes: maxBytes + bytes };
   }
 
   /** Whose events those of a source are, whatever they say. */

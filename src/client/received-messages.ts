@@ -1,6 +1,5 @@
 import { objectOf } from '../messages/message-checks.js';
 import type { JsonObject } from '../messages/message.types.js';
-import { MAX_MESSAGE_BYTES } from '../messages/serialize.js';
 import type { Refusal } from './admission.js';
 import type { MessageCore } from './client-core.js';
 import type { LiveCalls } from './live-calls.js';
@@ -125,9 +124,9 @@ export class ReceivedMessages {
       const { message, tenant } = this.factory.received(source, fields, context);
       const finished = this.live.passed(this.filter, source, message, tenant, CALLER);
       if (finished === null) return true;
-      const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes + this.factory.bytesAddedTo(context);
+      const room = this.factory.roomFor(context, uncountedBytes);
       const before = this.core.last;
-      const refusal = this.core.take(source, finished, { tenant, maxBytes, isReceived: true, onRefused });
+      const refusal = this.core.take(source, finished, { tenant, ...room, isReceived: true, onRefused });
       if (this.core.last > before) {
         request.lastOf.set(this.core.outgoing.ownerOf(finished, tenant), this.core.last);
       }

@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals';
+import { DeliveriesService } from '../../../src/index.js';
+import { quickConnections } from '../../support/quick-connections.js';
+import { messageIn } from '../../support/received-message.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
+import { basic, PLATFORMS, TrackingServer } from './tracking-server.js';
+
+const KEY = 'wk_web';
+const MAX_MESSAGE_BYTES = 32_768;
+const TIMEOUT = 30_000;
+
+/** A message as a client measures it, of a number of bytes. */
+function messageOf(bytes: number): object {
+  const message = {
+    type: 'track',
+    messageId: `m-${bytes}`,
+    timestamp: '2020-05-05T10:00:00.000Z',
+    context: { locale: 'de' },
+    integrations: {},
+    userId: 'u1',
+    event: 'Opened',
+    properties: { text: '' },
+  };
+  const rest = JSON.stringify(message).length;
+  return { ...message, properties: { text: 'x'.repeat(bytes - rest) } };
+}
+
+describe.each(PLATFORMS)('a message of 32 KB that passes two applications on %s', (platform) => {
+  const stage = new Stage();
+  const newConnection = quickConnections();
+
+  it(
+    'is refused by none of them for what the first one adds to it, which it lacks where it has no room',
+    async () => {
+      const receiver = await stage.receiver();
+      const last = await stage.add(
+        TrackingServer.start({
+          platform,
+          analytics: {
+            writeKey: KEY,
+            webhooks: webhooksTo(receiver),
+            connection: await newConnection(),
+            context: { region: 'eu' },
+          },
+        }),
+      );
+      const first = await stage.add(
+        TrackingServer.start({
+          platform,
+          analytics: {
+            writeKey: KEY,
+            endpoint: last.url,
+            connection: await newConnection(),
+            context: { app: { name: 'Shop' } },
+          },
+        }),
+      );
+      const send = (bytes: number): Promise<{ status: number }> =>
+        first.post('/v1/track', messageOf(bytes), basic(KEY));
+      for (const bytes of [MAX_MESSAGE_BYTES - 1_000, MAX_MESSAGE_BYTES]) {
+        expect(await send(bytes)).toMatchObject({ status: 200 });
+      }
+      expect(await send(MAX_MESSAGE_BYTES + 1)).toMatchObject({
+        status: 400,
+        body: { code: 'MESSAGE_TOO_LARGE' },
+      });
+
+      const failed = await until(async () => {
+        const failures = await first.app.get(DeliveriesService).failed();
+        return failures.length + receiver.requests.length === 2 ? failures : undefined;
+      });
+      expect(failed).toEqual([]);
+      const messages = receiver.requests.map(messageIn);
+      const contextOf = (bytes: number): unknown =>
+        messages.find(({ messageId }) => messageId === `m-${bytes}`)?.context;
+      const added = { app: { name: 'Shop' }, region: 'eu', ip: expect.any(String) };
+      expect(contextOf(MAX_MESSAGE_BYTES - 1_000)).toMatchObject(added);
+      expect(contextOf(MAX_MESSAGE_BYTES)).toMatchObject({ region: 'eu', ip: expect.any(String) });
+      expect(contextOf(MAX_MESSAGE_BYTES)).not.toHaveProperty('app');
+    },
+    TIMEOUT,
+  );
+});
