@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { EventName, EventProperties } from '../../messages/analytics-events.types.js';
+import type { AnalyticsEvents, EventName } from '../../messages/analytics-events.types.js';
 import type { Integrations } from '../../messages/message.types.js';
 import type { RequestContext } from '../../options/request-context.types.js';
 
@@ -35,13 +35,36 @@ export interface FailedCall<M extends AnyMethod> extends Call<M> {
 /** A value, or a synchronous function that returns it for the call. */
 export type OfCall<C, T> = T | ((call: C) => T);
 
+/**
+ * What has fields to be sent. Built-in objects have none, and a function is called for the value: each has one of these
+ * symbols. Any other object fits, be it of an interface or a class.
+ */
+interface WithFields {
+  /** Arrays have it. */
+  readonly [Symbol.unscopables]?: never;
+  /** Functions and classes. */
+  readonly [Symbol.hasInstance]?: never;
+  /** Promises, maps, sets, buffers. */
+  readonly [Symbol.toStringTag]?: never;
+  /** Dates. */
+  readonly [Symbol.toPrimitive]?: never;
+  /** Regular expressions. */
+  readonly [Symbol.match]?: never;
+}
+
+/** The second one is for literals, which may have any fields. */
+type Fields = (object & WithFields) | Record<string, unknown>;
+
+/** The properties of an event: the declared ones, or any. */
+type PropertiesOf<E extends EventName> = E extends keyof AnalyticsEvents ? AnalyticsEvents[E] : Fields;
+
 /** What all decorators take. */
 interface CommonFields<C> {
   /** A message whose decorator gives an id gets none of the request's. @default that of `identity` */
   userId?: OfCall<C, string | null | undefined>;
   anonymousId?: OfCall<C, string | null | undefined>;
   /** Merged over the request's context, one level deep. */
-  context?: OfCall<C, object | undefined>;
+  context?: OfCall<C, Fields | undefined>;
   /** When it happened. @default when the method ended */
   timestamp?: OfCall<C, Date | string | undefined>;
   /** Which destinations get it. @default all */
@@ -55,13 +78,13 @@ interface CommonFields<C> {
 }
 
 interface TraitsFields<C> extends CommonFields<C> {
-  traits?: OfCall<C, object | undefined>;
+  traits?: OfCall<C, Fields | undefined>;
 }
 
 interface ViewFields<C> extends CommonFields<C> {
   name?: OfCall<C, string | undefined>;
   category?: OfCall<C, string | undefined>;
-  properties?: OfCall<C, object | undefined>;
+  properties?: OfCall<C, Fields | undefined>;
 }
 
 interface GroupFields<C> extends TraitsFields<C> {
@@ -103,7 +126,7 @@ type OptionsOf<T extends DecoratorType, M extends AnyMethod, P = object> =
 export type TrackOptions<M extends AnyMethod, E extends EventName = EventName> = OptionsOf<
   'track',
   M,
-  EventProperties<E>
+  PropertiesOf<E>
 >;
 /** Options of `@Identify`. */
 export type IdentifyOptions<M extends AnyMethod> = OptionsOf<'identify', M>;

@@ -56,6 +56,7 @@ class Fragile implements OnModuleInit {
     return 'done';
   }
 
+  // @ts-expect-error -- functions are synchronous
   @Track('Asynchronous', { userId: 'u1', properties: rejected })
   asynchronous(): string {
     return 'done';

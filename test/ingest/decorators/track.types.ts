@@ -15,6 +15,14 @@ interface Order {
   total: number;
 }
 
+class Customer {
+  readonly #plan = 'pro';
+
+  get plan(): string {
+    return this.#plan;
+  }
+}
+
 /** What the compiler takes and refuses: the decorators are typed by the methods that they are on. */
 export class Orders {
   @Track('Order Completed', {
@@ -130,6 +138,85 @@ export class Orders {
   @Alias({ previousId: ({ result }) => result.id })
   protected several(): Order {
     return { id: '', total: 1 };
+  }
+
+  // Whatever JSON writes as an object, be it a function's or not.
+  @Track('Order Completed', { properties: ({ result }) => result })
+  @Track('Order Completed', { properties: ({ args: [record] }) => record, context: ({ result }) => result })
+  @Track('Order Completed', { properties: ({ args: [, any] }) => any })
+  @Track('Order Completed', { properties: ({ result }) => (result.total > 1 ? { ...result } : undefined) })
+  @Identify({ traits: new Customer(), context: {} })
+  @Identify({ traits: ({ args: [, , customer] }) => customer })
+  @Page({ properties: Object.freeze({ path: '/' }) })
+  @Screen({ properties: ({ args: [record] }) => ({ ...record, at: new Date(), tags: ['a'] }) })
+  protected objects(record: Record<string, unknown>, any: object, customer: Customer): Order {
+    return { id: String(record.id), total: Object.keys(any).length + customer.plan.length };
+  }
+
+  @Track('Order Completed', { properties: ({ args: [entity] }) => entity })
+  @Identify({ traits: ({ result }) => result })
+  protected generic<T extends object>(entity: T): Promise<T> {
+    return Promise.resolve(entity);
+  }
+
+  // @ts-expect-error -- an array has no fields
+  @Track('Order Completed', { properties: ['a'] })
+  array(): void {
+    this.plain();
+  }
+
+  // @ts-expect-error -- nor has one that a function returns
+  @Track('Orders Listed', { properties: ({ result }) => result })
+  readonlyArray(): readonly Order[] {
+    return [];
+  }
+
+  // @ts-expect-error -- functions are synchronous
+  @Track('Order Completed', { properties: async ({ result }) => Promise.resolve(result) })
+  asynchronousProperties(): Order {
+    return this.several();
+  }
+
+  // @ts-expect-error -- the value of an option is no promise either
+  @Identify({ traits: Promise.resolve({ plan: 'pro' }) })
+  promise(): void {
+    this.plain();
+  }
+
+  // @ts-expect-error -- a function that returns a function
+  @Page({ properties: () => () => ({ path: '/' }) })
+  functionOfFunction(): void {
+    this.plain();
+  }
+
+  // @ts-expect-error -- a class, not an instance of it
+  @Group({ groupId: 'g1', traits: () => Customer })
+  classAsTraits(): void {
+    this.plain();
+  }
+
+  // @ts-expect-error -- JSON writes a map as `{}`
+  @Screen({ properties: new Map([['a', 1]]) })
+  map(): void {
+    this.plain();
+  }
+
+  // @ts-expect-error -- a date is a text
+  @Identify({ traits: ({ result }) => result })
+  date(): Date {
+    return new Date();
+  }
+
+  // @ts-expect-error -- nor is a context a list
+  @Alias({ context: () => [1] })
+  contextOfArray(): void {
+    this.plain();
+  }
+
+  // @ts-expect-error -- a text is no object
+  @Track('Order Completed', { properties: () => 'text' })
+  text(): void {
+    this.plain();
   }
 
   private plain(): void {
