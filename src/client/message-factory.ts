@@ -78,16 +78,22 @@ export class MessageFactory {
   }
 
   /**
-   * The room of a received message. Its sender cannot know what merging adds to its context, so that is not counted
+   * The room of a received message. Its sender cannot know what its context gets here, so that is not counted
    * where this is the end of its way, and is left out if need be where the next API counts it.
    *
    * @param context the received one
    * @param uncountedBytes bytes of the message that no API counts
    */
-  roomFor(context: JsonObject, uncountedBytes: number): Pick<OutgoingTerms, 'maxBytes' | 'spareContext'> {
+  roomFor(
+    source: string,
+    context: JsonObject,
+    uncountedBytes: number,
+  ): Pick<OutgoingTerms, 'maxBytes' | 'spareContext'> {
     const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes;
     const added = Object.entries(this.options.context).filter(([key]) => !Object.hasOwn(context, key));
     if (this.options.isForwarding === true) return { maxBytes, spareContext: Object.fromEntries(added) };
+    const groupId = this.tenantOf(source);
+    if (groupId !== undefined) added.push(['groupId', groupId]);
     let bytes = 0;
     // With a comma each.
     for (const [key, value] of added) bytes += Buffer.byteLength(stringify({ [key]: value })) - 1;

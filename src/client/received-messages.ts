@@ -124,7 +124,7 @@ export class ReceivedMessages {
       const { message, tenant } = this.factory.received(source, fields, context);
       const finished = this.live.passed(this.filter, source, message, tenant, CALLER);
       if (finished === null) return true;
-      const room = this.factory.roomFor(context, uncountedBytes);
+      const room = this.factory.roomFor(source, context, uncountedBytes);
       const before = this.core.last;
       const refusal = this.core.take(source, finished, { tenant, ...room, isReceived: true, onRefused });
       if (this.core.last > before) {

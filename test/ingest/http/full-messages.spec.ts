@@ -26,6 +26,31 @@ function messageOf(bytes: number): object {
   return { ...message, properties: { text: 'x'.repeat(bytes - rest) } };
 }
 
+describe.each(PLATFORMS)('a message of 32 KB from a source of a tenant on %s', (platform) => {
+  const stage = new Stage();
+  const newConnection = quickConnections();
+
+  it('is not refused for the name of the tenant, which its sender cannot know', async () => {
+    const receiver = await stage.receiver();
+    const server = await stage.add(
+      TrackingServer.start({
+        platform,
+        analytics: {
+          sources: [{ name: 'web', writeKey: KEY, tenant: 'acme'.repeat(10) }],
+          webhooks: webhooksTo(receiver),
+          connection: await newConnection(),
+        },
+      }),
+    );
+    const answer = await server.post('/v1/track', messageOf(MAX_MESSAGE_BYTES), basic(KEY));
+    expect(answer).toMatchObject({ status: 200, body: { success: true } });
+    const [request] = await receiver.received(1);
+    expect(request && messageIn(request).context).toMatchObject({ groupId: 'acme'.repeat(10) });
+    const over = await server.post('/v1/track', messageOf(MAX_MESSAGE_BYTES + 100), basic(KEY));
+    expect(over).toMatchObject({ status: 400, body: { code: 'MESSAGE_TOO_LARGE' } });
+  });
+});
+
 describe.each(PLATFORMS)('a message of 32 KB that passes two applications on %s', (platform) => {
   const stage = new Stage();
   const newConnection = quickConnections();
