@@ -91,7 +91,10 @@ export class MessageFactory {
   ): Pick<OutgoingTerms, 'maxBytes' | 'spareContext'> {
     const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes;
     const added = Object.entries(this.options.context).filter(([key]) => !Object.hasOwn(context, key));
-    if (this.options.isForwarding === true) return { maxBytes, spareContext: Object.fromEntries(added) };
+    if (this.options.isForwarding === true) {
+      // The group says whose event it is, so that the next API must have it.
+      return { maxBytes, spareContext: Object.fromEntries(added.filter(([key]) => key !== 'groupId')) };
+    }
     const groupId = this.tenantOf(source);
     if (groupId !== undefined) added.push(['groupId', groupId]);
     let bytes = 0;
