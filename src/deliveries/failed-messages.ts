@@ -177,11 +177,14 @@ export class FailedMessages {
     let replayed = 0;
     for (const [id, given] of jobs) {
       // Added first, removed after: a crash in between loses nothing.
-      await this.queue.add([
+      await this.queue.addUncounted([
         { jobId: id, failedRetention, batches: [{ destination, source, messages: given }] },
       ]);
       const removed = await this.store.removeWhere(jobId, (message) => message.replay === id);
-      replayed += removed.flatMap((one) => one.messages).length;
+      // Another replay may have added the same job, and only one of them removes a message.
+      const count = removed.flatMap((one) => one.messages).length;
+      this.queue.count(destination, count);
+      replayed += count;
     }
     return replayed;
   }

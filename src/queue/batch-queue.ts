@@ -61,6 +61,19 @@ export class BatchQueue {
    * several partitions becomes one in each of them, under the same id.
    */
   async add(jobs: readonly NewJob[]): Promise<void> {
+    await this.addUncounted(jobs);
+    for (const { batches } of jobs) {
+      for (const { destination, messages } of batches) this.count(destination, messages.length);
+    }
+  }
+
+  /** Counts messages as waiting for a destination. */
+  count(destination: string, messages: number): void {
+    this.options.onAdded?.(destination, messages);
+  }
+
+  /** The same as `add`, for callers who only know later how much of it was not there before. They call `count` then. */
+  async addUncounted(jobs: readonly NewJob[]): Promise<void> {
     const { ids } = this.memory;
     const parts = jobs.flatMap((job) =>
       Array.from(this.divided(job.batches), ([partition, batches]) => ({
@@ -75,9 +88,6 @@ export class BatchQueue {
       })),
     );
     await this.addJobs(parts);
-    for (const { batches } of jobs) {
-      for (const { destination, messages } of batches) this.options.onAdded?.(destination, messages.length);
-    }
   }
 
   /**
