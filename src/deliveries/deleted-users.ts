@@ -51,6 +51,18 @@ export class DeletedUsers {
     }
   }
 
+  /** The same for rests that go on in jobs of their own. Those of which nothing is left are left out. */
+  async stripEach<Rest extends { batch: QueuedBatch }>(
+    rests: readonly Rest[],
+    job: QueuedJob,
+  ): Promise<Rest[]> {
+    const batches = await Promise.all(rests.map(({ batch }) => this.strip(batch, job)));
+    return rests.flatMap((rest, index) => {
+      const batch = batches[index];
+      return batch === undefined ? [] : [{ ...rest, batch }];
+    });
+  }
+
   /**
    * Leaves out the messages about users who were deleted after they were queued.
    *

@@ -157,24 +157,29 @@ export class JobProcessor {
     }, signal);
   }
 
-  /** Puts the rest of a batch back, in jobs of their own. A crash in between repeats messages, and loses none. */
+  /**
+   * Puts the rest of a batch back, in jobs of their own. A crash in between, or a queue that does not take them for a minute,
+   * repeats messages, and loses none.
+   */
   private async divide(
     inHand: JobInHand,
     read: BatchJobData,
     { destination, queued, first, rest }: Division,
   ): Promise<void> {
-    const { queue, reporter, scheduler, writes } = this.parts;
-    const { job, partition, signal } = inHand;
+    const { queue, reporter, scheduler, writes, deleted } = this.parts;
+    const { job, signal } = inHand;
     const jobs = jobsOfParts(String(job.id), failedRetentionOf(job.opts), rest);
     const data = { ...read, batches: [first] };
-    await writes.untilDone(async () => {
-      await queue.putBack(jobs);
+    const left = await writes.untilDone(async () => {
+      const stripped = await deleted.stripEach(jobs, job);
+      await queue.putBack(stripped);
       await job.updateData(storedData(data));
+      return stripped;
     }, signal);
     inHand.size = sizeOfJob(data);
     scheduler.shrunk(inHand);
-    reporter.ended(queued, first, ...rest.map(({ batch }) => batch));
-    scheduler.putBack(destination, promotable(partition, jobs), true);
+    reporter.ended(queued, first, ...left.map(({ batch }) => batch));
+    scheduler.putBack(destination, promotable(queue.partitionOf(destination.id), left), true);
   }
 
   /** Puts a job back that was not tried. It may be promoted before it is due. */

@@ -74,14 +74,16 @@ export class PutBackJobs {
 
   /** @param areParts whether they come before the others, so that a batch is sent as a whole before the next one is divided */
   add(jobs: readonly PutBackJob[], areParts: boolean): void {
-    const inOrder = areParts ? [...jobs].reverse() : jobs;
-    for (const job of inOrder) {
+    const parts = new Map<Line, RememberedJob[]>();
+    for (const job of jobs) {
       const remembered = this.remember(job);
       if (remembered === undefined) continue;
       const { line } = remembered;
-      if (areParts && line.parts.size < MAX_PARTS) line.parts = new Set([remembered, ...line.parts]);
+      const before = parts.get(line) ?? [];
+      if (areParts && line.parts.size + before.length < MAX_PARTS) parts.set(line, [...before, remembered]);
       else line.jobs.add(remembered);
     }
+    for (const [line, added] of parts) line.parts = new Set([...added, ...line.parts]);
   }
 
   /** A job is here again. */

@@ -5,6 +5,7 @@ import type { DeletionStore } from '../../src/deliveries/deletion-store.js';
 import { UserEraser } from '../../src/deliveries/user-eraser.js';
 import { userKey } from '../../src/deliveries/deletion-key.js';
 import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
+import { BatchQueue } from '../../src/queue/batch-queue.js';
 import { BatchStore } from '../../src/queue/batch-store.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
@@ -299,6 +300,38 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     // Nine of them, and the deletion itself.
     await until(async () => ((await totals.all()).get('limited') ?? Infinity) <= 10 || undefined);
     expect(await usersIn(app)).not.toContain('gone');
+  });
+
+  it('reaches the rest of a batch that the queue did not take at once', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { id: 'limited', rateLimit: 0.1 }),
+    });
+    const queue = app.context.get(BatchQueue);
+    const putBack = queue.putBack.bind(queue);
+    const [asked, isDeleted] = [deferred(), deferred()];
+    Object.assign(queue, {
+      putBack: async () => {
+        Object.assign(queue, { putBack });
+        asked.resolve();
+        await isDeleted.promise;
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+      },
+    });
+    for (let n = 0; n < 10; n++)
+      for (const userId of ['stays', 'gone']) app.analytics.track({ userId, event: 'Waited' });
+    await app.analytics.flush();
+    await asked.promise;
+    const deletions = await createDeletionStore(storageOf(app));
+    const task = JSON.stringify({ userId: 'gone', sources: ['default'] });
+    await deletions.add([{ key: userKey('gone'), at: Date.now(), task }]);
+    isDeleted.resolve();
+    await until(async () => ((await app.queue.getDelayedCount()) > 0 ? true : undefined));
+    expect(await usersIn(app)).not.toContain('gone');
+    const totals = createBacklogStore(storageOf(app));
+    // Nine, once the first one is delivered.
+    await until(async () => (await totals.all()).get('limited') === 9 || undefined);
   });
 
   it('does not read again the kept jobs that are about others', async () => {
