@@ -111,7 +111,7 @@ export class Gauges implements OnModuleDestroy {
     );
     if (load === undefined) return;
     for (const [state, count] of Object.entries(load.counts)) result.observe(this.jobs, count, { state });
-    result.observe(this.oldest, load.oldest);
+    result.observe(this.oldest, load.since === undefined ? 0 : Math.max(Date.now() - load.since, 0) / 1_000);
     const counted = this.failed.result().catch(() => undefined);
     const failed = await within(askedAt + PATIENCE - performance.now(), counted);
     if (failed !== undefined) result.observe(this.jobs, failed, { state: 'failed' });
@@ -132,7 +132,8 @@ type CountedQueue = Pick<BatchJobQueue, 'getJobCounts'>;
 
 interface Load {
   counts: Record<string, number>;
-  oldest: number;
+  /** Since when the oldest job has waited, in milliseconds since the epoch; `undefined` if none waits. */
+  since: number | undefined;
 }
 
 async function readLoad(
@@ -150,7 +151,7 @@ async function readLoad(
       active: sumOf('active'),
       delayed: sumOf('delayed'),
     },
-    oldest: since === undefined ? 0 : Math.max(Date.now() - since, 0) / 1000,
+    since,
   };
 }
 

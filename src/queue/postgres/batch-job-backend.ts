@@ -44,6 +44,7 @@ export class BatchJobBackend extends PostgresQueueBackend {
 
   override async disconnectBlocking(wait?: boolean): Promise<void> {
     this.notifications.interrupt();
+    this.dueJobs.stop();
     return super.disconnectBlocking(wait);
   }
 

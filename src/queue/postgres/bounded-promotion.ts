@@ -13,7 +13,8 @@ const MOST = 100;
 
 /**
  * What is run in their place: by an earlier time, where more are due, and a lock that is longer by as much. The others are
- * promoted by `DueJobs`, which does not keep the worker waiting.
+ * promoted by `DueJobs`, for whose transactions the worker waits one at a time. The time also becomes the job's
+ * `processedOn`, which is too early then.
  */
 export function promotingFew(text: string): string {
   for (const [name, lock, now] of TAKING) {

@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { DEFAULT_SCHEMA, type PgPool, quoteSchemaName } from 'bullmq';
 
-/** Jobs that one transaction promotes, as BullMQ does on Redis. */
-const AT_ONCE = 1_000;
+/** Jobs that one transaction promotes. A worker that looks meanwhile waits for it. */
+const AT_ONCE = 200;
 /** How often to look for them, in milliseconds: while somebody looks, few are due at a time. */
 const INTERVAL = 1_000;
 
@@ -20,6 +21,9 @@ const PROMOTE = `
   SELECT count(${SCHEMA}.publish_event($1, 'waiting', jsonb_build_object('jobId', id, 'prev', 'delayed')))::integer
     AS promoted FROM promoted`;
 
+/** There may be more, or there are none, or it has failed. */
+type Promoted = 'some' | 'all' | 'none';
+
 /**
  * Promotes delayed jobs that are due. BullMQ does so whenever it takes a job, all of them in that transaction. After an
  * outage there may be hundreds of thousands: all others would wait for that, and with a `statement_timeout` it would be
@@ -27,9 +31,10 @@ const PROMOTE = `
  * them before a job is taken, the rest meanwhile.
  */
 export class DueJobs {
-  private first: Promise<boolean> | undefined;
+  private first: Promise<Promoted> | undefined;
   private isPromoting = false;
   private hasFailed = false;
+  private isStopped = false;
   /** When that last ended, by `performance.now()`. */
   private promotedAt = -Infinity;
 
@@ -40,6 +45,7 @@ export class DueJobs {
 
   /** What has to be waited for before a job is taken; `undefined` for nothing. Never rejects. */
   promote(): Promise<unknown> | undefined {
+    this.isStopped = false;
     if (!this.isPromoting && performance.now() - this.promotedAt >= INTERVAL) {
       this.isPromoting = true;
       this.first = this.promoteSome();
@@ -53,27 +59,36 @@ export class DueJobs {
     if (!this.hasFailed) this.promotedAt = -Infinity;
   }
 
-  private async promoteRest(first: Promise<boolean>): Promise<void> {
-    let isMore = await first;
+  /** Nobody looks for jobs for the time being. */
+  stop(): void {
+    this.isStopped = true;
+  }
+
+  private async promoteRest(first: Promise<Promoted>): Promise<void> {
+    let promoted = await first;
     this.first = undefined;
-    while (isMore) isMore = await this.promoteSome();
+    const isMore = promoted === 'some';
+    // Also after a failure, then: a worker that has a job in hand for long does not ask again.
+    while (isMore && promoted !== 'all' && !this.isStopped) {
+      if (promoted === 'none') await pause(INTERVAL, undefined, { ref: false });
+      promoted = await this.promoteSome();
+    }
     this.isPromoting = false;
     this.promotedAt = performance.now();
   }
 
-  /** Resolves to whether there may be more. */
-  private async promoteSome(): Promise<boolean> {
+  private async promoteSome(): Promise<Promoted> {
     try {
       const { rows } = await this.connection.pool.query<{ promoted: number }>(PROMOTE, [
         this.queue,
         Date.now(),
       ]);
       this.hasFailed = false;
-      return rows[0]?.promoted === AT_ONCE;
+      return rows[0]?.promoted === AT_ONCE ? 'some' : 'all';
     } catch {
       this.hasFailed = true;
       // Where that fails, so does the look itself, which is reported.
-      return false;
+      return 'none';
     }
   }
 }

@@ -8,8 +8,8 @@ import { ownStatementFor } from './own-statements.js';
 
 const FIRST_PROBE_DELAY = 100;
 const MAX_PROBE_DELAY = 2_000;
-/** Idle connections that a pool may have lost without noticing, at most. */
-const LOST_AT_ONCE = 20;
+/** Idle connections that a pool may have lost without noticing. Few pools hold more. */
+const LOST_AT_ONCE = 100;
 
 /**
  * A pool that can be used before its server is reachable. It tries to connect until it succeeds, and prepares
