@@ -54,7 +54,8 @@ export class MessageFactory {
     const { context, callContext } = this.options;
     const known = callContext?.();
     const message = createMessage(type, params, known === undefined ? context : mergedFields(context, known));
-    return this.withTenant(source, message, boundTo, known);
+    const own = 'context' in params ? params.context : undefined;
+    return this.withTenant(source, message, boundTo, known && without(known, own));
   }
 
   /** Leaves out the context of the current request, for a call about somebody else. @throws as `ofCall` */
@@ -90,16 +91,17 @@ export class MessageFactory {
     uncountedBytes: number,
   ): Pick<OutgoingTerms, 'maxBytes' | 'spareContext'> {
     const maxBytes = MAX_MESSAGE_BYTES + uncountedBytes;
-    const added = Object.entries(this.options.context).filter(([key]) => !Object.hasOwn(context, key));
+    const added = without(this.options.context, context);
     if (this.options.isForwarding === true) {
       // The group says whose event it is, so that the next API must have it.
-      return { maxBytes, spareContext: Object.fromEntries(added.filter(([key]) => key !== 'groupId')) };
+      return { maxBytes, spareContext: without(added, { groupId: true }) };
     }
     const groupId = this.tenantOf(source);
-    if (groupId !== undefined) added.push(['groupId', groupId]);
+    if (groupId !== undefined) added.groupId = groupId;
     let bytes = 0;
     // With a comma each.
-    for (const [key, value] of added) bytes += Buffer.byteLength(stringify({ [key]: value })) - 1;
+    for (const [key, value] of Object.entries(added))
+      bytes += Buffer.byteLength(stringify({ [key]: value })) - 1;
     return { maxBytes: maxBytes + bytes };
   }
 
@@ -119,4 +121,9 @@ export class MessageFactory {
     if (tenant !== undefined && message.type !== 'delete') message.context.groupId = tenant;
     return { message, tenant, spareContext };
   }
+}
+
+/** The fields of an object whose keys another one does not have. */
+function without(fields: JsonObject, others: object = {}): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([key]) => !Object.hasOwn(others, key)));
 }

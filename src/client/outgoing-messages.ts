@@ -58,9 +58,9 @@ export class OutgoingMessages {
     const { maxBytes, spareContext, isReceived, isStored } = terms;
     const { body = webhookBody, schemas } = this.options;
     const filter = eventFilterOf(message, schemas?.get(source));
-    const { json, bytes } = serializedWithin(message, spareContext, () =>
-      serialize(body(withFilter(message, filter)), maxBytes),
-    );
+    const serialized = (): SerializedMessage => serialize(body(withFilter(message, filter)), maxBytes);
+    const ownerOf = (): unknown => terms.tenant ?? this.router.ownerOf?.(message, undefined);
+    const { json, bytes } = serializedWithin(message, spareContext, serialized, ownerOf);
     // Before anything is looked up: nobody would wait for the answer if this throws.
     const integrationsBytes = isReceived === true || isStored === true ? bytesOfIntegrations(message) : 0;
     // Found once, since the application may have a function of its own for it.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable } from '@nestjs/common';
-import { AnalyticsService, Track } from '../../../src/index.js';
+import { type AnalyticsMessage, AnalyticsService, Track } from '../../../src/index.js';
 import { AnalyticsTestingModule, RecordedAnalytics } from '../../../src/testing/index.js';
 import { messageIn, type ReceivedMessage } from '../../support/received-message.js';
 import type { Receiver } from '../../support/receiver.js';
@@ -10,6 +10,8 @@ import { DecoratedApps } from './support/decorated-app.js';
 const MAX_MESSAGE_BYTES = 32_768;
 /** With what the application and a common browser add, it has room in a message. */
 const LARGE = { text: 'x'.repeat(32_000) };
+/** What the request says as well. */
+const OWN = { ip: '127.0.0.1' };
 const LONG = 'x'.repeat(2_000);
 const STRANGER = { 'user-agent': LONG, referer: LONG, 'accept-language': LONG };
 const CUSTOMER = { 'user-agent': 'Firefox', 'accept-language': 'de-CH' };
@@ -19,7 +21,7 @@ class Orders {
   constructor(private readonly analytics: AnalyticsService) {}
 
   confirm(): void {
-    this.analytics.track({ userId: 'u1', event: 'Confirmed', properties: LARGE, context: { ip: '::1' } });
+    this.analytics.track({ userId: 'u1', event: 'Confirmed', properties: LARGE, context: OWN });
   }
 
   pay(): Promise<string> {
@@ -42,6 +44,12 @@ class OrdersController {
   @Track('Looked', { userId: 'u1' })
   pay(): Promise<string> {
     return this.orders.pay();
+  }
+
+  @Get('listed')
+  @Track('Listed', { userId: 'u1', properties: LARGE })
+  listed(): void {
+    // Whose event it is depends on the request.
   }
 
   @Get('too-large')
@@ -81,7 +89,7 @@ describe.each([
     const library: unknown = expect.objectContaining({ name: 'nestjs-analytics' });
     for (const [event, own] of [
       ['Ordered', {}],
-      ['Confirmed', { ip: '::1' }],
+      ['Confirmed', OWN],
     ] as const) {
       const contexts = contextsOf(event);
       expect(contexts).toHaveLength(2);
@@ -99,6 +107,20 @@ describe.each([
     expect(await app.request('/pay', { headers: CUSTOMER })).toMatchObject({ status: 200 });
     const paid = recorded.messages.filter((message) => message.type === 'track' && message.event === 'Paid');
     expect(paid.map(({ context }) => context.userAgent)).toEqual([undefined, 'Firefox']);
+  });
+
+  it('is refused where the headers that it has no room for say whose event it is', async () => {
+    const receiver = await stage.receiver();
+    const destinations = {
+      encryptionKey: false as const,
+      tenant: ({ context }: AnalyticsMessage) => (context.userAgent === undefined ? undefined : 'acme'),
+    };
+    const analytics = { webhooks: webhooksTo(receiver), destinations, beforeSend: undefined, ...hooks };
+    const app = await apps.start({ ...SHOP, analytics });
+    await app.request('/listed', { headers: STRANGER });
+    expect(app.logs.about('32 KB')).toEqual([expect.stringMatching(/@Track\("Listed"\)/)]);
+    await app.request('/listed', { headers: CUSTOMER });
+    expect(await delivered(receiver, 1)).toHaveLength(1);
   });
 
   it('is refused where it is too large by itself, and says by how much', async () => {
