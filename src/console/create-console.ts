@@ -27,11 +27,10 @@ export function createConsole(
   { apiPath, links, reports, feed, live, shutdownTimeout }: ConsoleParts,
 ): ConsoleHandler {
   const logger = new AnalyticsLogger();
-  const newLimit = (): LimitedLog => new LimitedLog(logger, () => performance.now());
-  // Apart, so that what a page asks for again and again hides no line about `authorize`.
-  const errors = new LimitedErrors(logger, newLimit());
+  const lines = new LimitedLog(logger, () => performance.now());
+  const errors = new LimitedErrors(logger);
   return new ConsoleHandler({
-    authorizer: new Authorizer(authorize, 'console.authorize', newLimit(), links),
+    authorizer: new Authorizer(authorize, 'console.authorize', lines, links),
     path,
     frameAncestors,
     apiPath,

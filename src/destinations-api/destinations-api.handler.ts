@@ -97,17 +97,16 @@ export function createDestinationsApi(
 ): DestinationsApiHandler {
   const { path, authorize, isForConsole } = options;
   const logger = new AnalyticsLogger();
-  const newLimit = (): LimitedLog => new LimitedLog(logger, () => performance.now());
+  const lines = new LimitedLog(logger, () => performance.now());
   const authorizer = new Authorizer(
     authorize,
     isForConsole ? 'console.authorize' : 'destinations.api.authorize',
-    newLimit(),
+    lines,
     links,
   );
   const operations = new Operations(destinations, deliveries, path, new CreationLimit(limitPerTenant));
   const audit = new AuditLog(logger);
-  // Apart, so that what one tenant's requests run into hides no line about `authorize`.
-  const errors = new LimitedErrors(logger, newLimit());
+  const errors = new LimitedErrors(logger);
   const api = new DestinationsApi({ authorizer, operations, audit, logger: errors, isForConsole });
   return new DestinationsApiHandler(api, options, errors, audit, shutdownTimeout);
 }

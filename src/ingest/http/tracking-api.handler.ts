@@ -9,7 +9,6 @@ import { RequestRefusal } from '../../http/request-refusal.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
 import type { ResolvedSource, ResolvedTrackingApi } from '../../options/resolved-options.js';
 import { LimitedErrors } from '../../queue/limited-errors.js';
-import { LimitedLog } from '../../queue/limited-log.js';
 import { FailedMessageLog } from './failed-message-log.js';
 import { Intake } from './intake.js';
 import { RateLimiter } from './rate-limiter.js';
@@ -91,6 +90,5 @@ export function createTrackingApi(
     unknownKeys: new UnknownKeyLog(logger),
     failures: new FailedMessageLog(logger),
   });
-  const errors = new LimitedErrors(logger, new LimitedLog(logger, () => performance.now()));
-  return new TrackingApiHandler(api, path, errors, shutdownTimeout);
+  return new TrackingApiHandler(api, path, new LimitedErrors(logger), shutdownTimeout);
 }
