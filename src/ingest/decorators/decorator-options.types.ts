@@ -37,19 +37,19 @@ export type OfCall<C, T> = T | ((call: C) => T);
 
 /**
  * What has fields to be sent. Built-in objects have none, and a function is called for the value: each has one of these
- * symbols. Any other object fits, be it of an interface or a class.
+ * members. Any other object fits, be it of an interface or a class.
  */
 interface WithFields {
-  /** Arrays have it. */
-  readonly [Symbol.unscopables]?: never;
+  /** Arrays, maps, sets and buffers have it. */
+  readonly [Symbol.iterator]?: never;
   /** Functions and classes. */
   readonly [Symbol.hasInstance]?: never;
-  /** Promises, maps, sets, buffers. */
-  readonly [Symbol.toStringTag]?: never;
-  /** Dates. */
-  readonly [Symbol.toPrimitive]?: never;
   /** Regular expressions. */
   readonly [Symbol.match]?: never;
+  /** Promises, and what else is awaited. */
+  readonly then?: never;
+  /** Dates. */
+  readonly getTime?: never;
 }
 
 /** The second one is for literals, which may have any fields. */

@@ -23,6 +23,15 @@ class Customer {
   }
 }
 
+class Money {
+  readonly amount = 1;
+  readonly [Symbol.toStringTag] = 'Money';
+
+  [Symbol.toPrimitive](): number {
+    return this.amount;
+  }
+}
+
 /** What the compiler takes and refuses: the decorators are typed by the methods that they are on. */
 export class Orders {
   @Track('Order Completed', {
@@ -146,6 +155,7 @@ export class Orders {
   @Track('Order Completed', { properties: ({ args: [, any] }) => any })
   @Track('Order Completed', { properties: ({ result }) => (result.total > 1 ? { ...result } : undefined) })
   @Identify({ traits: new Customer(), context: {} })
+  @Identify({ traits: new Money() })
   @Identify({ traits: ({ args: [, , customer] }) => customer })
   @Page({ properties: Object.freeze({ path: '/' }) })
   @Screen({ properties: ({ args: [record] }) => ({ ...record, at: new Date(), tags: ['a'] }) })
