@@ -64,15 +64,11 @@ export class SharedLook<T> {
   }
 
   private follow(latest: Look<T>): Promise<T> {
-    const begin = (): Promise<T> => {
+    const end = (): Promise<T> => {
       this.next = undefined;
-      return this.begin();
+      return latest.took === undefined || latest.took <= LONGEST_FOLLOWED ? this.begin() : latest.seen;
     };
-    this.next = latest.seen.then((seen) => {
-      if (latest.took === undefined || latest.took <= LONGEST_FOLLOWED) return begin();
-      this.next = undefined;
-      return seen;
-    }, begin);
+    this.next = latest.seen.then(end, end);
     return this.next;
   }
 }

@@ -155,9 +155,11 @@ export class Operations implements Record<OperationName, Operation> {
     const input = new RequestInput(fields);
     const filter = input.filter();
     input.check(FILTER_FIELDS);
-    const { enabled } = await this.destinations.get(id, scope);
+    const { enabled, readOnly } = await this.destinations.get(id, scope);
     const replayed = await this.deliveries.replay({ ...filter, destination: id });
-    return jsonAnswer(200, { replayed, ...(replayed === 0 && !enabled && { reason: DISABLED }) });
+    // What is configured in code is replayed all the same.
+    const isDisabled = !enabled && !readOnly;
+    return jsonAnswer(200, { replayed, ...(replayed === 0 && isDisabled && { reason: DISABLED }) });
   }
 
   describe(): Promise<HttpAnswer> {

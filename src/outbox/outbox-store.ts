@@ -156,8 +156,9 @@ export class OutboxStore {
 
   /** Calls back when something was committed to this table, or perhaps was. Resolves to the function that ends it. */
   async listen(callback: () => void): Promise<() => Promise<void>> {
-    const unlisten = await this.database.listen?.(OUTBOX_CHANNEL, (table = '') => {
-      if (table === '' || table === this.table.name) callback();
+    const unlisten = await this.database.listen?.(OUTBOX_CHANNEL, (table: unknown) => {
+      // An application's own `listen` may pass on anything, such as all of the notification.
+      if (typeof table !== 'string' || table === '' || table === this.table.name) callback();
     });
     return unlisten ?? (() => Promise.resolve());
   }

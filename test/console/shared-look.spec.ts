@@ -49,6 +49,19 @@ describe('a look that pages share', () => {
     expect(begun).toBeLessThanOrEqual(7);
   });
 
+  it('is not followed by another one that nobody would wait for, also where it fails', async () => {
+    duration = 6 * SECOND;
+    failing = 1;
+    const first = shared.take();
+    first.catch(() => undefined);
+    await clock.pass(2 * SECOND);
+    const asked = shared.take();
+    const ends = [expect(first).rejects.toThrow('away'), expect(asked).rejects.toThrow('away')];
+    await clock.pass(4 * SECOND);
+    await Promise.all(ends);
+    expect(begun).toBe(1);
+  });
+
   it('is shown for a second after its end', async () => {
     duration = SECOND / 2;
     const first = shared.take();

@@ -367,7 +367,7 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
   });
 
   it.each([
-    ['is no JSON once it is inflated', 'wk_zipped', 400, gzipSync('x'.repeat(20 * KILOBYTE))],
+    ['is no JSON once it is inflated', 'wk_zipped', 400, gzipSync('x'.repeat(200 * KILOBYTE))],
     ['is too large once it is inflated', 'wk_bomb', 413, gzipSync('x'.repeat(1_000 * KILOBYTE))],
   ])('counts a small request that %s by what that took', async (_case, key, status, body) => {
     expect(body.length).toBeLessThan(2 * KILOBYTE);
@@ -379,7 +379,7 @@ describe.each(PLATFORMS)('what one sender may take of the tracking API on %s', (
   it('counts what has arrived of a request that is wrong and has not announced its length', async () => {
     const wrong = request(new URL('/v1/batch', server.url), { method: 'POST', headers: basic('wk_chunks') });
     const answered = once(wrong, 'response');
-    for (let sent = 0; sent < 20; sent++) wrong.write('x'.repeat(KILOBYTE));
+    for (let sent = 0; sent < 200; sent++) wrong.write('x'.repeat(KILOBYTE));
     wrong.end();
     const [answer] = (await answered) as [IncomingMessage];
     answer.resume();
