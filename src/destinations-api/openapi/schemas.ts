@@ -28,9 +28,7 @@ const COMMON: Record<string, Schema> = {
   types: list(MESSAGE_TYPE, 'Types of calls. Default: `track` with `events`, else all.'),
   sources: list(text(), 'Names of sources that are not bound to another tenant, at least one. Default: all.'),
   timeout: integer('Milliseconds for a request and its answer. Default: 5000.'),
-  retryWindow: integer(
-    'Milliseconds during which a message is retried. Default: 14400000, which is 4 hours.',
-  ),
+  retryWindow: integer('Milliseconds during which a message is retried. Default: 14400000 (4 hours).'),
   retryStatuses: list(
     { anyOf: [integer(), { const: '5xx' }] },
     'Statuses after which a message is retried. Default: 5xx, 408, 425, 429.',
@@ -216,10 +214,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Replayed: object(
     {
       replayed: integer('How many messages are delivered again.'),
-      reason: {
-        const: 'DESTINATION_DISABLED',
-        description: 'Why there are none: the destination has to be enabled first.',
-      },
+      reason: text('`DESTINATION_DISABLED`: there are none, since it has to be enabled first.'),
     },
     ['reason'],
   ),
