@@ -8,7 +8,7 @@ import {
 import { type BatchJobData, failedRetentionOf, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import { jobKeyOf } from '../queue/partitions.js';
 import { type JobProblem, readJob } from '../queue/read-job.js';
-import { sizeOfJob, storedData } from '../queue/shared-bodies.js';
+import { sizeOfJob, storedData } from '../queue/stored-data.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';

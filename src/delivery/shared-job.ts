@@ -6,7 +6,7 @@ import {
   type QueuedBatch,
   sizeOfBodies,
 } from '../queue/batch-job.js';
-import { sizeOfJob, storedData } from '../queue/shared-bodies.js';
+import { sizeOfJob, storedData } from '../queue/stored-data.js';
 import { within } from '../shared/within.js';
 import type { BatchEnd } from './batch-delivery.js';
 import { leftOf } from './batch-settlement.js';

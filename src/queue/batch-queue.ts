@@ -12,7 +12,7 @@ import {
 } from './batch-job.js';
 import { partitionOf } from './partitions.js';
 import type { AddMemory, BatchJobQueue } from './queue-backend.js';
-import { storedData } from './shared-bodies.js';
+import { storedData } from './stored-data.js';
 
 /** More attempts than fit into any retry window. PostgreSQL cannot store a larger number. */
 const ATTEMPTS = 2 ** 31 - 1;

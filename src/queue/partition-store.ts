@@ -7,7 +7,7 @@ import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { isSyntaxError } from './queue-job.js';
 import { readJob } from './read-job.js';
 import { oldestWaitingOn } from './redis/oldest-waiting.js';
-import { storedData } from './shared-bodies.js';
+import { storedData } from './stored-data.js';
 import { type StoredJob, unparsable } from './stored-job.js';
 
 /** The jobs of one partition, whoever wrote them. */

@@ -1,4 +1,5 @@
 import { InvalidJobError, UnknownJobFormatError } from '../errors/delivery.errors.js';
+import type { CallTrace } from '../shared/telemetry.js';
 import { BATCH_JOB_VERSION, type BatchJobData } from './batch-job.js';
 
 /** Why a job cannot be read. The failure reason stored with the job begins with the `code`. */
@@ -19,10 +20,29 @@ const PREVIOUS_VERSION = 2;
 const MESSAGE_ID = /^[\x20-\x7e]{1,100}$/;
 const OUTCOME_CLASSES = new Set<unknown>(['delivered', 'retry', 'permanent']);
 
+/** What messages of a job share, and name by an index: see `storedData`. */
+interface SharedParts {
+  bodies: readonly string[];
+  calls: readonly CallTrace[];
+}
+
+interface StoredJobData {
+  batches: { messages: StoredMessage[] }[];
+}
+
+interface StoredMessage {
+  body: string | number;
+  call?: CallTrace | undefined;
+  callIndex?: unknown;
+}
+
 /**
  * Reads the data of a job, which anyone with access to the queue may have written. All of it is checked, so
  * that the code that handles batches can rely on their types. Returns it in the current format, with each body
  * in its place. Unknown keys are kept.
+ *
+ * What is shared is put in its place in the data themselves. They were parsed for whoever reads them, and copies of all
+ * messages would cost as much as the rest. Data in which something is wrong stay as they are.
  */
 export function readJob(data: unknown): BatchJobData | JobProblem {
   if (!isObject(data)) return problem({ path: '', expected: 'an object' });
@@ -30,47 +50,46 @@ export function readJob(data: unknown): BatchJobData | JobProblem {
   if (typeof v !== 'number') return problem({ path: '.v', expected: 'a number' });
   if (v === PREVIOUS_VERSION) return readJob(fromPreviousVersion(data));
   if (v !== BATCH_JOB_VERSION) return new UnknownJobFormatError(v);
-  const read = data.bodies === undefined ? data : withBodies(data);
-  if (read === undefined) return problem({ path: '.bodies', expected: 'a list of strings' });
-  const fault = faultOfBatches(read.batches);
-  return fault === undefined ? (read as unknown as BatchJobData) : problem(fault);
+  const { bodies = [], calls = [], ...read } = data;
+  if (!isTexts(bodies)) return problem({ path: '.bodies', expected: 'a list of strings' });
+  if (!isCalls(calls)) return problem({ path: '.calls', expected: 'a list of `{ at, traceparent }`' });
+  const fault = faultOfBatches(read.batches, bodies.length);
+  if (fault !== undefined) return problem(fault);
+  if (bodies.length > 0 || calls.length > 0) putInPlace(read as unknown as StoredJobData, { bodies, calls });
+  return read as unknown as BatchJobData;
 }
 
 function fromPreviousVersion(data: Fields): Fields {
   return { ...data, v: BATCH_JOB_VERSION };
 }
 
-/**
- * Puts bodies in the place of their indexes. What has another shape stays, and is found to be wrong. `undefined`
- * if the bodies themselves are.
- */
-function withBodies({ bodies, ...others }: Fields): Fields | undefined {
-  if (!isTexts(bodies)) return undefined;
-  const batches = mapped(others.batches, (batch) => ({
-    ...batch,
-    messages: mapped(batch.messages, (message) =>
-      typeof message.body === 'number' ? { ...message, body: bodies[message.body] } : message,
-    ),
-  }));
-  return { ...others, batches };
-}
-
-function mapped(items: unknown, map: (item: Fields) => Fields): unknown {
-  return Array.isArray(items) ? items.map((item: unknown) => (isObject(item) ? map(item) : item)) : items;
+function putInPlace({ batches }: StoredJobData, { bodies, calls }: SharedParts): void {
+  for (const { messages } of batches) {
+    for (const message of messages) {
+      const { body, callIndex } = message;
+      if (typeof body === 'number') message.body = bodies[body] ?? '';
+      // An older version may have moved a message to a job without the list.
+      if (callIndex !== undefined) {
+        message.call = calls[Number(callIndex)];
+        message.callIndex = undefined;
+      }
+    }
+  }
 }
 
 function problem({ path, expected }: Fault): InvalidJobError {
   return new InvalidJobError(`data${path}`, expected);
 }
 
-function faultOfBatches(batches: unknown): Fault | undefined {
+/** @param bodies how many there are that messages share */
+function faultOfBatches(batches: unknown, bodies: number): Fault | undefined {
   if (!Array.isArray(batches) || batches.length === 0) {
     return { path: '.batches', expected: 'a list of at least one batch' };
   }
-  return faultOfList('.batches', batches, faultOfBatch);
+  return faultOfList('.batches', batches, (batch) => faultOfBatch(batch, bodies));
 }
 
-function faultOfBatch(batch: Fields): Fault | undefined {
+function faultOfBatch(batch: Fields, bodies: number): Fault | undefined {
   const { destination, source, marks, messages, firstAttemptAt, notBefore } = batch;
   if (typeof destination !== 'string') return { path: '.destination', expected: 'a string' };
   if (typeof source !== 'string') return { path: '.source', expected: 'a string' };
@@ -80,14 +99,15 @@ function faultOfBatch(batch: Fields): Fault | undefined {
   if (!Array.isArray(messages) || messages.length === 0) {
     return { path: '.messages', expected: 'a list of at least one message' };
   }
-  return faultOfList('.messages', messages, faultOfMessage);
+  return faultOfList('.messages', messages, (message) => faultOfMessage(message, bodies));
 }
 
-function faultOfMessage({ id, body, outcomes, failedAt, replay, tenant, call }: Fields): Fault | undefined {
+function faultOfMessage(message: Fields, bodies: number): Fault | undefined {
+  const { id, body, outcomes, failedAt, replay, tenant, call } = message;
   if (typeof id !== 'string' || !MESSAGE_ID.test(id)) {
     return { path: '.id', expected: '1 to 100 printable ASCII characters' };
   }
-  if (typeof body !== 'string') return { path: '.body', expected: 'a string' };
+  if (!isString(body) && !isIndex(body, bodies)) return { path: '.body', expected: 'a string' };
   if (!isOptional(failedAt, isCount)) return { path: '.failedAt', expected: 'a time' };
   if (!isOptional(replay, isString)) return { path: '.replay', expected: 'a string' };
   if (!isOptional(tenant, isString)) return { path: '.tenant', expected: 'a string' };
@@ -133,6 +153,14 @@ function isOptional(value: unknown, is: (value: unknown) => boolean): boolean {
 
 function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every(isString);
+}
+
+function isIndex(value: unknown, length: number): boolean {
+  return Number.isInteger(value) && isCount(value) && Number(value) < length;
+}
+
+function isCalls(value: unknown): value is CallTrace[] {
+  return Array.isArray(value) && value.every(isCallTrace);
 }
 
 function isCallTrace(value: unknown): boolean {

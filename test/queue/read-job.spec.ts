@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { readJob } from '../../src/queue/read-job.js';
-import { storedData } from '../../src/queue/shared-bodies.js';
+import { storedData } from '../../src/queue/stored-data.js';
 
 const outcome = { url: 'hash', class: 'retry' as const, status: 503, attempt: 1, at: 5, duration: 2 };
 const message = { id: 'm1', body: '{"type":"track"}', outcomes: [outcome] };
@@ -60,6 +60,35 @@ describe('the data of a job', () => {
     expect(readJob(JSON.parse(JSON.stringify(stored)))).toEqual(data);
   });
 
+  it('is read with what messages carry of one call in their places', () => {
+    const call = { at: 1, traceparent: '00-a-b-01' };
+    const traced = { ...message, call };
+    const data = { ...job, batches: [{ ...batch, messages: [traced, message, { ...traced, id: 'm2' }] }] };
+    const stored = storedData(data);
+    expect(stored).toMatchObject({ v: 2, calls: [call] });
+    const text = JSON.stringify(stored);
+    expect(text.split(call.traceparent)).toHaveLength(2);
+    expect(readJob(JSON.parse(text))).toEqual(data);
+    expect(storedData(data)).toEqual(stored);
+  });
+
+  it('is read without what an older worker has moved to another job than its call', () => {
+    const moved = { ...message, callIndex: 7 };
+    const data = { ...job, batches: [{ ...batch, messages: [moved] }], calls: [{ at: 1 }] };
+    expect(readJob(data)).toEqual(job);
+  });
+
+  it('stays as it is where something is wrong, so that it can be shown', () => {
+    const data = {
+      ...job,
+      bodies: ['{}'],
+      batches: [{ ...batch, messages: [{ ...message, body: 0 }, null] }],
+    };
+    const before = structuredClone(data);
+    expect(readJob(data)).toMatchObject({ code: 'INVALID_JOB' });
+    expect(data).toEqual(before);
+  });
+
   it.each([
     ['data', undefined],
     ['data', null],
@@ -69,6 +98,8 @@ describe('the data of a job', () => {
     ['data.v', {}],
     ['data.bodies', { ...job, bodies: 'a text' }],
     ['data.bodies', { ...job, bodies: [7] }],
+    ['data.calls', { ...job, calls: 'now' }],
+    ['data.calls', { ...job, calls: [{ at: 'now' }] }],
     [
       'data.batches[0].messages[0].body',
       { ...job, bodies: [], batches: [{ ...batch, messages: [{ ...message, body: 0 }] }] },

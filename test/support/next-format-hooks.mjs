@@ -14,7 +14,7 @@ const SOURCES = new URL('../../src/', import.meta.url).href;
 /** By file: what is found, and what takes its place. */
 const CHANGES = {
   'queue/batch-job.ts': [[/BATCH_JOB_VERSION = (\d+)/, (_, v) => `BATCH_JOB_VERSION = ${Number(v) + 1}`]],
-  'queue/shared-bodies.ts': [[/v: UNSHARED_BODIES_VERSION/, () => 'v: data.v']],
+  'queue/stored-data.ts': [[/bodies === undefined \? UNSHARED_BODIES_VERSION : data\.v/, () => 'data.v']],
   'queue/read-job.ts': [
     // What shares no body is written in the format before that one.
     [/v === PREVIOUS_VERSION/, () => '(v === PREVIOUS_VERSION || v === PREVIOUS_VERSION - 1)'],
@@ -22,8 +22,8 @@ const CHANGES = {
     [
       /function fromPreviousVersion\([^]*?\n}/,
       () =>
-        'function fromPreviousVersion({ bodies, batches }) ' +
-        '{ return { v: BATCH_JOB_VERSION, bodies, parcels: batches }; }',
+        'function fromPreviousVersion({ batches, ...others }) ' +
+        '{ return { ...others, v: BATCH_JOB_VERSION, parcels: batches }; }',
     ],
   ],
 };
