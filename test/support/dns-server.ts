@@ -32,6 +32,7 @@ const TRUNCATED = 0x0200;
  */
 export class DnsServer {
   readonly questions: DnsQuestion[] = [];
+  private readonly late = new Set<NodeJS.Timeout>();
 
   private constructor(
     private readonly socket: Socket,
@@ -81,6 +82,7 @@ export class DnsServer {
   }
 
   async close(): Promise<void> {
+    for (const timer of this.late) clearTimeout(timer);
     this.socket.close();
     this.server.close();
     await Promise.all([once(this.socket, 'close'), once(this.server, 'close')]);
@@ -142,10 +144,13 @@ export class DnsServer {
     [1, records.length, 0, 0].forEach((count, index) => head.writeUInt16BE(count, 4 + 2 * index));
     const response = Buffer.concat([head, ...records]);
     if (after === undefined) send(response);
-    else
-      setTimeout(() => {
+    else {
+      const timer = setTimeout(() => {
+        this.late.delete(timer);
         send(response);
       }, after);
+      this.late.add(timer);
+    }
   }
 }
 

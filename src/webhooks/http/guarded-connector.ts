@@ -1,14 +1,9 @@
-import {
-  connect as connectTcp,
-  isIP,
-  type LookupFunction,
-  type Socket,
-  type TcpSocketConnectOpts,
-} from 'node:net';
+import { connect as connectTcp, isIP, type Socket, type TcpSocketConnectOpts } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
 import { AddressRefusedError } from '../../errors/delivery.errors.js';
-import { HostResolver } from './host-resolver.js';
+import { type HostLookup, HostResolver } from './host-resolver.js';
+import type { NameLookup } from './name-cache.js';
 import { isPublicAddress } from '../../shared/private-address.js';
 import { type TlsSession, TlsSessions } from './tls-sessions.js';
 
@@ -22,7 +17,7 @@ export interface ConnectorOptions {
   /** Whether receivers in private networks may be reached. */
   allowPrivateNetwork: boolean;
   /** Resolves names. @default by a `HostResolver` of its own */
-  lookup?: LookupFunction | undefined;
+  lookup?: HostLookup | undefined;
   /** CA certificates to trust instead of the built-in ones, as PEM. @default the built-in ones */
   ca?: string | undefined;
 }
@@ -31,11 +26,13 @@ export interface ConnectorOptions {
  * Opens a socket.
  *
  * @param onSocket called with each socket that is tried, which the caller may destroy before the callback is called
+ * @param onLookup called with each look-up of its host
  */
 export type Connector = (
   options: buildConnector.Options,
   callback: buildConnector.Callback,
   onSocket: (socket: Socket) => void,
+  onLookup?: (lookup: NameLookup) => void,
 ) => void;
 
 /**
@@ -50,7 +47,7 @@ export function guardedConnector(options: ConnectorOptions): Connector {
 
   const sessions = new TlsSessions();
 
-  return ({ hostname, port, protocol }, callback, onSocket) => {
+  return ({ hostname, port, protocol }, callback, onSocket, onLookup) => {
     if (isIP(hostname) !== 0 && !isAllowed(hostname)) {
       process.nextTick(callback, new AddressRefusedError(), null);
       return;
@@ -59,7 +56,9 @@ export function guardedConnector(options: ConnectorOptions): Connector {
     const target: TcpSocketConnectOpts = {
       host: hostname,
       port: Number(port || (isSecure ? 443 : 80)),
-      lookup,
+      lookup: (name, wanted, found) => {
+        lookup(name, wanted, found, onLookup);
+      },
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT,
     };
@@ -116,9 +115,9 @@ function connectSecurely(target: TcpSocketConnectOpts, session?: TlsSession, ca?
  * Refuses a name if any of the addresses that could be used is private, because timing decides which of them is
  * used.
  */
-function guardedLookup(resolve: LookupFunction): LookupFunction {
-  return (hostname, options, callback) => {
-    resolve(hostname, { ...options, all: true }, (error, answer, family) => {
+function guardedLookup(resolve: HostLookup): HostLookup {
+  return (hostname, options, callback, onLookup) => {
+    const judge: typeof callback = (error, answer, family) => {
       if (error !== null) {
         callback(error, answer, family);
         return;
@@ -132,6 +131,7 @@ function guardedLookup(resolve: LookupFunction): LookupFunction {
       } else {
         callback(null, first.address, first.family);
       }
-    });
+    };
+    resolve(hostname, { ...options, all: true }, judge, onLookup);
   };
 }

@@ -44,6 +44,15 @@ export interface HostResolverOptions {
 }
 
 /**
+ * Looks a name up for a socket.
+ *
+ * @param onLookup called with the look-up that the addresses will be from, and again if another one follows
+ */
+export type HostLookup = (
+  ...args: [...Parameters<LookupFunction>, onLookup?: (lookup: NameLookup) => void]
+) => void;
+
+/**
  * Resolves the names of receivers: by the hosts file, then by DNS. For receivers in private networks, names
  * that DNS does not know are resolved as the system does (search domains, names of containers, mDNS).
  * Whatever the servers do, the application's own look-ups go on: see `DnsClient`.
@@ -67,16 +76,16 @@ export class HostResolver {
       const ask = (): Promise<NameAnswer> => this.querySlots.run(() => this.askServers(lookup));
       return lookup.wasSlow ? this.slowSlots.run(ask) : ask();
     });
-    this.systemNames = new NameCache(({ name }) => this.askSystem(name));
+    this.systemNames = new NameCache((lookup) => this.askSystem(lookup));
   }
 
   /**
    * Looks names up for sockets. Names of public receivers are in DNS, so the system is not asked for them.
    */
-  lookupFor({ allowPrivateNetwork }: { allowPrivateNetwork: boolean }): LookupFunction {
-    return (name, { family, all }, callback) => {
+  lookupFor({ allowPrivateNetwork }: { allowPrivateNetwork: boolean }): HostLookup {
+    return (name, { family, all }, callback, onLookup) => {
       const isWanted = wantedFamily(family);
-      this.resolve(name, allowPrivateNetwork).then(
+      this.resolve(name, allowPrivateNetwork, onLookup).then(
         (found) => {
           const addresses = found.filter(isWanted);
           const [first] = addresses;
@@ -96,24 +105,29 @@ export class HostResolver {
     this.client.close();
   }
 
-  private async resolve(name: string, usesSystem: boolean): Promise<readonly LookupAddress[]> {
+  private async resolve(
+    name: string,
+    usesSystem: boolean,
+    onLookup?: (lookup: NameLookup) => void,
+  ): Promise<readonly LookupAddress[]> {
     const family = isIP(name);
     if (family !== 0) return [{ address: name, family }];
     const listed = this.hosts.find(name);
     if (listed !== undefined) return listed;
     try {
-      return await this.dnsNames.find(name);
+      return await this.dnsNames.find(name, onLookup);
     } catch (error) {
       const reason = error instanceof NameLookupError ? error.reason : undefined;
       // If no DNS server can be reached, the system may have other ways.
       if (reason === 'unreachable' || (reason === 'unknown' && usesSystem))
-        return this.systemNames.find(name);
+        return this.systemNames.find(name, onLookup);
       throw error;
     }
   }
 
   private async askServers(lookup: NameLookup): Promise<NameAnswer> {
     const begun = performance.now();
+    lookup.begun = begun;
     try {
       return await this.client.resolve(lookup.name);
     } finally {
@@ -124,13 +138,14 @@ export class HostResolver {
   /**
    * A look-up by the system cannot be cancelled. It keeps its slot to its end, even if nobody waits any more.
    */
-  private async askSystem(name: string): Promise<NameAnswer> {
-    const found = this.systemSlots.run(() =>
-      this.systemLookup(name).catch((error: unknown) => {
+  private async askSystem(lookup: NameLookup): Promise<NameAnswer> {
+    const found = this.systemSlots.run(() => {
+      lookup.begun = performance.now();
+      return this.systemLookup(lookup.name).catch((error: unknown) => {
         if (types.isNativeError(error) && isOwnLack(webhookErrorCode(error))) throw error;
         throw new NameLookupError('unknown');
-      }),
-    );
+      });
+    });
     const addresses = await within(LOOKUP_TIME, found);
     if (addresses === undefined) throw new NameLookupError('timeout');
     return { addresses, ttl: SYSTEM_TTL };

@@ -29,6 +29,8 @@ export interface NameLookup {
   readonly name: string;
   /** Whether the last one took long. Whoever makes this one says how it was. */
   wasSlow: boolean;
+  /** When it began, by `performance.now()`; `undefined` while it waits for its turn. */
+  begun: number | undefined;
 }
 
 /** Caches for a short while what a name resolves to. Concurrent requests for a name share one look-up. */
@@ -37,13 +39,18 @@ export class NameCache {
 
   constructor(private readonly resolve: (lookup: NameLookup) => Promise<NameAnswer>) {}
 
-  find(name: string): Promise<LookupAddress[]> {
+  /** @param onLookup called with the look-up that the addresses are from */
+  find(name: string, onLookup?: (lookup: NameLookup) => void): Promise<LookupAddress[]> {
     const known = this.names.get(name);
-    if (known !== undefined && known.until > performance.now()) return known.addresses;
-    return this.lookUp({ name, wasSlow: known?.lookup.wasSlow ?? false });
+    const { addresses, lookup } =
+      known !== undefined && known.until > performance.now()
+        ? known
+        : this.lookUp({ name, wasSlow: known?.lookup.wasSlow ?? false, begun: undefined });
+    onLookup?.(lookup);
+    return addresses;
   }
 
-  private lookUp(lookup: NameLookup): Promise<LookupAddress[]> {
+  private lookUp(lookup: NameLookup): KnownName {
     const { name } = lookup;
     const answer = this.resolve(lookup);
     const addresses = answer.then((found) => kept(found.addresses));
@@ -62,7 +69,7 @@ export class NameCache {
         known.until = performance.now() + age;
       },
     );
-    return known.addresses;
+    return known;
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { guardedConnector, type Connector, type ConnectorOptions } from './guarded-connector.js';
 import { IdleConnections } from './idle-connections.js';
 import { InFlightList } from './in-flight-list.js';
@@ -54,11 +55,12 @@ export class WebhookClient {
   async trace(request: WebhookRequest): Promise<TracedResponse | undefined> {
     if (this.isClosed || request.signal.aborted) return undefined;
     const timer = new PhaseTimer();
-    const connector: Connector = (options, callback, onSocket) => {
-      this.connector(options, callback, (socket) => {
+    const connector: Connector = (options, callback, onSocket, onLookup) => {
+      const watch = (socket: Socket): void => {
         timer.watch(socket);
         onSocket(socket);
-      });
+      };
+      this.connector(options, callback, watch, onLookup);
     };
     const connections = new OriginConnections(
       request.target.origin,

@@ -3,6 +3,7 @@ import type { Client as UndiciClient, Dispatcher } from 'undici';
 import { Deadline } from '../../shared/deadline.js';
 import type { Connector } from './guarded-connector.js';
 import type { IdleConnection } from './idle-connections.js';
+import type { NameLookup } from './name-cache.js';
 import { MAX_HEAD_BYTES, MAX_REST_BYTES, ResponseReader } from './response-reader.js';
 import { Client } from './undici.js';
 
@@ -40,6 +41,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   /** By `performance.now()`. */
   private readonly oldFrom = performance.now() + MAX_AGE * (1 - Math.random() * AGE_SPREAD);
   private socket: Socket | undefined;
+  private lookup: NameLookup | undefined;
   private reader: ResponseReader | undefined;
   private handler: ResponseHandler | undefined;
   private isProven = false;
@@ -60,11 +62,12 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
           this.reader = new ResponseReader(socket, this.onFirstByte, this.onPause);
           callback(null, socket);
         };
-        connector(options, connected, (socket) => {
+        const onSocket = (socket: Socket): void => {
           this.socket = socket;
           // It may be a second one, for a connection that has been ended meanwhile.
           if (this.client.destroyed) socket.destroy();
-        });
+        };
+        connector(options, connected, onSocket, (lookup) => (this.lookup = lookup));
       },
       pipelining: 1,
       allowH2: false,
@@ -90,6 +93,11 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   /** Whether the current socket has answered a request before. */
   get hasAnswered(): boolean {
     return this.isProven;
+  }
+
+  /** When its host began to be looked up, by `performance.now()`: now, if that waits for its turn; 0 if it has an address. */
+  get lookupBegun(): number {
+    return this.lookup === undefined ? 0 : (this.lookup.begun ?? performance.now());
   }
 
   send(request: Dispatcher.DispatchOptions, handler: ResponseHandler): void {

@@ -83,6 +83,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
 
   /** Ends the exchange because its time is over. */
   expire(): void {
+    if (this.awaitLookup()) return;
     if (!this.isSent && performance.now() - this.deadline > LATE && this.extend()) return;
     this.end(this.response() ?? this.failure(new ReceiverTimeoutError(this.request.timeout)));
   }
@@ -156,6 +157,19 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     const { target, body } = this.request;
     const headers = headersAt(this.request.headers, this.at);
     connection.send({ path: target.path, method: 'POST', headers, body }, this);
+  }
+
+  /**
+   * Counts the time from when its host's look-up began, which may have had to wait for those of others. Returns whether there
+   * is more time.
+   */
+  private awaitLookup(): boolean {
+    if (this.connection === undefined || this.hasGrace) return false;
+    const deadline = this.connection.lookupBegun + this.request.timeout;
+    if (deadline <= this.deadline) return false;
+    this.deadline = deadline;
+    this.connection.deadline.set(this, deadline);
+    return true;
   }
 
   /**

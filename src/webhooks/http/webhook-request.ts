@@ -50,8 +50,8 @@ export interface WebhookRequest {
   headers: RequestHeaders;
   body: Buffer;
   /**
-   * Milliseconds for DNS, connect, TLS, request and response together, from when a connection slot is free.
-   * It begins anew if the process stood still meanwhile, before anything was sent.
+   * Milliseconds for DNS, connect, TLS, request and response together, from when a connection slot is free, and the look-up
+   * of the host has its turn. It begins anew if the process stood still meanwhile, before anything was sent.
    */
   timeout: number;
   /** Ends the request without a response. */

@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { HostResolver } from '../../../src/webhooks/http/host-resolver.js';
+import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
+import { deliverOne } from '../../support/deliver-one.js';
+import { DnsServer } from '../../support/dns-server.js';
+import type { Answer } from '../../support/receiver.js';
+import { Stage } from '../../support/stage.js';
+import { until } from '../../support/until.js';
+import { webhooksDestination } from '../../support/webhooks-destination.js';
+
+/** How many names are asked for at once. */
+const LOOKUPS = 256;
+
+/** Enough failures to hold a URL to be down. */
+const MESSAGES = 6;
+
+/** Shorter than a look-up waits for its turn, in milliseconds. */
+const TIMEOUT = 1_000;
+
+describe('a receiver whose name waits until others were looked up', () => {
+  const stage = new Stage();
+  const closing: (() => unknown)[] = [];
+
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
+  });
+
+  /**
+   * Delivers messages to it, and says what came of them and what was told of its URL.
+   *
+   * @param others milliseconds that the look-ups before its own take
+   */
+  async function deliver(others: number, answer: Answer): Promise<unknown[]> {
+    const receiver = await stage.receiver({ answer: [answer] });
+    const dns = await stage.add(
+      DnsServer.start(({ name }) => ({
+        addresses: ['127.0.0.1'],
+        ...(name !== 'hooks.test' && { after: others }),
+      })),
+    );
+    const resolver = new HostResolver({ servers: [dns.address] });
+    const lookup = resolver.lookupFor({ allowPrivateNetwork: true });
+    const client = new WebhookClient({ connections: MESSAGES, allowPrivateNetwork: true, lookup });
+    closing.push(
+      () => client.close(),
+      () => {
+        resolver.close();
+      },
+    );
+    for (let n = 0; n < LOOKUPS; n++) {
+      lookup(`other-${n}.test`, { all: true }, () => undefined);
+      // All at once, their questions would not fit into the socket of the server.
+      if (n % 32 === 31) await until(() => (dns.asked(`other-${n}.test`) < 2 ? undefined : true));
+    }
+
+    const said: unknown[] = [];
+    const url = `http://hooks.test:${receiver.port}/`;
+    const destination = webhooksDestination(
+      client,
+      [url],
+      { timeout: TIMEOUT },
+      {
+        onOutcome: () => undefined,
+        onDown: () => said.push('down'),
+        onUp: () => said.push('up'),
+      },
+    );
+    const results = await Promise.all(
+      Array.from({ length: MESSAGES }, (_, index) =>
+        deliverOne(destination, { id: `m-${index}`, body: '{}', outcomes: [] }),
+      ),
+    );
+    const outcomes = results.flatMap((result) => result?.outcomes ?? []);
+    return [...new Set(outcomes.map(({ status, error }) => status ?? error)), ...said];
+  }
+
+  it('gets its messages, although the wait is longer than its timeout', async () => {
+    expect(await deliver(1_500, 200)).toEqual([200]);
+  });
+
+  it('is not held to be down if its turn does not come', async () => {
+    expect(await deliver(10_000, 200)).toEqual(['DNS_BUSY']);
+  });
+
+  it('has the whole timeout from its turn on', async () => {
+    const late: Answer = (response) => setTimeout(() => response.end(), 600);
+    expect(await deliver(700, late)).toEqual([200]);
+  });
+
+  it('is held to be down if it does not answer within that', async () => {
+    expect(await deliver(700, () => undefined)).toEqual(['TIMEOUT', 'down']);
+  });
+});
