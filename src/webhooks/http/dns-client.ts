@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { devNull } from 'node:os';
 import { types } from 'node:util';
 import { NameLookupError, type NameLookupReason } from '../../errors/delivery.errors.js';
+import { LATE } from '../../shared/deadline.js';
 import { isOwnLack, webhookErrorCode } from './webhook-error-code.js';
 
 /**
@@ -36,12 +37,31 @@ export interface NameAnswer {
  */
 export class DnsClient {
   private readonly active = new Set<Resolver>();
+  private isClosed = false;
 
   /** @param servers addresses, with a port if it is not 53; by default those of the system */
   constructor(private readonly servers: readonly string[] | undefined) {}
 
   /** @throws {NameLookupError} if there is no address; or the error of the system, if this process has no file handle left */
   async resolve(name: string): Promise<NameAnswer> {
+    const begun = performance.now();
+    try {
+      return await this.ask(name);
+    } catch (error) {
+      // The process stood still: then timers fire before sockets are read, where the answer may be.
+      const wasLate = performance.now() - begun > LOOKUP_TIME + LATE;
+      if (!wasLate || this.isClosed || !isTimeout(error)) throw error;
+      return this.ask(name);
+    }
+  }
+
+  /** Ends all running look-ups. */
+  close(): void {
+    this.isClosed = true;
+    for (const resolver of this.active) resolver.cancel();
+  }
+
+  private async ask(name: string): Promise<NameAnswer> {
     const resolver = new Resolver({ timeout: FIRST_WAIT, tries: TRIES });
     if (this.servers !== undefined) resolver.setServers(this.servers);
     const cancel = (): void => {
@@ -68,11 +88,10 @@ export class DnsClient {
       this.active.delete(resolver);
     }
   }
+}
 
-  /** Ends all running look-ups. */
-  close(): void {
-    for (const resolver of this.active) resolver.cancel();
-  }
+function isTimeout(error: unknown): boolean {
+  return error instanceof NameLookupError && error.reason === 'timeout';
 }
 
 /** c-ares says of its servers, too, that they cannot be reached if it has no file handle for a socket. */
