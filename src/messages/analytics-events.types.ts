@@ -1,3 +1,5 @@
+import type { Fields } from './fields.types.js';
+
 /**
  * The application's events and their properties, by declaration merging. Once an event is declared, `track()`
  * and `@Track` complete event names, check their properties and reject others. While none is declared, any
@@ -21,7 +23,7 @@ export type EventName = [keyof AnalyticsEvents] extends [never]
 /** The declared properties of an event, or any object if none are declared. */
 export type EventProperties<E extends EventName> = E extends keyof AnalyticsEvents
   ? AnalyticsEvents[E]
-  : object;
+  : Fields;
 
 /** Whether an event may be tracked without properties. */
 export type TakesNoProperties<E extends EventName> = NoProperties extends EventProperties<E> ? true : false;

@@ -1,10 +1,11 @@
 import type { EventParams } from './analytics-events.types.js';
+import type { Fields } from './fields.types.js';
 import type { Integrations } from './message.types.js';
 
 /** Fields that every call takes. */
 export interface CommonParams {
   /** Extra context, merged over the default context one level deep. Not attributes of the user. */
-  context?: object | undefined;
+  context?: Fields | undefined;
   /** Which destinations get this message. @default all */
   integrations?: Integrations | undefined;
   /** When it happened, a `Date` or an ISO 8601 string; for historical import. @default now */
@@ -21,7 +22,7 @@ export type IdentityParams =
   { userId: string; anonymousId?: string | undefined } | { userId?: string | undefined; anonymousId: string };
 
 /** What `identify` takes: who a user is, and the traits to set. */
-export type IdentifyParams = CommonParams & IdentityParams & { traits?: object | undefined };
+export type IdentifyParams = CommonParams & IdentityParams & { traits?: Fields | undefined };
 
 /** What `track` takes. The event and its properties are those of `AnalyticsEvents`, once it declares any. */
 export type TrackParams = CommonParams & IdentityParams & EventParams;
@@ -29,9 +30,9 @@ export type TrackParams = CommonParams & IdentityParams & EventParams;
 interface ViewFields {
   name?: string | undefined;
   category?: string | undefined;
-  properties?: object | undefined;
+  properties?: Fields | undefined;
   /** The client specification's name for a page's `properties`. If both have a key, `properties` wins. */
-  traits?: object | undefined;
+  traits?: Fields | undefined;
 }
 
 /** What `page` takes: a page that somebody has viewed. */
@@ -41,7 +42,7 @@ export type PageParams = CommonParams & IdentityParams & ViewFields;
 export type ScreenParams = CommonParams & IdentityParams & Omit<ViewFields, 'traits'>;
 
 /** What `group` takes: the group that a user belongs to, and its traits. */
-export type GroupParams = CommonParams & IdentityParams & { groupId: string; traits?: object | undefined };
+export type GroupParams = CommonParams & IdentityParams & { groupId: string; traits?: Fields | undefined };
 
 /** What `alias` takes: the id that a user has from now on, and the one before. */
 export type AliasParams = CommonParams & { userId: string; previousId: string };

@@ -3,6 +3,7 @@ import type { AudienceStore } from './audience-store.js';
 import type { ConsoleOptions } from './console-options.interface.js';
 import type { CustomDestination, CustomDestinationClass } from './custom-destination.interface.js';
 import type { DestinationsOptions } from './destinations-options.interface.js';
+import type { Fields } from '../messages/fields.types.js';
 import type { AnalyticsMessage, Integrations } from '../messages/message.types.js';
 import type { OutboxOptions } from './outbox-options.interface.js';
 import type { IdentityResolver, RequestContextMode } from './request-context.types.js';
@@ -171,7 +172,7 @@ interface ModuleSettings {
    */
   unknownJobTimeout?: number | undefined;
   /** Merged under every message's context. @default {} */
-  context?: object | undefined;
+  context?: Fields | undefined;
   /**
    * Sees each message last, and returns it, changed or not, or `null` to drop it. Synchronous. The returned
    * message is checked again. If the hook throws, the message is dropped and counted. @default none

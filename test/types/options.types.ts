@@ -32,6 +32,8 @@ export function importWithout(key: string | undefined): unknown[] {
     AnalyticsModule.forRootAsync({ useFactory: () => ({ writeKey: 'wk', sources }) }),
     // @ts-expect-error an extra is a boolean
     AnalyticsModule.forRoot({ writeKey: 'wk', worker: 'no' }),
+    // @ts-expect-error an array has no fields
+    AnalyticsModule.forRoot({ writeKey: 'wk', context: [] }),
     // @ts-expect-error there are no features
     AnalyticsModule.forFeature(),
   ];

@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
-import type { AnalyticsEvents, EventName } from '../../messages/analytics-events.types.js';
+import type { EventName, EventProperties } from '../../messages/analytics-events.types.js';
+import type { Fields } from '../../messages/fields.types.js';
 import type { Integrations } from '../../messages/message.types.js';
 import type { RequestContext } from '../../options/request-context.types.js';
 
@@ -34,29 +35,6 @@ export interface FailedCall<M extends AnyMethod> extends Call<M> {
 
 /** A value, or a synchronous function that returns it for the call. */
 export type OfCall<C, T> = T | ((call: C) => T);
-
-/**
- * What has fields to be sent. Built-in objects have none, and a function is called for the value: each has one of these
- * members. Any other object fits, be it of an interface or a class.
- */
-interface WithFields {
-  /** Arrays, maps, sets and buffers have it. */
-  readonly [Symbol.iterator]?: never;
-  /** Functions and classes. */
-  readonly [Symbol.hasInstance]?: never;
-  /** Regular expressions. */
-  readonly [Symbol.match]?: never;
-  /** Promises, and what else is awaited. */
-  readonly then?: never;
-  /** Dates. */
-  readonly getTime?: never;
-}
-
-/** The second one is for literals, which may have any fields. */
-type Fields = (object & WithFields) | Record<string, unknown>;
-
-/** The properties of an event: the declared ones, or any. */
-type PropertiesOf<E extends EventName> = E extends keyof AnalyticsEvents ? AnalyticsEvents[E] : Fields;
 
 /** What all decorators take. */
 interface CommonFields<C> {
@@ -126,7 +104,7 @@ type OptionsOf<T extends DecoratorType, M extends AnyMethod, P = object> =
 export type TrackOptions<M extends AnyMethod, E extends EventName = EventName> = OptionsOf<
   'track',
   M,
-  PropertiesOf<E>
+  EventProperties<E>
 >;
 /** Options of `@Identify`. */
 export type IdentifyOptions<M extends AnyMethod> = OptionsOf<'identify', M>;
