@@ -10,7 +10,7 @@ import { jobKeyOf } from '../queue/partitions.js';
 import { type JobProblem, readJob } from '../queue/read-job.js';
 import { sizeOfJob, storedData } from '../queue/stored-data.js';
 import { SpreadLooks } from '../shared/spread-looks.js';
-import type { BatchEnd } from './batch-delivery.js';
+import type { BatchEnd } from './batch-end.js';
 import { leftOf } from './batch-settlement.js';
 import { type Division, jobsOfParts } from './divided-batch.js';
 import { type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-hand.js';

@@ -8,7 +8,7 @@ import {
 } from '../queue/batch-job.js';
 import { sizeOfJob, storedData } from '../queue/stored-data.js';
 import { within } from '../shared/within.js';
-import type { BatchEnd } from './batch-delivery.js';
+import type { BatchEnd } from './batch-end.js';
 import { leftOf } from './batch-settlement.js';
 import { idOfLeft } from './divided-batch.js';
 import { type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-hand.js';

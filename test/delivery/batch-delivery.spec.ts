@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DeletedUsers } from '../../src/deliveries/deleted-users.js';
-import { BatchDelivery, type BatchEnd } from '../../src/delivery/batch-delivery.js';
+import { BatchDelivery } from '../../src/delivery/batch-delivery.js';
+import type { BatchEnd } from '../../src/delivery/batch-end.js';
 import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
 import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { Destination } from '../../src/destinations/destination.js';
