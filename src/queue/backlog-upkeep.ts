@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { SharedWork } from '../shared/shared-work.js';
 import { BacklogCount } from './backlog-count.js';
 import type { BacklogStore } from './backlog-store.js';
@@ -11,12 +12,18 @@ const INTERVAL = 30_000;
 const QUIET_TIME = 3_000;
 /** How often the messages themselves are counted, in milliseconds. */
 const RECOUNT_INTERVAL = 600_000;
-/** The messages are counted only if a total is this near to its limit, as a share of it. */
-const RECOUNT_SHARE = 0.5;
-/** A total is corrected if it is wrong by more than this share of the limit. */
+/** From this share of its limit on, a wrong total may soon have messages refused. */
+const HIGH_SHARE = 0.5;
+/** A total is corrected if it is wrong by more than this share of it, or of what was counted. */
 const TOLERANCE = 0.05;
-/** Messages that one count is meant for: those of a destination count as no fewer, and as no more, than these. */
-const COUNTED = 100_000;
+/** How often a total has to seem wrong. At one moment, it is where a process has not written its changes yet. */
+const LOOKS = 5;
+/**
+ * Messages that one count is meant for, where a total is high and where none is: those of a destination count as no fewer,
+ * and as no more, than these.
+ */
+const COUNTED_IF_HIGH = 100_000;
+const COUNTED = 10_000;
 const LEAST = 100;
 const MOST = 20_000;
 
@@ -41,7 +48,7 @@ export interface BacklogUpkeepOptions {
 
 /**
  * Corrects the totals of the backlogs, since a killed process has not written its last changes. If the queue
- * is empty, the totals are set to 0. If a total comes near its limit, messages are counted now and then.
+ * is empty, the totals are set to 0. Otherwise messages are counted now and then, at once if a total comes near its limit.
  */
 export class BacklogUpkeep {
   private readonly options: Required<BacklogUpkeepOptions>;
@@ -87,45 +94,58 @@ export class BacklogUpkeep {
       return;
     }
     const isHigh = [...totals].some((total) => this.isHigh(total));
-    if (isHigh && (await store.claim('recount', recountInterval))) await this.recount();
+    const task = isHigh ? 'recount' : 'recount-of-low';
+    if (await store.claim(task, recountInterval)) await this.recount();
   }
 
   /** Counts the messages in the queue, and corrects totals that are wrong for certain. */
   async recount(): Promise<void> {
-    const { queues, storage, store, limitOf } = this.parts;
+    const { store } = this.parts;
+    let drifts = await this.driftsOf(this.counted(await store.all()));
+    for (let look = 1; look < LOOKS && drifts.size > 0; look++) {
+      // Together, longer than any process holds changes back.
+      await sleep(this.options.quietTime / (LOOKS - 1), undefined, { ref: false });
+      drifts = commonOf(drifts, await this.driftsOf(new Set(drifts.keys())));
+    }
+    if (drifts.size > 0) await store.add(drifts);
+  }
+
+  /** By how many messages totals seem to be too low, at the least; below 0 if they seem to be too high. */
+  private async driftsOf(destinations: ReadonlySet<string>): Promise<Map<string, number>> {
+    const { queues, storage, store } = this.parts;
+    this.stopped.signal.throwIfAborted();
     const before = await store.all();
-    const destinations = this.counted(before);
-    if (destinations.size === 0) return;
     const count = new BacklogCount(queues, storage, destinations, this.stopped.signal);
     await count.find();
     const after = await store.all();
-    const corrections = new Map<string, number>();
+    const drifts = new Map<string, number>();
     for (const [id, { messages, error }] of await count.read()) {
       const [first, last] = [before.get(id) ?? 0, after.get(id) ?? 0];
       // The queue went on while the jobs were looked for, so the count belongs to the middle of that time.
       const drift = messages - (first + last) / 2;
-      const certain = Math.max(Math.abs(drift) - error - Math.abs(last - first) / 2, 0);
-      if (certain > TOLERANCE * limitOf(id)) corrections.set(id, Math.sign(drift) * Math.trunc(certain));
+      const certain = Math.trunc(Math.abs(drift) - error - Math.abs(last - first) / 2);
+      if (certain > TOLERANCE * Math.max(Math.abs(last), messages))
+        drifts.set(id, Math.sign(drift) * certain);
     }
-    if (corrections.size > 0) await store.add(corrections);
+    return drifts;
   }
 
   private isHigh([destination, total]: [string, number]): boolean {
-    return total >= RECOUNT_SHARE * this.parts.limitOf(destination);
+    return total >= HIGH_SHARE * this.parts.limitOf(destination);
   }
 
   /** As many destinations as one count is meant for: those near their limits first, otherwise at random. */
   private counted(totals: ReadonlyMap<string, number>): ReadonlySet<string> {
-    const limited = [...totals].filter(([id]) => Number.isFinite(this.parts.limitOf(id)));
-    const ranks = limited.map(([id, total]) => ({
+    const ranks = [...totals].map(([id, total]) => ({
       id,
       cost: Math.min(Math.max(total, LEAST), MOST),
       rank: (this.isHigh([id, total]) ? 0 : 1) + Math.random(),
     }));
     const counted = new Set<string>();
+    const most = [...totals].some((total) => this.isHigh(total)) ? COUNTED_IF_HIGH : COUNTED;
     let cost = 0;
     for (const each of ranks.sort((one, other) => one.rank - other.rank)) {
-      if (cost >= COUNTED) break;
+      if (cost >= most) break;
       cost += each.cost;
       counted.add(each.id);
     }
@@ -143,6 +163,16 @@ export class BacklogUpkeep {
     const found = await Promise.all(queues.map((queue) => hasUnended(queue, storage)));
     return !found.some(Boolean);
   }
+}
+
+/** What both looks agree upon. */
+function commonOf(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
+  const common = new Map<string, number>();
+  for (const [id, drift] of one) {
+    const again = other.get(id) ?? 0;
+    if (drift * again > 0) common.set(id, Math.abs(again) < Math.abs(drift) ? again : drift);
+  }
+  return common;
 }
 
 async function hasUnended(queue: BatchJobQueue, storage: QueueStorage): Promise<boolean> {

@@ -17,6 +17,8 @@ import { until } from '../support/until.js';
 const LIMIT = 100;
 const CRM = { destination: 'crm' };
 
+const limitOf = (destination: string): number => (destination === 'unlimited' ? Infinity : LIMIT);
+
 describeServersOrEmbedded('the counter of what waits', (backend) => {
   const closings: (() => unknown)[] = [];
 
@@ -40,7 +42,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     });
     const { storage } = database;
     const store = createBacklogStore(storage);
-    const parts = { queues: [queue], storage: database.jobStorage, store, limitOf: () => LIMIT };
+    const parts = { queues: [queue], storage: database.jobStorage, store, limitOf };
     return { queue, store, storage, upkeepOf: (options) => new BacklogUpkeep(parts, options) };
   }
 
@@ -183,9 +185,10 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     const { queue, store, upkeepOf } = await open();
     await new BatchQueue([queue]).add([jobOf('crm', 30)]);
     await queue.pause();
-    await store.add(new Map([['crm', 30]]));
+    await new BatchQueue([queue]).add([jobOf('mail', 20)]);
+    await store.add(new Map(Object.entries({ crm: 30, mail: 20 })));
     await upkeepOf({ interval: 2, quietTime: 50 }).run();
-    expect(await store.all()).toEqual(new Map([['crm', 30]]));
+    expect(await store.all()).toEqual(new Map(Object.entries({ crm: 30, mail: 20 })));
   });
 
   it('forgets nothing of a queue that is in use meanwhile', async () => {
@@ -214,10 +217,34 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
       jobs.map((job) => ({ ...job, jobId: idOf(String(job.batches[0]?.destination), job.jobId) })),
     );
     await store.add(new Map(Object.entries({ crm: 90, mail: 21, sms: 10 })));
-    const upkeep = upkeepOf({ interval: 2, recountInterval: 60_000 });
+    const upkeep = upkeepOf({ quietTime: 50 });
     await upkeep.run();
     // What is nearly right stays as it is.
     expect(await store.all()).toEqual(new Map(Object.entries({ crm: 40, mail: 21, sms: 30 })));
+  });
+
+  it('puts right what killed processes left behind, although something always waits', async () => {
+    const { queue, store, upkeepOf } = await open();
+    await new BatchQueue([queue]).add([jobOf('crm', 1), jobOf('mail', 2), jobOf('unlimited', 3)]);
+    await store.add(new Map(Object.entries({ crm: 31, mail: -28, unlimited: 9, gone: 5 })));
+    await upkeepOf({ quietTime: 50 }).run();
+    expect(await store.all()).toEqual(new Map(Object.entries({ crm: 1, mail: 2, unlimited: 3 })));
+  });
+
+  it('takes nothing for wrong that a process will have written in a second', async () => {
+    const { queue, store, upkeepOf } = await open();
+    const counter = await counterOn(store);
+    const batches = new BatchQueue([queue], {
+      onAdded: (destination, messages) => {
+        counter.taken(destination, messages);
+      },
+    });
+    await batches.add([jobOf('crm', 1)]);
+    await until(async () => ((await store.all()).get('crm') === 1 ? true : undefined));
+    await batches.add([jobOf('crm', 4)]);
+    await upkeepOf().run();
+    await counter.close();
+    expect(await store.all()).toEqual(new Map([['crm', 5]]));
   });
 
   it('keeps nothing of destinations for which nothing waits any more', async () => {
@@ -264,7 +291,7 @@ describeRedis('a count of what waits', () => {
     const monitor = await admin.monitor();
     monitor.on('monitor', (_: string, args: string[]) => asked.push(args));
     const parts = { queues: [queue], storage: database.jobStorage, store, limitOf: () => LIMIT };
-    await new BacklogUpkeep(parts).recount();
+    await new BacklogUpkeep(parts, { quietTime: 50 }).recount();
     expect(await store.all()).toEqual(new Map([['crm', 30]]));
     await until(() => asked.some(([command]) => command === 'HINCRBY' || command === 'hincrby') || undefined);
     const ranges = asked.filter(([command]) => /RANGE/i.test(String(command)));
