@@ -87,6 +87,8 @@ export class AudienceLock implements AudienceHold {
     // What a shutdown has stopped may wait for ever, for members that do not come.
     if (this.signal?.aborted === true) this.timer.unref();
     const askedAt = performance.now();
+    // It is lost for good: renewals would only wait, one behind the other, for a store that is away.
+    if (askedAt >= this.heldUntil) return;
     try {
       const renewed = await this.store.renew(this.trait, this.kind, this.token, this.duration);
       if (performance.now() < this.heldUntil) this.heldUntil = renewed ? askedAt + this.duration : 0;
