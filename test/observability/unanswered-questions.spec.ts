@@ -15,6 +15,8 @@ import { until } from '../support/until.js';
 
 /** More than the connections of the queue's pool. */
 const MANY = 20;
+/** In seconds. The questions are not asked again for longer. */
+const PERIOD = 1;
 
 describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves questions unanswered', () => {
   const stage = new Stage();
@@ -63,9 +65,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 
   it('gets two questions at a time at most, however often metrics are collected', async () => {
-    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+    const reader = newReader();
     const webhooks = { urls: ['https://hooks.example.com/'] };
     await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
     await reader.collect();
@@ -76,10 +76,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
   });
 
   it('is not asked for what waits for a while after counting took long, and the last counts are told meanwhile', async () => {
-    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-    metrics.disable();
-    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+    const reader = newReader();
     const webhooks = { urls: ['https://hooks.example.com/'] };
     await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
     const statesTold = async (): Promise<unknown[]> => {
@@ -99,4 +96,36 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
       expect(await other.waitingNow()).toBeLessThanOrEqual(1);
     });
   });
+
+  it('makes the oldest job no younger by not being asked: its age grows meanwhile', async () => {
+    const reader = newReader();
+    const webhooks = { urls: ['https://hooks.example.com/'] };
+    const app = await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
+    app.analytics.track({ userId: 'u1', event: 'Waiting' });
+    await app.analytics.flush();
+    const ageTold = async (): Promise<number | undefined> => {
+      const { resourceMetrics } = await reader.collect();
+      const all = resourceMetrics.scopeMetrics.flatMap(({ metrics: found }) => found);
+      const oldest = all.find(({ descriptor }) => descriptor.name === 'nestjs_analytics.queue.oldest');
+      const value = oldest?.dataPoints[0]?.value;
+      return typeof value === 'number' ? value : undefined;
+    };
+    const whileLocked = <T>(work: () => Promise<T>): Promise<T> =>
+      other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', work);
+    await whileLocked(ageTold);
+    const before = await until(ageTold);
+    expect(before).toBeGreaterThan(0);
+    await whileLocked(() =>
+      until(async () => (Number(await ageTold()) > before + PERIOD ? true : undefined)),
+    );
+  });
 });
+
+/** Of an SDK that takes the place of the one before. */
+function newReader(): PeriodicExportingMetricReader {
+  metrics.disable();
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  return reader;
+}
