@@ -6,6 +6,7 @@ import {
   AnalyticsHealthIndicator,
   analyticsQueueName,
   DeliveriesService,
+  DestinationsService,
 } from '../../src/index.js';
 import { JobBudget } from '../../src/delivery/job-budget.js';
 import { partitionOf } from '../../src/queue/partitions.js';
@@ -187,6 +188,35 @@ describeRedis('a queue of several partitions', () => {
     answerTime = 0;
     await receiver.received(WAITING);
   });
+
+  it('has the parts of a batch go on when a `rateLimit` is gone, whichever partition they are in', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection: server.url(database++),
+      partitions: PARTITIONS,
+      destinations: { allowPrivateNetwork: true, encryptionKey: false },
+    });
+    const destinations = app.context.get(DestinationsService);
+    const create = (): Promise<{ id: string }> =>
+      destinations.create({ tenant: 'acme', urls: [receiver.url()], rateLimit: 0.1 });
+    let { id } = await create();
+    // In the first partition, a wrong one would not be noticed.
+    while (partitionOf(id, PARTITIONS) === 0) {
+      await destinations.delete(id);
+      ({ id } = await create());
+    }
+    const messages = 20;
+    for (let n = 0; n < messages; n++) app.analytics.tenant('acme').track({ userId: 'u1', event: 'E' });
+    await app.analytics.flush();
+    await receiver.received(1);
+    // The last of its parts would be due after this test. The next one may be in hand.
+    await until(async () => {
+      const delayed = await app.queues[partitionOf(id, PARTITIONS)]?.getDelayed();
+      return delayed?.some(({ delay }) => delay > LATER_THAN_THIS_TEST) === true ? true : undefined;
+    });
+    await destinations.update(id, { rateLimit: null });
+    await receiver.received(messages);
+  }, 60_000);
 
   describe('and processes that add to different numbers of them', () => {
     let url: string;
