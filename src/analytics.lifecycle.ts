@@ -33,6 +33,11 @@ const DISCONNECTING = { share: 0.02, most: 100 };
  * How long other modules wait for the first flush: one of them may close a connection that the queue uses.
  */
 const FIRST_FLUSH = { share: 0.1, most: 1_000 };
+/**
+ * How long a database in this process has to close at least, in milliseconds, even where the time is over: one that does
+ * not hang rarely takes as long.
+ */
+const LEAST_FOR_DATABASE = 2_000;
 
 /** What a shutdown has to end. */
 export interface AnalyticsParts {
@@ -134,7 +139,7 @@ export class AnalyticsLifecycle
     await within(this.timeLeft(), partitions.close());
     try {
       await webhookClients.close();
-      await backend.close();
+      await backend.close(Math.max(this.timeLeft(), LEAST_FOR_DATABASE));
     } finally {
       this.logLosses(client.losses);
       this.logKept(kept);

@@ -60,6 +60,18 @@ export class EmbeddedQueueBrokenError extends AnalyticsError {
   }
 }
 
+/** The embedded database did not close within the time that a shutdown has for it. */
+export class EmbeddedQueueUnclosedError extends AnalyticsError {
+  readonly code = 'EMBEDDED_QUEUE_UNCLOSED';
+
+  constructor() {
+    super(
+      `The embedded queue's database did not close in time: a statement or its disk keeps it. It was broken off, as by ` +
+        `a crash: everything that was acknowledged is still there at the next start.`,
+    );
+  }
+}
+
 /** Maintenance of the embedded database failed. No job is harmed, and the next round tries again. */
 export class EmbeddedQueueUpkeepError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_UPKEEP_FAILED';

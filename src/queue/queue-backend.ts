@@ -103,6 +103,10 @@ export interface QueueBackend {
   createWorker(partition: number, processor: BatchProcessor, options: BatchWorkerOptions): BatchJobWorker;
   /** Called when the application begins to close: what only one of them can use is soon free. */
   announceClose?(): void;
-  /** Ends the connections after the queue and the worker were closed. Never waits for a dead server. */
-  close(): Promise<void>;
+  /**
+   * Ends the connections after the queue and the worker were closed. Never waits for a dead server.
+   *
+   * @param patience milliseconds that a database in this process has to close. @default as long as it takes
+   */
+  close(patience?: number): Promise<void>;
 }

@@ -14,6 +14,8 @@ export interface DatabaseEngine {
   onNotification(listener: (channel: string, payload: string) => void): void;
   /** Closes the database after the statements that were given before. */
   close(): Promise<void>;
+  /** Ends it in the middle of whatever it does, as a crash would. Absent where it runs in the application's own thread. */
+  breakOff?(): Promise<void>;
 }
 
 /** What is needed to open an embedded database. */

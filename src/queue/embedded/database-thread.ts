@@ -72,6 +72,10 @@ export class DatabaseThread implements DatabaseEngine {
     }
   }
 
+  async breakOff(): Promise<void> {
+    await this.worker.terminate();
+  }
+
   private ask(request: Request): Promise<PgQueryResult<unknown> | undefined> {
     return new Promise((resolve, reject) => {
       if (this.broken !== undefined) throw this.broken;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { types } from 'node:util';
 import type { AnalyticsError } from '../../errors/analytics.error.js';
-import { EmbeddedQueueThreadError } from '../../errors/embedded-queue.errors.js';
+import { EmbeddedQueueThreadError, EmbeddedQueueUnclosedError } from '../../errors/embedded-queue.errors.js';
 import { releaseLocks } from '../postgres/job-locks.js';
 import { builtFile } from './built-files.js';
 import { DataDir } from './data-dir.js';
@@ -93,6 +93,10 @@ async function openPool(
       } finally {
         lock?.release();
       }
+    },
+    breakOff: async () => {
+      onWarning(new EmbeddedQueueUnclosedError());
+      await engine.breakOff?.();
     },
   });
   const upkeep = new EmbeddedUpkeep(pool, onWarning);

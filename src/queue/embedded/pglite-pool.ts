@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { PgPool, PgQueryResult } from 'bullmq';
 import { Mutex } from '../../shared/mutex.js';
+import { within } from '../../shared/within.js';
 import type { DatabaseEngine } from './database-engine.js';
 import { PGliteClient, type PGliteClientOwner } from './pglite-client.js';
 
@@ -11,6 +12,8 @@ export interface PGlitePoolHooks {
   announceEnd?(): void;
   /** Closes what the pool is built on. Called once, after the last statement. */
   close(): Promise<void>;
+  /** Called if that takes too long. */
+  breakOff?(): Promise<void>;
 }
 
 /**
@@ -63,15 +66,33 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
     this.hooks.announceEnd?.();
   }
 
-  /** Waits for the earlier statements, then closes the database. Safe to call again. */
-  end(): Promise<void> {
+  /**
+   * Waits for the earlier statements, then closes the database. Safe to call again.
+   *
+   * @param patience milliseconds after which it is broken off. @default it may take as long as it does
+   */
+  end(patience = Infinity): Promise<void> {
     if (this.ending === undefined) this.announceEnd();
-    this.ending ??= this.inTurn(() => this.hooks.close());
+    this.ending ??= this.close(patience);
     return this.ending;
   }
 
   released(client: PGliteClient): void {
     this.clients.delete(client);
+  }
+
+  private async close(patience: number): Promise<void> {
+    const closed = this.inTurn(() => this.hooks.close());
+    if (
+      await within(
+        patience,
+        closed.then(() => true),
+      )
+    )
+      return;
+    // It ends with the error of whatever was broken off.
+    closed.catch(() => undefined);
+    await this.hooks.breakOff?.();
   }
 
   private async inTurn<T>(start: () => Promise<T>): Promise<T> {

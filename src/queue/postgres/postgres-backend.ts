@@ -58,7 +58,7 @@ interface QueuePools {
   queue: ReconnectingPool;
   /** Opened when there is a worker. */
   worker: () => ReconnectingPool;
-  end: () => Promise<void>;
+  end: QueueBackend['close'];
 }
 
 function backendOn(
@@ -92,9 +92,9 @@ function backendOn(
       new classes.Queue<BatchJobData, void>(nameOf(partition), { ...options, connection: queue }),
     createWorker: (partition, processor, options) =>
       new BatchWorker(nameOf(partition), processor, { ...options, connection: worker() }),
-    close: () => {
+    close: (patience) => {
       endProbe();
-      return end();
+      return end(patience);
     },
   };
 }
@@ -111,7 +111,8 @@ export function createPoolQueueBackend(
   let forWorker: ReconnectingPool | undefined;
   const worker = (): ReconnectingPool =>
     (forWorker ??= new ReconnectingPool(database.asynchronous, health, () => queue.ready));
-  return backendOn({ queue, worker, end: () => queue.end() }, nameOf, health, EMBEDDED_MEMORY);
+  const end = (patience?: number): Promise<void> => queue.end(() => database.end(patience));
+  return backendOn({ queue, worker, end }, nameOf, health, EMBEDDED_MEMORY);
 }
 
 /**

@@ -62,11 +62,12 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     return this.watch(() => this.pool.connect());
   }
 
-  async end(): Promise<void> {
+  /** @param endPool ends the pool under it */
+  async end(endPool: () => Promise<void> = () => this.pool.end()): Promise<void> {
     this.ended = true;
     this.health.close();
     this.wake();
-    await this.pool.end();
+    await endPool();
   }
 
   private async watch<T>(work: () => Promise<T>, text?: string): Promise<T> {

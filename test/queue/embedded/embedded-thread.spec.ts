@@ -1,14 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPostgresBackend, withBackend } from 'bullmq';
+import type { AnalyticsError } from '../../../src/errors/analytics.error.js';
 import { DatabaseThread } from '../../../src/queue/embedded/database-thread.js';
 import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../../src/queue/queue-backend.js';
 import { GuardedChild } from '../../support/child-process.js';
 import { DatabaseThreads } from '../../support/database-threads.js';
 import { EmbeddedFolders } from '../../support/embedded-folder.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 
 const { Queue } = withBackend(createPostgresBackend);
+/** It would take days. */
+const ENDLESS = 'SELECT count(*) FROM generate_series(1, 1000000000000)';
 const BROKEN = { code: 'EMBEDDED_QUEUE_BROKEN' };
 const CRASHING_HOST = new URL('./children/crashing-host.ts', import.meta.url);
 const WITHOUT_THREAD = new URL('./children/without-thread.ts', import.meta.url);
@@ -107,6 +111,44 @@ describe('the thread of the embedded database', () => {
     const thread = await DatabaseThread.open(file, { path: 'memory://', durability: 'process' });
     await expect(thread.close()).rejects.toThrow('EIO');
     await expect(thread.query('SELECT 1')).rejects.toMatchObject(BROKEN);
+  });
+
+  it('is ended where it hangs when the application closes, which says so, and what was acknowledged is delivered by the next one', async () => {
+    const receiver = await stage.receiver({ answer: [503, 200] });
+    const options = {
+      connection: { embedded: { dataDir: await folders.copiedDataDir() } },
+      shutdownTimeout: 1_000,
+      webhooks: webhooksTo(receiver),
+    };
+    const first = await stage.app(options);
+    const id = first.analytics.track({ userId: 'u1', event: 'Acknowledged' });
+    await first.analytics.flush();
+    await receiver.received(1);
+    const { storage } = first.context.get<QueueBackend>(QUEUE_BACKEND);
+    if (storage.kind !== 'postgres') throw new Error('The embedded database is a PostgreSQL');
+    const hanging = storage.pool.query(ENDLESS).catch(() => undefined);
+    await first.close();
+    await hanging;
+    expect(first.log.analytics.filter((line) => line.includes('embedded'))).toEqual([
+      expect.stringMatching(/^warn: The embedded queue's database did not close in time/),
+    ]);
+
+    await stage.app(options);
+    const requests = await receiver.received(2);
+    expect(requests.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
+  });
+
+  it('is ended as well where it hangs in a transaction', async () => {
+    const warnings: AnalyticsError[] = [];
+    const onWarning = (warning: AnalyticsError): unknown => warnings.push(warning);
+    const pool = await openEmbeddedDatabase({ dataDir: 'memory://', onWarning });
+    const client = await pool.connect();
+    await client.query('BEGIN');
+    const hanging = client.query(ENDLESS);
+    await Promise.all([expect(hanging).rejects.toMatchObject(BROKEN), pool.end(0)]);
+    await expect(client.query('ROLLBACK')).rejects.toMatchObject(BROKEN);
+    client.release();
+    expect(warnings).toEqual([expect.objectContaining({ code: 'EMBEDDED_QUEUE_UNCLOSED' })]);
   });
 
   it('is done without, with a warning, where its code is missing, as in a bundle', async () => {
