@@ -1,12 +1,14 @@
 import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../errors/embedded-queue.errors.js';
+import { MISSING_RIGHT, RefusedTableError } from './refused-tables.js';
 
 /**
  * Why the queue's server cannot be used: it is unreachable, its connections are silent, or it answers but
- * stores nothing. The embedded database may be broken: it does not come back in this process.
+ * stores nothing. The embedded database may be broken: it does not come back in this process. Or it refuses a part of
+ * what is stored beside the queue, which goes on.
  */
-export type FailureKind = 'unreachable' | 'silent' | 'refusing' | 'broken';
+export type FailureKind = 'unreachable' | 'silent' | 'refusing' | 'broken' | 'partial';
 
 export interface QueueFailure {
   kind: FailureKind;
@@ -38,7 +40,7 @@ const NETWORK_CODES: readonly string[] = [
 
 const CERTIFICATE_CODE = /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
-const MISSING_RIGHT =
+const WHAT_TO_GRANT =
   'the user may not use or create the schema `bullmq` or that of this module, or is not the owner of a table that has ' +
   'to change: grant USAGE on both and ALL on their tables and sequences, or start once as their owner';
 
@@ -47,7 +49,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['28P01', 'unreachable', 'the password is wrong'],
   ['28000', 'unreachable', 'the server does not let this user in: check its `pg_hba.conf`'],
   ['3D000', 'unreachable', 'there is no such database'],
-  ['42501', 'refusing', MISSING_RIGHT],
+  [MISSING_RIGHT, 'refusing', WHAT_TO_GRANT],
   ['25006', 'refusing', 'it is read-only, as a standby is: connect to the primary'],
   ['40001', 'refusing', 'transactions conflicted with each other'],
   ['40P01', 'refusing', 'transactions deadlocked'],
@@ -106,7 +108,9 @@ export function failureOf(error: unknown): QueueFailure | undefined {
   if (error instanceof EmbeddedQueueBrokenError) return { kind: 'broken', reason: error.code };
   if (error instanceof ConnectionClosedError)
     return failureOf(error.cause) ?? { kind: 'unreachable', reason: 'the connection was closed' };
-  if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code);
+  if (error instanceof RefusedTableError)
+    return { kind: 'partial', reason: `${error.message}, ${error.code}` };
+  if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code, error.message);
   // A Redis transaction fails for the reason that one of its commands was refused.
   if ('previousErrors' in error && Array.isArray(error.previousErrors))
     return failureOf(error.previousErrors[0]);
@@ -129,13 +133,19 @@ export function missingRight(error: unknown): string | undefined {
 /** Whether an error means that the server is unreachable, so that trying again later can help. */
 export function isConnectionFailure(error: unknown): boolean {
   const failure = failureOf(error);
-  return failure !== undefined && failure.kind !== 'refusing';
+  return failure !== undefined && failure.kind !== 'refusing' && failure.kind !== 'partial';
 }
 
-function failureOfCode(code: string): QueueFailure | undefined {
+function failureOfCode(code: string, text: string): QueueFailure | undefined {
   if (NETWORK_CODES.includes(code)) return { kind: 'unreachable', reason: code };
   if (CERTIFICATE_CODE.test(code))
     return { kind: 'unreachable', reason: `its certificate is not accepted, ${code}` };
+  const [, table] = code === MISSING_RIGHT ? (/^permission denied for table (\w+)$/.exec(text) ?? []) : [];
+  if (table !== undefined)
+    return {
+      kind: 'refusing',
+      reason: `the user may not use the table \`${table}\`: grant ALL on it, ${code}`,
+    };
   const state = SQLSTATES.find(([start]) => code.startsWith(start));
   return state && { kind: state[1], reason: `${state[2]}, ${code}` };
 }

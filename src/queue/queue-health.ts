@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { LimitedLog, type QueueLog } from './limited-log.js';
-import { failureOf, type QueueFailure } from './queue-failure.js';
+import { type FailureKind, failureOf, type QueueFailure } from './queue-failure.js';
+import { RefusedTableError, RefusedTables } from './refused-tables.js';
 
 /** The kind of queue that has no server whose operator could look at it. */
 export const EMBEDDED = 'the embedded database';
@@ -16,7 +17,7 @@ const HELD_UP = /\block\b.* job |not in the active state|^a statement has run fo
 /** How long after an outage such reports are attributed to it, in milliseconds. */
 const AFTERMATH = 60_000;
 
-const HEADLINES: Record<QueueFailure['kind'], string> = {
+const HEADLINES: Record<OutageKind, string> = {
   unreachable: 'cannot be reached',
   silent: 'does not answer',
   refusing: 'takes no more jobs',
@@ -27,7 +28,10 @@ const WHEN_BROKEN =
   'nothing is delivered until the process is restarted. Most often its disk is full, or the process is out of ' +
   'memory: make room first. Everything that was acknowledged is still there.';
 
+type OutageKind = Exclude<FailureKind, 'partial'>;
+
 interface Outage extends QueueFailure {
+  kind: OutageKind;
   /** By the monotonic clock. */
   since: number;
   isTold: boolean;
@@ -50,6 +54,7 @@ export class QueueHealth {
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
   private readonly lines: LimitedLog;
+  private readonly refusedTables: RefusedTables;
   private readonly reportedAt = new Map<string, number>();
   private countPending = (): number => 0;
 
@@ -60,6 +65,7 @@ export class QueueHealth {
     private readonly now: () => number = () => performance.now(),
   ) {
     this.lines = new LimitedLog(logger, now);
+    this.refusedTables = new RefusedTables(place, this.lines);
   }
 
   get isUp(): boolean {
@@ -79,9 +85,10 @@ export class QueueHealth {
   /** The queue cannot be used. The first reason of an outage is the one that is logged, but a crash always is. */
   down(error: unknown): void {
     if (this.isBroken || this.isClosed) return;
-    const failure = failureOf(error) ?? { kind: 'unreachable', reason: codeOf(error) };
-    if (this.outage !== undefined && failure.kind !== 'broken') return;
-    this.outage = { ...failure, since: this.now(), isTold: false };
+    const { kind, reason } = failureOf(error) ?? { kind: 'unreachable', reason: codeOf(error) };
+    if (kind === 'partial') return;
+    if (this.outage !== undefined && kind !== 'broken') return;
+    this.outage = { kind, reason, since: this.now(), isTold: false };
     this.untold++;
     this.tell();
   }
@@ -93,6 +100,7 @@ export class QueueHealth {
    *   does not begin another one.
    */
   failed(error: unknown, statement?: string, askedAt = Infinity): void {
+    if (error instanceof RefusedTableError && !this.isClosed) this.refusedTables.add(error, statement ?? '');
     if (failureOf(error)?.kind === 'refusing') this.refused = statement;
     if (askedAt > this.backSince) this.down(error);
   }
@@ -132,6 +140,7 @@ export class QueueHealth {
 
   /** A statement was answered. What was refused has to be stored before the queue counts as back. */
   answered(askedAt: number, statement: string | undefined): void {
+    this.refusedTables.answered(statement);
     if (!this.isRefusing) this.up(askedAt);
     else if (statement === this.refused) this.stored();
   }
@@ -191,7 +200,7 @@ export class QueueHealth {
     if (this.untold > 0) this.tell();
   };
 
-  private sentenceOf({ kind, reason }: QueueFailure): string {
+  private sentenceOf({ kind, reason }: Outage): string {
     const state =
       `The queue on ${this.place} ${HEADLINES[kind]} (${reason}). Calls are kept in memory, ` +
       `${this.countPending()} so far, up to \`maxBufferedBytes\`, and `;

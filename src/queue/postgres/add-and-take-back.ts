@@ -5,6 +5,10 @@ import type { PgPool } from 'bullmq';
 const ADD = `INSERT INTO job (queue, id, seq, name, state, added_at_ms)
   VALUES ('nestjs-analytics:writable', $1, 0, '', 'completed', 0)`;
 
+/** What a worker writes when it looks for jobs of others: a user may have a right on one of the tables alone. */
+const NOTE = `INSERT INTO meta (queue, field, value) VALUES ('nestjs-analytics:writable', $1, '')
+  ON CONFLICT (queue, field) DO UPDATE SET value = excluded.value WHERE meta.value = ''`;
+
 /** Adds a job and takes it back, which shows whether the server stores jobs. */
 export async function addAndTakeBack(pool: PgPool): Promise<void> {
   const client = await pool.connect();
@@ -13,6 +17,7 @@ export async function addAndTakeBack(pool: PgPool): Promise<void> {
     await client.query('BEGIN');
     try {
       await client.query(ADD, [randomUUID()]);
+      await client.query(NOTE, [randomUUID()]);
     } finally {
       await client.query('ROLLBACK');
       isClean = true;

@@ -4,6 +4,7 @@ import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 import { SharedWork } from '../../shared/shared-work.js';
 import { failureOf } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
+import { explainRefusal } from '../refused-tables.js';
 import { ownStatementFor } from './own-statements.js';
 
 const FIRST_PROBE_DELAY = 100;
@@ -76,7 +77,8 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
       const result = await work();
       this.health.answered(askedAt, text);
       return result;
-    } catch (error) {
+    } catch (failure) {
+      const error = explainRefusal(failure, text);
       if (failureOf(error) === undefined) throw error;
       this.lost(error, text, askedAt);
       throw new ConnectionClosedError(undefined, error);

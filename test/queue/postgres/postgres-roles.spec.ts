@@ -5,6 +5,7 @@ import type { AnalyticsApp, AppOptions } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
 
 const DESTINATIONS = { encryptionKey: false } as const;
 const NOWHERE = { urls: ['https://hooks.example.com/events'] };
@@ -38,6 +39,14 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     await admin.query(`GRANT USAGE ON SCHEMA ${schemas} TO ${role};
       GRANT ALL ON ALL TABLES IN SCHEMA ${schemas} TO ${role};
       GRANT ALL ON ALL SEQUENCES IN SCHEMA ${schemas} TO ${role}`);
+  }
+
+  /** Statements that failed, as far as the server has counted them. */
+  async function rollbacks(): Promise<number> {
+    const { rows } = await admin.query<{ failed: string }>(
+      'SELECT xact_rollback AS failed FROM pg_stat_database WHERE datname = current_database()',
+    );
+    return Number(rows[0]?.failed);
   }
 
   /** Starts an application that uses all that is stored, and has it deliver a message. */
@@ -91,6 +100,49 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     await grant('newcomer', 'bullmq, nestjs_analytics');
     await receiver.received(1);
     expect(app.analytics.status().queue).toBe('up');
+  });
+
+  it('is told once of a table that it may not use any more, while all else goes on, and once that it may again', async () => {
+    await used({ connection: url });
+    await admin.query('CREATE ROLE restricted LOGIN');
+    await grant('restricted', 'bullmq, nestjs_analytics');
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: asRole('restricted'), webhooks: webhooksTo(receiver) });
+    await admin.query('REVOKE ALL ON nestjs_analytics.delivery_entry FROM restricted');
+    app.analytics.track({ userId: 'u1', event: 'Tracked' });
+    expect(await app.log.line(/may not use/)).toMatch(
+      /PostgreSQL may not use the table `nestjs_analytics.delivery_entry` \(42501\): `GRANT ALL ON nestjs_analytics.delivery_entry TO …`/,
+    );
+    // It is tried again and again.
+    const before = await rollbacks();
+    await until(async () => ((await rollbacks()) > before + 2 ? true : undefined), 100);
+    expect(app.analytics.status().queue).toBe('up');
+    app.analytics.track({ userId: 'u1', event: 'Tracked meanwhile' });
+    await receiver.received(2);
+    await admin.query('GRANT ALL ON nestjs_analytics.delivery_entry TO restricted');
+    await app.log.line(/may use the table `nestjs_analytics.delivery_entry` again/);
+    expect(app.log.analytics.filter((line) => line.includes('The user of the queue'))).toHaveLength(2);
+    expect(app.log.analytics.filter((line) => line.includes('takes no more jobs'))).toEqual([]);
+  });
+
+  it('is told once of a table of the queue that it may not use any more, which takes no more jobs', async () => {
+    await used({ connection: url });
+    await admin.query('CREATE ROLE curtailed LOGIN');
+    await grant('curtailed', 'bullmq, nestjs_analytics');
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: asRole('curtailed'), webhooks: webhooksTo(receiver) });
+    await admin.query('REVOKE ALL ON bullmq.meta FROM curtailed');
+    app.analytics.track({ userId: 'u1', event: 'Kept' });
+    await app.log.line(/takes no more jobs/);
+    const before = await rollbacks();
+    await until(async () => ((await rollbacks()) > before + 5 ? true : undefined), 100);
+    await admin.query('GRANT ALL ON bullmq.meta TO curtailed');
+    await receiver.received(1);
+    await app.log.line(/is back/);
+    expect(app.log.analytics.filter((line) => line.includes('The queue on PostgreSQL'))).toEqual([
+      expect.stringMatching(/takes no more jobs \(the user may not use the table `meta`.*42501\)/),
+      expect.stringContaining('is back'),
+    ]);
   });
 
   it('may have a password that a function of the Pool makes for each connection, as tokens are', async () => {
