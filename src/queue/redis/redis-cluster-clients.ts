@@ -29,6 +29,8 @@ export async function openClusterClients(
   const { Cluster: Base } = await importRedis();
   /** With the connections to nodes that have not ended. */
   const opened = new Map<Cluster, Set<Redis>>();
+  /** The connections over which nodes are asked for the slots. */
+  const asking = new Set<Redis>();
   let isClosed = false;
 
   class OwnCluster extends Base {
@@ -66,7 +68,7 @@ export async function openClusterClients(
     one.on('+node', (node: Redis) => {
       gatherWrites(node);
       answerRefusedInfo(node);
-      onRefused(node, (error) => (refused = error));
+      watchAsking(node, asking, (error) => (refused = error));
       nodes.add(node);
       node.once('end', () => nodes.delete(node));
     });
@@ -97,6 +99,11 @@ export async function openClusterClients(
       isClosed = true;
       clearInterval(refresh);
       for (const one of opened.keys()) close(one);
+      // A node that hangs would keep the process for as long as it is waited for.
+      for (const one of asking) {
+        one.disconnect();
+        end(one.stream);
+      }
     },
   };
 }
@@ -152,12 +159,16 @@ function isMaster(one: Cluster, address: string): boolean {
 }
 
 /**
- * Learns why a node lets nobody connect. It is asked for the slots over connections of their own, whose errors
- * `ioredis` drops.
+ * Knows the connections over which a node is asked for the slots, and learns why it lets nobody connect: `ioredis` drops
+ * their errors.
  */
-function onRefused(node: Redis, listener: (error: Error) => void): void {
+function watchAsking(node: Redis, asking: Set<Redis>, onRefused: (error: Error) => void): void {
   const duplicate = node.duplicate.bind(node);
-  node.duplicate = (override) => duplicate(override).on('error', listener);
+  node.duplicate = (override) => {
+    const one = duplicate(override).on('error', onRefused);
+    asking.add(one);
+    return one.once('end', () => asking.delete(one));
+  };
 }
 
 /**

@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { openClusterClients } from '../../../src/queue/redis/redis-cluster-clients.js';
 import { openRedisClients, type RedisClients } from '../../../src/queue/redis/redis-clients.js';
+import { within } from '../../../src/shared/within.js';
 import { describeRedis } from '../../support/describe-backend.js';
 import { freePort } from '../../support/free-port.js';
+import { RedisCluster } from '../../support/redis-cluster.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { until } from '../../support/until.js';
@@ -89,6 +91,25 @@ describeRedis('a client of Redis', () => {
     through.close();
     expect(await answer).toMatch(/Connection is closed/);
     await proxy.close();
+  });
+
+  it('waits for no node of a cluster that was asked for its slots, and hangs, when it is closed', async () => {
+    const cluster = await RedisCluster.create();
+    const [first] = cluster.servers;
+    const nodes = [{ host: '127.0.0.1', port: first?.port }];
+    const options = { slotsRefreshTimeout: 600_000 };
+    const opened = await openClusterClients({ kind: 'cluster', nodes, options }, OBSERVER);
+    await opened.client.ping();
+    for (const server of cluster.servers) server.pause();
+    const asked = new Promise((resolve) => {
+      opened.client.refreshSlotsCache(resolve);
+    });
+    opened.close();
+    // `ioredis` itself ends it after ten seconds.
+    expect(await within(5_000, asked)).toMatchObject({
+      message: expect.stringMatching(/^Cluster is disconnect/),
+    });
+    await cluster.dispose();
   });
 
   it.each([
