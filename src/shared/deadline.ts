@@ -1,8 +1,5 @@
 import { timerDelay } from './clock.js';
 
-/** An event loop that is this late for a deadline has stood still, in milliseconds. */
-export const LATE = 100;
-
 /** Work that may run out of time. */
 export interface Expiring {
   expire(): void;

@@ -29,7 +29,9 @@ export interface NameLookup {
   readonly name: string;
   /** Whether the last one took long. Whoever makes this one says how it was. */
   wasSlow: boolean;
-  /** When it began, by `performance.now()`; `undefined` while it waits for its turn. */
+  /** When it was wanted, by `performance.now()`. */
+  readonly wantedAt: number;
+  /** When it began, by the same clock; `undefined` while it waits for its turn. */
   begun: number | undefined;
 }
 
@@ -42,10 +44,11 @@ export class NameCache {
   /** @param onLookup called with the look-up that the addresses are from */
   find(name: string, onLookup?: (lookup: NameLookup) => void): Promise<LookupAddress[]> {
     const known = this.names.get(name);
+    const now = performance.now();
     const { addresses, lookup } =
-      known !== undefined && known.until > performance.now()
+      known !== undefined && known.until > now
         ? known
-        : this.lookUp({ name, wasSlow: known?.lookup.wasSlow ?? false, begun: undefined });
+        : this.lookUp({ name, wasSlow: known?.lookup.wasSlow ?? false, wantedAt: now, begun: undefined });
     onLookup?.(lookup);
     return addresses;
   }

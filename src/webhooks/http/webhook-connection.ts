@@ -41,7 +41,8 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   /** By `performance.now()`. */
   private readonly oldFrom = performance.now() + MAX_AGE * (1 - Math.random() * AGE_SPREAD);
   private socket: Socket | undefined;
-  private lookup: NameLookup | undefined;
+  /** Of its host: one by DNS, perhaps one by the system, and both again where a session could not be resumed. */
+  private readonly lookups: NameLookup[] = [];
   private reader: ResponseReader | undefined;
   private handler: ResponseHandler | undefined;
   private isProven = false;
@@ -67,7 +68,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
           // It may be a second one, for a connection that has been ended meanwhile.
           if (this.client.destroyed) socket.destroy();
         };
-        connector(options, connected, onSocket, (lookup) => (this.lookup = lookup));
+        connector(options, connected, onSocket, (lookup) => this.lookups.push(lookup));
       },
       pipelining: 1,
       allowH2: false,
@@ -95,9 +96,12 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
     return this.isProven;
   }
 
-  /** When its host began to be looked up, by `performance.now()`: now, if that waits for its turn; 0 if it has an address. */
-  get lookupBegun(): number {
-    return this.lookup === undefined ? 0 : (this.lookup.begun ?? performance.now());
+  /** How long look-ups of its host have waited for their turn since a moment by `performance.now()`, in milliseconds. */
+  lookupWait(since: number): number {
+    let wait = 0;
+    for (const { wantedAt, begun = performance.now() } of this.lookups)
+      wait += Math.max(begun - Math.max(wantedAt, since), 0);
+    return wait;
   }
 
   send(request: Dispatcher.DispatchOptions, handler: ResponseHandler): void {

@@ -3,7 +3,7 @@ import { ReceiverTimeoutError } from '../../errors/delivery.errors.js';
 import type { InFlight, InFlightList } from './in-flight-list.js';
 import type { ConnectionTaker, OriginConnections } from './origin-connections.js';
 import { errors } from './undici.js';
-import { type Expiring, LATE } from '../../shared/deadline.js';
+import type { Expiring } from '../../shared/deadline.js';
 import { EXCERPT_BYTES } from '../../shared/excerpt.js';
 import type { WebhookConnection } from './webhook-connection.js';
 import { headersAt, type WebhookRequest } from './webhook-request.js';
@@ -11,6 +11,9 @@ import { responseHeader, type SettleRequest, type WebhookResponse } from './webh
 
 /** How long a response may take to end once all of it is there that counts, in milliseconds. */
 const BODY_GRACE = 250;
+
+/** An event loop that is this late for a deadline has stood still, in milliseconds. */
+const LATE = 100;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -156,13 +159,10 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     connection.send({ path: target.path, method: 'POST', headers, body }, this);
   }
 
-  /**
-   * Counts the time from when its host's look-up began, which may have had to wait for those of others. Returns whether there
-   * is more time.
-   */
+  /** Adds the time that look-ups of its host have waited for those of others. Returns whether there is more time. */
   private awaitLookup(): boolean {
     if (this.connection === undefined || this.hasGrace) return false;
-    const deadline = this.connection.lookupBegun + this.request.timeout;
+    const deadline = this.start + this.request.timeout + this.connection.lookupWait(this.start);
     if (deadline <= this.deadline) return false;
     this.deadline = deadline;
     this.connection.deadline.set(this, deadline);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { HostResolver } from '../../../src/webhooks/http/host-resolver.js';
 import { WebhookClient } from '../../../src/webhooks/http/webhook-client.js';
 import { deliverOne } from '../../support/deliver-one.js';
@@ -89,5 +90,25 @@ describe('a receiver whose name waits until others were looked up', () => {
 
   it('is held to be down if it does not answer within that', async () => {
     expect(await deliver(700, () => undefined)).toEqual(['TIMEOUT', 'down']);
+  });
+
+  it('has no more time than its timeout where one look-up follows another', async () => {
+    const dns = await stage.add(DnsServer.start(() => ({ addresses: [], after: 0.8 * TIMEOUT })));
+    const systemLookup = (): Promise<never> => new Promise(() => undefined);
+    const resolver = new HostResolver({ servers: [dns.address], systemLookup });
+    const lookup = resolver.lookupFor({ allowPrivateNetwork: true });
+    const client = new WebhookClient({ connections: 1, allowPrivateNetwork: true, lookup });
+    closing.push(
+      () => client.close(),
+      () => {
+        resolver.close();
+      },
+    );
+    const destination = webhooksDestination(client, ['http://hooks.test/'], { timeout: TIMEOUT });
+    const result = await Promise.race([
+      deliverOne(destination, { id: 'm', body: '{}', outcomes: [] }),
+      sleep(1.5 * TIMEOUT, 'later', { ref: false }),
+    ]);
+    expect(result).toMatchObject({ outcomes: [{ error: 'TIMEOUT' }] });
   });
 });
