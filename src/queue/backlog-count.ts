@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { UnknownJobFormatError } from '../errors/delivery.errors.js';
 import { TimeSlice } from '../shared/time-slice.js';
 import { openMessages, type QueuedBatch } from './batch-job.js';
 import { suffixIn, suffixOf } from './job-id.js';
@@ -40,12 +41,15 @@ export class BacklogCount {
     for (const [partition, queue] of this.queues.entries()) {
       const jobs = new JobIds(queue, this.storage);
       for (const state of UNENDED_STATES) {
+        let askedAt = performance.now();
         for await (const ids of jobs.inState(state, this.destinations)) {
           this.signal.throwIfAborted();
           for (const id of ids) {
             this.groupOf(partition, queue, suffixIn(id)).jobs.add(id);
             if (slice.isOver) await slice.pause();
           }
+          await restSince(askedAt);
+          askedAt = performance.now();
         }
       }
     }
@@ -83,13 +87,18 @@ export class BacklogCount {
       const read = await Promise.all(ids.slice(start, start + PAGE).map((id) => store.readOne(id)));
       for (const job of read) {
         if (job === undefined) tally.gone();
+        else if (job.unreadable?.problem instanceof UnknownJobFormatError) tally.unknown();
         else tally.add(messagesIn(job.batches));
       }
-      // Half of the time is left to others.
-      await sleep(performance.now() - startedAt, undefined, { ref: false });
+      await restSince(startedAt);
     }
     return tally;
   }
+}
+
+/** Half of the time is left to others. */
+async function restSince(startedAt: number): Promise<void> {
+  await sleep(performance.now() - startedAt, undefined, { ref: false });
 }
 
 /** The messages that wait, by their destination. */

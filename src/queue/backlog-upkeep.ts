@@ -16,8 +16,11 @@ const RECOUNT_INTERVAL = 600_000;
 const HIGH_SHARE = 0.5;
 /** A total is corrected if it is wrong by more than this share of it, or of what was counted. */
 const TOLERANCE = 0.05;
-/** How often a total has to seem wrong. At one moment, it is where a process has not written its changes yet. */
-const LOOKS = 5;
+/**
+ * How often a total has to seem wrong. At most moments it is, by what processes have not written yet: they write once a second,
+ * those that add and those that deliver at moments of their own.
+ */
+const LOOKS = 12;
 /**
  * Messages that one count is meant for, where a total is high and where none is: those of a destination count as no fewer,
  * and as no more, than these.
@@ -38,6 +41,8 @@ export interface BacklogUpkeepParts {
   store: BacklogStore;
   /** The limit of a destination; Infinity if it has none. */
   limitOf: (destination: string) => number;
+  /** Ids of destinations that are counted even if none of their messages was ever counted. @default none */
+  configured?: readonly string[];
 }
 
 export interface BacklogUpkeepOptions {
@@ -88,23 +93,27 @@ export class BacklogUpkeep {
     if (!(await store.claim('upkeep', interval / 2))) return;
     await store.tidy();
     const totals = await store.all();
-    if (totals.size === 0) return;
     if (await this.isEmpty()) {
-      await this.clear(totals);
+      if (totals.size > 0) await this.clear(totals);
       return;
     }
     const isHigh = [...totals].some((total) => this.isHigh(total));
-    const task = isHigh ? 'recount' : 'recount-of-low';
-    if (await store.claim(task, recountInterval)) await this.recount();
+    // A count that is due because of a high total does not wait for the next of the others.
+    const isDue = isHigh && (await store.claim('recount', recountInterval));
+    if ((await store.claim('recount-of-low', recountInterval)) || isDue) await this.recount();
   }
 
   /** Counts the messages in the queue, and corrects totals that are wrong for certain. */
   async recount(): Promise<void> {
-    const { store } = this.parts;
-    let drifts = await this.driftsOf(this.counted(await store.all()));
+    const { store, configured = [] } = this.parts;
+    const totals = new Map([...configured.map((id): [string, number] => [id, 0]), ...(await store.all())]);
+    const destinations = this.counted(totals);
+    if (destinations.size === 0) return;
+    let drifts = await this.driftsOf(destinations);
     for (let look = 1; look < LOOKS && drifts.size > 0; look++) {
-      // Together, longer than any process holds changes back.
-      await sleep(this.options.quietTime / (LOOKS - 1), undefined, { ref: false });
+      // At random, or looks and writes might keep step with each other. Together, longer than changes are held back.
+      const pause = (this.options.quietTime / (LOOKS - 1)) * (0.5 + 1.5 * Math.random());
+      await sleep(pause, undefined, { ref: false });
       drifts = commonOf(drifts, await this.driftsOf(new Set(drifts.keys())));
     }
     if (drifts.size > 0) await store.add(drifts);

@@ -24,12 +24,18 @@ export class MessageTally {
   private readonly sums = new Map<string, Sum>();
   private tried = 0;
   private read = 0;
+  private hasUnknown = false;
   /** Of all destinations. */
   messages = 0;
 
   /** A job that is gone counts as one like the others: it was there when the jobs were counted. */
   gone(): void {
     this.tried++;
+  }
+
+  /** A job in a format that this version does not know holds any number of messages for any destination. */
+  unknown(): void {
+    this.hasUnknown = true;
   }
 
   /** @param messages of each destination in a job */
@@ -50,6 +56,7 @@ export class MessageTally {
   /** @param jobs all that there are: those that were tried are the first ones of its sample */
   estimate(destination: string, { jobs, isExact }: Pick<JobSample, 'jobs' | 'isExact'>): Estimate {
     const { messages, squares, most } = this.sumOf(destination);
+    if (this.hasUnknown) return { messages, error: Infinity };
     if (this.read === 0) return { messages: 0, error: this.tried < jobs ? Infinity : 0 };
     const scale = jobs / this.read;
     const untried = 1 - this.tried / jobs;

@@ -52,13 +52,17 @@ export function createBacklogStore(storage: QueueStorage): BacklogStore {
     : new PostgresBacklogStore(storage.pool);
 }
 
-function limitsOf(options: ResolvedOptions): (destination: string) => number {
-  const { webhooks, forwarding, sources } = options;
+/** The limits of the destinations in the options, by their ids. */
+function configuredLimits({ webhooks, forwarding, sources }: ResolvedOptions): Map<string, number> {
   const forwardings = forwarding === undefined ? [] : sources.map(({ name }) => forwardingId(name));
-  const limits = new Map([
+  return new Map([
     ...webhooks.map(({ id, backlogLimit }): [string, number] => [id, backlogLimit]),
     ...forwardings.map((id): [string, number] => [id, Infinity]),
   ]);
+}
+
+function limitsOf(options: ResolvedOptions): (destination: string) => number {
+  const limits = configuredLimits(options);
   const { backlogLimit = DEFAULT_BACKLOG_LIMIT } = options.destinations ?? {};
   const others = hasOthers(options) ? backlogLimit : UNKNOWN_BACKLOG_LIMIT;
   return (destination) => limits.get(destination) ?? others;
@@ -129,6 +133,7 @@ export const QUEUE_PROVIDERS: Provider[] = [
         storage: backend.jobStorage,
         store: createBacklogStore(backend.storage),
         limitOf: limitsOf(options),
+        configured: [...configuredLimits(options).keys()],
       }),
   },
   {

@@ -42,7 +42,7 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     });
     const { storage } = database;
     const store = createBacklogStore(storage);
-    const parts = { queues: [queue], storage: database.jobStorage, store, limitOf };
+    const parts = { queues: [queue], storage: database.jobStorage, store, limitOf, configured: ['never'] };
     return { queue, store, storage, upkeepOf: (options) => new BacklogUpkeep(parts, options) };
   }
 
@@ -229,6 +229,22 @@ describeServersOrEmbedded('the counter of what waits', (backend) => {
     await store.add(new Map(Object.entries({ crm: 31, mail: -28, unlimited: 9, gone: 5 })));
     await upkeepOf({ quietTime: 50 }).run();
     expect(await store.all()).toEqual(new Map(Object.entries({ crm: 1, mail: 2, unlimited: 3 })));
+  });
+
+  it('counts what waits for a configured destination although none of it was ever counted', async () => {
+    const { queue, store, upkeepOf } = await open();
+    await new BatchQueue([queue]).add([jobOf('never', 7)]);
+    await upkeepOf({ quietTime: 50 }).run();
+    expect(await store.all()).toEqual(new Map([['never', 7]]));
+  });
+
+  it('leaves totals alone while jobs of a newer version wait, whose messages it cannot count', async () => {
+    const { queue, store, upkeepOf } = await open();
+    await new BatchQueue([queue]).add([jobOf('crm', 1)]);
+    await queue.add('batch', { v: 99, batches: [] }, { jobId: 'newer' });
+    await store.add(new Map([['crm', 31]]));
+    await upkeepOf({ quietTime: 50 }).run();
+    expect(await store.all()).toEqual(new Map([['crm', 31]]));
   });
 
   it('takes nothing for wrong that a process will have written in a second', async () => {
