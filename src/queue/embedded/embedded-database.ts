@@ -94,10 +94,12 @@ async function openPool(
         lock?.release();
       }
     },
-    breakOff: async () => {
-      onWarning(new EmbeddedQueueUnclosedError());
-      await engine.breakOff?.();
-    },
+    breakOff:
+      engine.breakOff &&
+      (async () => {
+        onWarning(new EmbeddedQueueUnclosedError());
+        await engine.breakOff?.();
+      }),
   });
   const upkeep = new EmbeddedUpkeep(pool, onWarning);
   try {

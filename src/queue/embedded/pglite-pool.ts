@@ -12,9 +12,12 @@ export interface PGlitePoolHooks {
   announceEnd?(): void;
   /** Closes what the pool is built on. Called once, after the last statement. */
   close(): Promise<void>;
-  /** Called if that takes too long. */
-  breakOff?(): Promise<void>;
+  /** Called if that takes too long. Absent where it cannot be broken off: then it takes as long as it does. */
+  breakOff?: (() => Promise<void>) | undefined;
 }
+
+/** How long a database has to end once it is broken off, in milliseconds: it does not while a disk does not answer. */
+const BREAK_OFF_TIME = 250;
 
 /**
  * Makes the only session of an embedded database look like a `pg` pool, for BullMQ's PostgreSQL backend. Its
@@ -69,7 +72,7 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
   /**
    * Waits for the earlier statements, then closes the database. Safe to call again.
    *
-   * @param patience milliseconds after which it is broken off. @default it may take as long as it does
+   * @param patience milliseconds after which it is broken off, if it can be. @default it may take as long as it does
    */
   end(patience = Infinity): Promise<void> {
     if (this.ending === undefined) this.announceEnd();
@@ -83,16 +86,13 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
 
   private async close(patience: number): Promise<void> {
     const closed = this.inTurn(() => this.hooks.close());
-    if (
-      await within(
-        patience,
-        closed.then(() => true),
-      )
-    )
-      return;
+    const { breakOff } = this.hooks;
+    if (breakOff === undefined) return closed;
+    const isClosed = closed.then(() => true);
+    if (await within(patience, isClosed)) return;
     // It ends with the error of whatever was broken off.
-    closed.catch(() => undefined);
-    await this.hooks.breakOff?.();
+    isClosed.catch(() => undefined);
+    await within(BREAK_OFF_TIME, breakOff());
   }
 
   private async inTurn<T>(start: () => Promise<T>): Promise<T> {
