@@ -40,9 +40,12 @@ const NETWORK_CODES: readonly string[] = [
 
 const CERTIFICATE_CODE = /^(ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
+const GRANTS =
+  'grant USAGE on the schema `bullmq` and on that of this module, and ALL on their tables and sequences';
+
 const WHAT_TO_GRANT =
   'the user may not use or create the schema `bullmq` or that of this module, or is not the owner of a table that has ' +
-  'to change: grant USAGE on both and ALL on their tables and sequences, or start once as their owner';
+  `to change: ${GRANTS}, or start once as their owner`;
 
 /** Codes of PostgreSQL, longest first. Two characters stand for their whole class. */
 const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [
@@ -144,7 +147,7 @@ function failureOfCode(code: string, text: string): QueueFailure | undefined {
   if (table !== undefined)
     return {
       kind: 'refusing',
-      reason: `the user may not use the table \`${table}\`: grant ALL on it, ${code}`,
+      reason: `the user may not use the table \`${table}\`, and perhaps others: ${GRANTS}, ${code}`,
     };
   const state = SQLSTATES.find(([start]) => code.startsWith(start));
   return state && { kind: state[1], reason: `${state[2]}, ${code}` };

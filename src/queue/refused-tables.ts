@@ -4,24 +4,33 @@ import type { LimitedLog } from './limited-log.js';
 /** The code of PostgreSQL for a right that is missing. */
 export const MISSING_RIGHT = '42501';
 
+/** What a server refused. */
+interface Refusal {
+  /** In words: the table, or the schema. */
+  subject: string;
+  /** What to do about it. */
+  remedy: string;
+  /** Tables that the statement would have made or changed. */
+  changed: readonly string[];
+}
+
 /** The user may not use a table of this module's own. The queue itself goes on without it. */
 export class RefusedTableError extends Error {
   readonly code = MISSING_RIGHT;
 
   constructor(
-    /** In words: the table, or the schema. */
-    readonly subject: string,
-    /** What to do about it. */
-    readonly remedy: string,
+    readonly refusal: Refusal,
     options: ErrorOptions,
   ) {
-    super(`the user may not use ${subject}: ${remedy}`, options);
+    super(`the user may not use ${refusal.subject}: ${refusal.remedy}`, options);
   }
 }
 
 const TABLES = /\b(nestjs_analytics\w*)\.(\w+)/g;
 /** Statements that make or change tables, which not even all rights on them allow. */
 const CHANGES = /\b(?:CREATE|ALTER) /;
+/** How this module asks which tables there are, without using one. */
+const LOOK = /^\s*SELECT to_regclass/;
 
 /** What a server refused, as a `RefusedTableError` if it was the use of a table of this module's own. */
 export function explainRefusal(error: unknown, statement = ''): unknown {
@@ -29,30 +38,35 @@ export function explainRefusal(error: unknown, statement = ''): unknown {
   const tables = [...statement.matchAll(TABLES)];
   const [first] = tables;
   if (first === undefined) return error;
+  const changed = CHANGES.test(statement) ? tables.map(([name]) => name) : [];
   // The words around the name depend on the language of the server.
   const named = tables.find(([, , table]) => new RegExp(`\\b${table}\\b`).test(error.message));
-  if (named === undefined || CHANGES.test(statement)) {
+  if (named === undefined) {
+    const subject = `the schema \`${first[1]}\``;
     const remedy = 'grant USAGE and CREATE on it, or start once as the owner of its tables';
-    return new RefusedTableError(`the schema \`${first[1]}\``, remedy, { cause: error });
+    return new RefusedTableError({ subject, remedy, changed }, { cause: error });
   }
-  const remedy = `\`GRANT ALL ON ${named[0]} TO …\` with its name`;
-  return new RefusedTableError(`the table \`${named[0]}\``, remedy, { cause: error });
+  const subject = `the table \`${named[0]}\``;
+  const orChange = changed.length > 0 ? ', and start once as its owner if an update has to change it' : '';
+  const remedy = `\`GRANT ALL ON ${named[0]} TO …\` with its name${orChange}`;
+  return new RefusedTableError({ subject, remedy, changed }, { cause: error });
 }
 
 /** Writes one line when a table may not be used, however often that is tried, and one when it may. */
 export class RefusedTables {
-  /** The latest statement that was refused, by what it was refused: others may not be tried again for hours. */
-  private readonly refused = new Map<string, string>();
+  /** By what was refused: others may not be tried again for hours. */
+  private readonly refused = new Map<string, { latest: string; changed: readonly string[] }>();
 
   constructor(
     private readonly place: string,
     private readonly lines: LimitedLog,
   ) {}
 
-  add({ subject, remedy }: RefusedTableError, statement: string): void {
+  add({ refusal }: RefusedTableError, statement: string): void {
+    const { subject, remedy, changed } = refusal;
     const isKnown = this.refused.has(subject);
     if (!isKnown && !this.lines.hasRoomFor(1)) return;
-    this.refused.set(subject, statement);
+    this.refused.set(subject, { latest: statement, changed });
     if (isKnown) return;
     this.lines.warn(
       `The user of the queue on ${this.place} may not use ${subject} (${MISSING_RIGHT}): ${remedy}. What is kept ` +
@@ -61,9 +75,11 @@ export class RefusedTables {
   }
 
   /** A statement was answered. */
-  answered(statement: string | undefined): void {
-    for (const [subject, refused] of this.refused) {
-      if (refused !== statement) continue;
+  answered(statement = ''): void {
+    for (const [subject, { latest, changed }] of this.refused) {
+      // Others may have changed tables: then the statement that would have is not tried again.
+      const isUsed = !LOOK.test(statement) && changed.some((table) => statement.includes(table));
+      if (latest !== statement && !isUsed) continue;
       this.refused.delete(subject);
       const line = `The user of the queue on ${this.place} may use ${subject} again.`;
       if (this.lines.hasRoomFor(1)) this.lines.log(line);

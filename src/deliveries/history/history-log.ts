@@ -20,6 +20,8 @@ export class HistoryLog {
   onLost(deliveries: number, failure: unknown): void {
     this.lost += deliveries;
     if (this.isTold) return;
+    // A table that may not be used is told of already.
+    if (deliveries === 0 && failureOf(failure)?.kind === 'partial') return;
     this.isTold = true;
     if (!this.lines.hasRoomFor(2)) return;
     const reason = failure === undefined ? 'no answer' : (failureOf(failure)?.reason ?? thrownAt(failure));

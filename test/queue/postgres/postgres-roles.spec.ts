@@ -125,6 +125,42 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     expect(app.log.analytics.filter((line) => line.includes('takes no more jobs'))).toEqual([]);
   });
 
+  it('counts deliveries once although it may not remove old ones', async () => {
+    await used({ connection: url });
+    await admin.query('CREATE ROLE keeping LOGIN');
+    await grant('keeping', 'bullmq, nestjs_analytics');
+    await admin.query('REVOKE DELETE ON nestjs_analytics.delivery_entry FROM keeping');
+    const delivered = async (): Promise<number> => {
+      const { rows } = await admin.query<{ sum: string }>(
+        `SELECT sum((counts ->> 'delivered')::int) AS sum FROM nestjs_analytics.delivery_hour
+         WHERE destination = 'webhooks'`,
+      );
+      return Number(rows[0]?.sum);
+    };
+    const before = await delivered();
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: asRole('keeping'), webhooks: webhooksTo(receiver) });
+    for (const count of [1, 2, 3, 4]) {
+      app.analytics.track({ userId: 'u1', event: 'Tracked' });
+      await until(async () => ((await delivered()) >= before + count ? true : undefined), 100);
+      expect((await delivered()) - before).toBe(count);
+    }
+    expect(await app.log.line(/may not use/)).toContain('the table `nestjs_analytics.delivery_entry`');
+  });
+
+  it('is told that it may use tables again once their owner has made what was missing', async () => {
+    await used({ connection: url });
+    await admin.query('CREATE ROLE updated LOGIN');
+    await grant('updated', 'bullmq, nestjs_analytics');
+    await admin.query('ALTER TABLE nestjs_analytics.delivery_hour RENAME TO missing');
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: asRole('updated'), webhooks: webhooksTo(receiver) });
+    app.analytics.track({ userId: 'u1', event: 'Tracked' });
+    await app.log.line(/may not use the schema `nestjs_analytics`/);
+    await admin.query('ALTER TABLE nestjs_analytics.missing RENAME TO delivery_hour');
+    await app.log.line(/may use the schema `nestjs_analytics` again/);
+  });
+
   it('is told once of a table of the queue that it may not use any more, which takes no more jobs', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE curtailed LOGIN');

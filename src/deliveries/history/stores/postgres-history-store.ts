@@ -1,5 +1,6 @@
 import { OwnTables } from '../../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../../queue/queue-backend.js';
+import { failureOf } from '../../../queue/queue-failure.js';
 import {
   type HistoryStore,
   oldestOrdinal,
@@ -49,8 +50,7 @@ export class PostgresHistoryStore implements HistoryStore {
       minutes.map(([minute]) => minute),
       minutes.map(([, counts]) => JSON.stringify(counts)),
     ]);
-    await this.tables.query(statements.TRIM, [histories.map(({ destination }) => destination)]);
-    await this.expire(now);
+    await this.tidy(histories, now);
   }
 
   async noteWaiting(messages: number, now: number): Promise<void> {
@@ -84,6 +84,17 @@ export class PostgresHistoryStore implements HistoryStore {
 
   async forget(destination: string): Promise<void> {
     await this.tables.look(statements.ENTRIES, statements.FORGET, [destination]);
+  }
+
+  /** Removes what is too old. If that fails, what was written stays written: done again, it would be counted twice. */
+  private async tidy(histories: readonly StoredHistory[], now: number): Promise<void> {
+    try {
+      await this.tables.query(statements.TRIM, [histories.map(({ destination }) => destination)]);
+      await this.expire(now);
+    } catch (error) {
+      // An outage, or a right that is missing, is logged elsewhere.
+      if (failureOf(error) === undefined) throw error;
+    }
   }
 
   private async expire(now: number): Promise<void> {
