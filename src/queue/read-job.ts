@@ -39,7 +39,7 @@ interface StoredMessage {
 /**
  * Reads the data of a job, which anyone with access to the queue may have written. All of it is checked, so
  * that the code that handles batches can rely on their types. Returns it in the current format, with each body
- * in its place. Unknown keys are kept.
+ * in its place. Unknown keys are kept, but `storedData` may leave out those of messages.
  *
  * What is shared is put in its place in the data themselves. They were parsed for whoever reads them, and copies of all
  * messages would cost as much as the rest. Data in which something is wrong stay as they are.
@@ -55,7 +55,7 @@ export function readJob(data: unknown): BatchJobData | JobProblem {
   if (!isCalls(calls)) return problem({ path: '.calls', expected: 'a list of `{ at, traceparent }`' });
   const fault = faultOfBatches(read.batches, bodies.length);
   if (fault !== undefined) return problem(fault);
-  if (bodies.length > 0 || calls.length > 0) putInPlace(read as unknown as StoredJobData, { bodies, calls });
+  putInPlace(read as unknown as StoredJobData, { bodies, calls });
   return read as unknown as BatchJobData;
 }
 
@@ -68,7 +68,7 @@ function putInPlace({ batches }: StoredJobData, { bodies, calls }: SharedParts):
     for (const message of messages) {
       const { body, callIndex } = message;
       if (typeof body === 'number') message.body = bodies[body] ?? '';
-      // An older version may have moved a message to a job without the list.
+      // An older version may have moved a message to a job of its own, without the list.
       if (callIndex !== undefined) {
         message.call = calls[Number(callIndex)];
         message.callIndex = undefined;

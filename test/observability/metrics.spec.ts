@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { PGlite } from '@electric-sql/pglite';
 import { metrics } from '@opentelemetry/api';
 import {
@@ -324,6 +324,27 @@ describeAnyServer('the metrics', (backend) => {
     await untilDown(1);
     isDown = false;
     await untilDown(0);
+  });
+});
+
+describeAnyServer('what a queued message carries for the metrics', (backend) => {
+  const stage = new Stage();
+
+  it('is stored once for messages that were tracked at once', async () => {
+    const receiver = await stage.receiver({ answer: [400] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    const at = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(at);
+    for (const event of ['Cart Viewed', 'Paid']) app.analytics.track({ userId: 'u1', event });
+    clock.mockReturnValue(at + 1);
+    app.analytics.track({ userId: 'u1', event: 'Shipped' });
+    clock.mockRestore();
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    expect(job?.data).toMatchObject({
+      calls: [{ at }, { at: at + 1 }],
+      batches: [{ messages: [{ callIndex: 0 }, { callIndex: 0 }, { callIndex: 1 }] }],
+    });
   });
 });
 

@@ -21,7 +21,7 @@ export function callWithFields(analytics: AnalyticsService, order: Order, unknow
     event: 'Order Completed',
     properties: { ...order, items: [order], at: new Date() },
   });
-  for (const fields of [order, new Customer(), unknown, {}, { at: undefined }, undefined]) {
+  for (const fields of [order, new Customer(), {}, { at: undefined }, undefined] as const) {
     analytics.track({ userId, event: 'Order Completed', properties: fields, context: fields });
     analytics.identify({ userId, traits: fields });
     analytics.group({ userId, groupId: 'g1', traits: fields });
@@ -29,6 +29,7 @@ export function callWithFields(analytics: AnalyticsService, order: Order, unknow
     analytics.screen({ userId, properties: fields });
     analytics.alias({ userId, previousId: 'a1', context: fields });
   }
+  analytics.track({ userId, event: 'Order Completed', properties: unknown, context: unknown });
   const record: Record<string, unknown> = {};
   analytics.tenant('t1').identify({ userId, traits: record });
 }
