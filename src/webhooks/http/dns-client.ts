@@ -46,11 +46,11 @@ export class DnsClient {
 
   /** @throws {NameLookupError} if there is no address; or the error of the system, if this process has no file handle left */
   async resolve(name: string): Promise<NameAnswer> {
-    let longestGap = 0;
     let latest = performance.now();
+    let stoodStillUntil = -Infinity;
     const tick = (): void => {
       const now = performance.now();
-      longestGap = Math.max(longestGap, now - latest);
+      if (now - latest >= TICK + FIRST_WAIT) stoodStillUntil = now;
       latest = now;
     };
     const ticks = setInterval(tick, TICK).unref();
@@ -58,8 +58,8 @@ export class DnsClient {
       return await this.ask(name);
     } catch (error) {
       tick();
-      // The process stood still: then timers fire before sockets are read, where the answer may be.
-      const stoodStill = longestGap >= TICK + FIRST_WAIT;
+      // The process stood still until just now: then timers fire before sockets are read, where the answer may be.
+      const stoodStill = latest - stoodStillUntil < TICK;
       if (!stoodStill || this.isClosed || !isTimeout(error)) throw error;
       return await this.ask(name);
     } finally {

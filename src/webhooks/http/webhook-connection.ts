@@ -42,7 +42,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   private readonly oldFrom = performance.now() + MAX_AGE * (1 - Math.random() * AGE_SPREAD);
   private socket: Socket | undefined;
   /** Of its host: one by DNS, perhaps one by the system, and both again where a session could not be resumed. */
-  private readonly lookups: NameLookup[] = [];
+  private readonly lookups = new Set<NameLookup>();
   private reader: ResponseReader | undefined;
   private handler: ResponseHandler | undefined;
   private isProven = false;
@@ -68,7 +68,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
           // It may be a second one, for a connection that has been ended meanwhile.
           if (this.client.destroyed) socket.destroy();
         };
-        connector(options, connected, onSocket, (lookup) => this.lookups.push(lookup));
+        connector(options, connected, onSocket, (lookup) => this.lookups.add(lookup));
       },
       pipelining: 1,
       allowH2: false,

