@@ -65,7 +65,7 @@ export interface AnalyticsParts {
 
 /**
  * Starts delivery when the application is ready. Ends everything in order when it closes, within
- * `shutdownTimeout` whatever the queue does.
+ * `shutdownTimeout` whatever the queue does. A database in the main thread closes as it can.
  */
 export class AnalyticsLifecycle
   implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown

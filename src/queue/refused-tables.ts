@@ -52,10 +52,18 @@ export function explainRefusal(error: unknown, statement = ''): unknown {
   return new RefusedTableError({ subject, remedy, changed }, { cause: error });
 }
 
+interface RefusedStatement {
+  statement: string;
+  changed: readonly string[];
+}
+
 /** Writes one line when a table may not be used, however often that is tried, and one when it may. */
 export class RefusedTables {
-  /** By what was refused: others may not be tried again for hours. */
-  private readonly refused = new Map<string, { latest: string; changed: readonly string[] }>();
+  /**
+   * By what was refused: the latest statement of those that would have made or changed the same tables, and of all others.
+   * Any but the latest may not be tried again for hours.
+   */
+  private readonly refused = new Map<string, Map<string, RefusedStatement>>();
 
   constructor(
     private readonly place: string,
@@ -64,10 +72,10 @@ export class RefusedTables {
 
   add({ refusal }: RefusedTableError, statement: string): void {
     const { subject, remedy, changed } = refusal;
-    const isKnown = this.refused.has(subject);
-    if (!isKnown && !this.lines.hasRoomFor(1)) return;
-    this.refused.set(subject, { latest: statement, changed });
-    if (isKnown) return;
+    const known = this.refused.get(subject);
+    known?.set(changed.join(), { statement, changed });
+    if (known !== undefined || !this.lines.hasRoomFor(1)) return;
+    this.refused.set(subject, new Map([[changed.join(), { statement, changed }]]));
     this.lines.warn(
       `The user of the queue on ${this.place} may not use ${subject} (${MISSING_RIGHT}): ${remedy}. What is kept ` +
         'there is missing or waits until then. Everything else goes on.',
@@ -76,10 +84,13 @@ export class RefusedTables {
 
   /** A statement was answered. */
   answered(statement = ''): void {
-    for (const [subject, { latest, changed }] of this.refused) {
-      // Others may have changed tables: then the statement that would have is not tried again.
-      const isUsed = !LOOK.test(statement) && changed.some((table) => statement.includes(table));
-      if (latest !== statement && !isUsed) continue;
+    for (const [subject, refused] of this.refused) {
+      for (const [key, { statement: own, changed }] of refused) {
+        // Others may have changed tables: then the statement that would have is not tried again.
+        const isUsed = !LOOK.test(statement) && changed.some((table) => statement.includes(table));
+        if (own === statement || isUsed) refused.delete(key);
+      }
+      if (refused.size > 0) continue;
       this.refused.delete(subject);
       const line = `The user of the queue on ${this.place} may use ${subject} again.`;
       if (this.lines.hasRoomFor(1)) this.lines.log(line);
