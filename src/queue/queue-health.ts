@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { ConnectionClosedError } from 'bullmq';
 import { LimitedLog, type QueueLog } from './limited-log.js';
 import { type FailureKind, failureOf, type QueueFailure } from './queue-failure.js';
 import { RefusedTableError, RefusedTables } from './refused-tables.js';
@@ -48,6 +49,8 @@ export class QueueHealth {
   private wasReached = false;
   /** The statement that a server refused to store something for. Reads still work meanwhile. */
   private refused: string | undefined;
+  /** By the monotonic clock. */
+  private refusedAt = 0;
   private backSince = -Infinity;
   /** Outages since the last line. */
   private untold = 0;
@@ -101,7 +104,10 @@ export class QueueHealth {
    */
   failed(error: unknown, statement?: string, askedAt = Infinity): void {
     if (error instanceof RefusedTableError && !this.isClosed) this.refusedTables.add(error, statement ?? '');
-    if (failureOf(error)?.kind === 'refusing') this.refused = statement;
+    if (failureOf(error)?.kind === 'refusing') {
+      this.refused = statement;
+      this.refusedAt = this.now();
+    }
     if (askedAt > this.backSince) this.down(error);
   }
 
@@ -113,7 +119,8 @@ export class QueueHealth {
   report(error: Error): void {
     const failure = failureOf(error);
     if (failure !== undefined) {
-      if (failure.kind === 'refusing') this.down(error);
+      // A pool has told of its own already, perhaps before the queue was back.
+      if (failure.kind === 'refusing' && !(error instanceof ConnectionClosedError)) this.down(error);
       return;
     }
     const isAftermath = this.outage !== undefined || this.now() - this.backSince < AFTERMATH;
@@ -138,11 +145,14 @@ export class QueueHealth {
     if (this.outage !== undefined && askedAt > this.outage.since && !this.isRefusing) this.end(this.outage);
   }
 
-  /** A statement was answered. What was refused has to be stored before the queue counts as back. */
+  /**
+   * A statement was answered. What was refused has to be stored before the queue counts as back: an answer that was on its way
+   * when that was refused says nothing.
+   */
   answered(askedAt: number, statement: string | undefined): void {
     this.refusedTables.answered(statement);
     if (!this.isRefusing) this.up(askedAt);
-    else if (statement === this.refused) this.stored();
+    else if (statement === this.refused && askedAt >= this.refusedAt) this.stored();
   }
 
   /** The server stored something. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../../src/errors/embedded-queue.errors.js';
 import { SilentConnectionError } from '../../src/queue/queue-failure.js';
 import { EMBEDDED, QueueHealth } from '../../src/queue/queue-health.js';
@@ -147,6 +148,25 @@ describe('an outage of the queue', () => {
     health.down(Object.assign(new Error('for user "alice" at db.example.com'), { code }));
     expect(lines).toEqual([expect.stringMatching(line)]);
     expect(lines[0]).not.toMatch(/alice|example/);
+  });
+
+  it('does not end with the answer to a statement that was asked before it was refused', () => {
+    jest.advanceTimersByTime(10);
+    health.failed(Object.assign(new Error('permission denied'), { code: '42501' }), 'INSERT');
+    health.answered(5, 'INSERT');
+    expect(health.isUp).toBe(false);
+    health.answered(11, 'INSERT');
+    expect(health.isUp).toBe(true);
+  });
+
+  it('does not begin again with the report of a refusal that its pool has told of', () => {
+    const refusal = Object.assign(new Error('permission denied'), { code: '42501' });
+    health.failed(refusal, 'INSERT');
+    health.answered(1, 'INSERT');
+    const told = [...lines];
+    health.report(new ConnectionClosedError(undefined, refusal));
+    expect(lines).toEqual(told);
+    expect(health.isUp).toBe(true);
   });
 
   it('names the folder of the embedded database, which has no server', () => {
