@@ -71,7 +71,11 @@ describeRedis('where much has failed for one destination', () => {
     expect(globex.requests).toHaveLength(OF_GLOBEX);
     const stats = await admin.info('commandstats');
     expect(Number(/cmdstat_zrevrangebyscore:calls=(\d+)/.exec(stats)?.[1])).toBeGreaterThan(12);
-    expect(stats).not.toMatch(/cmdstat_(zrevrange|zrange):/);
+    // The module and BullMQ look at other sets now and then. By rank, there would be one for each page.
+    const byRank = stats.matchAll(/cmdstat_(?:zrevrange|zrange):calls=(\d+)/g);
+    expect(
+      Array.from(byRank, ([, calls]) => Number(calls)).reduce((sum, calls) => sum + calls, 0),
+    ).toBeLessThan(6);
 
     const ids: string[] = [];
     for await (const page of app.context.get(BatchStore).ids('failed')) ids.push(...page);

@@ -109,7 +109,7 @@ describe('a webhook client', () => {
     }); // prettier-ignore
     closing.push(() => named.close());
     const urls = Array.from({ length: 1_000 }, (_, index) => `http://r${index}.test:${receiver.port}/`);
-    const responses = await Promise.all(urls.map((url) => post(url, {}, named)));
+    const responses = await Promise.all(urls.map((url) => post(url, { timeout: 60_000 }, named)));
     expect(new Set(responses.map(result))).toEqual(new Set([200]));
     expect(new Set(receiver.requests.map(({ headers }) => headers.host)).size).toBe(1_000);
   });
