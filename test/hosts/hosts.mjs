@@ -24,7 +24,7 @@ export const HOSTS = [
     start: ['dist/main'],
     test: npmRun('test', 'test:e2e'),
     // The page's application is on Nest's default adapter, Express.
-    testingPage: { without: ['orders.e2e-spec.ts'] },
+    testingPage: { without: ['orders.e2e-spec.ts', 'receiver.e2e-spec.ts'] },
   },
   {
     name: 'nest-11-esm',
