@@ -69,27 +69,31 @@ const FOLDER = Symbol('folder');
 
 export class ForgetfulDisk {
   names = new Map();
-  syncedNames;
+  syncedNames = new Map();
   /** By folder, what was done to its names since it was synced, in order. */
   renamings = new Map();
   open = new Map();
 
   /**
-   * @param root the folder to watch; what is in it counts as synced
+   * @param root the folder to watch
+   * @param isSynced whether what is in it was synced
    * @param beforeChange called before each change
    */
-  constructor(root, beforeChange) {
+  constructor(root, isSynced, beforeChange) {
     this.root = path.resolve(root);
     this.beforeChange = beforeChange;
+    this.names.set(this.root, FOLDER);
+    this.syncedNames.set(this.root, FOLDER);
     const isThere = original.existsSync(this.root);
     for (const entry of isThere
       ? original.readdirSync(this.root, { recursive: true, withFileTypes: true })
       : []) {
       const name = path.join(entry.parentPath, entry.name);
-      this.names.set(name, entry.isDirectory() ? FOLDER : new FileNode(original.readFileSync(name)));
+      const node = entry.isDirectory() ? FOLDER : new FileNode();
+      if (node !== FOLDER) node.changes.push({ at: 0, bytes: original.readFileSync(name) });
+      this.add(name, node);
     }
-    this.names.set(this.root, FOLDER);
-    this.syncedNames = new Map(this.names);
+    if (isSynced) for (const name of [this.root, ...this.names.keys()]) this.sync(name);
     this.watch();
   }
 

@@ -38,7 +38,8 @@ function beforeChange() {
 parentPort.on('message', (request) => {
   if (request.kind === 'open') {
     cuts = path.resolve(request.files.path, '../../cuts');
-    disk = new ForgetfulDisk(request.files.path, beforeChange);
+    const { path: folder, isNew } = request.files;
+    disk = new ForgetfulDisk(folder, !isNew, beforeChange);
   } else if (disk !== undefined && changesLeft === Infinity) {
     // The database is open, so from now on all that it acknowledges counts.
     nextCut();

@@ -9,7 +9,7 @@ import { createPGlite, MEMORY_DIR } from './pglite-factory.js';
 import { PGlitePool } from './pglite-pool.js';
 import { PGliteEngine } from './pglite-engine.js';
 
-const { database } = await createPGlite({ path: MEMORY_DIR, durability: 'process' });
+const { database } = await createPGlite({ path: MEMORY_DIR, isNew: true, durability: 'process' });
 const engine = new PGliteEngine(database);
 const pool = new PGlitePool(engine, { afterStatement: () => undefined, close: () => engine.close() });
 await migrate(pool);

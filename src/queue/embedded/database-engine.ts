@@ -24,7 +24,9 @@ export interface DatabaseFiles {
   path: string;
   /** Whether what was committed survives a power cut, or only a crash of the process. */
   durability: Durability;
-  /** What a new database begins with. Without it, initdb makes one. */
+  /** Whether it holds nothing that was acknowledged: its files need not be on the disk before it is open. */
+  isNew: boolean;
+  /** What a new database begins with. Without it, initdb makes one, unless its files are there. */
   template?: Blob | undefined;
   /** The compiled WebAssembly of PGlite. @default PGlite compiles it */
   module?: object | undefined;

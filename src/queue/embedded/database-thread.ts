@@ -3,7 +3,9 @@ import type { PgQueryResult } from 'bullmq';
 import { EmbeddedQueueBrokenError, EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
 import { compiledDatabase } from './compiled-database.js';
 import type { DatabaseEngine, DatabaseFiles } from './database-engine.js';
+import { MEMORY_DIR } from './pglite-factory.js';
 import { type ThreadMessage, type ThreadRequest, unpackError } from './thread-messages.js';
+import { unpackTemplate } from './unpacked-template.js';
 
 type Request = ThreadRequest extends infer R ? (R extends unknown ? Omit<R, 'id'> : never) : never;
 
@@ -41,7 +43,8 @@ export class DatabaseThread implements DatabaseEngine {
     const worker = new Worker(file, { name: 'nestjs-analytics database', execArgv: [] });
     const thread = new DatabaseThread(worker);
     try {
-      await thread.ask({ kind: 'open', files: { ...files, module: await compiledDatabase() } });
+      const [module, prepared] = await Promise.all([compiledDatabase(), prepare(files)]);
+      await thread.ask({ kind: 'open', files: { ...prepared, module } });
       return thread;
     } catch (error) {
       await worker.terminate();
@@ -105,4 +108,12 @@ export class DatabaseThread implements DatabaseEngine {
     this.calls.clear();
     this.worker.unref();
   };
+}
+
+/** Unpacks the template of a database on the disk, which leaves the thread less to do. */
+async function prepare(files: DatabaseFiles): Promise<DatabaseFiles> {
+  const { template, path } = files;
+  if (template === undefined || path === MEMORY_DIR) return files;
+  await unpackTemplate(template, path);
+  return { ...files, template: undefined };
 }

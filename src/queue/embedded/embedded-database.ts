@@ -81,7 +81,7 @@ async function openPool(
 ): Promise<PGlitePool> {
   const { durability = 'disk', onWarning = emitWarning } = options;
   const template = isNew ? await readTemplate() : undefined;
-  const engine = await openEngine({ path, template, durability }, options);
+  const engine = await openEngine({ path, isNew, template, durability }, options);
   const pool = new PGlitePool(engine, {
     afterStatement: () => {
       upkeep.afterStatement();

@@ -49,13 +49,14 @@ export interface OpenedPGlite {
 }
 
 /**
- * Opens a PGlite. If there is no database yet, it is created: from the template in about a second, or by
- * initdb in about four. All of its files are on the disk then, unless only the process is to be survived.
+ * Opens a PGlite. If there is no database yet, it is created: from the template, or by initdb in about four seconds. All of
+ * its files are on the disk then, unless only the process is to be survived.
  *
  * @throws EmbeddedQueueOpenError when it does not start on this folder.
  */
 export async function createPGlite({
   path,
+  isNew,
   template,
   durability,
   module,
@@ -80,10 +81,11 @@ export async function createPGlite({
     if (!isSynced) return { database: await Database.create(path, options), sync: () => undefined };
     const { NodeFS } = await import('@electric-sql/pglite/nodefs');
     const fs = new NodeFS(path);
-    const files = new SyncedFiles(fs);
+    const files = new SyncedFiles(fs, isNew);
     const database = await Database.create({ ...options, fs, dataDir: path });
     // The files may be new, or come from a process that did not sync them.
     await syncTree(path);
+    files.start();
     return { database, sync: files.sync };
   } catch (cause) {
     throw new EmbeddedQueueOpenError(path, errors.join('; '), { cause });

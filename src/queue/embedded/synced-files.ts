@@ -46,8 +46,15 @@ export class SyncedFiles {
   /** Folders with new files. PostgreSQL syncs a table's file, but not its name. */
   private readonly withNewFiles = new Set<string>();
 
-  /** @param files are watched from their `init` on */
-  constructor(files: NodeFS) {
+  /**
+   * @param files are watched from their `init` on
+   * @param isPaused whether nothing is synced until `start()`. PostgreSQL syncs all files of a database that was not shut down,
+   *   one by one
+   */
+  constructor(
+    files: NodeFS,
+    private isPaused: boolean,
+  ) {
     const init = files.init.bind(files);
     files.init = async (database, options) => {
       const result = await init(database, options);
@@ -56,6 +63,11 @@ export class SyncedFiles {
       });
       return result;
     };
+  }
+
+  /** Everything is on the disk, and must be from now on. */
+  start(): void {
+    this.isPaused = false;
   }
 
   /** Makes all that was committed durable. */
@@ -71,6 +83,7 @@ export class SyncedFiles {
       if (this.putOff.size > 0) operations.tryFSOperation(this.sync);
     };
     streamOps.fsync = (stream) => {
+      if (this.isPaused) return 0;
       if (isLog(stream.node)) this.putOff.add(stream.nfd);
       else
         operations.tryFSOperation(() => {

@@ -32,7 +32,7 @@ describe('the template of the embedded database', () => {
 
   it('makes the same database as initdb and the migrations do', async () => {
     const fromTemplate = await openEmbeddedDatabase({ dataDir: await folders.fresh() });
-    const engine = await PGliteEngine.open({ path: MEMORY_DIR, durability: 'process' });
+    const engine = await PGliteEngine.open({ path: MEMORY_DIR, isNew: true, durability: 'process' });
     const made = new PGlitePool(engine, { afterStatement: () => undefined, close: () => engine.close() });
     await migrate(made);
     await dropTemplateDatabases(made);

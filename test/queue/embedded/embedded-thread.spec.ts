@@ -108,7 +108,7 @@ describe('the thread of the embedded database', () => {
   it('ends also where the database cannot be closed', async () => {
     const file = `${await folders.fresh()}.mjs`;
     await writeFile(file, UNCLOSABLE);
-    const thread = await DatabaseThread.open(file, { path: 'memory://', durability: 'process' });
+    const thread = await DatabaseThread.open(file, { path: 'memory://', isNew: true, durability: 'process' });
     await expect(thread.close()).rejects.toThrow('EIO');
     await expect(thread.query('SELECT 1')).rejects.toMatchObject(BROKEN);
   });
