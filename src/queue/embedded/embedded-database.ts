@@ -4,6 +4,7 @@ import type { AnalyticsError } from '../../errors/analytics.error.js';
 import { EmbeddedQueueThreadError, EmbeddedQueueUnclosedError } from '../../errors/embedded-queue.errors.js';
 import { releaseLocks } from '../postgres/job-locks.js';
 import { builtFile } from './built-files.js';
+import { compiledDatabase } from './compiled-database.js';
 import { DataDir } from './data-dir.js';
 import type { DataDirLock } from './data-dir-lock.js';
 import type { Durability } from '../../options/resolved-options.js';
@@ -41,6 +42,8 @@ export interface EmbeddedDatabaseOptions {
  * @throws MissingPackageError when PGlite is not installed.
  */
 export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<PGlitePool> {
+  // Whoever opens the database waits for it, and hears of a failure.
+  if (hasThread(options)) compiledDatabase().catch(() => undefined);
   // This comes first: if PGlite is missing, nothing should be left on the disk either.
   await importPGlite();
   if (options.dataDir === MEMORY_DIR) return openPool(MEMORY_DIR, true, options);
@@ -62,12 +65,14 @@ function emitWarning({ name, code, message, cause }: AnalyticsError): void {
   });
 }
 
+function hasThread({ threadFile = builtFile(THREAD_FILE) }: EmbeddedDatabaseOptions): boolean {
+  return existsSync(threadFile);
+}
+
 /** Opens the database in a thread of its own, or in this one if the thread's code is not there. */
-async function openEngine(
-  files: DatabaseFiles,
-  { threadFile = builtFile(THREAD_FILE), onWarning = emitWarning }: EmbeddedDatabaseOptions,
-): Promise<DatabaseEngine> {
-  if (existsSync(threadFile)) return DatabaseThread.open(threadFile, files);
+async function openEngine(files: DatabaseFiles, options: EmbeddedDatabaseOptions): Promise<DatabaseEngine> {
+  const { threadFile = builtFile(THREAD_FILE), onWarning = emitWarning } = options;
+  if (hasThread(options)) return DatabaseThread.open(threadFile, files);
   onWarning(new EmbeddedQueueThreadError(threadFile));
   return PGliteEngine.open(files);
 }
