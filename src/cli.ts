@@ -3,10 +3,15 @@ import { outboxSql, USAGE } from './outbox/outbox-sql.js';
 
 const [command, ...args] = process.argv.slice(2);
 try {
-  if (command === 'outbox-sql') process.stdout.write(outboxSql(args));
-  else if (command === '--help') process.stdout.write(USAGE);
+  if (process.argv.slice(2).some(isHelp)) process.stdout.write(USAGE);
+  else if (command === 'outbox-sql') process.stdout.write(outboxSql(args));
   else throw new Error(command === undefined ? 'A command is missing.' : `There is no command "${command}".`);
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
   process.exitCode = 1;
+}
+
+/** Before and after a command, as other programs take it. */
+function isHelp(argument: string): boolean {
+  return argument === '--help' || argument === '-h';
 }

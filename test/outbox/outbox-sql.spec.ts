@@ -28,6 +28,17 @@ describe('`npx nestjs-analytics outbox-sql`', () => {
     expect(stdout).toBe(outboxTable('shop', 'events').create);
   });
 
+  it.each([[['--help']], [['-h']], [['outbox-sql', '--help']], [['outbox-sql', '-h']]])(
+    'explains itself for %j, without an error',
+    (args: string[]) => {
+      expect(run(...args)).toMatchObject({
+        status: 0,
+        stdout: expect.stringMatching(/^Usage: nestjs-analytics outbox-sql/),
+        stderr: '',
+      });
+    },
+  );
+
   it.each([
     [['outbox-sql', '--table', 'a"; DROP TABLE b']],
     [['outbox-sql', '--name', 'a']],
