@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers';
 import { WaitTimeoutError } from '../errors/testing.errors.js';
 
 /** Below the five seconds that Jest and vitest give a test, so that the error says what is missing. */
@@ -37,7 +38,12 @@ export class Arrivals<T> {
     this.items = [];
   }
 
-  /** Resolves as soon as it finds what is waited for. @throws WaitTimeoutError */
+  /**
+   * Resolves as soon as it finds what is waited for. Its timer is that of Node, which a test that fakes those of
+   * JavaScript leaves as it is: the error has to come by itself.
+   *
+   * @throws WaitTimeoutError
+   */
   wait<R>({ find, awaited, timeout = DEFAULT_TIMEOUT }: Wait<T, R>): Promise<R> {
     return new Promise((resolve, reject) => {
       const end = (): void => {

@@ -269,6 +269,16 @@ describe('the testing module', () => {
 });
 
 describe('waitFor', () => {
+  it('says what is missing in a test with fake timers, too', async () => {
+    const { analytics, recorded } = await start();
+    analytics.track({ userId: 'u1', event: 'Order Completed' });
+    jest.useFakeTimers();
+    await expect(recorded.waitFor('Order Shipped', { timeout: 50 })).rejects.toMatchObject({
+      code: 'WAIT_TIMEOUT',
+      message: expect.stringContaining('Order Completed'),
+    });
+  });
+
   it('resolves to what is there, and to what comes', async () => {
     const { module, recorded } = await start({}, [Orders]);
     const later = recorded.waitFor('Order Completed');
