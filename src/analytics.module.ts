@@ -4,6 +4,7 @@ import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './ana
 import { ANALYTICS_EXPORTS, ANALYTICS_PROVIDERS } from './analytics.providers.js';
 import type { OptionProblem } from './errors/option-problem.js';
 import { InvalidImportError, InvalidOptionsError } from './errors/setup.errors.js';
+import { isSetUp } from './loaded-copies.js';
 import { isAbsent } from './messages/message-checks.js';
 import { isRecord } from './options/option-reader.js';
 import { MODULE_EXTRAS, MODULE_OPTIONS } from './options/options.tokens.js';
@@ -23,6 +24,7 @@ const NO_METHOD: OptionProblem = {
   given: 'one without it',
 };
 
+const FIRST_CHECK = Symbol.for('nestjs-analytics:first-check');
 const IMPORT_CHECK = Symbol.for('nestjs-analytics:import-check');
 
 /**
@@ -32,7 +34,12 @@ const IMPORT_CHECK = Symbol.for('nestjs-analytics:import-check');
  * @example
  * AnalyticsModule.forRoot({ writeKey: 'wk_shop', webhooks: { urls: ['https://hooks.example.com/events'] } })
  */
-@Module({ providers: [{ provide: IMPORT_CHECK, inject: [ModulesContainer], useFactory: refuseBareImports }] })
+@Module({
+  providers: [
+    { provide: FIRST_CHECK, useFactory: refuseFirstBareImport },
+    { provide: IMPORT_CHECK, inject: [ModulesContainer], useFactory: refuseBareImports },
+  ],
+})
 export class AnalyticsModule extends ConfigurableModuleClass {
   /**
    * The module with its options and extras. When the application starts, one `InvalidOptionsError` reports
@@ -95,6 +102,14 @@ function complete(definition: DynamicModule): DynamicModule {
     providers: [...ANALYTICS_PROVIDERS, ...(definition.providers ?? [])],
     exports: [...ANALYTICS_EXPORTS, ...(definition.exports ?? [])],
   };
+}
+
+/**
+ * Without a dependency it runs before Nest misses the services that others inject, and complains of these. What a process
+ * that has set up another application imports is seen below.
+ */
+function refuseFirstBareImport(): void {
+  if (!isSetUp()) throw InvalidImportError.bare();
 }
 
 /** Only what `forRoot` returns may import the bare class: it has no options. */

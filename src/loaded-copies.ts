@@ -35,6 +35,11 @@ export function registerCopy(services: Services): void {
   );
 }
 
+/** Whether any application of this process has set the module up, with whatever copy. */
+export function isSetUp(): boolean {
+  return loadedCopies().isInUse;
+}
+
 /** Providers that give the services of a module to whoever asks for those of another copy. */
 export function aliasesOfCopies(services: Services): Exclude<Provider, Type>[] {
   const loaded = loadedCopies();

@@ -46,6 +46,14 @@ export class InvalidImportError extends AnalyticsError {
     );
   }
 
+  /** `imports: [AnalyticsTestingModule]`, which records nothing by itself. */
+  static bareTesting(): InvalidImportError {
+    return new InvalidImportError(
+      'AnalyticsTestingModule is imported without options, and there is no AnalyticsModule whose messages it could ' +
+        'record. Import `AnalyticsTestingModule.forRoot()`.',
+    );
+  }
+
   /** `AnalyticsModule.forFeature()`, which other modules have. */
   static forFeature(): InvalidImportError {
     return new InvalidImportError(

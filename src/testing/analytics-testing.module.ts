@@ -1,11 +1,14 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { AnalyticsModule } from '../analytics.module.js';
 import type { AnalyticsModuleExtras } from '../analytics.module-definition.js';
 import type { Recording } from '../client/analytics-client.types.js';
+import { InvalidImportError } from '../errors/setup.errors.js';
+import { isSetUp } from '../loaded-copies.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { stringify } from '../messages/serialize.js';
 import type { AnalyticsModuleOptions } from '../options/analytics-options.interface.js';
-import { RECORDING } from '../options/options.tokens.js';
+import { MODULE_EXTRAS, RECORDING } from '../options/options.tokens.js';
 import type { OutboxOptions } from '../options/outbox-options.interface.js';
 import type { RecordedState } from '../options/recorded-options.js';
 import { MemoryAudienceStore } from './memory-audience-store.js';
@@ -23,6 +26,20 @@ export type AnalyticsTestingOptions = Partial<AnalyticsModuleOptions> &
 const TEST_WRITE_KEY = 'wk_test';
 /** So that `within()` works. It is not opened. */
 const TEST_OUTBOX: OutboxOptions = { connection: 'postgres://recorded.invalid/' };
+
+const FIRST_CHECK = Symbol.for('nestjs-analytics:first-testing-check');
+const IMPORT_CHECK = Symbol.for('nestjs-analytics:testing-import-check');
+
+/** Without a dependency it runs before Nest misses the services that others inject. */
+function refuseFirstBareImport(): void {
+  if (!isSetUp()) throw InvalidImportError.bareTesting();
+}
+
+/** A test would go on without a service, and without a message. */
+function refuseBareImports(modules: ModulesContainer): void {
+  if ([...modules.values()].every(({ providers }) => !providers.has(MODULE_EXTRAS)))
+    throw InvalidImportError.bareTesting();
+}
 
 function createRecording(recorded: RecordedMessages): RecordedState & Recording {
   const record = (message: AnalyticsMessage, source: string): void => {
@@ -56,6 +73,8 @@ function createRecording(recorded: RecordedMessages): RecordedState & Recording 
 @Global()
 @Module({
   providers: [
+    { provide: FIRST_CHECK, useFactory: refuseFirstBareImport },
+    { provide: IMPORT_CHECK, inject: [ModulesContainer], useFactory: refuseBareImports },
     { provide: RecordedMessages, useFactory: () => new RecordedMessages() },
     {
       provide: RecordedAnalytics,
