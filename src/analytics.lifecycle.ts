@@ -10,6 +10,7 @@ import type { Losses } from './client/client-core.types.js';
 import type { DeliveryEvents } from './deliveries/delivery-events.js';
 import type { HistoryRecorder } from './deliveries/history/history-recorder.js';
 import type { WaitingSampler } from './deliveries/history/waiting-sampler.js';
+import { countOf } from './shared/count-of.js';
 import type { DestinationsEnd } from './stored-destinations/destinations-end.js';
 import type { DeliveryWorker } from './delivery/delivery-worker.js';
 import type { UserEraser } from './deliveries/user-eraser.js';
@@ -158,7 +159,7 @@ export class AnalyticsLifecycle
 
   private logLosses({ messages, byDestination, unrouted, unconfirmed }: Losses): void {
     if (messages === 0) return;
-    const lost = messages === 1 ? '1 message was' : `${messages} messages were`;
+    const lost = `${countOf(messages, 'message')} ${messages === 1 ? 'was' : 'were'}`;
     const places = Array.from(byDestination, ([destination, count]) => `${destination}: ${count}`);
     if (unrouted > 0) places.push(`destination not looked up yet: ${unrouted}`);
     const doubt =
@@ -174,7 +175,7 @@ export class AnalyticsLifecycle
   private logKept(users: number): void {
     if (users === 0) return;
     this.logger.warn(
-      `The application has closed before the kept messages of ${users} deleted users could be removed from ` +
+      `The application has closed before the kept messages of ${countOf(users, 'deleted user')} could be removed from ` +
         'the queue. Call `delete` for them again.',
     );
   }

@@ -1,3 +1,4 @@
+import { countOf } from '../shared/count-of.js';
 import { thrownAt } from '../shared/thrown-at.js';
 
 /** The lines about deletions of users that cannot be completed. */
@@ -8,7 +9,7 @@ export class DeletionLog {
 
   onFailure(users: number, error: unknown): void {
     this.logger.warn(
-      `The deletion of ${countOf(users)} is not complete yet (${thrownAt(error)}). ` +
+      `The deletion of ${countOf(users, 'user')} is not complete yet (${thrownAt(error)}). ` +
         'It is tried again until it is; check the queue, and `audiences.store` if you have given one.',
     );
   }
@@ -18,12 +19,8 @@ export class DeletionLog {
     if (users === 0 || this.isUnreadableTold) return;
     this.isUnreadableTold = true;
     this.logger.warn(
-      `The deletion of ${countOf(users)} cannot be read: another version of this package may have stored it. ` +
+      `The deletion of ${countOf(users, 'user')} cannot be read: another version of this package may have stored it. ` +
         'Kept messages are removed all the same; delete again whoever is in audiences.',
     );
   }
-}
-
-function countOf(users: number): string {
-  return users === 1 ? '1 user' : `${users} users`;
 }

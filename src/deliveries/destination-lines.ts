@@ -104,5 +104,5 @@ function summaryOf(lines: readonly string[]): string {
   const others = lines.length - 1;
   if (others === 0) return latest;
   const count = lines.length < MAX_LEFT_OUT ? others : `At least ${others}`;
-  return `${count} more lines like this were left out in the last minute: ${latest}`;
+  return `${count} more ${others === 1 ? 'line like this was' : 'lines like this were'} left out in the last minute: ${latest}`;
 }

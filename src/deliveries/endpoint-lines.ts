@@ -1,4 +1,5 @@
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
+import { countOf } from '../shared/count-of.js';
 import type { EndpointName } from '../webhooks/endpoint-state.js';
 import { LaterLines } from './later-lines.js';
 
@@ -89,8 +90,8 @@ export class EndpointLines {
 
   private minuteOfDestination(destination: string): Minute {
     return this.minuteOf(destination, LINES_OF_DESTINATION, (leftOut) => {
-      const lines = `The destination "${destination}" had ${leftOut} more lines about its URLs in the last minute`;
-      return `${lines}, which were left out: its URLs are replaced again and again.`;
+      const lines = `The destination "${destination}" had ${countOf(leftOut, 'more line')} about its URLs in the last minute`;
+      return `${lines}, left out here: its URLs are replaced again and again.`;
     });
   }
 
@@ -98,7 +99,7 @@ export class EndpointLines {
   private minuteOfOthers({ destination, url }: EndpointName): Minute[] {
     if (url === destination || this.configured.has(destination)) return [];
     const minute = this.minuteOf(OTHERS, LINES_OF_OTHERS, (leftOut) => {
-      const lines = `${leftOut} more lines about URLs of destinations that were added at run time were left out in the last minute`;
+      const lines = `${countOf(leftOut, 'more line')} about URLs of destinations that were added at run time ${leftOut === 1 ? 'was' : 'were'} left out in the last minute`;
       return `${lines}. \`endpoints$\`, the metrics and the console report each.`;
     });
     return [minute];
@@ -149,7 +150,7 @@ export class EndpointLines {
     if (this.takeLine(this.minuteOfOthers(endpoint))) {
       this.logger.warn(
         `${nameOf(endpoint)} takes some messages and not others: it changed ${recent.changes} times in the ` +
-          `last minute, with ${recent.failures} failed requests. They are retried; its owner should check the ` +
+          `last minute, with ${countOf(recent.failures, 'failed request')}. They are retried; its owner should check the ` +
           'receiver.',
       );
     }

@@ -1,4 +1,5 @@
 import type { UrlOutcome } from '../queue/batch-job.js';
+import { countOf } from '../shared/count-of.js';
 import type { RequestTracing, Telemetry } from '../shared/telemetry.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import type { EndpointName, EndpointObserver, RequestDetails } from '../webhooks/endpoint-state.js';
@@ -130,10 +131,11 @@ export class EndpointLog implements EndpointObserver {
     trouble.latest = outcome;
     if (trouble.told.size > 0) {
       const seconds = Math.round((outcome.at + outcome.duration - trouble.since) / 1000);
-      const failed = trouble.failedMessages > 0 ? ` ${trouble.failedMessages} messages failed for good.` : '';
+      const failed =
+        trouble.failedMessages > 0 ? ` ${countOf(trouble.failedMessages, 'message')} failed for good.` : '';
       this.lines.write(endpoint, {
         level: 'log',
-        text: `takes events again, after ${seconds} s and ${trouble.failures} failed requests.${failed}`,
+        text: `takes events again, after ${seconds} s and ${countOf(trouble.failures, 'failed request')}.${failed}`,
         failures: trouble.failures,
       });
     }

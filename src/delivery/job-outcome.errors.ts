@@ -1,5 +1,6 @@
 import { UnrecoverableError } from 'bullmq';
 import type { AnalyticsError } from '../errors/analytics.error.js';
+import { countOf } from '../shared/count-of.js';
 import { storable } from '../shared/excerpt.js';
 
 /** Thrown by the processor to make BullMQ put the job back until its next attempt. */
@@ -9,7 +10,7 @@ export class RetryLater extends Error {
     readonly at: number,
     messages: number,
   ) {
-    super(`RETRY: ${messages} messages are to be tried again`);
+    super(`RETRY: ${countOf(messages, 'message')} to be tried again`);
     this.name = 'RetryLater';
   }
 }
@@ -22,6 +23,6 @@ export class FailedForGood extends UnrecoverableError {
 
   /** Its messages were retried until their window was over, or refused for good. */
   static after(messages: number): FailedForGood {
-    return new FailedForGood(`DELIVERY_FAILED: ${messages} messages could not be delivered`);
+    return new FailedForGood(`DELIVERY_FAILED: ${countOf(messages, 'message')} could not be delivered`);
   }
 }

@@ -1,6 +1,7 @@
 import { LaterLines } from '../deliveries/later-lines.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
+import { countOf } from '../shared/count-of.js';
 import { quoted } from '../shared/quoted.js';
 import { codeOf, isRefusal } from './api-answer.js';
 import type { ApiRequest } from './api-request.js';
@@ -124,5 +125,5 @@ function summaryOf(tenant: string, { more, incomplete }: Minute): string {
   const count = [...more.values()].reduce((sum, times) => sum + times);
   const actions = Array.from(more, ([action, times]) => `${times} × ${action} a destination`).join(', ');
   const rest = incomplete === 0 ? '' : ` ${incomplete} of them failed, or were still going on.`;
-  return `${count} more changes by the tenant ${quoted(tenant)} within a minute, without a line for each: ${actions}.${rest}`;
+  return `${countOf(count, 'more change')} by the tenant ${quoted(tenant)} within a minute, without a line for each: ${actions}.${rest}`;
 }

@@ -61,7 +61,7 @@ export class ReplayIncompleteError extends AnalyticsError {
     const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : '';
     super(
       `Messages of destinations that could not be looked up were left as they are: ${named.join(', ')}${more}. ` +
-        `${replayed} others are delivered again. Repeat the call when \`destinations.store\` answers.`,
+        `${replayed === 1 ? '1 other is' : `${replayed} others are`} delivered again. Repeat the call when \`destinations.store\` answers.`,
       { cause: reasons.values().next().value },
     );
     this.destinations = ids;

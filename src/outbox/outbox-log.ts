@@ -1,6 +1,7 @@
 import { LimitedLog, type QueueLog } from '../queue/limited-log.js';
 import { failureOf, isConnectionFailure } from '../queue/queue-failure.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
+import { countOf } from '../shared/count-of.js';
 import { codesOf, INSUFFICIENT_PRIVILEGE, RemovalError } from './database-error.js';
 
 const MISSING_PRIVILEGE = 'its user needs SELECT, UPDATE and DELETE on its table, and USAGE on the schema';
@@ -52,7 +53,7 @@ export class OutboxLog {
     // What comes and goes is reported all the same.
     if (!this.lines.hasRoomFor(3)) return;
     this.lines.warn(
-      `${count} rows of ${table} are in the queue, but a trigger or row security keeps them from being deleted. ` +
+      `${countOf(count, 'row')} of ${table} ${count === 1 ? 'is' : 'are'} in the queue, but a trigger or row security keeps such rows from being deleted. ` +
         'They are set aside, so that they are not sent again. Let the user of `outbox.connection` delete rows, ' +
         'then delete these.',
     );

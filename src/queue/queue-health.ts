@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
+import { countOf } from '../shared/count-of.js';
 import { LimitedLog, type QueueLog } from './limited-log.js';
 import { type FailureKind, failureOf, type QueueFailure } from './queue-failure.js';
 import { RefusedTableError, RefusedTables } from './refused-tables.js';
@@ -192,13 +193,13 @@ export class QueueHealth {
       this.timer ??= setTimeout(this.catchUp, wait).unref();
     } else if (this.outage !== undefined) {
       const before =
-        this.untold > 1 ? ` It went away ${this.untold - 1} more times since the last line.` : '';
+        this.untold > 1 ? ` It went away ${countOf(this.untold - 1, 'more time')} since the last line.` : '';
       this.outage.isTold = true;
       this.untold = 0;
       this.lines.warn(this.sentenceOf(this.outage) + before);
     } else {
       this.lines.warn(
-        `The queue on ${this.place} went away ${this.untold} more times since the last line, and is back. ` +
+        `The queue on ${this.place} went away ${countOf(this.untold, 'more time')} since the last line, and is back. ` +
           'Check the network between it and this process.',
       );
       this.untold = 0;

@@ -1,4 +1,5 @@
 import type { EventName } from '../messages/analytics-events.types.js';
+import { countOf } from '../shared/count-of.js';
 import { Arrivals, type WaitOptions } from './arrivals.js';
 import type { RecordedEvent, RecordedIdentify, RecordedMessage } from './recorded-message.types.js';
 
@@ -65,7 +66,7 @@ export class RecordedAnalytics {
       return this.recorded.wait({
         ...options,
         find: (messages) => (messages.length < what ? undefined : [...messages]),
-        awaited: `${what} messages`,
+        awaited: countOf(what, 'message'),
       });
     }
     const matches =

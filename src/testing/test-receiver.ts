@@ -6,6 +6,7 @@ import { sharedSecrets, verifySignature } from '../receivers/verify-signature.js
 import { standardKeys, verifyStandardWebhook } from '../receivers/verify-standard-webhook.js';
 import { WebhookVerificationError } from '../errors/receiver.errors.js';
 import type { StandardWebhooksOptions } from '../options/webhooks-options.interface.js';
+import { countOf } from '../shared/count-of.js';
 import { Arrivals, type WaitOptions } from './arrivals.js';
 import type { ReceivedWebhook, TestAnswer } from './test-receiver.types.js';
 
@@ -94,7 +95,7 @@ export class TestReceiver {
     return this.arrivals.wait({
       ...options,
       find: (requests) => (requests.length < count ? undefined : [...requests]),
-      awaited: `${count} requests`,
+      awaited: countOf(count, 'request'),
     });
   }
 

@@ -167,7 +167,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox of a user without 
     const app = await start();
     const ids = [await shop.pay(app)];
     await receiver.received(1);
-    await app.log.line(/1 rows of nestjs_analytics\.outbox are in the queue, but a trigger or row security/);
+    await app.log.line(/1 row of nestjs_analytics\.outbox is in the queue, but a trigger or row security/);
     ids.push(await shop.pay(app));
     await receiver.received(2);
     const problem = expect.stringMatching(/^It is in the queue/);

@@ -35,7 +35,7 @@ export class HistoryLog {
     if (!this.isTold) return;
     if (this.lines.hasRoomFor(1)) {
       this.lines.log(
-        `The history of deliveries is written again; ${this.lost} deliveries are missing from it.`,
+        `The history of deliveries is written again; ${this.lost === 1 ? '1 delivery is' : `${this.lost} deliveries are`} missing from it.`,
       );
     }
     this.lost = 0;

@@ -1,3 +1,4 @@
+import { countOf } from '../../shared/count-of.js';
 import { thrownAt } from '../../shared/thrown-at.js';
 
 /** Shortest time between two lines, in milliseconds. */
@@ -15,9 +16,8 @@ export class FailedMessageLog {
     const now = performance.now();
     if (now < this.nextAt) return;
     this.nextAt = now + INTERVAL;
-    const messages = this.count === 1 ? '1 message' : `${this.count} messages`;
     this.logger.error(
-      `${messages} to the tracking API failed and could not be taken, the latest with ${thrownAt(error)}`,
+      `${countOf(this.count, 'message')} to the tracking API failed and could not be taken, the latest with ${thrownAt(error)}`,
     );
     this.count = 0;
   }
