@@ -2,6 +2,7 @@ import { describe } from '@jest/globals';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeMissing } from '../support/describe-backend.js';
@@ -53,9 +54,7 @@ export const LANGUAGES: Language[] = [
     program: 'python3',
     args: [],
     file: 'receiver.py',
-    source: (page) => `${readmeSnippet(page, 'verify python')}
-from http.server import HTTPServer
-server = HTTPServer(("127.0.0.1", 0), Receiver)
+    source: (page) => `${readmeSnippet(page, 'verify python').replace('8000', '0')}
 print(server.server_port, flush=True)
 server.serve_forever()`,
   },
@@ -97,6 +96,8 @@ export function describeSample(title: string, { program }: Language, define: (bi
 
 /** A server of the page, in a process of its own. */
 export class SampleReceiver {
+  private readonly sockets: Socket[] = [];
+
   private constructor(
     private readonly child: ChildProcess,
     private readonly folder: string,
@@ -127,7 +128,18 @@ export class SampleReceiver {
     return (await fetch(this.url, { method: 'POST', headers, body })).status;
   }
 
+  /** Sends the beginning of a request with these headers, on a connection of its own that stays open. */
+  async begin(headers: string): Promise<Socket> {
+    const { hostname, port } = new URL(this.url);
+    const socket = connect(Number(port), hostname);
+    this.sockets.push(socket);
+    await once(socket, 'connect');
+    socket.resume().write(`POST / HTTP/1.1\r\nHost: receiver\r\n${headers}\r\n\r\n{`);
+    return socket;
+  }
+
   async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
     // Of `go run`, the receiver is a child in turn.
     if (this.child.pid !== undefined) process.kill(-this.child.pid);
     await once(this.child, 'close');
