@@ -87,10 +87,10 @@ export class EndpointDestination implements Destination {
 
   private resultsOf(count: number, answer: EndpointAnswer | undefined): (DeliveryResult | undefined)[] {
     if (answer === undefined) return new Array<undefined>(count).fill(undefined);
-    const { outcome, retryAfter, hasEnded } = answer;
+    const { outcome, retryAfter, body, hasEnded } = answer;
     // A rate limit applies to the write key, so it holds back the other batches as well.
     if (retryAfter !== undefined) this.endpoint.breaker.hold(Date.now(), retryAfter);
-    const refusals = outcome.class === 'delivered' ? refusalsIn(outcome.excerpt, hasEnded) : () => undefined;
+    const refusals = outcome.class === 'delivered' ? refusalsIn(body?.toString(), hasEnded) : () => undefined;
     const results = Array.from({ length: count }, (_, index): DeliveryResult => {
       const resultClass = refusals(index) ?? outcome.class;
       return {
@@ -121,28 +121,28 @@ function batchBody(bodies: readonly string[]): Buffer {
  * Returns what becomes of those messages of a batch that an accepted request refused, by their index. A message
  * for a destination that is full may be taken later.
  *
- * @param excerpt the beginning of the answer. If the list is cut off, all messages from the last entry on that
+ * @param text the beginning of the answer. If the list is cut off, all messages from the last entry on that
  *   can be read count as refused: a message that is kept in vain can be replayed, a lost one cannot. Where any is
  *   for a full destination, most are, and they are sent again.
  * @param hasEnded whether all of the answer came. If it broke off before it was clear whether there is a list, all
  *   messages are sent again: who has them knows them by their messageId.
  */
 export function refusalsIn(
-  excerpt: string | undefined,
+  text: string | undefined,
   hasEnded: boolean,
 ): (index: number) => 'permanent' | 'retry' | undefined {
-  if (!hasEnded && REFUSED_LIST.startsWith(excerpt ?? '')) return () => 'retry';
-  if (excerpt?.startsWith(REFUSED_LIST) !== true) return () => undefined;
+  if (!hasEnded && REFUSED_LIST.startsWith(text ?? '')) return () => 'retry';
+  if (text?.startsWith(REFUSED_LIST) !== true) return () => undefined;
   const read = new Map<number, 'permanent' | 'retry'>();
   let unread: 'permanent' | 'retry' = 'permanent';
   let unreadFrom = 0;
-  for (const [, index, code] of excerpt.matchAll(/"index":(\d+),(?:"code":"([A-Z_]+)")?/g)) {
+  for (const [, index, code] of text.matchAll(/"index":(\d+),(?:"code":"([A-Z_]+)")?/g)) {
     unreadFrom = Number(index);
     if (code === undefined) break;
     const refusal = code === 'MESSAGE_REFUSED' ? 'retry' : 'permanent';
     if (refusal === 'retry') unread = refusal;
     read.set(unreadFrom++, refusal);
   }
-  if (excerpt.endsWith(']}')) unreadFrom = Infinity;
+  if (text.endsWith(']}')) unreadFrom = Infinity;
   return (index) => read.get(index) ?? (index >= unreadFrom ? unread : undefined);
 }

@@ -38,6 +38,8 @@ export interface EndpointRequest {
 export interface EndpointAnswer {
   outcome: UrlOutcome;
   retryAfter: number | undefined;
+  /** The beginning of its body. */
+  body: Buffer | undefined;
   /** Whether all of the answer came. */
   hasEnded: boolean;
 }
@@ -163,10 +165,11 @@ export class Endpoint {
       return {
         outcome: { url, class: classOfError(error), error, attempt, at, duration },
         retryAfter: undefined,
+        body: undefined,
         hasEnded: false,
       };
     }
-    const { status, hasEnded } = response;
+    const { status, body, hasEnded } = response;
     // Built without spreads: they cost more than everything else here, and this runs for every request.
     const outcome: UrlOutcome = {
       url,
@@ -176,9 +179,9 @@ export class Endpoint {
       at,
       duration,
     };
-    if (response.body.length > 0) outcome.excerpt = excerptOf(response.body);
+    if (body.length > 0) outcome.excerpt = excerptOf(body);
     const isRetried = outcome.class === 'retry';
     const retryAfter = isRetried ? parseRetryAfter(response.retryAfter, Date.now()) : undefined;
-    return { outcome, retryAfter, hasEnded };
+    return { outcome, retryAfter, body, hasEnded };
   }
 }

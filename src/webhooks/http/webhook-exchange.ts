@@ -6,7 +6,7 @@ import { errors } from './undici.js';
 import type { Expiring } from '../../shared/deadline.js';
 import { EXCERPT_BYTES } from '../../shared/excerpt.js';
 import type { WebhookConnection } from './webhook-connection.js';
-import { headersAt, type WebhookRequest } from './webhook-request.js';
+import { headersAt, READ_BODY_BYTES, type WebhookRequest } from './webhook-request.js';
 import { responseHeader, type SettleRequest, type WebhookResponse } from './webhook-response.js';
 
 /** How long a response may take to end once all of it is there that counts, in milliseconds. */
@@ -112,11 +112,12 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   onData(chunk: Buffer): boolean {
     if (this.isSettled) return true;
     // Copied in either case, since the chunk is a view of everything that was read at once.
-    const room = EXCERPT_BYTES - this.received;
+    const limit = this.request.readsBody === true ? READ_BODY_BYTES : EXCERPT_BYTES;
+    const room = limit - this.received;
     if (this.received === 0) this.kept = Buffer.from(chunk.subarray(0, room));
     else if (room > 0) this.kept = Buffer.concat([this.kept, chunk.subarray(0, room)]);
     this.received += chunk.length;
-    if (this.received >= EXCERPT_BYTES) this.isEnding = true;
+    if (this.received >= limit) this.isEnding = true;
     return true;
   }
 

@@ -45,6 +45,9 @@ function isTraceparent(name = ''): boolean {
   return name.length === 'traceparent'.length && name.toLowerCase() === 'traceparent';
 }
 
+/** How much of a body is read that counts, in bytes: as much as a list of 20 refused messages has. */
+export const READ_BODY_BYTES = 8_192;
+
 export interface WebhookRequest {
   target: RequestTarget;
   headers: RequestHeaders;
