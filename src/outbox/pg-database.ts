@@ -29,8 +29,8 @@ export class PgDatabase implements OutboxDatabase {
 
   /** @throws MissingPackageError */
   static async open(connection: PostgresSettings): Promise<PgDatabase> {
-    const { Pool } = await importPg();
-    const { settings, sockets } = ownSettings(connection);
+    const { Pool, types } = await importPg();
+    const { settings, sockets } = ownSettings(connection, types);
     const sessions = new PostgresSessions();
     const pool = new Pool({
       ...settings,

@@ -7,6 +7,7 @@ import { MissingPackageError } from '../../errors/setup.errors.js';
 import { within } from '../../shared/within.js';
 import { SilentConnectionError } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
+import { ownTypes } from './own-types.js';
 import { PostgresSessions, sessionSettings } from './session.js';
 import { bytesReadBy, SilenceWatch, type WatchedClient } from './silence-watch.js';
 
@@ -49,7 +50,10 @@ export interface PostgresPools {
  * The settings of a pool of our own, and the sockets that it has open. A pool would wait forever for a server
  * that hangs; only its sockets can be closed without the server.
  */
-export function ownSettings(postgres: PostgresSettings): { settings: PoolConfig; sockets: Set<Duplex> } {
+export function ownSettings(
+  postgres: PostgresSettings,
+  types: typeof pg.types,
+): { settings: PoolConfig; sockets: Set<Duplex> } {
   const settings = settingsOf(postgres);
   const sockets = new Set<Duplex>();
   const stream = (): Duplex => {
@@ -58,7 +62,8 @@ export function ownSettings(postgres: PostgresSettings): { settings: PoolConfig;
     socket.once('close', () => sockets.delete(socket));
     return socket;
   };
-  return { settings: { ...settings, stream, keepAlive: true, allowExitOnIdle: true }, sockets };
+  const own = { binary: false, types: ownTypes(types), stream, keepAlive: true, allowExitOnIdle: true };
+  return { settings: { ...settings, ...own }, sockets };
 }
 
 /** The settings of a user's pool. Its password is not enumerable: a text, or a function that asks for a token. */
@@ -84,8 +89,8 @@ export async function createPostgresPools(
   postgres: PostgresSettings,
   health: QueueHealth,
 ): Promise<PostgresPools> {
-  const { Client, Pool } = await importPg();
-  const { settings, sockets } = ownSettings(postgres);
+  const { Client, Pool, types } = await importPg();
+  const { settings, sockets } = ownSettings(postgres, types);
   const sessions = new PostgresSessions();
   const watch = new SilenceWatch({
     isAtWork: (client) =>

@@ -1,0 +1,21 @@
+import type { CustomTypesConfig } from 'pg';
+import type pg from 'pg';
+
+/** Reads a value from its text. */
+type Parser = (text: string) => unknown;
+
+/**
+ * How `pg` reads by itself what BullMQ's statements and this module's return. An application may have all connections of
+ * its process read them otherwise, with `types.setTypeParser`: JSON as a text, say. The data of a job would then be no
+ * object, and the job would fail.
+ */
+export function ownTypes({ builtins, getTypeParser }: typeof pg.types): CustomTypesConfig {
+  const { BOOL, INT2, INT4, INT8, FLOAT4, FLOAT8, TEXT, VARCHAR, JSONB } = builtins;
+  const parsers = new Map<number, Parser>([
+    [BOOL, (text) => text === 't'],
+    ...[INT2, INT4, FLOAT4, FLOAT8].map((type): [number, Parser] => [type, Number]),
+    ...[INT8, TEXT, VARCHAR].map((type): [number, Parser] => [type, String]),
+    ...[builtins.JSON, JSONB].map((type): [number, Parser] => [type, (text): unknown => JSON.parse(text)]),
+  ]);
+  return { getTypeParser: (type, format): unknown => parsers.get(type) ?? getTypeParser(type, format) };
+}
