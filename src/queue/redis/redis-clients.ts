@@ -19,6 +19,7 @@ export const SOCKET_OPTIONS = {
   maxRetriesPerRequest: null,
   // The shape of replies that BullMQ reads, whatever the host application configured.
   replyMapping: 'legacy',
+  stringNumbers: false,
   // A client that disconnects waits this long for its socket to end, even for a socket that ended long ago,
   // and keeps the process alive meanwhile. A client that connects again repeats what was not answered.
   disconnectTimeout: 0,

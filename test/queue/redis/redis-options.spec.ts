@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { AudiencesService, DeliveriesService } from '../../../src/index.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeRedis } from '../../support/describe-backend.js';
 import type { Receiver } from '../../support/receiver.js';
@@ -29,6 +30,7 @@ describeRedis('ioredis options that do not suit a queue', () => {
   function start(options: {
     commandTimeout?: number;
     autoResendUnfulfilledCommands?: boolean;
+    stringNumbers?: boolean;
   }): Promise<AnalyticsApp> {
     return stage.app({
       connection: { host: '127.0.0.1', port: proxy.port, ...options },
@@ -57,5 +59,15 @@ describeRedis('ioredis options that do not suit a queue', () => {
     proxy.reset();
     server.resume();
     await receiver.received(1);
+  });
+
+  it('count and change audiences: `stringNumbers`', async () => {
+    const app = await start({ stringNumbers: true });
+    const audiences = app.context.get(AudiencesService);
+    expect(await audiences.add('Big Spenders', 'u1', { wait: 1_000 })).toBe(true);
+    await receiver.received(1);
+    await app.settled();
+    expect(await app.context.get(DeliveriesService).counts()).toMatchObject({ waiting: 0, failed: 0 });
+    expect(app.log.analytics.filter((line) => !line.includes('keeps nothing on disk'))).toEqual([]);
   });
 });
