@@ -65,6 +65,8 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['57P02', 'unreachable', 'it crashed'],
   ['57P05', 'unreachable', 'it ended an idle connection: raise `idle_session_timeout`'],
   ['57P03', 'unreachable', 'it is starting or stopping'],
+  ['58P01', 'refusing', 'a file of it is missing'],
+  ['58030', 'refusing', 'it cannot read or write its disk'],
   ['08P01', 'unreachable', 'a pooler in between takes no connection, or closed one: its log says why'],
   ['08', 'unreachable', 'the connection broke'],
 ];

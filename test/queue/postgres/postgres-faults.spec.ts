@@ -93,6 +93,28 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     expect(Number(rows[0]?.count)).toBeLessThan(10 * DELAYED);
   });
 
+  it.each([
+    ['58030', /takes no more jobs \(it cannot read or write its disk, 58030\)\. Calls are kept in memory/],
+    ['58P01', /takes no more jobs \(a file of it is missing, 58P01\)\. Calls are kept in memory/],
+  ])(
+    'counts as refusing while its files fail (%s), and takes what was kept when they are back',
+    async (code, line) => {
+      const receiver = await stage.receiver();
+      const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver) });
+      await query(`CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not open file' USING ERRCODE = '${code}'; END $$;
+      CREATE TRIGGER fail BEFORE INSERT ON bullmq.job FOR EACH ROW EXECUTE FUNCTION fail()`);
+      app.analytics.track({ userId: 'u1', event: 'Kept in memory' });
+      expect(await app.analytics.flush({ timeout: 1_000 })).toEqual({ queued: 0, refused: 0, pending: 1 });
+      expect(app.analytics.status()).toMatchObject({ queue: 'refusing', buffered: { messages: 1 } });
+      await app.log.line(line);
+      await query('DROP TRIGGER fail ON bullmq.job');
+      await receiver.received(1);
+      await app.log.line(/The queue on PostgreSQL is back/);
+      expect(app.analytics.status()).toMatchObject({ queue: 'up', buffered: { messages: 0 } });
+    },
+  );
+
   it('records what was delivered once it ends no statements any more, and nothing is delivered twice', async () => {
     let answer: (status: number) => void = () => undefined;
     const answered = new Promise<number>((resolve) => (answer = resolve));
