@@ -98,7 +98,7 @@ export async function writeStream(
   // Even where nobody reads, so that the parts can end what they began.
   try {
     for await (const part of parts(ended.signal)) {
-      if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal);
+      if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal, end);
     }
   } finally {
     closing.removeEventListener('abort', end);
@@ -106,9 +106,16 @@ export async function writeStream(
   if (isWritable) end();
 }
 
-/** Resolves when a reader has room for more, or is gone. One that reads nothing for long counts as gone. */
-async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
-  const timer = setTimeout(() => response.destroy(), STALL_TIME).unref();
+/**
+ * Resolves when a reader has room for more, or is gone. One that reads nothing for long counts as gone.
+ *
+ * @param end ends the stream: no `close` tells of an answer that waits for one before it on the same connection
+ */
+async function drained(response: ServerResponse, signal: AbortSignal, end: () => void): Promise<void> {
+  const timer = setTimeout(() => {
+    response.destroy();
+    end();
+  }, STALL_TIME).unref();
   // It rejects only when the signal is aborted.
   await once(response, 'drain', { signal }).catch(() => undefined);
   clearTimeout(timer);
