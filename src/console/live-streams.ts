@@ -66,15 +66,19 @@ class LiveStream {
         this.position = Math.min(this.position, this.latest);
         yield commentText('watching');
       }
-      yield* this.newEvents();
+      yield* this.newEvents(time);
       await time.pause(READ_INTERVAL);
     }
   }
 
-  private async *newEvents(): AsyncGenerator<string> {
+  private async *newEvents(time: StreamTime): AsyncGenerator<string> {
     for (let read = 0; read < LIVE_LIMITS.keptEvents; read += LIVE_LIMITS.readEvents) {
       const events = await inTime(this.feed.read(this.scope, this.position));
-      for (const event of events) yield* this.partsOf(event);
+      for (const event of events) {
+        // A slow reader may take minutes for a hundred of them, and may have lost access meanwhile.
+        if (time.isOver) return;
+        yield* this.partsOf(event);
+      }
       if (events.length === 0) yield* this.missedUntil(this.latest);
       if (events.length < LIVE_LIMITS.readEvents) return;
     }

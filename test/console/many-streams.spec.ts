@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LiveStreams } from '../../src/console/live-streams.js';
 import type { LiveFeed, NumberedEvent } from '../../src/live/live-feed.js';
 
@@ -41,6 +41,7 @@ describe('pages that watch live events', () => {
     setMaxListeners(0, closed.signal);
   });
   afterEach(() => {
+    jest.useRealTimers();
     closed.abort();
   });
 
@@ -78,5 +79,25 @@ describe('pages that watch live events', () => {
 
   it('see events that come faster than they are read, page by page', async () => {
     expect(await readsPerSecond(new CountedFeed(100), 1, 1)).toBeLessThan(20);
+  });
+
+  it('see no more of those that were read together once their time is over, however slowly they read', async () => {
+    jest.useFakeTimers({
+      doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'setTimeout', 'clearTimeout'],
+    });
+    const streams = new LiveStreams({
+      feed: new CountedFeed(100),
+      live: { onWatched: () => undefined },
+      logger: { error: () => undefined },
+    });
+    const { parts } = await streams.open('acme', undefined);
+    const texts = parts(closed.signal)[Symbol.asyncIterator]();
+    const [ready, first] = [await texts.next(), await texts.next()];
+    expect([ready.value, first.value]).toEqual([
+      expect.stringContaining('event: ready'),
+      expect.stringContaining('event: call'),
+    ]);
+    jest.advanceTimersByTime(60_000);
+    expect(await texts.next()).toMatchObject({ done: true });
   });
 });
