@@ -9,6 +9,11 @@ export const CONSOLE_HEADER = 'x-analytics-console';
  */
 const OWN_SITES: readonly string[] = ['same-origin', 'none'];
 
+const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
+  ['http:', ':80'],
+  ['https:', ':443'],
+]);
+
 /**
  * Refuses a change that a page of another origin asks for. A client that is no browser sends neither header,
  * and has no cookies that another page could use.
@@ -38,8 +43,14 @@ export function checkConsoleHeader({ headers }: IncomingMessage): void {
   );
 }
 
-function isOwnOrigin({ origin, host, 'x-forwarded-host': forwarded }: IncomingMessage['headers']): boolean {
+function isOwnOrigin(headers: IncomingMessage['headers']): boolean {
+  const { origin, host, ':authority': authority, 'x-forwarded-host': forwarded } = headers;
   if (origin === undefined) return true;
-  const own = [host, ...[forwarded].flat().flatMap((names) => names?.split(',') ?? [])];
-  return URL.canParse(origin) && own.some((name) => name?.trim().toLowerCase() === new URL(origin).host);
+  if (!URL.canParse(origin)) return false;
+  const { protocol, host: expected } = new URL(origin);
+  // HTTP/2 has another header in the place of `Host`.
+  const own = [host, authority, ...[forwarded].flat().flatMap((names) => names?.split(',') ?? [])];
+  const names = own.flatMap((name) => (typeof name === 'string' ? name.trim().toLowerCase() : []));
+  // A browser leaves the default port out, while a proxy may send it.
+  return names.includes(expected) || names.includes(expected + (DEFAULT_PORTS.get(protocol) ?? ''));
 }
