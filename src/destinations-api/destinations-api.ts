@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { thrownAt } from '../shared/thrown-at.js';
 import { BodyReader } from '../http/body-reader.js';
-import { connectionOf } from '../http/connection-of.js';
+import { ConnectionEnds } from '../http/connection-ends.js';
 import type { HttpAnswer } from '../http/http-answer.js';
 import { RequestRate } from '../http/request-rate.js';
 import { RequestRefusal } from '../http/request-refusal.js';
@@ -46,6 +46,7 @@ export interface DestinationsApiParts {
 
 /** Lets an application's front end manage the destinations of whoever is signed in. */
 export class DestinationsApi {
+  private readonly connections = new ConnectionEnds();
   private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
   /** By the tenant; empty for the operator. */
   private readonly changes = new RequestRate(() => performance.now(), 'changes');
@@ -82,13 +83,11 @@ export class DestinationsApi {
     const end = (): void => {
       reading.abort();
     };
-    const connection = connectionOf(raw);
-    connection?.once('close', end);
-    if (connection?.destroyed === true) end();
+    const leave = this.connections.watch(raw, end);
     try {
       return await this.answerInTime(route, request);
     } finally {
-      connection?.off('close', end);
+      leave();
       end();
     }
   }

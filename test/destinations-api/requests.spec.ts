@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import {
   DeliveriesService,
@@ -485,6 +486,37 @@ describe.each(PLATFORMS)('a request to the API of the destinations on %s', (plat
     expect((await answer).status).toBe(200);
     await Promise.all(goodbyes);
     expect(server.log.errors).toEqual([]);
+  });
+
+  it('that reads listens to its connection together with all others that came over it', async () => {
+    const { server, acme, http } = await start();
+    const reads = new HeldReads(server.app.get(DeliveriesService), server.app.get(DestinationsService));
+    const connected = once(http, 'connection') as Promise<[Socket]>;
+    const client = connect(Number(new URL(server.url).port), '127.0.0.1');
+    client.on('error', () => undefined);
+    const [connection] = await connected;
+    const arrived = new Promise<void>((resolve) => {
+      http.on('request', ({ url }: IncomingMessage) => {
+        if (url?.endsWith('=20') === true) resolve();
+      });
+    });
+    const requestOf = (number: number): string =>
+      `GET ${PATH}?limit=${number} HTTP/1.1\r\nHost: localhost\r\nCookie: ${COOKIE.cookie}\r\n\r\n`;
+    client.write(Array.from({ length: 20 }, (_, index) => requestOf(index + 1)).join(''));
+    await arrived;
+    for (const name of ['1', '2']) expect(await reads.began()).toBe(name);
+    await new Promise(setImmediate);
+    // Node warns of a leak from the eleventh on.
+    expect(connection.listenerCount('close')).toBeLessThan(11);
+    const next = acme.get('?limit=21');
+    const closed = once(connection, 'close');
+    client.destroy();
+    await closed;
+    // Of those that had not begun, none does any more.
+    reads.end('1');
+    expect(await reads.began()).toBe('21');
+    for (const name of ['2', '21']) reads.end(name);
+    expect((await next).status).toBe(200);
   });
 
   it('with an id that no destination can have is answered 404', async () => {
