@@ -2,6 +2,7 @@ import { type BatchMessage, failedRetentionOf, type QueuedBatch } from './batch-
 import { JobData } from './job-data.js';
 import { type BatchState, JobIds } from './job-ids.js';
 import { JobReading, type JobSelection } from './job-reading.js';
+import { JobRemoval } from './job-removal.js';
 import { oldestWaitingIn } from './postgres/oldest-waiting.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { isSyntaxError } from './queue-job.js';
@@ -14,6 +15,7 @@ import { type StoredJob, unparsable } from './stored-job.js';
 export class PartitionStore {
   private readonly data: JobData;
   private readonly ids: JobIds;
+  private readonly removal: JobRemoval;
 
   constructor(
     private readonly queue: BatchJobQueue,
@@ -21,6 +23,7 @@ export class PartitionStore {
   ) {
     this.data = new JobData(queue, storage);
     this.ids = new JobIds(queue, storage);
+    this.removal = new JobRemoval(queue, storage);
   }
 
   /** The jobs of some states, one state after the other, newest first: see `JobReading`. */
@@ -95,8 +98,8 @@ export class PartitionStore {
 
   /**
    * Removes messages that a function selects from a job, and removes the job together with its last message. If several
-   * callers do so at the same time, none restores what another one removed. A job that is being delivered keeps its last
-   * message.
+   * callers do so at the same time, none restores what another one removed, and each message is returned to one of them. A job
+   * that is being delivered keeps its last message.
    *
    * @returns the batches with the messages that were removed from them
    */
@@ -113,7 +116,7 @@ export class PartitionStore {
       found.isEmptied = batches.length === 0;
       return found.isEmptied || found.removed.length === 0 ? undefined : storedData({ ...read, batches });
     });
-    if (found.isEmptied && (await this.queue.remove(jobId)) === 0) return [];
+    if (found.isEmptied && !(await this.removal.remove(jobId))) return [];
     return found.removed;
   }
 

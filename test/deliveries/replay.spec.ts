@@ -202,6 +202,38 @@ describeServersOrEmbedded('replay', (backend) => {
     },
   );
 
+  it('counts each message once when two processes remove it at the same time', async () => {
+    const receiver = await stage.receiver({ answer: [404, 404, 200] });
+    const options = { connection: backend.connection, webhooks: webhooksTo(receiver) };
+    const app = await stage.app(options);
+    for (const event of ['one', 'two']) app.analytics.track({ userId: 'u1', event });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    expect(queuedMessages(job)).toHaveLength(2);
+
+    const other = await stage.app({ ...options, worker: false });
+    const remove = other.queue.remove.bind(other.queue);
+    const [found, isOver] = [deferred(), deferred()];
+    Object.assign(other.queue, {
+      remove: async (jobId: string) => {
+        found.resolve();
+        await isOver.promise;
+        return remove(jobId);
+      },
+    });
+    const first = other.context.get(DeliveriesService).replay();
+    await found.promise;
+    const second = await app.context.get(DeliveriesService).replay();
+    isOver.resolve();
+    expect(second + (await first)).toBe(2);
+    await app.settled();
+    expect(receiver.requests).toHaveLength(4);
+    for (const one of [app, other]) await one.close();
+    const opened = await openBackend(backend.connection);
+    expect((await createBacklogStore(opened.storage).all()).get('webhooks') ?? 0).toBe(0);
+    await opened.close();
+  });
+
   it('delivers a message that one job holds for two destinations to both', async () => {
     const { app, receivers } = await withSharedJob();
     const deliveries = app.context.get(DeliveriesService);
