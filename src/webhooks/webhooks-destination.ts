@@ -42,6 +42,7 @@ export class WebhooksDestination implements Destination {
   private endpoints: readonly Endpoint[];
   private headers: WebhookHeaders;
   private urlOrigins: readonly string[];
+  private hasEnded = false;
 
   constructor(
     private options: WebhooksDestinationOptions,
@@ -91,6 +92,7 @@ export class WebhooksDestination implements Destination {
 
   /** It is used no more. Nothing is reported of its URLs, whatever the requests bring that are on their way. */
   end(): void {
+    this.hasEnded = true;
     for (const endpoint of this.endpoints) endpoint.end(false);
   }
 
@@ -99,6 +101,8 @@ export class WebhooksDestination implements Destination {
   }
 
   heldBack(now: number, refusedBy: readonly string[]): number {
+    // What waits for its URLs goes where it belongs now: it may be enabled again, and its URLs may take messages.
+    if (this.hasEnded) return 0;
     let least = Infinity;
     for (const { hash, breaker } of this.endpoints) {
       if (refusedBy.includes(hash)) continue;
