@@ -36,7 +36,7 @@ export class UserMessages {
 
   /** @param onRemoved called with the messages that wait no longer for a destination */
   constructor(
-    private readonly store: Pick<BatchStore, 'ids' | 'read' | 'removeWhere'>,
+    private readonly store: Pick<BatchStore, 'ids' | 'read' | 'isActive' | 'removeWhere'>,
     private readonly onRemoved: (destination: string, messages: number) => void,
   ) {}
 
@@ -105,10 +105,12 @@ export class UserMessages {
     { jobId, addedAt, failedAt }: StoredJob,
     deletedAt: ReadonlyMap<string, number>,
   ): Promise<void> {
+    // Its worker took it meanwhile, with these messages, and counts them when it is done.
+    const isActive = await this.store.isActive(jobId);
     const removed = await this.store.removeWhere(jobId, (message, { source, firstAttemptAt = addedAt }) =>
       isFromBefore(ageOf(message, new DeletionKeys(source)), Math.min(addedAt, firstAttemptAt), deletedAt),
     );
-    if (failedAt !== undefined) return;
+    if (failedAt !== undefined || isActive) return;
     for (const batch of removed) this.onRemoved(batch.destination, openMessages(batch).length);
   }
 

@@ -69,6 +69,12 @@ export class BatchStore {
     return jobs.filter((job) => job !== undefined);
   }
 
+  /** Whether a job is being delivered. */
+  async isActive(id: string): Promise<boolean> {
+    const { partition, jobId } = jobOfKey(id);
+    return (await this.stores[partition]?.isActive(jobId)) ?? false;
+  }
+
   /** Decides which jobs deliver messages of a failed batch again: see `PartitionStore`. */
   async assignReplays(
     id: string,

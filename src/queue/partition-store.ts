@@ -8,8 +8,12 @@ import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import { isSyntaxError } from './queue-job.js';
 import { readJob } from './read-job.js';
 import { oldestWaitingOn } from './redis/oldest-waiting.js';
+import { RedisScript } from './redis/redis-script.js';
 import { storedData } from './stored-data.js';
 import { type StoredJob, unparsable } from './stored-job.js';
+
+/** Keys: the lock that a job's worker holds. */
+const IS_LOCKED = new RedisScript(`return redis.call('EXISTS', KEYS[1])`);
 
 /** The jobs of one partition, whoever wrote them. */
 export class PartitionStore {
@@ -51,6 +55,14 @@ export class PartitionStore {
   async read(ids: readonly string[]): Promise<StoredJob[]> {
     const jobs = await Promise.all(ids.map((id) => this.readOne(id)));
     return jobs.filter((job) => job !== undefined);
+  }
+
+  /** Whether a job is being delivered. */
+  async isActive(jobId: string): Promise<boolean> {
+    const { storage, queue } = this;
+    if (storage.kind === 'postgres') return (await queue.getJobState(jobId)) === 'active';
+    // BullMQ would look through the lists of jobs, which may be long.
+    return (await IS_LOCKED.run(storage.client, [queue.toKey(`${jobId}:lock`)], [])) === 1;
   }
 
   /**

@@ -6,7 +6,7 @@ import { UserEraser } from '../../src/deliveries/user-eraser.js';
 import { userKey } from '../../src/deliveries/deletion-key.js';
 import { BATCH_JOB_VERSION } from '../../src/queue/batch-job.js';
 import { BatchQueue } from '../../src/queue/batch-queue.js';
-import { BatchStore } from '../../src/queue/batch-store.js';
+import { type BatchState, BatchStore } from '../../src/queue/batch-store.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import { AudiencesOn } from '../audiences/audiences-on.js';
@@ -73,6 +73,49 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await until(async () => ((await app.queue.getDelayedCount()) === 1 ? true : undefined));
     app.analytics.delete({ userId: 'gone' });
     await until(async () => ((await usersIn(app)).join() === 'stays' ? true : undefined));
+  });
+
+  it('counts a message once that it removes while the others of its batch are sent', async () => {
+    const [retried, isErased] = [deferred(), deferred()];
+    let tries = 0;
+    const receiver = await stage.receiver({
+      answer: async (request) => {
+        if (messageIn(request).type !== 'track') return 200;
+        if (++tries <= 2) return 503;
+        retried.resolve();
+        await isErased.promise;
+        return 200;
+      },
+    });
+    const app = await stage.app({
+      connection: backend.connection,
+      webhooks: webhooksTo(receiver, { retryWindow: SLOW / 4 }),
+    });
+    const store = app.context.get(BatchStore);
+    const ids = store.ids.bind(store);
+    Object.assign(store, {
+      // It finds the job while that is put back, and reads it when a worker has taken it.
+      async *ids(state: BatchState) {
+        for await (const page of ids(state)) {
+          if (state === 'delayed' && page.length > 0) await retried.promise;
+          yield page;
+        }
+      },
+    });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Retried' });
+    await app.analytics.flush();
+    await until(async () => ((await app.queue.getDelayedCount()) === 1 ? true : undefined));
+    app.analytics.delete({ userId: 'gone' });
+    await app.analytics.flush();
+    await until(async () => ((await usersIn(app)).join() === 'stays' ? true : undefined));
+    expect(await app.queue.getActiveCount()).toBe(1);
+    isErased.resolve();
+    await app.settled();
+    expect(tries).toBe(3);
+    await app.close();
+    const opened = await openBackend(backend.connection);
+    expect((await createBacklogStore(opened.storage).all()).get('webhooks') ?? 0).toBe(0);
+    await opened.close();
   });
 
   it('reaches what was tracked right before it, once that has been tried', async () => {

@@ -29,6 +29,10 @@ class SlowStore {
     return [];
   }
 
+  isActive(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
   removeWhere(): Promise<[]> {
     return Promise.resolve([]);
   }
@@ -72,6 +76,7 @@ it('a deletion finds a job that was put back meanwhile where it had looked befor
         })),
       );
     },
+    isActive: () => Promise.resolve(false),
     removeWhere: (jobId: string): Promise<[]> => {
       removedFrom.push(jobId);
       return Promise.resolve([]);
