@@ -45,18 +45,24 @@ function ownerName(pid: number | undefined): string {
 }
 
 /**
- * The embedded database, or its thread, crashed. It takes no more statements until it is opened
+ * The embedded database, or its thread, crashed, or its folder was removed. It takes no more statements until it is opened
  * again.
  */
 export class EmbeddedQueueBrokenError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_BROKEN';
+  /** The folder, if it was removed. */
+  readonly removed: string | undefined;
 
-  constructor(options?: ErrorOptions) {
+  constructor({ removed, ...options }: ErrorOptions & { removed?: string | undefined } = {}) {
     super(
-      `The embedded queue's database crashed, most often because its disk is full or the process is out of ` +
-        `memory. Make room and restart the process: everything that was acknowledged is still there.`,
+      removed === undefined
+        ? `The embedded queue's database crashed, most often because its disk is full or the process is out of ` +
+            `memory. Make room and restart the process: everything that was acknowledged is still there.`
+        : `The embedded queue's folder ${removed} was removed or replaced while the process used it, with all that ` +
+            `waited in it. Restart the process: it makes a new one, or opens what was put back.`,
       options,
     );
+    this.removed = removed;
   }
 }
 

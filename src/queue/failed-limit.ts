@@ -4,6 +4,7 @@ import { types } from 'node:util';
 import type { ApplicationMarks } from './application-marks.js';
 import { FailedJobs, type SizedJob } from './failed-jobs.js';
 import { JobIds } from './job-ids.js';
+import { JobRemoval } from './job-removal.js';
 import type { BatchJobQueue, QueueStorage } from './queue-backend.js';
 import type { QueueHealth } from './queue-health.js';
 
@@ -85,13 +86,13 @@ export class FailedLimit implements BeforeApplicationShutdown {
     const { storage, limitOf, onRemoved } = this.parts;
     const limit = limitOf(destination);
     const jobs = new FailedJobs(queue, storage);
+    const removal = new JobRemoval(queue, storage);
     let kept = 0;
     let removed = 0;
     try {
       for await (const job of this.newestFirst(queue, jobs, destination)) {
         if (kept < limit) kept += job.messages;
-        // Redis counts a job that another process has removed as removed once more.
-        else if ((await jobs.has(job.id)) && (await queue.remove(job.id)) === 1) removed += job.messages;
+        else if ((await jobs.has(job.id)) && (await removal.remove(job.id))) removed += job.messages;
       }
     } finally {
       if (removed > 0) onRemoved(destination, removed);

@@ -106,11 +106,14 @@ const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string
   ['Cluster is ended', 'unreachable', 'the connection was closed'],
 ];
 
+const FOLDER_REMOVED = 'its folder was removed or replaced, EMBEDDED_QUEUE_BROKEN';
+
 /** What an error says about the queue's server; `undefined` if it is about something else. */
 export function failureOf(error: unknown): QueueFailure | undefined {
   if (!types.isNativeError(error)) return undefined;
   if (error instanceof SilentConnectionError) return { kind: 'silent', reason: error.message };
-  if (error instanceof EmbeddedQueueBrokenError) return { kind: 'broken', reason: error.code };
+  if (error instanceof EmbeddedQueueBrokenError)
+    return { kind: 'broken', reason: error.removed === undefined ? error.code : FOLDER_REMOVED };
   if (error instanceof ConnectionClosedError)
     return failureOf(error.cause) ?? { kind: 'unreachable', reason: 'the connection was closed' };
   if (error instanceof RefusedTableError)

@@ -48,12 +48,13 @@ export class PGliteEngine implements DatabaseEngine {
     });
   }
 
-  /** After a sync that failed, nobody knows what is on the disk. */
+  /** After a sync that failed, nobody knows what is on the disk. Files that were removed can still be synced. */
   private sync(sync: () => void): void {
     try {
       if (!this.broken) sync();
     } catch (cause) {
-      throw (this.broken = new EmbeddedQueueBrokenError({ cause }));
+      throw (this.broken =
+        cause instanceof EmbeddedQueueBrokenError ? cause : new EmbeddedQueueBrokenError({ cause }));
     }
   }
 

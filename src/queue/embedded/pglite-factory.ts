@@ -1,5 +1,7 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { PGlite, PGliteOptions } from '@electric-sql/pglite';
-import { EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
+import { EmbeddedQueueBrokenError, EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
 import { MissingPackageError } from '../../errors/setup.errors.js';
 import type { DatabaseFiles } from './database-engine.js';
 import { SyncedFiles } from './synced-files.js';
@@ -78,7 +80,10 @@ export async function createPGlite({
     },
   };
   try {
-    if (!isSynced) return { database: await Database.create(path, options), sync: () => undefined };
+    if (!isSynced) {
+      const database = await Database.create(path, options);
+      return { database, sync: path === MEMORY_DIR ? () => undefined : checkOf(path) };
+    }
     const { NodeFS } = await import('@electric-sql/pglite/nodefs');
     const fs = new NodeFS(path);
     const files = new SyncedFiles(fs, isNew);
@@ -86,8 +91,23 @@ export async function createPGlite({
     // The files may be new, or come from a process that did not sync them.
     await syncTree(path);
     files.start();
-    return { database, sync: files.sync };
+    const check = checkOf(path);
+    const sync = (): void => {
+      files.sync();
+      check();
+    };
+    return { database, sync };
   } catch (cause) {
     throw new EmbeddedQueueOpenError(path, errors.join('; '), { cause });
   }
+}
+
+/** Makes a function that throws an `EmbeddedQueueBrokenError` once the folder is not there any more, or another one is. */
+function checkOf(path: string): () => void {
+  const file = join(path, 'PG_VERSION');
+  const { ino } = statSync(file);
+  return () => {
+    if (statSync(file, { throwIfNoEntry: false })?.ino !== ino)
+      throw new EmbeddedQueueBrokenError({ removed: path });
+  };
 }

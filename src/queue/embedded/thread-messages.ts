@@ -44,7 +44,7 @@ export function unpackError({ message, fields, cause: sentCause }: SentError): E
   const cause = sentCause && unpackError(sentCause);
   switch (fields.code) {
     case 'EMBEDDED_QUEUE_BROKEN':
-      return new EmbeddedQueueBrokenError({ cause });
+      return new EmbeddedQueueBrokenError({ cause, removed: textOf(fields.removed) });
     case 'EMBEDDED_QUEUE_OPEN_FAILED':
       return new EmbeddedQueueOpenError(String(fields.dataDir), textOf(fields.reason), { cause });
     default:

@@ -201,6 +201,26 @@ describe('the embedded database', () => {
     await again.end();
   });
 
+  it.each(['disk', 'process'] as const)(
+    "acknowledges nothing once its folder was removed, with the durability '%s'",
+    async (durability) => {
+      const dataDir = await folders.copiedDataDir();
+      const pool = await openEmbeddedDatabase({ dataDir, durability });
+      await pool.query('CREATE TABLE filler (text text)');
+      await pool.query('INSERT INTO filler VALUES ($1)', ['kept']);
+      await rm(dataDir, { recursive: true });
+      await expect(pool.query('INSERT INTO filler VALUES ($1)', ['lost'])).rejects.toMatchObject({
+        code: 'EMBEDDED_QUEUE_BROKEN',
+        message: expect.stringContaining(`${join(dataDir, 'postgres')} was removed`),
+      });
+      await pool.end();
+
+      const again = await openEmbeddedDatabase({ dataDir });
+      expect((await again.query(`SELECT * FROM pg_class WHERE relname = 'filler'`)).rows).toEqual([]);
+      await again.end();
+    },
+  );
+
   it('has every job that was acknowledged when its process is killed at any moment', async () => {
     const dataDir = await folders.copiedDataDir();
     const acknowledged: string[] = [];
