@@ -105,8 +105,8 @@ function complete(definition: DynamicModule): DynamicModule {
 }
 
 /**
- * Without a dependency it runs before Nest misses the services that others inject, and complains of these. What a process
- * that has set up another application imports is seen below.
+ * It has no dependency, so it runs before Nest reports services that it cannot resolve. Once `forRoot` was called in this
+ * process, only the check below can tell.
  */
 function refuseFirstBareImport(): void {
   if (!isSetUp()) throw InvalidImportError.bare();

@@ -52,24 +52,25 @@ export class UserMessages {
   async erase(deletedAt: ReadonlyMap<string, number>, signal: AbortSignal): Promise<boolean> {
     const active = await this.idsOfActive();
     const found = new Map<string, Uint32Array>();
-    for (const state of KEPT) await this.eraseFrom(this.store.ids(state), deletedAt, found, signal);
+    const search = { deletedAt, found, signal };
+    for (const state of KEPT) await this.eraseFrom(this.store.ids(state), search, active);
     if (signal.aborted) return false;
     // Those that are gone are forgotten.
     this.known = found;
     await this.ended(active, signal);
-    await this.eraseFrom([[...active]], deletedAt, found, signal);
+    await this.eraseFrom([[...active]], search);
     return !signal.aborted;
   }
 
   /**
    * @param pages ids of jobs
-   * @param found gets the users of these jobs
+   * @param active gets those that a worker has taken meanwhile: they are looked at once they have ended. @default they are
+   *   looked at now
    */
   private async eraseFrom(
     pages: AsyncIterable<string[]> | Iterable<string[]>,
-    deletedAt: ReadonlyMap<string, number>,
-    found: Map<string, Uint32Array>,
-    signal: AbortSignal,
+    { deletedAt, found, signal }: Search,
+    active?: Set<string>,
   ): Promise<void> {
     const wanted = new Set(Array.from(deletedAt.keys(), shortOf));
     const slice = new TimeSlice();
@@ -91,7 +92,7 @@ export class UserMessages {
         for (const job of await this.store.read(page)) {
           const users = usersIn(job);
           remember(found, job.jobId, users);
-          if (users.some((user) => wanted.has(user))) await this.eraseIn(job, deletedAt);
+          if (users.some((user) => wanted.has(user))) await this.eraseIn(job, deletedAt, active);
           await slice.check();
         }
         await rest();
@@ -104,9 +105,14 @@ export class UserMessages {
   private async eraseIn(
     { jobId, addedAt, failedAt }: StoredJob,
     deletedAt: ReadonlyMap<string, number>,
+    active?: Set<string>,
   ): Promise<void> {
-    // Its worker took it meanwhile, with these messages, and counts them when it is done.
-    const isActive = await this.store.isActive(jobId);
+    // Its worker has these messages in hand, and counts those that it does not put back.
+    const isActive = failedAt === undefined && (await this.store.isActive(jobId));
+    if (isActive && active !== undefined) {
+      active.add(jobId);
+      return;
+    }
     const removed = await this.store.removeWhere(jobId, (message, { source, firstAttemptAt = addedAt }) =>
       isFromBefore(ageOf(message, new DeletionKeys(source)), Math.min(addedAt, firstAttemptAt), deletedAt),
     );
@@ -129,6 +135,14 @@ export class UserMessages {
     for await (const ids of this.store.ids('active')) for (const id of ids) active.add(id);
     return active;
   }
+}
+
+interface Search {
+  /** As `erase` has it. */
+  deletedAt: ReadonlyMap<string, number>;
+  /** Gets the users of the jobs that are read. */
+  found: Map<string, Uint32Array>;
+  signal: AbortSignal;
 }
 
 function usersIn({ batches }: StoredJob): Uint32Array {

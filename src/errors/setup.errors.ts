@@ -50,7 +50,8 @@ export class InvalidImportError extends AnalyticsError {
   static bareTesting(): InvalidImportError {
     return new InvalidImportError(
       'AnalyticsTestingModule is imported without options, and there is no AnalyticsModule whose messages it could ' +
-        'record. Import `AnalyticsTestingModule.forRoot()`.',
+        'record. Import `AnalyticsTestingModule.forRoot()`. Where it takes the place of AnalyticsModule in a test, the ' +
+        'application imports AnalyticsModule without options: it needs `AnalyticsModule.forRoot({ … })`.',
     );
   }
 

@@ -150,7 +150,7 @@ export class LiveDestinations implements DestinationLookup {
     this.sweptAt = now;
     for (const [id, { destination, usedAt }] of this.entries) {
       // Whoever was told that a URL takes no messages wants to know when it does.
-      const isAwaited = destination.isFailing && destination.state === 'enabled';
+      const isAwaited = destination.isFailing && destination.state !== 'disabled';
       if (now - usedAt > FORGET_AFTER && !isAwaited) this.forget(id);
     }
   }

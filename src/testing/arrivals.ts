@@ -1,5 +1,8 @@
-import { clearTimeout, setTimeout } from 'node:timers';
+import * as timers from 'node:timers';
 import { WaitTimeoutError } from '../errors/testing.errors.js';
+
+/** Those of Node when this was loaded: fake timers may take their places in the module, too. */
+const { clearTimeout, setTimeout } = timers;
 
 /** Below the five seconds that Jest and vitest give a test, so that the error says what is missing. */
 const DEFAULT_TIMEOUT = 4_000;
@@ -39,8 +42,7 @@ export class Arrivals<T> {
   }
 
   /**
-   * Resolves as soon as it finds what is waited for. Its timer is that of Node, which a test that fakes those of
-   * JavaScript leaves as it is: the error has to come by itself.
+   * Resolves as soon as it finds what is waited for. Fake timers do not hold its error back.
    *
    * @throws WaitTimeoutError
    */

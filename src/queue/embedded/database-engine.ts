@@ -24,7 +24,7 @@ export interface DatabaseFiles {
   path: string;
   /** Whether what was committed survives a power cut, or only a crash of the process. */
   durability: Durability;
-  /** Whether it holds nothing that was acknowledged: its files need not be on the disk before it is open. */
+  /** Whether the database is made now. Nothing was acknowledged yet, so its files are synced once, when it is open. */
   isNew: boolean;
   /** What a new database begins with. Without it, initdb makes one, unless its files are there. */
   template?: Blob | undefined;

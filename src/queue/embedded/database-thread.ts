@@ -43,8 +43,11 @@ export class DatabaseThread implements DatabaseEngine {
     const worker = new Worker(file, { name: 'nestjs-analytics database', execArgv: [] });
     const thread = new DatabaseThread(worker);
     try {
-      const [module, prepared] = await Promise.all([compiledDatabase(), prepare(files)]);
-      await thread.ask({ kind: 'open', files: { ...prepared, module } });
+      const compiled = compiledDatabase();
+      // Its failure is heard once the files are there: nothing may be written into a folder that others can open.
+      compiled.catch(() => undefined);
+      const prepared = await prepare(files);
+      await thread.ask({ kind: 'open', files: { ...prepared, module: await compiled } });
       return thread;
     } catch (error) {
       await worker.terminate();

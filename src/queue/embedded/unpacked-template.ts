@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { types, promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
+import { chunksOf } from '../../shared/chunks.js';
 
 /** Files that are written at the same time. */
 const AT_ONCE = 16;
@@ -21,22 +22,24 @@ interface Entry {
 }
 
 /**
- * Writes the template's files into a folder, as a database that was stopped. PGlite can do that itself, through its own file
- * system and while nothing else goes on: it takes several times as long.
+ * Writes the template's files into a new folder. PostgreSQL recovers them at its start, as after a crash. PGlite can unpack
+ * them itself, through its own file system and while nothing else goes on: that takes several times as long.
  *
- * @throws EmbeddedQueueOpenError when a file cannot be written.
+ * @throws EmbeddedQueueOpenError when a file cannot be written, or the template is damaged. Nothing is written from then on.
  */
 export async function unpackTemplate(template: Blob, path: string): Promise<void> {
-  const entries = entriesOf(await promisify(gunzip)(await template.arrayBuffer()));
   try {
+    const entries = entriesOf(await promisify(gunzip)(await template.arrayBuffer()));
     await mkdir(path, { mode: 0o700 });
     // A folder comes before what is in it.
     for (const entry of entries) if (entry.isFolder) await mkdir(join(path, entry.path), { mode: 0o700 });
-    const files = entries.filter(({ isFolder }) => !isFolder).values();
-    const work = async (): Promise<void> => {
-      for (const file of files) await writeFile(join(path, file.path), file.contents, { mode: 0o600 });
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    const files = entries.filter(({ isFolder }) => !isFolder);
+    for (const some of chunksOf(files, AT_ONCE)) {
+      const written = await Promise.allSettled(
+        some.map((file) => writeFile(join(path, file.path), file.contents, { mode: 0o600 })),
+      );
+      for (const result of written) if (result.status === 'rejected') throw result.reason;
+    }
   } catch (cause) {
     throw new EmbeddedQueueOpenError(path, types.isNativeError(cause) ? cause.message : undefined, { cause });
   }
@@ -48,6 +51,7 @@ function entriesOf(tar: Buffer): Entry[] {
   for (let start = 0; start < tar.length && tar[start] !== 0;) {
     const header = tar.subarray(start, (start += BLOCK));
     const size = Number.parseInt(textIn(header, SIZE), 8);
+    if (!(start + size <= tar.length)) throw new Error('The template is damaged');
     entries.push({
       path: textIn(header, NAME),
       isFolder: textIn(header, TYPE) === FOLDER,

@@ -45,8 +45,8 @@ function isTraceparent(name = ''): boolean {
   return name.length === 'traceparent'.length && name.toLowerCase() === 'traceparent';
 }
 
-/** How much of a body is read that counts, in bytes: as much as a list of 20 refused messages has. */
-export const READ_BODY_BYTES = 8_192;
+/** How much of a body is read that counts, in bytes: as much as a list of 20 refused messages has in any script. */
+export const READ_BODY_BYTES = 24_576;
 
 export interface WebhookRequest {
   target: RequestTarget;
