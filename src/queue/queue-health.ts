@@ -27,8 +27,8 @@ const HEADLINES: Record<OutageKind, string> = {
 };
 
 const WHEN_BROKEN =
-  'nothing is delivered until the process is restarted. Most often its disk is full, or the process is out of ' +
-  'memory: make room first. Everything that was acknowledged is in its folder.';
+  'nothing is delivered until the process is restarted. If its disk is full, or the process is out of memory, make room ' +
+  'first. Everything that was acknowledged is in its folder.';
 
 type OutageKind = Exclude<FailureKind, 'partial'>;
 

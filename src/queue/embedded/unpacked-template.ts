@@ -51,6 +51,7 @@ function entriesOf(tar: Buffer): Entry[] {
   for (let start = 0; start < tar.length && tar[start] !== 0;) {
     const header = tar.subarray(start, (start += BLOCK));
     const size = Number.parseInt(textIn(header, SIZE), 8);
+    // Written so that it holds for a size that is no number, too.
     if (!(start + size <= tar.length)) throw new Error('The template is damaged');
     entries.push({
       path: textIn(header, NAME),

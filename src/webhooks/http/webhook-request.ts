@@ -1,3 +1,5 @@
+import { MAX_REST_BYTES } from './response-reader.js';
+
 /** The target of a request, in the parts that the HTTP client needs. Parsed once per URL, not per request. */
 export interface RequestTarget {
   origin: string;
@@ -45,8 +47,8 @@ function isTraceparent(name = ''): boolean {
   return name.length === 'traceparent'.length && name.toLowerCase() === 'traceparent';
 }
 
-/** How much of a body is read that counts, in bytes: as much as a list of 20 refused messages has in any script. */
-export const READ_BODY_BYTES = 24_576;
+/** How much of a body is read that counts, in bytes: all that may follow a head. Most lists of 20 refused messages are shorter. */
+export const READ_BODY_BYTES = MAX_REST_BYTES;
 
 export interface WebhookRequest {
   target: RequestTarget;
