@@ -32,6 +32,13 @@ export class LiveDestination extends WebhooksDestination {
     return this.state === 'disabled';
   }
 
+  /** Nobody asks for the destination of what is held back until it is due, but a change of it may come before. */
+  override heldBack(...question: Parameters<Destination['heldBack']>): number {
+    const wait = super.heldBack(...question);
+    if (wait > 0) this.changes.use();
+    return wait;
+  }
+
   /** Messages that were in hand before a change go back to the queue, to be looked at again. */
   override deliver(...attempt: Parameters<Destination['deliver']>): void {
     // A job may take long, and nobody asks for its destination until the next one.

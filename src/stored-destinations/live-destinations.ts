@@ -60,9 +60,12 @@ export class LiveDestinations implements DestinationLookup {
     }
     this.sweep();
     const now = Date.now();
-    // Whatever is known of its URLs is out of date when it is enabled again.
-    if (record.enabled === false && this.entries.get(id)?.destination.isDisabled === false) this.forget(id);
     let entry = this.entries.get(id);
+    // Whatever is known of its URLs is out of date when it is enabled again.
+    if (entry !== undefined && mayHaveBeenDisabled(entry, record)) {
+      this.forget(id);
+      entry = undefined;
+    }
     if (entry === undefined) {
       const { options, validUntil } = this.optionsOf(record, now);
       const { client, observer, onAttempt, directory } = this.parts;
@@ -154,6 +157,12 @@ export class LiveDestinations implements DestinationLookup {
       if (now - usedAt > FORGET_AFTER && !isAwaited) this.forget(id);
     }
   }
+}
+
+/** Of several changes at once, one may have disabled it, and another one enabled it again. */
+function mayHaveBeenDisabled({ record: known, destination }: Entry, record: DestinationRecord): boolean {
+  if (record.enabled === false) return !destination.isDisabled;
+  return known.version !== undefined && record.version !== undefined && record.version - known.version > 1;
 }
 
 function isDeleted(found: PromiseSettledResult<unknown> | undefined): boolean {

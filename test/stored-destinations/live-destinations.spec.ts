@@ -10,6 +10,7 @@ import type { Receiver } from '../support/receiver.js';
 import { Stage } from '../support/stage.js';
 import { FarStore } from './far-store.js';
 
+const BUSY = { status: 503, headers: { 'retry-after': '3600' } };
 const RECORD = { id: 'crm', tenant: 'acme', createdAt: 0, updatedAt: 0 };
 
 describe('a destination at run time that a process delivers to', () => {
@@ -19,6 +20,7 @@ describe('a destination at run time that a process delivers to', () => {
   let directory: DestinationDirectory;
   let client: WebhookClient;
   let receiver: Receiver;
+  let isBusy: boolean;
   let destination: LiveDestination;
   let destinations: LiveDestinations;
 
@@ -27,7 +29,8 @@ describe('a destination at run time that a process delivers to', () => {
     store = new FarStore();
     directory = new DestinationDirectory({ store, feed: store, clock });
     client = new WebhookClient({ connections: 1, allowPrivateNetwork: true });
-    receiver = await stage.receiver();
+    isBusy = false;
+    receiver = await stage.receiver({ answer: () => (isBusy ? BUSY : 200) });
     destinations = new LiveDestinations({
       directory,
       box: new SecretBox([]),
@@ -95,6 +98,37 @@ describe('a destination at run time that a process delivers to', () => {
       await clock.pass(seconds * 1_000);
       expect(await deliver()).toMatchObject({ class: 'delivered' });
     }
+  });
+
+  describe('whose URL has asked for an hour', () => {
+    const heldBack = (): number => destination.heldBack(Date.now(), []);
+
+    beforeEach(async () => {
+      isBusy = true;
+      for (let failed = 0; failed < 5; failed++) await deliver();
+      // As long as messages are held back, a worker looks whether they are.
+      for (let seconds = 0; seconds < 100; seconds++) {
+        expect(heldBack()).toBeGreaterThan(3_000_000);
+        await clock.pass(1_000);
+      }
+    });
+
+    it('takes messages again once another process has disabled and enabled it, also if both were at once', async () => {
+      await store.replace({ ...RECORD, urls: [receiver.url('/old')], enabled: false, version: 2 });
+      await store.replace({ ...RECORD, urls: [receiver.url('/old')], version: 3 });
+      await store.publish({ id: 'crm', tenant: 'acme' });
+      await clock.pass(2_000);
+      await destinations.find('crm');
+      expect(heldBack()).toBe(0);
+    });
+
+    it('waits for it after a change of its name', async () => {
+      await store.replace({ ...RECORD, urls: [receiver.url('/old')], name: 'CRM', version: 2 });
+      await store.publish({ id: 'crm', tenant: 'acme' });
+      await clock.pass(2_000);
+      await destinations.find('crm');
+      expect(heldBack()).toBeGreaterThan(3_000_000);
+    });
   });
 
   it('gets nothing after a standstill while nobody knows of changes, also when the process ends meanwhile', async () => {
