@@ -10,7 +10,7 @@ import {
 import { queryOf } from '../destinations-api/api-request.js';
 import type { Authorizer } from '../destinations-api/authorizer.js';
 import { RequestInput } from '../destinations-api/request-input.js';
-import { checkConsoleHeader } from '../destinations-api/request-origin.js';
+import { checkConsoleHeader, checkOrigin } from '../destinations-api/request-origin.js';
 import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import type { OwnRoutes } from '../http/host-routes.js';
@@ -129,8 +129,7 @@ export class ConsoleHandler extends HttpHandler<string> {
   /** What everybody may see of their own. */
   private async calls(raw: IncomingMessage): Promise<StreamedAnswer> {
     const { tenant } = await this.parts.authorizer.scopeOf(raw);
-    // A page of another origin cannot read it, and must not occupy it either.
-    checkConsoleHeader(raw);
+    checkReader(raw);
     const since = String(raw.headers[LAST_EVENT_HEADER]);
     return this.parts.live.open(tenant, EVENT_NUMBER.test(since) ? Number(since) : undefined);
   }
@@ -139,7 +138,7 @@ export class ConsoleHandler extends HttpHandler<string> {
   private async changes(raw: IncomingMessage): Promise<StreamedAnswer> {
     const { authorizer, changes, reports } = this.parts;
     const scope = await authorizer.scopeOf(raw);
-    checkConsoleHeader(raw);
+    checkReader(raw);
     const input = new RequestInput(queryOf(raw.url ?? ''));
     const id = input.text('destination');
     input.check(['destination']);
@@ -163,6 +162,16 @@ export class ConsoleHandler extends HttpHandler<string> {
     this.parts.logger.error(`A request of the console failed: ${thrownAt(error)}`);
     return refusedAnswer(internalError());
   }
+}
+
+/**
+ * A page of another origin must not occupy a stream, even where the application lets such pages send any header.
+ *
+ * @throws {RequestRefusal}
+ */
+function checkReader(raw: IncomingMessage): void {
+  checkOrigin(raw);
+  checkConsoleHeader(raw);
 }
 
 /** @throws {RequestRefusal} for a tenant */

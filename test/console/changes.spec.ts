@@ -54,6 +54,10 @@ describe.each(PLATFORMS)('what the console tells of changes on %s', (platform) =
     expect(await ask('/changes?of=all', OPERATOR)).toEqual([422, 'INVALID_REQUEST']);
     const withoutHeader = await server.send('/analytics/changes', { headers: OPERATOR });
     expect(withoutHeader).toMatchObject({ status: 403, body: { error: { code: 'CONSOLE_HEADER_MISSING' } } });
+    for (const path of ['/changes', '/live']) {
+      const elsewhere = { ...OPERATOR, 'sec-fetch-site': 'cross-site' };
+      expect(await ask(path, elsewhere)).toEqual([403, 'CROSS_ORIGIN']);
+    }
 
     const watch = (path: string, headers: Record<string, string>): Promise<Watcher> =>
       stage.add(Watcher.open(url, headers, path));
