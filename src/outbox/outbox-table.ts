@@ -102,7 +102,7 @@ COMMENT ON TABLE ${name} IS '${COMMENT} ${OUTBOX_VERSION}';`;
       ), taken AS (${taken}), until AS MATERIALIZED (SELECT ${until('$1')} AS at)
       UPDATE ${name} AS o SET due_at = until.at FROM taken, until WHERE o.id = taken.id
       RETURNING o.id::float8 AS id, taken.due_at::text AS due, o.version, o.source, o.message, taken.bytes::float8 AS bytes,
-        o.destinations, o.problem,
+        to_json(o.destinations) AS destinations, o.problem,
         extract(epoch FROM clock_timestamp() - o.created_at)::float8 * 1000 AS age`;
   return {
     name: `${schema}.${table}`,
@@ -144,7 +144,7 @@ END $outbox$`,
       WHERE id = ANY($1::bigint[])`,
     // The rows are compared so that the index on these columns has them in their order.
     waiting: `
-      SELECT destinations, array_agg(id::float8) AS ids, array_agg(bytes::float8) AS bytes
+      SELECT to_json(destinations) AS destinations, json_agg(id::float8) AS ids, json_agg(bytes::float8) AS bytes
       FROM (
         SELECT id, destinations, octet_length(message) AS bytes FROM ${name}
         WHERE (due_at, id) > ('${WAITING}', $1::bigint) AND due_at < 'infinity'

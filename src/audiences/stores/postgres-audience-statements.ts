@@ -108,7 +108,7 @@ export const OFFER = `
     RETURNING m.user_id, m.doubt IS NOT NULL AS changed
   )
   SELECT ${IS_HELD},
-    coalesce(array_agg(user_id) FILTER (WHERE changed), '{}') AS users,
+    coalesce(json_agg(user_id) FILTER (WHERE changed), '[]') AS users,
     (count(*) FILTER (WHERE NOT changed))::int AS unchanged
   FROM offered`;
 
@@ -118,7 +118,7 @@ export const WITHDRAW = `
     UPDATE ${SCHEMA}.audience_member AS m SET doubt = '' WHERE ${OURS} AND m.user_id = ANY ($3::text[])
     RETURNING m.user_id
   )
-  SELECT ${IS_HELD}, coalesce(array_agg(user_id), '{}') AS users FROM found`;
+  SELECT ${IS_HELD}, coalesce(json_agg(user_id), '[]') AS users FROM found`;
 
 /**
  * $3 how many users to look at, seen or not; $4 the user to start after. A statement that skipped a million
@@ -130,7 +130,7 @@ export const UNSEEN = `
     WHERE ${OURS} AND m.user_id > $4 ORDER BY m.user_id LIMIT $3
   )
   SELECT ${IS_HELD},
-    (SELECT coalesce(array_agg(user_id ORDER BY user_id), '{}') FROM page
+    (SELECT coalesce(json_agg(user_id ORDER BY user_id), '[]') FROM page
      WHERE generation < (SELECT generation FROM audience)) AS users,
     (SELECT max(user_id) FROM page HAVING count(*) = $3) AS next`;
 
@@ -152,7 +152,7 @@ export const MEMBERS = `
     ORDER BY user_id LIMIT $2
   )
   SELECT
-    (SELECT coalesce(array_agg(user_id), '{}') FROM page WHERE value IS NOT NULL) AS users,
+    (SELECT coalesce(json_agg(user_id), '[]') FROM page WHERE value IS NOT NULL) AS users,
     (SELECT max(user_id) FROM page HAVING count(*) = $2) AS next`;
 
 /**

@@ -8,7 +8,9 @@ import { Stage, webhooksTo } from '../../support/stage.js';
 import { until } from '../../support/until.js';
 
 const { BOOL, INT4, INT8, FLOAT8, JSON: JSON_TYPE, JSONB } = pg.types.builtins;
-const CHANGED = [BOOL, INT4, INT8, FLOAT8, JSON_TYPE, JSONB];
+/** `text[]` and `float8[]`, which `pg` has no names for. */
+const ARRAYS = [1009, 1022] as unknown as (typeof BOOL)[];
+const CHANGED = [BOOL, INT4, INT8, FLOAT8, JSON_TYPE, JSONB, ...ARRAYS];
 
 describeWith('postgres', PostgresServer.installed, 'the values that a PostgreSQL returns', () => {
   const stage = new Stage();

@@ -113,7 +113,7 @@ export const NOTE_WAITING = `
 
 /** $1 destination, $2 the oldest ordinal, $3 limit */
 export const RECENT = `
-  SELECT message_id, ordinal::text, head, attempts FROM ${ENTRIES}
+  SELECT message_id, ordinal::text, head, to_json(attempts) AS attempts FROM ${ENTRIES}
   WHERE destination = $1 AND ordinal >= $2 ORDER BY ordinal DESC LIMIT $3`;
 
 /** $1 destination, $2 the first hour, $3 the last one */
