@@ -63,6 +63,7 @@ function resolveRedis(redis: Record<string, unknown>, options: OptionReader): Re
   const isClient = typeof redis.duplicate === 'function';
   if (isClient && !isRecord(redis.options))
     return refuse('a client of a library other than `ioredis`', options);
+  refuseKeyPrefix(isClient ? asRecord(redis.options) : redis, options);
   if (redis.isCluster === true)
     return resolveCluster({ ...asRecord(redis.options), cluster: redis.startupNodes }, options);
   if (isClient) return { kind: 'redis', redis };
@@ -72,6 +73,14 @@ function resolveRedis(redis: Record<string, unknown>, options: OptionReader): Re
   if (typeof redis.url !== 'string') return { kind: 'redis', redis };
   if (isRedisUrl(redis.url)) return { kind: 'redis', redis };
   return refuse('an object whose `url` is no `redis://` URL', options);
+}
+
+/** BullMQ refuses it only when it connects, and does not know our own way. */
+function refuseKeyPrefix(redis: Record<string, unknown>, options: OptionReader): void {
+  const { keyPrefix = asRecord(redis.redisOptions).keyPrefix } = redis;
+  if (keyPrefix === undefined || keyPrefix === '') return;
+  const expected = 'no prefix of ioredis, since BullMQ does not take one: give this module a `prefix`';
+  options.report('connection.keyPrefix', expected, describe(keyPrefix));
 }
 
 function resolveCluster(

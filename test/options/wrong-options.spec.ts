@@ -117,6 +117,19 @@ describe('wrong options', () => {
       { writeKey: 'wk', connection: { isCluster: true, duplicate: () => undefined } },
       'connection',
     ],
+    [
+      "a prefix of ioredis, which BullMQ doesn't take",
+      { writeKey: 'wk', connection: { host: 'redis', keyPrefix: 'shop:' } },
+      'connection.keyPrefix',
+    ],
+    [
+      'the same of a cluster',
+      {
+        writeKey: 'wk',
+        connection: { cluster: [{ host: 'redis', port: 6379 }], redisOptions: { keyPrefix: 'shop:' } },
+      },
+      'connection.keyPrefix',
+    ],
     ['a Redis Cluster without nodes', { writeKey: 'wk', connection: { cluster: [] } }, 'connection.cluster'],
     [
       'a node of a Redis Cluster that is none',
