@@ -24,15 +24,15 @@ export class BufferedCounter {
 
   /**
    * @param key tells sets of attributes apart
-   * @param attributesOf called when the key is new
+   * @param attributesOf those of the key, called when it is new
    */
-  add(value: number, key: string, attributesOf: () => Attributes): void {
+  add(value: number, key: string, attributesOf: (key: string) => Attributes): void {
     const count = this.counts.get(key);
     if (count !== undefined) count.value += value;
-    else if (this.isClosed) this.tell({ value, attributes: attributesOf() });
+    else if (this.isClosed) this.tell({ value, attributes: attributesOf(key) });
     else {
       if (this.counts.size >= MAX_COUNTS) this.flush();
-      this.counts.set(key, { attributes: attributesOf(), value });
+      this.counts.set(key, { attributes: attributesOf(key), value });
     }
   }
 

@@ -25,11 +25,11 @@ export class BufferedHistogram {
 
   /**
    * @param key tells sets of attributes apart
-   * @param attributesOf called when the key is new
+   * @param attributesOf those of the key, called when it is new
    */
-  record(value: number, key: string, attributesOf: () => Attributes): void {
+  record(value: number, key: string, attributesOf: (key: string) => Attributes): void {
     const set = this.sets.get(key);
-    if (set === undefined) this.sets.set(key, { attributes: attributesOf(), values: [value] });
+    if (set === undefined) this.sets.set(key, { attributes: attributesOf(key), values: [value] });
     else set.values.push(value);
     if (++this.size >= MAX_VALUES || this.isClosed) this.flush();
   }

@@ -33,6 +33,8 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   private readonly latency: BufferedHistogram;
   /** Calls often come many at a time, and one object for all of them spares memory while they wait. */
   private latestCall: CallTrace | undefined;
+  /** Requests of a destination often come many at a time as well, and a text is made of two parts and hashed for each. */
+  private latestAttempt = { label: '', outcomeClass: '', key: '' };
 
   constructor(private readonly parts: MetricsParts) {
     const { meter, onThrow } = parts;
@@ -69,7 +71,7 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   }
 
   taken(source: string, tenant: string | undefined): void {
-    if (!this.parts.tenants || tenant === undefined) this.takenMessages.add(1, source, () => ({ source }));
+    if (!this.parts.tenants || tenant === undefined) this.takenMessages.add(1, source, ofSource);
     else this.takenMessages.add(1, `${tenant}\n${source}`, () => ({ source, tenant }));
   }
 
@@ -86,31 +88,26 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   }
 
   refused(kind: RefusalKind): void {
-    this.refusedMessages.add(1, kind, () => ({ reason: kind }));
+    this.refusedMessages.add(1, kind, ofReason);
   }
 
   queued(destination: string, messages: number): void {
-    const label = this.parts.labels.of(destination);
-    this.queuedMessages.add(messages, label, () => ({ destination: label }));
+    this.queuedMessages.add(messages, this.parts.labels.of(destination), ofDestination);
   }
 
   removed(destination: string, messages: number): void {
-    const label = this.parts.labels.of(destination);
-    this.removedMessages.add(messages, label, () => ({ destination: label }));
+    this.removedMessages.add(messages, this.parts.labels.of(destination), ofDestination);
   }
 
   attempted(destination: string, outcomeClass: string, duration: number): void {
-    const label = this.parts.labels.of(destination);
-    const key = `${label}\n${outcomeClass}`;
-    const attributesOf = (): Attributes => ({ destination: label, class: outcomeClass });
-    this.attempts.add(1, key, attributesOf);
-    this.requestDuration.record(duration / 1_000, key, attributesOf);
+    const key = this.keyOf(this.parts.labels.of(destination), outcomeClass);
+    this.attempts.add(1, key, ofAttempts);
+    this.requestDuration.record(duration / 1_000, key, ofAttempts);
   }
 
   delivered(destination: string, latency: number): void {
     // Clocks of two processes differ, and a histogram takes nothing below 0.
-    const label = this.parts.labels.of(destination);
-    this.latency.record(Math.max(latency, 0) / 1_000, label, () => ({ destination: label }));
+    this.latency.record(Math.max(latency, 0) / 1_000, this.parts.labels.of(destination), ofDestination);
   }
 
   /** Tells the SDK everything that was counted so far. */
@@ -120,6 +117,15 @@ export class Metrics implements Telemetry, OnModuleDestroy {
 
   onModuleDestroy(): void {
     for (const instrument of this.instruments) instrument.close();
+  }
+
+  private keyOf(label: string, outcomeClass: string): string {
+    const { latestAttempt } = this;
+    if (latestAttempt.label === label && latestAttempt.outcomeClass === outcomeClass)
+      return latestAttempt.key;
+    const key = `${outcomeClass}\n${label}`;
+    this.latestAttempt = { label, outcomeClass, key };
+    return key;
   }
 
   private get instruments(): (BufferedCounter | BufferedHistogram)[] {
@@ -133,4 +139,13 @@ export class Metrics implements Telemetry, OnModuleDestroy {
       this.latency,
     ];
   }
+}
+
+const ofSource = (source: string): Attributes => ({ source });
+const ofReason = (reason: string): Attributes => ({ reason });
+const ofDestination = (destination: string): Attributes => ({ destination });
+
+function ofAttempts(key: string): Attributes {
+  const end = key.indexOf('\n');
+  return { destination: key.slice(end + 1), class: key.slice(0, end) };
 }

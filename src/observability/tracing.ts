@@ -40,6 +40,8 @@ interface Address {
 export class Tracing implements RequestTracing {
   /** Of the span that a call was made in last: requests often make several. */
   private latest: { context: SpanContext; header: string | undefined } | undefined;
+  /** Calls made at once have one object, and their messages are often delivered one after the other. */
+  private latestCall: { call: CallTrace; isUnsampled: boolean } | undefined;
   private readonly addresses = new WeakMap<URL, Address>();
   private readonly limit: SpanLimit;
 
@@ -86,7 +88,7 @@ export class Tracing implements RequestTracing {
     const { destination, attempt, calls } = request;
     const only = calls.length === 1 ? calls[0] : undefined;
     // Most requests of a busy destination have no span, so nothing more is read of their calls.
-    if (isUnsampled(only)) return this.passOn(only);
+    if (only !== undefined && this.isUnsampled(only)) return this.passOn(only);
     if (!this.limit.allows(destination)) {
       this.parts.onLeftOut();
       return this.passOn(only);
@@ -116,6 +118,11 @@ export class Tracing implements RequestTracing {
         }
       },
     };
+  }
+
+  private isUnsampled(call: CallTrace): boolean {
+    if (this.latestCall?.call !== call) this.latestCall = { call, isUnsampled: isUnsampled(call) };
+    return this.latestCall.isUnsampled;
   }
 
   /** A request without a span: its receiver is told of the call itself, and whether that is sampled. */
@@ -158,8 +165,7 @@ function linksTo(calls: readonly (CallTrace | undefined)[]): Link[] {
   return links;
 }
 
-function isUnsampled(call: CallTrace | undefined): boolean {
-  const traceparent = call?.traceparent;
+function isUnsampled({ traceparent }: CallTrace): boolean {
   if (traceparent === undefined) return false;
   const flags = Number.parseInt(traceparent.slice(-2), 16);
   return (flags & SAMPLED) === 0 && TRACEPARENT.test(traceparent);
