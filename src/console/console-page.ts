@@ -32,25 +32,45 @@ export function isConsoleFile(path: string): path is ConsoleFile {
   return Object.hasOwn(FILES, path);
 }
 
-/** The page itself. Both paths consist of characters that need no escaping. */
-export function pageAnswer(path: string, apiPath: string, { tenant }: DestinationScope): HttpAnswer {
+/** Where the page finds the rest. All of it consists of characters that need no escaping. */
+export interface PagePlaces {
+  /** Of the console. */
+  path: string;
+  /** Of the API that it speaks to. */
+  apiPath: string;
+  /** What leads from the page to the root of the application. */
+  root: string;
+}
+
+/**
+ * What leads from the path of a request to the root of the application, and ends with a slash. A browser may know the
+ * application under a path of a proxy that is not passed on, so the page must not name one from the root of the host.
+ */
+export function rootFrom(url: string): string {
+  const depth = url.replace(/[?#].*$/s, '').split('/').length - 2;
+  return depth > 0 ? '../'.repeat(depth) : './';
+}
+
+/** The page itself. */
+export function pageAnswer(places: PagePlaces, { tenant }: DestinationScope): HttpAnswer {
   // Encoded, it has no character that would have to be escaped.
   const attribute = tenant === undefined ? ' data-operator' : ` data-tenant="${encodeURIComponent(tenant)}"`;
-  return shellAnswer(path, apiPath, attribute);
+  return shellAnswer(places, attribute);
 }
 
 /** The page that a link opens: the same for everybody. Other pages may show it in a frame if they are named. */
-export function linkPageAnswer(path: string, apiPath: string, frameAncestors: readonly string[]): HttpAnswer {
-  const answer = shellAnswer(path, apiPath, ' data-link');
+export function linkPageAnswer(places: PagePlaces, frameAncestors: readonly string[]): HttpAnswer {
+  const answer = shellAnswer(places, ' data-link');
   const policy = policyFor(frameAncestors);
   return { ...answer, headers: { ...answer.headers, 'content-security-policy': policy } };
 }
 
-function shellAnswer(path: string, apiPath: string, attribute: string): HttpAnswer {
+function shellAnswer({ path, apiPath, root }: PagePlaces, attribute: string): HttpAnswer {
+  const files = root + path.slice(1);
   return htmlAnswer(
     200,
-    `<link rel="stylesheet" href="${path}/page.css"><script type="module" src="${path}/page.js"></script>`,
-    `<main id="page" data-console="${path}" data-api="${apiPath}"${attribute}><noscript>This page needs JavaScript.</noscript></main>`,
+    `<link rel="stylesheet" href="${files}/page.css"><script type="module" src="${files}/page.js"></script>`,
+    `<main id="page" data-root="${root}" data-console="${path}" data-api="${apiPath}"${attribute}><noscript>This page needs JavaScript.</noscript></main>`,
   );
 }
 

@@ -26,6 +26,7 @@ import {
   linkPageAnswer,
   pageAnswer,
   refusedPageAnswer,
+  rootFrom,
 } from './console-page.js';
 import { type ConsoleReports, REPORT_PATIENCE } from './console-reports.js';
 import { LINK_PATH } from './console.service.js';
@@ -102,9 +103,10 @@ export class ConsoleHandler extends HttpHandler<string> {
       if (isReport(route)) return await this.report(route, raw);
       if (route === LIVE_PATH) return await this.calls(raw);
       if (route === CHANGES_PATH) return await this.changes(raw);
+      const places = { path, apiPath, root: rootFrom(raw.url ?? '') };
       // What it shows is asked for with what is behind the `#` of the link.
-      if (route === LINK_PATH) return linkPageAnswer(path, apiPath, frameAncestors);
-      return pageAnswer(path, apiPath, await authorizer.scopeOf(raw));
+      if (route === LINK_PATH) return linkPageAnswer(places, frameAncestors);
+      return pageAnswer(places, await authorizer.scopeOf(raw));
     } catch (error) {
       if (isData(route)) return this.refusedData(error);
       if (error instanceof RequestRefusal) return refusedPageAnswer(error);

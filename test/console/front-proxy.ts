@@ -27,6 +27,7 @@ export class FrontProxy {
 
   private constructor(
     private readonly target: string,
+    private readonly base: string,
     private readonly server: Server,
   ) {
     server.on('request', (asked: IncomingMessage, response: ServerResponse) => {
@@ -43,11 +44,14 @@ export class FrontProxy {
     });
   }
 
-  /** @param target origin of the application */
-  static async start(target: string): Promise<FrontProxy> {
+  /**
+   * @param target origin of the application
+   * @param base path under which it serves the application, and which it does not pass on
+   */
+  static async start(target: string, base = ''): Promise<FrontProxy> {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new FrontProxy(target, server);
+    return new FrontProxy(target, base, server);
   }
 
   get url(): string {
@@ -104,13 +108,21 @@ export class FrontProxy {
 
   private pass(asked: IncomingMessage, response: ServerResponse): void {
     const { method, headers, url = '' } = asked;
-    const passed = request(new URL(url, this.target), { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-      this.passing.set(answer, response);
-      // One side has gone, as at the end of a test.
-      answer.on('error', () => response.destroy()).once('close', () => this.passing.delete(answer));
-    });
+    if (!url.startsWith(`${this.base}/`)) {
+      response.writeHead(404).end();
+      return;
+    }
+    const passed = request(
+      new URL(url.slice(this.base.length), this.target),
+      { method, headers },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+        this.passing.set(answer, response);
+        // One side has gone, as at the end of a test.
+        answer.on('error', () => response.destroy()).once('close', () => this.passing.delete(answer));
+      },
+    );
     passed.on('error', () => response.destroy());
     response.once('close', () => passed.destroy());
     asked.pipe(passed);

@@ -29,17 +29,21 @@ export interface Replayed {
 /** The HTTP API of the destinations, as a page calls it. */
 export class Api {
   private readonly requests: ApiRequests;
+  private readonly path: string;
+  private readonly consolePath: string;
 
   /**
-   * @param path where the API is
-   * @param consolePath where the console is
+   * @param base path under which the browser knows the application; empty for the root of its host
+   * @param paths where the API and the console are in the application
    * @param link what was behind the `#` of a link
    */
   constructor(
-    private readonly path: string,
-    private readonly consolePath: string,
+    readonly base: string,
+    paths: { api: string; console: string },
     link?: string,
   ) {
+    this.path = base + paths.api;
+    this.consolePath = base + paths.console;
     this.requests = new ApiRequests(link);
   }
 

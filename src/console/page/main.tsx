@@ -141,6 +141,8 @@ function LinkElsewhere(): JSX.Element {
 const root = document.getElementById('page');
 if (root !== null) {
   const { api = '', console = '', operator, tenant, link } = root.dataset;
+  // A proxy in front of the application may serve it below a path of its own.
+  const base = new URL(root.dataset.root ?? '/', location.href).pathname.slice(0, -1);
   const signedIn = tenant === undefined ? undefined : decodeURIComponent(tenant);
   // The page around it is the customer's own, and their tenant may be nothing but a number of the application.
   const isFramed = window.parent !== window;
@@ -158,7 +160,7 @@ if (root !== null) {
       ) : (
         <Page
           key={key}
-          api={new Api(api, console, token)}
+          api={new Api(base, { api, console }, token)}
           isOperator={operator !== undefined}
           tenant={tenantWith(token)}
         />

@@ -23,7 +23,11 @@ export function SourcesPage({ api }: { api: Api }): JSX.Element {
         </p>
       )}
       {sources.map((source) => (
-        <Source key={source.name} source={source} trackingPath={trackingPath} />
+        <Source
+          key={source.name}
+          source={source}
+          trackingPath={trackingPath === undefined ? undefined : api.base + trackingPath}
+        />
       ))}
       <Action run={reload}>Refresh</Action>
     </article>
@@ -32,6 +36,7 @@ export function SourcesPage({ api }: { api: Api }): JSX.Element {
 
 interface SourceProps {
   source: SourceReport;
+  /** As clients outside know it. */
   trackingPath: string | undefined;
 }
 
