@@ -21,6 +21,7 @@ import { probeWrites } from '../write-probe.js';
 import { addAndTakeBack } from './add-and-take-back.js';
 import { BatchJobBackend } from './batch-job-backend.js';
 import { checkClock } from './clock-check.js';
+import { checkEncoding } from './encoding-check.js';
 import { prepareJobTables } from './job-tables.js';
 import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
 import { ReconnectingPool } from './reconnecting-pool.js';
@@ -129,6 +130,7 @@ export async function createPostgresQueueBackend(
   const forQueue = pools.open();
   const queue = new ReconnectingPool(forQueue.pool, health, async (client) => {
     await forQueue.checkSession(client);
+    await checkEncoding(client);
     await prepareJobTables(client);
   });
   const openWorkerPool = (): ReconnectingPool => {

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { describeWith } from '../../support/describe-backend.js';
+import { PostgresServer } from '../../support/postgres-server.js';
+import { PostgresSession } from '../../support/postgres-session.js';
+import { eventsIn } from '../../support/received-message.js';
+import type { Receiver } from '../../support/receiver.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+
+describeWith('postgres', PostgresServer.installed, 'a database of PostgreSQL', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+  let admin: PostgresSession;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+  });
+  beforeEach(async () => {
+    admin = await stage.add(PostgresSession.open(server.url()));
+    receiver = await stage.receiver();
+  });
+  afterAll(() => server.dispose());
+
+  async function createWithEncoding(encoding: string): Promise<string> {
+    const name = `in_${encoding.toLowerCase()}`;
+    await admin.query(`CREATE DATABASE ${name} ENCODING '${encoding}' TEMPLATE template0`);
+    return server.url(name);
+  }
+
+  it.each(['LATIN1', 'WIN1252'])(
+    'is refused at start where its encoding has not all characters (%s)',
+    async (encoding) => {
+      const connection = await createWithEncoding(encoding);
+      await expect(
+        stage.app({ connection, webhooks: webhooksTo(receiver), shutdownTimeout: 500 }),
+      ).rejects.toMatchObject({
+        code: 'UNSUPPORTED_QUEUE_SERVER',
+        message: expect.stringContaining(`the encoding ${encoding}`),
+      });
+    },
+  );
+
+  it('carries all characters where it has no encoding', async () => {
+    const app = await stage.app({
+      connection: await createWithEncoding('SQL_ASCII'),
+      webhooks: webhooksTo(receiver),
+      flushAt: 1,
+    });
+    app.analytics.track({ userId: 'u1', event: '漢字 é 😀' });
+    await receiver.received(1);
+    expect(eventsIn(receiver.requests)).toEqual(['漢字 é 😀']);
+    expect(app.log.analytics).toEqual([]);
+  });
+});
