@@ -1,6 +1,7 @@
 import { type ConnectionOptions, isPgPool } from 'bullmq';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { ClusterNode } from './analytics-options.interface.js';
+import { isPostgresUrl, isReadablePostgresUrl, UNREADABLE_POSTGRES_URL } from './postgres-url.js';
 import type { ResolvedConnection } from './resolved-options.js';
 
 /** Folder of the embedded database, in the working directory. */
@@ -17,6 +18,9 @@ type EmbeddedConnection = Extract<ResolvedConnection, { kind: 'embedded' }>;
 
 const EXPECTED =
   'a `redis://`, `rediss://` or `postgres://` URL, ioredis options or client, `{ cluster: [{ host, port }] }`, a pg Pool, or `{ embedded: { dataDir } }`';
+
+const UNREADABLE_REDIS_URL =
+  'a `redis://` URL that has no host, or no number as its path: write its user and password as `encodeURIComponent` does';
 
 /**
  * Options that say where a Redis is. Without any of them `ioredis` would silently connect to this machine.
@@ -108,16 +112,18 @@ function isNodeUrl(node: string): boolean {
 
 function resolveUrl(url: string, options: OptionReader): ResolvedConnection {
   if (isRedisUrl(url)) return { kind: 'redis', redis: url };
-  if (/^postgres(ql)?:\/\//i.test(url)) return { kind: 'postgres', postgres: url };
   // The URL may hold a password, so it is not shown.
-  if (/^rediss?:/i.test(url))
-    return refuse('a `redis://` URL that has no host, or no number as its path', options);
+  if (isPostgresUrl(url))
+    return isReadablePostgresUrl(url)
+      ? { kind: 'postgres', postgres: url }
+      : refuse(UNREADABLE_POSTGRES_URL, options);
+  if (/^rediss?:/i.test(url)) return refuse(UNREADABLE_REDIS_URL, options);
   return refuse(url === '' ? describeType(url) : 'another string', options);
 }
 
 /** `ioredis` would read a path that is no number as database 0. */
 function isRedisUrl(url: string): boolean {
-  return /^rediss?:\/\/[^/?]+(\/\d*)?(\?.*)?$/i.test(url);
+  return /^rediss?:\/\/[^/?]+(\/\d*)?(\?.*)?$/i.test(url) && URL.canParse(url);
 }
 
 function refuse(got: string, options: OptionReader): ResolvedConnection {

@@ -1,6 +1,7 @@
 import { isPgPool } from 'bullmq';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { OutboxDatabase, OutboxOptions } from './outbox-options.interface.js';
+import { isPostgresUrl, isReadablePostgresUrl, UNREADABLE_POSTGRES_URL } from './postgres-url.js';
 import type { ResolvedOutbox } from './resolved-options.js';
 
 export const DEFAULT_OUTBOX_SCHEMA = 'nestjs_analytics';
@@ -46,7 +47,11 @@ export function isOutboxName(name: unknown): name is string {
 
 function resolveConnection(options: OptionReader): ResolvedOutbox['connection'] | undefined {
   const connection = options.get('connection');
-  if (typeof connection === 'string' && /^postgres(ql)?:\/\//i.test(connection)) return connection;
+  if (typeof connection === 'string' && isPostgresUrl(connection)) {
+    if (isReadablePostgresUrl(connection)) return connection;
+    options.report('connection', EXPECTED, UNREADABLE_POSTGRES_URL);
+    return undefined;
+  }
   if (isPgPool(connection) || isDatabase(connection)) return connection;
   // A URL may hold a password, so it is not shown.
   const scheme = typeof connection === 'string' ? /^(\w+):/.exec(connection)?.[1] : undefined;

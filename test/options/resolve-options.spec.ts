@@ -58,6 +58,9 @@ describe('the connection', () => {
     ['redis://localhost:6379/1', 'redis'],
     ['rediss://localhost', 'redis'],
     ['postgres://localhost/db', 'postgres'],
+    ['postgres://shop:p%23ss w%25rd@[::1]:5432/my db', 'postgres'],
+    ['postgres://shop@/db?host=/var/run/postgresql', 'postgres'],
+    ['postgresql://shop@%2Fvar%2Frun%2Fpostgresql/db', 'postgres'],
     ['postgresql://localhost/db', 'postgres'],
   ])('%s is of the kind %s', (connection, kind) => {
     expect(connectionOf(connection)).toEqual({ kind, [kind]: connection });

@@ -106,6 +106,27 @@ describe('wrong options', () => {
       { writeKey: 'wk', connection: 'redis://localhost/jobs' },
       'connection',
     ],
+    [
+      'a port that there is not of a Redis',
+      { writeKey: 'wk', connection: 'redis://localhost:99999' },
+      'connection',
+    ],
+    [
+      'a password of a Redis that ends its URL',
+      { writeKey: 'wk', connection: 'redis://:to#ken@localhost' },
+      'connection',
+    ],
+    [
+      'a password of a PostgreSQL that ends its URL',
+      { writeKey: 'wk', connection: 'postgres://shop:to#ken@db/shop' },
+      'connection',
+    ],
+    [
+      'a password of the PostgreSQL of an outbox that ends its URL',
+      { writeKey: 'wk', outbox: { connection: 'postgres://shop:to?ken@db/shop' } },
+      'outbox.connection',
+    ],
+    ['several hosts in one URL', { writeKey: 'wk', connection: 'postgres://a:1,b:2/db' }, 'connection'],
     ['a Redis without a place', { writeKey: 'wk', connection: { hostname: 'redis.example' } }, 'connection'],
     [
       'a Redis at the URL of something else',
@@ -313,6 +334,14 @@ describe('wrong options', () => {
       expected: 'an object',
       given: 'a value of type string',
     });
+  });
+
+  it('say how to write a password that ends the URL, and do not tell it', () => {
+    const connection = 'postgres://shop:to/ken#@db/shop';
+    const problems = problemsOf({ writeKey: 'wk', connection, outbox: { connection } });
+    expect(problems.map(({ path }) => path)).toEqual(['connection', 'outbox.connection']);
+    for (const { given } of problems) expect(given).toMatch(/cannot be read: .*`encodeURIComponent`/);
+    expect(JSON.stringify(problems)).not.toContain('ken');
   });
 
   it('cannot have the embedded queue in a process that only produces: nobody would deliver', () => {
