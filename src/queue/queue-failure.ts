@@ -138,6 +138,24 @@ export function missingRight(error: unknown): string | undefined {
     : 'the user may not run a command of the queue';
 }
 
+/** What an error says that is known from nowhere, where nothing of the queue can be used. */
+export function unknownFailure(error: unknown): QueueFailure {
+  const reason = codeOf(error);
+  if (!types.isNativeError(error) || !('severity' in error) || error.severity === 'FATAL')
+    return { kind: 'unreachable', reason };
+  // The connection stands, and a statement failed: a trigger of others has refused it, say.
+  return {
+    kind: 'refusing',
+    reason: `it refused a statement: its log says which one and why, ${reason}`,
+  };
+}
+
+/** The code of an error if it has one. Messages of drivers name hosts and users. */
+function codeOf(error: unknown): string {
+  if (!types.isNativeError(error)) return typeof error;
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
+}
+
 /** Whether an error means that the server is unreachable, so that trying again later can help. */
 export function isConnectionFailure(error: unknown): boolean {
   const failure = failureOf(error);

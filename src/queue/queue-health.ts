@@ -1,8 +1,7 @@
-import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
 import { countOf } from '../shared/count-of.js';
 import { LimitedLog, type QueueLog } from './limited-log.js';
-import { type FailureKind, failureOf, type QueueFailure } from './queue-failure.js';
+import { type FailureKind, failureOf, type QueueFailure, unknownFailure } from './queue-failure.js';
 import { RefusedTableError, RefusedTables } from './refused-tables.js';
 
 /** The kind of queue that has no server whose operator could look at it. */
@@ -89,7 +88,7 @@ export class QueueHealth {
   /** The queue cannot be used. The first reason of an outage is the one that is logged, but a crash always is. */
   down(error: unknown): void {
     if (this.isBroken || this.isClosed) return;
-    const { kind, reason } = failureOf(error) ?? { kind: 'unreachable', reason: codeOf(error) };
+    const { kind, reason } = failureOf(error) ?? unknownFailure(error);
     if (kind === 'partial') return;
     if (this.outage !== undefined && kind !== 'broken') return;
     this.outage = { kind, reason, since: this.now(), isTold: false };
@@ -220,10 +219,4 @@ export class QueueHealth {
     const place = kind === 'unreachable' ? `\`connection\` and ${server}` : server;
     return `${state}delivery resumes by itself when it is back. Check ${place}.`;
   }
-}
-
-/** The code of an error if it has one. Messages of drivers name hosts and users. */
-function codeOf(error: unknown): string {
-  if (!types.isNativeError(error)) return typeof error;
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }

@@ -51,4 +51,23 @@ describeWith('postgres', PostgresServer.installed, 'a database of PostgreSQL', (
     expect(eventsIn(receiver.requests)).toEqual(['漢字 é 😀']);
     expect(app.log.analytics).toEqual([]);
   });
+
+  it('says that it refuses to make tables where a trigger of others keeps it from that, and goes on without it', async () => {
+    const connection = await server.createDatabase();
+    const owner = await stage.add(PostgresSession.open(connection));
+    await owner.query(`
+      CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'Tables are made by the tool for migrations'; END $$;
+      CREATE EVENT TRIGGER refusal ON ddl_command_start EXECUTE FUNCTION refuse()`);
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver) });
+    expect(await app.log.line(/The queue on PostgreSQL/)).toMatch(
+      /takes no more jobs \(it refused a statement: its log says which one and why, P0001\).*Check the server\./,
+    );
+    expect(app.analytics.status().queue).toBe('refusing');
+    app.analytics.track({ userId: 'u1', event: 'Tracked' });
+    await owner.query('DROP EVENT TRIGGER refusal');
+    await receiver.received(1);
+    await app.log.line(/is back/);
+    expect(app.analytics.status().queue).toBe('up');
+  });
 });
