@@ -47,6 +47,10 @@ const WHAT_TO_GRANT =
   'the user may not use or create the schema `bullmq` or that of this module, or is not the owner of a table that has ' +
   `to change: ${GRANTS}, or start once as their owner`;
 
+const TOO_MANY_CONNECTIONS =
+  'it has too many connections: raise `max_connections`, or the `CONNECTION LIMIT` of the user or the database, close ' +
+  'some, or give a `pg` Pool with a smaller `max`';
+
 /** Codes of PostgreSQL, longest first. Two characters stand for their whole class. */
 const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [
   ['28P01', 'unreachable', 'the password is wrong'],
@@ -58,7 +62,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['40P01', 'refusing', 'transactions deadlocked'],
   ['53100', 'refusing', 'its disk is full'],
   ['53200', 'refusing', 'it is out of memory'],
-  ['53300', 'unreachable', 'it has too many connections: raise `max_connections`, or close some'],
+  ['53300', 'unreachable', TOO_MANY_CONNECTIONS],
   ['55P03', 'refusing', 'it did not get a lock in time: look for who holds it, or raise `lock_timeout`'],
   ['57014', 'refusing', 'it ended a statement: look for what keeps it busy, or raise `statement_timeout`'],
   ['57P01', 'unreachable', 'an administrator ended the connection'],

@@ -184,7 +184,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
 
   it('says that it has too many connections', async () => {
     expect(await firstLineWith(url.replace('postgres@', 'bob@'))).toMatch(
-      /\(it has too many connections.*53300\)/,
+      /\(it has too many connections.*`CONNECTION LIMIT` of the user.*smaller `max`, 53300\)/,
     );
   });
 
