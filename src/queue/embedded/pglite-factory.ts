@@ -4,6 +4,7 @@ import type { PGlite, PGliteOptions } from '@electric-sql/pglite';
 import { EmbeddedQueueBrokenError, EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
 import { MissingPackageError } from '../../errors/setup.errors.js';
 import type { DatabaseFiles } from './database-engine.js';
+import { changeOperations, forgetFailures } from './emscripten-files.js';
 import { SyncedFiles } from './synced-files.js';
 import { syncTree } from './synced-folder.js';
 
@@ -80,14 +81,13 @@ export async function createPGlite({
     },
   };
   try {
-    if (!isSynced) {
-      const database = await Database.create(path, options);
-      return { database, sync: path === MEMORY_DIR ? () => undefined : checkOf(path) };
-    }
+    if (path === MEMORY_DIR) return { database: await Database.create(path, options), sync: () => undefined };
     const { NodeFS } = await import('@electric-sql/pglite/nodefs');
     const fs = new NodeFS(path);
-    const files = new SyncedFiles(fs, isNew);
+    changeOperations(fs, forgetFailures);
+    const files = isSynced ? new SyncedFiles(fs, isNew) : undefined;
     const database = await Database.create({ ...options, fs, dataDir: path });
+    if (files === undefined) return { database, sync: checkOf(path) };
     // The files may be new, or come from a process that did not sync them.
     await syncTree(path);
     files.start();

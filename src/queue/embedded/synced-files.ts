@@ -1,32 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import type { NodeFS } from '@electric-sql/pglite/nodefs';
-
-/** The parts of Emscripten's NODEFS that are used here. All file operations of PostgreSQL end in these functions. */
-interface FileOperations {
-  stream_ops: {
-    fsync?: (stream: Stream) => number;
-    write: (stream: Stream, ...rest: unknown[]) => unknown;
-    close: (stream: Stream) => unknown;
-    setattr: (...parts: unknown[]) => unknown;
-  };
-  node_ops: Record<NodeOperation, (node: FileNode, ...rest: unknown[]) => unknown>;
-  /** Turns an error of Node into the `errno` of PostgreSQL. */
-  tryFSOperation(operation: () => void): void;
-  realPath(node: FileNode): string;
-}
-
-type NodeOperation = 'mknod' | 'rename' | 'unlink' | 'rmdir' | 'symlink' | 'setattr';
-
-interface FileNode {
-  name: string;
-  parent: FileNode;
-}
-
-interface Stream {
-  /** Node's descriptor of the file. */
-  nfd: number;
-  node: FileNode;
-}
+import { changeOperations, type FileNode, type FileOperations } from './emscripten-files.js';
 
 const LOG_FOLDER = 'pg_wal';
 
@@ -55,14 +29,9 @@ export class SyncedFiles {
     files: NodeFS,
     private isPaused: boolean,
   ) {
-    const init = files.init.bind(files);
-    files.init = async (database, options) => {
-      const result = await init(database, options);
-      result.emscriptenOpts.preRun?.push(({ NODEFS }: { NODEFS: unknown }) => {
-        this.replaceOperations(NODEFS as FileOperations);
-      });
-      return result;
-    };
+    changeOperations(files, ({ NODEFS }) => {
+      this.replaceOperations(NODEFS);
+    });
   }
 
   /** Everything is on the disk, and must be from now on. */
@@ -103,11 +72,16 @@ export class SyncedFiles {
       syncFirst();
       return setattr(...parts);
     };
-    for (const name of ['mknod', 'rename', 'unlink', 'rmdir', 'symlink', 'setattr'] as const) {
+    const { mknod } = nodeOps;
+    nodeOps.mknod = (parent, ...rest) => {
+      syncFirst();
+      this.withNewFiles.add(operations.realPath(parent));
+      return mknod(parent, ...rest);
+    };
+    for (const name of ['rename', 'unlink', 'rmdir', 'symlink', 'setattr'] as const) {
       const operation = nodeOps[name];
       nodeOps[name] = (node, ...rest) => {
         syncFirst();
-        if (name === 'mknod') this.withNewFiles.add(operations.realPath(node));
         return operation(node, ...rest);
       };
     }

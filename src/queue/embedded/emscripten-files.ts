@@ -1,0 +1,81 @@
+import type { NodeFS } from '@electric-sql/pglite/nodefs';
+
+/** The parts of Emscripten that are used here. All file operations of PostgreSQL end in those of its NODEFS. */
+export interface EmscriptenFiles {
+  FS: {
+    /** Finds what is remembered; asks the disk only where nothing is. */
+    lookupNode(parent: FileNode, name: string): FileNode;
+    destroyNode(node: FileNode): void;
+    closeStream(fd: number): void;
+  };
+  NODEFS: FileOperations;
+}
+
+export interface FileOperations {
+  stream_ops: {
+    open: (stream: Stream) => unknown;
+    fsync?: (stream: Stream) => number;
+    write: (stream: Stream, ...rest: unknown[]) => unknown;
+    close: (stream: Stream) => unknown;
+    setattr: (...parts: unknown[]) => unknown;
+  };
+  node_ops: Record<NodeOperation, (node: FileNode, ...rest: unknown[]) => unknown> & {
+    mknod: (parent: FileNode, name: string, ...rest: unknown[]) => unknown;
+  };
+  /** Turns an error of Node into the `errno` of PostgreSQL. */
+  tryFSOperation(operation: () => void): void;
+  realPath(node: FileNode): string;
+}
+
+type NodeOperation = 'rename' | 'unlink' | 'rmdir' | 'symlink' | 'setattr';
+
+export interface FileNode {
+  name: string;
+  parent: FileNode;
+}
+
+export interface Stream {
+  /** Emscripten's descriptor of the file. */
+  fd: number;
+  /** Node's descriptor of the file. */
+  nfd: number;
+  node: FileNode;
+}
+
+/** Lets `change` replace operations before PostgreSQL uses them. */
+export function changeOperations(files: NodeFS, change: (emscripten: EmscriptenFiles) => void): void {
+  const init = files.init.bind(files);
+  files.init = async (database, options) => {
+    const result = await init(database, options);
+    result.emscriptenOpts.preRun?.push((module: unknown) => {
+      change(module as EmscriptenFiles);
+    });
+    return result;
+  };
+}
+
+/**
+ * Takes back what Emscripten remembers of a file that could not be created or opened, as where the process has no file
+ * handle left or the disk is full. Else such a file counts as existing for as long as the process runs although it is not
+ * there: PostgreSQL can then neither create nor open it. And of its 4,096 descriptors, each failure would use up one.
+ */
+export function forgetFailures({ FS, NODEFS }: EmscriptenFiles): void {
+  const { mknod } = NODEFS.node_ops;
+  const { open } = NODEFS.stream_ops;
+  NODEFS.node_ops.mknod = (parent, name, ...rest) => {
+    try {
+      return mknod(parent, name, ...rest);
+    } catch (error) {
+      FS.destroyNode(FS.lookupNode(parent, name));
+      throw error;
+    }
+  };
+  NODEFS.stream_ops.open = (stream) => {
+    try {
+      return open(stream);
+    } catch (error) {
+      FS.closeStream(stream.fd);
+      throw error;
+    }
+  };
+}
