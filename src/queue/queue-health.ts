@@ -18,6 +18,12 @@ const HELD_UP = /\block\b.* job |not in the active state|^a statement has run fo
 /** How long after an outage such reports are attributed to it, in milliseconds. */
 const AFTERMATH = 60_000;
 
+/**
+ * How long after a probe a refusal shows that it said too much, and how long nothing must be refused for the next probe to count,
+ * in milliseconds: longer than any pause between two tries to add.
+ */
+const QUIET = 10_000;
+
 const HEADLINES: Record<OutageKind, string> = {
   unreachable: 'cannot be reached',
   silent: 'does not answer',
@@ -47,10 +53,12 @@ export class QueueHealth {
   private outage: Outage | undefined;
   /** Whether the queue was ever reached. A server may keep a start waiting without a failure, as by a lock. */
   private wasReached = false;
-  /** The statement that a server refused to store something for. Reads still work meanwhile. */
-  private refused: string | undefined;
-  /** By the monotonic clock. */
-  private refusedAt = 0;
+  /** The statements that a server refused to store something for. Reads still work meanwhile. */
+  private readonly refused = new Set<string | undefined>();
+  /** By the monotonic clock, as are those below. */
+  private refusedAt = -Infinity;
+  private probedAt = -Infinity;
+  private isProbeMisleading = false;
   private backSince = -Infinity;
   /** Outages since the last line. */
   private untold = 0;
@@ -92,6 +100,7 @@ export class QueueHealth {
     if (kind === 'partial') return;
     if (this.outage !== undefined && kind !== 'broken') return;
     this.outage = { kind, reason, since: this.now(), isTold: false };
+    this.isProbeMisleading = this.now() - this.probedAt < QUIET;
     this.untold++;
     this.tell();
   }
@@ -105,7 +114,7 @@ export class QueueHealth {
   failed(error: unknown, statement?: string, askedAt = Infinity): void {
     if (error instanceof RefusedTableError && !this.isClosed) this.refusedTables.add(error, statement ?? '');
     if (failureOf(error)?.kind === 'refusing') {
-      this.refused = statement;
+      this.refused.add(statement);
       this.refusedAt = this.now();
     }
     if (askedAt > this.backSince) this.down(error);
@@ -152,13 +161,23 @@ export class QueueHealth {
   answered(askedAt: number, statement: string | undefined): void {
     this.refusedTables.answered(statement);
     if (!this.isRefusing) this.up(askedAt);
-    else if (statement === this.refused && askedAt >= this.refusedAt) this.stored();
+    else if (askedAt >= this.refusedAt && this.refused.delete(statement) && this.refused.size === 0)
+      this.stored();
+  }
+
+  /**
+   * The server stored what a probe wrote. That is less than a job, and fits on a disk that is full but for a little. Where jobs
+   * were refused again right after, such an outage ends when they are stored, or when nothing was refused for a while.
+   */
+  probed(): void {
+    if (this.isProbeMisleading && this.now() - this.refusedAt < QUIET) return;
+    this.probedAt = this.now();
+    this.stored();
   }
 
   /** The server stored something. */
   stored(): void {
     this.wasReached = true;
-    this.refused = undefined;
     if (this.outage !== undefined) this.end(this.outage);
   }
 
@@ -176,6 +195,7 @@ export class QueueHealth {
   private end({ since, isTold }: Outage): void {
     if (this.isBroken) return;
     this.outage = undefined;
+    this.refused.clear();
     this.backSince = this.now();
     if (!isTold || this.isClosed) return;
     const seconds = Math.round((this.now() - since) / 1000);

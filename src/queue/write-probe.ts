@@ -22,7 +22,7 @@ export function probeWrites(
     write()
       .then(
         () => {
-          health.stored();
+          health.probed();
         },
         () => undefined,
       )

@@ -6,6 +6,8 @@ import { EMBEDDED, QueueHealth } from '../../src/queue/queue-health.js';
 
 const KEPT = 'Calls are kept in memory, 3 so far, up to `maxBufferedBytes`, and delivery resumes by itself';
 
+const DISK_FULL = Object.assign(new Error('no room'), { code: '53100' });
+
 let lines: string[];
 let health: QueueHealth;
 
@@ -25,6 +27,14 @@ function outage(seconds: number): void {
   health.down(new Error('Connection is closed.'));
   jest.advanceTimersByTime(seconds * 1000);
   health.up();
+}
+
+/** A second in which a job is refused, and a probe is stored afterwards. */
+function refusedThenProbed(): void {
+  jest.advanceTimersByTime(1);
+  health.failed(DISK_FULL, 'INSERT', performance.now());
+  jest.advanceTimersByTime(999);
+  health.probed();
 }
 
 describe('what the queue reports of itself', () => {
@@ -134,6 +144,35 @@ describe('an outage of the queue', () => {
     health.answered(1, undefined);
     expect(health.isUp).toBe(false);
     health.answered(1, 'INSERT');
+    expect(health.isUp).toBe(true);
+  });
+
+  it('ends, where several statements were refused, when all of them are stored', () => {
+    for (const statement of ['INSERT', 'UPDATE']) health.failed(DISK_FULL, statement);
+    health.answered(1, 'UPDATE');
+    expect(health.isUp).toBe(false);
+    health.answered(1, 'INSERT');
+    expect(health.isUp).toBe(true);
+  });
+
+  it('lasts while jobs are refused, where what a probe stores fits on a disk that is all but full', () => {
+    for (let second = 0; second < 30; second++) refusedThenProbed();
+    expect(health.isRefusing).toBe(true);
+    health.answered(performance.now(), 'INSERT');
+    const begin = expect.stringMatching(/takes no more jobs \(its disk is full/);
+    expect(lines).toEqual([
+      begin,
+      'The queue on Redis is back after 1 s.',
+      begin,
+      'The queue on Redis is back after 29 s.',
+    ]);
+  });
+
+  it('ends with a probe all the same when nothing is refused any more', () => {
+    for (let times = 0; times < 2; times++) refusedThenProbed();
+    expect(health.isUp).toBe(false);
+    jest.advanceTimersByTime(10_000);
+    health.probed();
     expect(health.isUp).toBe(true);
   });
 
