@@ -368,6 +368,45 @@ describeServersOrEmbedded('the destinations of another tenant', (backend) => {
   });
 });
 
+describeServersOrEmbedded('an id that no destination can have', (backend) => {
+  it('is not found by any call, and is a cursor like any other', async () => {
+    const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
+    const destinations = app.context.get(DestinationsService);
+    const deliveries = app.context.get(DeliveriesService);
+    const { id: own } = await destinations.create({ tenant: 'acme', urls: [URL] });
+    // An id comes from the path of a request, where `%00` is one character.
+    for (const id of ['', '\u0000', `${own}\u0000`, `\u0000${own}`, '\ud800']) {
+      const calls = [
+        destinations.get(id),
+        destinations.update(id, { name: 'taken' }),
+        destinations.delete(id),
+        destinations.enable(id),
+        destinations.disable(id),
+        destinations.rotateSecret(id),
+        destinations.sendTest(id),
+        deliveries.recent({ destination: id }),
+        deliveries.stats({ destination: id }),
+        deliveries.replay({ destination: id }),
+        deliveries.sendTest(id),
+        deliveries.explain({ destination: id, messageId: 'm1', body: '{}' }),
+      ];
+      for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
+      expect(await deliveries.failed({ destination: id })).toEqual([]);
+    }
+    const after = async (cursor: string): Promise<string[]> => {
+      const pages = [
+        await destinations.list({ cursor }),
+        await destinations.list({ tenant: 'acme', cursor }),
+      ];
+      return pages.flatMap((page) => page.destinations.map(({ id }) => id));
+    };
+    expect(await after('\u0000')).toEqual([own, own]);
+    expect(await after(`${own.slice(0, -1)}\u0000`)).toEqual([own, own]);
+    expect(await after(`${own}\u0000`)).toEqual([]);
+    await app.close();
+  });
+});
+
 describeAnyServer('a test event of a destination at run time', (backend) => {
   it('goes to each of its URLs, also while it is disabled', async () => {
     const receiver = await Receiver.start();

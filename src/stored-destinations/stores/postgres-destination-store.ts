@@ -9,6 +9,9 @@ import type { DestinationChange, DestinationChanges, DestinationFeed } from '../
 import * as statements from './postgres-destination-statements.js';
 import { changeText, parseChange, parseDestination } from './stored-destination.js';
 
+/** PostgreSQL has no text with this character, and refuses a query with it. Ids and cursors are what somebody has sent. */
+const NUL = '\0';
+
 interface RecordRow {
   record: string;
 }
@@ -36,13 +39,21 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
   }
 
   async findById(id: string): Promise<StoredDestination | 'deleted' | undefined> {
+    if (id.includes(NUL)) return undefined;
     const [row] = await this.tables.query<RecordRow>(statements.FIND_BY_ID, [id]);
     if (row === undefined) return undefined;
     return row.record === '' ? 'deleted' : parseDestination(row.record);
   }
 
-  async list({ tenant, after = '', enabled, limit }: DestinationPageQuery): Promise<StoredDestination[]> {
+  async list({
+    tenant,
+    after: cursor = '',
+    enabled,
+    limit,
+  }: DestinationPageQuery): Promise<StoredDestination[]> {
     if (tenant === '') return [];
+    // No id has the character, so the same ones come after what is before it.
+    const [after = ''] = cursor.split(NUL, 1);
     if (tenant !== undefined) return this.records(statements.LIST_OF_TENANT, [after, limit, tenant]);
     const statement = enabled === false ? statements.LIST_DISABLED : statements.LIST_ALL;
     return this.records(statement, [after, limit]);
