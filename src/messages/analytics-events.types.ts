@@ -30,10 +30,15 @@ export type TakesNoProperties<E extends EventName> = NoProperties extends EventP
 
 type NoProperties = { [K in never]: K };
 
-/** Names of the events that need no properties. */
-export type PlainEventName = {
-  [E in EventName]: TakesNoProperties<E> extends true ? E : never;
-}[EventName];
+/**
+ * The name of an event without its properties. For any other text the compiler then names the events, and for an event
+ * that has properties says that they are missing.
+ */
+export type EventAlone<E extends string> = E extends EventName
+  ? TakesNoProperties<E> extends true
+    ? E
+    : E & { options: { properties: EventProperties<E> } }
+  : { [Name in EventName]: Name }[EventName];
 
 /** The fields of `track` that depend on the event. */
 export type EventParams = {

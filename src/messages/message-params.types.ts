@@ -17,9 +17,12 @@ export interface CommonParams {
   messageId?: string | undefined;
 }
 
-/** At least one of `userId` and `anonymousId` is required. */
+/**
+ * At least one of `userId` and `anonymousId` is required. The compiler explains what is wrong by the last of them, which
+ * is the one that most calls mean.
+ */
 export type IdentityParams =
-  { userId: string; anonymousId?: string | undefined } | { userId?: string | undefined; anonymousId: string };
+  { userId?: string | undefined; anonymousId: string } | { userId: string; anonymousId?: string | undefined };
 
 /** What `identify` takes: who a user is, and the traits to set. */
 export type IdentifyParams = CommonParams & IdentityParams & { traits?: Fields | undefined };

@@ -1,4 +1,4 @@
-import type { EventName, PlainEventName, TakesNoProperties } from '../../messages/analytics-events.types.js';
+import type { EventAlone, EventName, TakesNoProperties } from '../../messages/analytics-events.types.js';
 import type {
   AliasOptions,
   AnyMethod,
@@ -32,9 +32,9 @@ import { decorateMethod } from './decorated-method.js';
  */
 export function Track<M extends AnyMethod, E extends EventName>(
   event: E,
-  options: TrackOptions<M, E> & (TakesNoProperties<E> extends true ? unknown : { properties: unknown }),
+  options: (TakesNoProperties<E> extends true ? unknown : { properties: unknown }) & TrackOptions<M, E>,
 ): MethodDecoratorOf<M>;
-export function Track<M extends AnyMethod>(event: PlainEventName): MethodDecoratorOf<M>;
+export function Track<M extends AnyMethod, E extends string>(event: EventAlone<E>): MethodDecoratorOf<M>;
 export function Track(event: EventName, options: object = {}): MethodDecoratorOf<AnyMethod> {
   return decorate('track', `@Track(${JSON.stringify(event)})`, { ...options, event });
 }

@@ -73,6 +73,48 @@ describe('events that an application declares', () => {
     expect(problems).toEqual([PROBLEM_AT_THE_END]);
   });
 
+  it.each([
+    [
+      'an event without its properties',
+      `analytics.track({ userId: 'u1', event: 'Order Completed' });`,
+      /Property 'properties' is missing in type .* but required in type .*total: number/,
+    ],
+    [
+      'a user who may be nobody',
+      `analytics.track({ userId: process.env.USER_ID, event: 'Paid', properties: { total: 1 } });`,
+      /Type 'undefined' is not assignable to type 'string'/,
+    ],
+    [
+      'nobody at all',
+      `analytics.page({ name: 'Checkout' });`,
+      /Property 'userId' is missing in type '\{ name: string; \}'/,
+    ],
+    [
+      'a decorator without properties',
+      `export class Shop { @Track('Order Completed') complete() { return 1; } }`,
+      /'"Order Completed"' is not assignable to .* \{ options: \{ properties: \{ total: number; \}; \}; \}/,
+    ],
+    [
+      'a decorator with other options alone',
+      `export class Shop { @Track('Order Completed', { userId: 'u1' }) complete() { return 1; } }`,
+      /Property 'properties' is missing in type '\{ userId: string; \}'/,
+    ],
+    [
+      'a decorator with the name of no event',
+      `export class Shop { @Track('Order') complete() { return 1; } }`,
+      /'"Order"' is not assignable to parameter of type '"Order Completed" \| "Paid"'/,
+    ],
+  ])('are explained: %s', (_, call, problem) => {
+    const problems = problemsOf(`
+      import { type AnalyticsService, Track } from 'nestjs-analytics';
+      declare const analytics: AnalyticsService;
+      declare module 'nestjs-analytics' {
+        interface AnalyticsEvents { 'Order Completed': { total: number }; Paid: { total: number } }
+      }
+      ${call}`);
+    expect(problems).toEqual([expect.stringMatching(problem)]);
+  });
+
   it('are declared once, by their schemas', () => {
     const problems = problemsOf(`${IMPORTS}
       export const events = defineEvents({
