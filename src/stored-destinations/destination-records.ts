@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { DestinationNotFoundError } from '../errors/delivery.errors.js';
 import {
   DestinationChangedError,
@@ -21,6 +22,9 @@ import type { WritableDestinations } from './writable-destinations.js';
 
 /** A change without a version is made to whatever the latest version is, after this many others at most. */
 const MAX_TRIES = 20;
+
+/** The longest pause before another try, in milliseconds. */
+const LONGEST_PAUSE = 128;
 
 export interface DestinationRecordsParts {
   store: Pick<DestinationStore, 'findById'>;
@@ -131,6 +135,8 @@ export class DestinationRecords {
     const { writable } = this.parts;
     writable.assertWritable();
     for (let tries = 0; tries < MAX_TRIES; tries++) {
+      // Of many who try again at the same moment, one alone gets ahead each time.
+      if (tries > 0) await pause(Math.random() * Math.min(2 ** tries, LONGEST_PAUSE));
       const record = await this.find(id, tenant);
       const { version = 0, createdAt = 0, updatedAt = 0 } = record;
       const fields = edit(record, version);

@@ -368,6 +368,19 @@ describeServersOrEmbedded('the destinations of another tenant', (backend) => {
   });
 });
 
+describeServersOrEmbedded('a destination that very many change at the same moment', (backend) => {
+  it('takes all of their updates, since none of them is for a certain version', async () => {
+    const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ urls: [URL] });
+    const updates = Array.from({ length: 60 }, (_, n) => destinations.update(id, { name: `n${n}` }));
+    const refused = (await Promise.allSettled(updates)).filter(({ status }) => status === 'rejected');
+    expect(refused).toEqual([]);
+    expect(await destinations.get(id)).toMatchObject({ version: 61 });
+    await app.close();
+  });
+});
+
 describeServersOrEmbedded('an id that no destination can have', (backend) => {
   it('is not found by any call, and is a cursor like any other', async () => {
     const app = await AnalyticsApp.start({ connection: backend.connection, destinations: {} });
