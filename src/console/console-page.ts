@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import type { RequestRefusal } from '../http/request-refusal.js';
@@ -46,8 +47,10 @@ export interface PagePlaces {
  * What leads from the path of a request to the root of the application, and ends with a slash. A browser may know the
  * application under a path of a proxy that is not passed on, so the page must not name one from the root of the host.
  */
-export function rootFrom(url: string): string {
-  const depth = url.replace(/[?#].*$/s, '').split('/').length - 2;
+export function rootFrom({ url = '', originalUrl }: IncomingMessage & { originalUrl?: string }): string {
+  // The application itself may have replaced the path by that of the console.
+  const address = originalUrl === undefined || originalUrl.endsWith(url) ? url : originalUrl;
+  const depth = address.replace(/[?#].*$/s, '').split('/').length - 2;
   return depth > 0 ? '../'.repeat(depth) : './';
 }
 

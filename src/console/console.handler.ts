@@ -103,7 +103,7 @@ export class ConsoleHandler extends HttpHandler<string> {
       if (isReport(route)) return await this.report(route, raw);
       if (route === LIVE_PATH) return await this.calls(raw);
       if (route === CHANGES_PATH) return await this.changes(raw);
-      const places = { path, apiPath, root: rootFrom(raw.url ?? '') };
+      const places = { path, apiPath, root: rootFrom(raw) };
       // What it shows is asked for with what is behind the `#` of the link.
       if (route === LINK_PATH) return linkPageAnswer(places, frameAncestors);
       return pageAnswer(places, await authorizer.scopeOf(raw));

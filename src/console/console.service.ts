@@ -40,8 +40,8 @@ export class ConsoleService {
   /**
    * A signed link to the console for whoever may see the destinations of a tenant. Returns a path such as
    * `/analytics/link#…`: put the origin of this application before it, with the path below which a proxy serves it. What
-   * identifies the tenant is behind the `#`, which browsers send to no server. Whoever has the link can do all that the tenant can, until it
-   * expires or `revokeLinks` ends it: make it for somebody who is signed in, when it is needed.
+   * identifies the tenant is behind the `#`, which browsers send to no server. Whoever has the link can do all that the
+   * tenant can, until it expires or `revokeLinks` ends it: make it for somebody who is signed in, when it is needed.
    *
    * @throws ConsoleDisabledError without the option `console`; ConsoleLinkKeyError without
    *   `destinations.encryptionKey`, with which links are signed; InvalidConsoleLinkError for wrong fields

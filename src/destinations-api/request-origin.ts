@@ -15,7 +15,7 @@ const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Refuses a change that a page of another origin asks for. A client that is no browser sends neither header,
+ * Refuses a change, or an event stream, that a page of another origin asks for. A client that is no browser sends neither header,
  * and has no cookies that another page could use.
  *
  * @throws {RequestRefusal}
@@ -32,7 +32,7 @@ export function checkOrigin({ headers }: IncomingMessage): void {
   );
 }
 
-/** @throws {RequestRefusal} for a change that does not come from the console's page */
+/** @throws {RequestRefusal} for what does not come from the console's page */
 export function checkConsoleHeader({ headers }: IncomingMessage): void {
   if (headers[CONSOLE_HEADER] !== undefined) return;
   throw new RequestRefusal(

@@ -30,9 +30,14 @@ export type TakesNoProperties<E extends EventName> = NoProperties extends EventP
 
 type NoProperties = { [K in never]: K };
 
+/** Names of the events that need no properties. */
+export type PlainEventName = {
+  [E in EventName]: TakesNoProperties<E> extends true ? E : never;
+}[EventName];
+
 /**
- * The name of an event without its properties. For any other text the compiler then names the events, and for an event
- * that has properties says that they are missing.
+ * The name of an event that can be tracked without properties. For an unknown name the compiler then lists the events, and
+ * for one that needs properties it says that they are missing.
  */
 export type EventAlone<E extends string> = E extends EventName
   ? TakesNoProperties<E> extends true

@@ -18,8 +18,8 @@ export interface CommonParams {
 }
 
 /**
- * At least one of `userId` and `anonymousId` is required. The compiler explains what is wrong by the last of them, which
- * is the one that most calls mean.
+ * At least one of `userId` and `anonymousId` is required. Keep this order: the compiler explains errors by the last member,
+ * which is the one that most calls mean.
  */
 export type IdentityParams =
   { userId?: string | undefined; anonymousId: string } | { userId: string; anonymousId?: string | undefined };

@@ -74,8 +74,8 @@ export interface DestinationsApiOptions {
   /**
    * Who asks, by the request's cookie or header: a tenant, which sees nothing of the others, or the operator.
    * `undefined`: nobody who is known, so the answer is 401. It is asked at every request, before the
-   * application's own middleware and guards, and must leave the body unread. What it throws is answered 500
-   * and logged.
+   * application's guards and, on Express, its middleware, and must leave the body unread. What it throws is
+   * answered 500 and logged.
    */
   authorize: (
     request: IncomingMessage,

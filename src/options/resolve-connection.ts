@@ -1,8 +1,13 @@
 import { type ConnectionOptions, isPgPool } from 'bullmq';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { ClusterNode } from './analytics-options.interface.js';
-import { isPostgresUrl, isReadablePostgresUrl, UNREADABLE_POSTGRES_URL } from './postgres-url.js';
 import type { ResolvedConnection } from './resolved-options.js';
+import {
+  isPostgresUrl,
+  isReadablePostgresUrl,
+  isReadableUrl,
+  UNREADABLE_POSTGRES_URL,
+} from './server-url.js';
 
 /** Folder of the embedded database, in the working directory. */
 const DEFAULT_DATA_DIR = '.analytics';
@@ -81,8 +86,8 @@ function resolveRedis(redis: Record<string, unknown>, options: OptionReader): Re
 
 /** BullMQ refuses it only when it connects, and does not know our own way. */
 function refuseKeyPrefix(redis: Record<string, unknown>, options: OptionReader): void {
-  const { keyPrefix = asRecord(redis.redisOptions).keyPrefix } = redis;
-  if (keyPrefix === undefined || keyPrefix === '') return;
+  const keyPrefix = [redis, asRecord(redis.redisOptions)].map((one) => one.keyPrefix).find(Boolean);
+  if (keyPrefix === undefined) return;
   const expected = 'no prefix of ioredis, since BullMQ does not take one: give this module a `prefix`';
   options.report('connection.keyPrefix', expected, describe(keyPrefix));
 }
@@ -123,7 +128,7 @@ function resolveUrl(url: string, options: OptionReader): ResolvedConnection {
 
 /** `ioredis` would read a path that is no number as database 0. */
 function isRedisUrl(url: string): boolean {
-  return /^rediss?:\/\/[^/?]+(\/\d*)?(\?.*)?$/i.test(url) && URL.canParse(url);
+  return /^rediss?:\/\/[^/?]+(\/\d*)?(\?.*)?$/i.test(url) && isReadableUrl(url);
 }
 
 function refuse(got: string, options: OptionReader): ResolvedConnection {

@@ -1,8 +1,8 @@
 import { isPgPool } from 'bullmq';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { OutboxDatabase, OutboxOptions } from './outbox-options.interface.js';
-import { isPostgresUrl, isReadablePostgresUrl, UNREADABLE_POSTGRES_URL } from './postgres-url.js';
 import type { ResolvedOutbox } from './resolved-options.js';
+import { isPostgresUrl, isReadablePostgresUrl, UNREADABLE_POSTGRES_URL } from './server-url.js';
 
 export const DEFAULT_OUTBOX_SCHEMA = 'nestjs_analytics';
 export const DEFAULT_OUTBOX_TABLE = 'outbox';

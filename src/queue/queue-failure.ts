@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../errors/embedded-queue.errors.js';
+import { UnsupportedQueueServerError } from '../errors/setup.errors.js';
 import { MISSING_RIGHT, RefusedTableError } from './refused-tables.js';
 
 /**
@@ -47,6 +48,8 @@ const WHAT_TO_GRANT =
   'the user may not use or create the schema `bullmq` or that of this module, or is not the owner of a table that has ' +
   `to change: ${GRANTS}, or start once as their owner`;
 
+const DISK_FULL = 'its disk is full';
+
 const TOO_MANY_CONNECTIONS =
   'it has too many connections: raise `max_connections`, or the `CONNECTION LIMIT` of the user or the database, close ' +
   'some, or give a `pg` Pool with a smaller `max`';
@@ -60,7 +63,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['25006', 'refusing', 'it is read-only, as a standby is: connect to the primary'],
   ['40001', 'refusing', 'transactions conflicted with each other'],
   ['40P01', 'refusing', 'transactions deadlocked'],
-  ['53100', 'refusing', 'its disk is full'],
+  ['53100', 'refusing', DISK_FULL],
   ['53200', 'refusing', 'it is out of memory'],
   ['53300', 'unreachable', TOO_MANY_CONNECTIONS],
   ['55P03', 'refusing', 'it did not get a lock in time: look for who holds it, or raise `lock_timeout`'],
@@ -132,6 +135,10 @@ export function failureOf(error: unknown): QueueFailure | undefined {
   return failureOfText(error.message);
 }
 
+export function isDiskFull({ reason }: QueueFailure): boolean {
+  return reason.startsWith(DISK_FULL);
+}
+
 /** What the user of a Redis may not do, in words; `undefined` if an error is about something else. */
 export function missingRight(error: unknown): string | undefined {
   if (!types.isNativeError(error) || !REFUSED_RIGHT.test(error.message)) return undefined;
@@ -142,11 +149,13 @@ export function missingRight(error: unknown): string | undefined {
     : 'the user may not run a command of the queue';
 }
 
-/** What an error says that is known from nowhere, where nothing of the queue can be used. */
+/** What to say of an error that `failureOf` does not know, when the queue cannot be used. */
 export function unknownFailure(error: unknown): QueueFailure {
   const reason = codeOf(error);
-  if (!types.isNativeError(error) || !('severity' in error) || error.severity === 'FATAL')
-    return { kind: 'unreachable', reason };
+  if (error instanceof UnsupportedQueueServerError) return { kind: 'refusing', reason: error.message };
+  // PostgreSQL translates it. What is not known for sure counts as a connection that failed.
+  const isOfStatement = types.isNativeError(error) && 'severity' in error && error.severity === 'ERROR';
+  if (!isOfStatement) return { kind: 'unreachable', reason };
   // The connection stands, and a statement failed: a trigger of others has refused it, say.
   return {
     kind: 'refusing',

@@ -1,7 +1,13 @@
 import { ConnectionClosedError } from 'bullmq';
 import { countOf } from '../shared/count-of.js';
 import { LimitedLog, type QueueLog } from './limited-log.js';
-import { type FailureKind, failureOf, type QueueFailure, unknownFailure } from './queue-failure.js';
+import {
+  type FailureKind,
+  failureOf,
+  isDiskFull,
+  type QueueFailure,
+  unknownFailure,
+} from './queue-failure.js';
 import { RefusedTableError, RefusedTables } from './refused-tables.js';
 
 /** The kind of queue that has no server whose operator could look at it. */
@@ -19,8 +25,8 @@ const HELD_UP = /\block\b.* job |not in the active state|^a statement has run fo
 const AFTERMATH = 60_000;
 
 /**
- * How long after a probe a refusal shows that it said too much, and how long nothing must be refused for the next probe to count,
- * in milliseconds: longer than any pause between two tries to add.
+ * A refusal this soon after a probe shows that the probe proved too little, and nothing must be refused for as long before
+ * another one counts, in milliseconds. It is longer than any pause between two tries to add.
  */
 const QUIET = 10_000;
 
@@ -53,10 +59,9 @@ export class QueueHealth {
   private outage: Outage | undefined;
   /** Whether the queue was ever reached. A server may keep a start waiting without a failure, as by a lock. */
   private wasReached = false;
-  /** The statements that a server refused to store something for. Reads still work meanwhile. */
-  private readonly refused = new Set<string | undefined>();
-  /** By the monotonic clock, as are those below. */
-  private refusedAt = -Infinity;
+  /** When the server last refused to store something in this outage, by statement. Reads still work meanwhile. */
+  private readonly refused = new Map<string | undefined, number>();
+  /** When what a probe wrote had room on a full disk. */
   private probedAt = -Infinity;
   private isProbeMisleading = false;
   private backSince = -Infinity;
@@ -100,7 +105,7 @@ export class QueueHealth {
     if (kind === 'partial') return;
     if (this.outage !== undefined && kind !== 'broken') return;
     this.outage = { kind, reason, since: this.now(), isTold: false };
-    this.isProbeMisleading = this.now() - this.probedAt < QUIET;
+    this.isProbeMisleading = isDiskFull(this.outage) && this.now() - this.probedAt < QUIET;
     this.untold++;
     this.tell();
   }
@@ -113,11 +118,8 @@ export class QueueHealth {
    */
   failed(error: unknown, statement?: string, askedAt = Infinity): void {
     if (error instanceof RefusedTableError && !this.isClosed) this.refusedTables.add(error, statement ?? '');
-    if (failureOf(error)?.kind === 'refusing') {
-      this.refused.add(statement);
-      this.refusedAt = this.now();
-    }
     if (askedAt > this.backSince) this.down(error);
+    if (this.isRefusing && failureOf(error)?.kind === 'refusing') this.refused.set(statement, this.now());
   }
 
   /**
@@ -155,23 +157,26 @@ export class QueueHealth {
   }
 
   /**
-   * A statement was answered. What was refused has to be stored before the queue counts as back: an answer that was on its way
-   * when that was refused says nothing.
+   * A statement was answered. All that was refused has to be stored before the queue counts as back. An answer that was on its
+   * way when its statement was refused says nothing.
    */
   answered(askedAt: number, statement: string | undefined): void {
     this.refusedTables.answered(statement);
-    if (!this.isRefusing) this.up(askedAt);
-    else if (askedAt >= this.refusedAt && this.refused.delete(statement) && this.refused.size === 0)
-      this.stored();
+    if (!this.isRefusing) {
+      this.up(askedAt);
+    } else if (askedAt >= (this.refused.get(statement) ?? Infinity)) {
+      this.refused.delete(statement);
+      if (this.refused.size === 0) this.stored();
+    }
   }
 
   /**
-   * The server stored what a probe wrote. That is less than a job, and fits on a disk that is full but for a little. Where jobs
-   * were refused again right after, such an outage ends when they are stored, or when nothing was refused for a while.
+   * The server stored what a probe wrote. That is less than a job, and has room on a disk that is almost full. If jobs were
+   * refused again right after, the outage ends when they are stored, or when nothing was refused for a while.
    */
   probed(): void {
-    if (this.isProbeMisleading && this.now() - this.refusedAt < QUIET) return;
-    this.probedAt = this.now();
+    if (this.isProbeMisleading && this.now() - Math.max(...this.refused.values()) < QUIET) return;
+    if (this.outage !== undefined && isDiskFull(this.outage)) this.probedAt = this.now();
     this.stored();
   }
 
@@ -197,6 +202,7 @@ export class QueueHealth {
     this.outage = undefined;
     this.refused.clear();
     this.backSince = this.now();
+    if (this.isProbeMisleading) this.probedAt = this.backSince;
     if (!isTold || this.isClosed) return;
     const seconds = Math.round((this.now() - since) / 1000);
     this.lines.log(`The queue on ${this.place} is back after ${seconds} s.`);

@@ -179,7 +179,7 @@ function isElsewhere({ urls }: Partial<DestinationRecord>, record: DestinationRe
 }
 
 /** The version that somebody has made. Whoever writes to the store without this module knows nothing of `noted`. */
-function changedVersionOf({ version = 0, noted }: DestinationRecord): number {
+export function changedVersionOf({ version = 0, noted }: DestinationRecord): number {
   return noted?.version === version ? noted.since : version;
 }
 

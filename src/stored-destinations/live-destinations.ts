@@ -9,6 +9,7 @@ import type { DestinationDirectory } from './destination-directory.js';
 import type { DestinationChange } from './destination-feed.js';
 import type { AttemptSummary } from '../destinations/destination.js';
 import type { DestinationLookup, DestinationProfile } from '../destinations/destination-registry.js';
+import { changedVersionOf } from './destination-records.js';
 import { LiveDestination } from './live-destination.js';
 import type { SecretBox } from './secret-box.js';
 
@@ -162,7 +163,7 @@ export class LiveDestinations implements DestinationLookup {
 /** Of several changes at once, one may have disabled it, and another one enabled it again. */
 function mayHaveBeenDisabled({ record: known, destination }: Entry, record: DestinationRecord): boolean {
   if (record.enabled === false) return !destination.isDisabled;
-  return known.version !== undefined && record.version !== undefined && record.version - known.version > 1;
+  return known.version !== undefined && changedVersionOf(record) - known.version > 1;
 }
 
 function isDeleted(found: PromiseSettledResult<unknown> | undefined): boolean {

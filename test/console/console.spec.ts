@@ -207,6 +207,11 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
     const page = await other.send('/admin/', { headers: { cookie: 'user=acme' } });
     expect(page.body).toContain('data-api="/api/hooks"');
     expect(page.body).toContain('src="../admin/page.js"');
+    for (const url of ['/admin?next=/a/b', '/admin#/a/b']) {
+      const { body } = await other.send(url, { headers: { cookie: 'user=acme' } });
+      expect(body).toContain('data-root="./"');
+    }
+    expect((await other.send('/admin/link', {})).body).toContain('data-root="../"');
     expect((await other.send('/admin/destinations', { headers: { cookie: 'user=acme' } })).status).toBe(404);
     const plain = { cookie: 'user=acme' };
     expect((await other.post('/api/hooks', { urls: ['https://acme.example'] }, plain)).status).toBe(201);

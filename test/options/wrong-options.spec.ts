@@ -126,7 +126,20 @@ describe('wrong options', () => {
       { writeKey: 'wk', outbox: { connection: 'postgres://shop:to?ken@db/shop' } },
       'outbox.connection',
     ],
-    ['several hosts in one URL', { writeKey: 'wk', connection: 'postgres://a:1,b:2/db' }, 'connection'],
+    ...[
+      'postgres://a:1,b:2/db',
+      'postgres://a,b/db',
+      'postgres://shop:50%ab@db/shop',
+      'postgres://shop:123#4@db/shop',
+      'postgres://shop:#4@db/shop',
+      'postgres://shop:a b@[::1]/shop',
+      'redis://:50%ab@localhost',
+      'redis://shop:123#4@localhost',
+    ].map((connection): [string, object, string] => [
+      `the URL ${connection}`,
+      { writeKey: 'wk', connection },
+      'connection',
+    ]),
     ['a Redis without a place', { writeKey: 'wk', connection: { hostname: 'redis.example' } }, 'connection'],
     [
       'a Redis at the URL of something else',

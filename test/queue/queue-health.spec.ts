@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../../src/errors/embedded-queue.errors.js';
 import { SilentConnectionError } from '../../src/queue/queue-failure.js';
+import { UnsupportedQueueServerError } from '../../src/errors/setup.errors.js';
 import { EMBEDDED, QueueHealth } from '../../src/queue/queue-health.js';
 
 const KEPT = 'Calls are kept in memory, 3 so far, up to `maxBufferedBytes`, and delivery resumes by itself';
@@ -166,6 +167,22 @@ describe('an outage of the queue', () => {
       begin,
       'The queue on Redis is back after 29 s.',
     ]);
+  });
+
+  it('ends with each probe where nothing but a question runs out of time again and again', () => {
+    const timedOut = Object.assign(new Error('canceling statement'), { code: '57014' });
+    for (let times = 0; times < 5; times++) {
+      health.failed(timedOut, 'SELECT', performance.now() + 1);
+      expect(health.isUp).toBe(false);
+      jest.advanceTimersByTime(1_000);
+      health.probed();
+      expect(health.isUp).toBe(true);
+    }
+  });
+
+  it('is told with its reason when the server turns out to be none for the queue', () => {
+    health.down(new UnsupportedQueueServerError('it has the encoding LATIN1', 'Make another one.'));
+    expect(lines).toEqual([expect.stringContaining('it has the encoding LATIN1. Make another one.')]);
   });
 
   it('ends with a probe all the same when nothing is refused any more', () => {

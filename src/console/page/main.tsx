@@ -142,7 +142,9 @@ const root = document.getElementById('page');
 if (root !== null) {
   const { api = '', console = '', operator, tenant, link } = root.dataset;
   // A proxy in front of the application may serve it below a path of its own.
-  const base = new URL(root.dataset.root ?? '/', location.href).pathname.slice(0, -1);
+  const { pathname } = new URL(root.dataset.root ?? '/', location.href);
+  // Two slashes at the start would make the next name one of a host.
+  const base = pathname.replace(/^\/+/, '/').slice(0, -1);
   const signedIn = tenant === undefined ? undefined : decodeURIComponent(tenant);
   // The page around it is the customer's own, and their tenant may be nothing but a number of the application.
   const isFramed = window.parent !== window;

@@ -12,6 +12,8 @@ export function SourcesPage({ api }: { api: Api }): JSX.Element {
   const { value, error, reload } = loaded;
   if (value === undefined) return <NotLoaded loaded={loaded} />;
   const { sources, trackingPath } = value;
+  // It stands between quotes in what is shown.
+  const outside = api.base.replaceAll("'", '%27');
   return (
     <article>
       <PageHeading>Sources</PageHeading>
@@ -26,7 +28,7 @@ export function SourcesPage({ api }: { api: Api }): JSX.Element {
         <Source
           key={source.name}
           source={source}
-          trackingPath={trackingPath === undefined ? undefined : api.base + trackingPath}
+          trackingPath={trackingPath === undefined ? undefined : outside + trackingPath}
         />
       ))}
       <Action run={reload}>Refresh</Action>

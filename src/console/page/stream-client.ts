@@ -16,6 +16,7 @@ const FINAL: readonly string[] = [
   'UNAUTHORIZED',
   'LINK_ENDED',
   'CONSOLE_HEADER_MISSING',
+  'CROSS_ORIGIN',
   'DESTINATION_NOT_FOUND',
 ];
 

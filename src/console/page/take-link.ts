@@ -8,7 +8,7 @@
 export function takeLink(shown = ''): string {
   const { hash, pathname } = location;
   const link = holdsLink() ? hash.slice(1) : (keptIn(history.state) ?? shown);
-  history.replaceState({ link }, '', holdsLink() ? `${pathname}#/` : undefined);
+  history.replaceState({ link }, '', holdsLink() ? `${pathname.replace(/^\/+/, '/')}#/` : undefined);
   return link;
 }
 

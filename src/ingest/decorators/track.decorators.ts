@@ -1,4 +1,9 @@
-import type { EventAlone, EventName, TakesNoProperties } from '../../messages/analytics-events.types.js';
+import type {
+  EventAlone,
+  EventName,
+  PlainEventName,
+  TakesNoProperties,
+} from '../../messages/analytics-events.types.js';
 import type {
   AliasOptions,
   AnyMethod,
@@ -34,6 +39,8 @@ export function Track<M extends AnyMethod, E extends EventName>(
   event: E,
   options: (TakesNoProperties<E> extends true ? unknown : { properties: unknown }) & TrackOptions<M, E>,
 ): MethodDecoratorOf<M>;
+export function Track<M extends AnyMethod>(event: PlainEventName): MethodDecoratorOf<M>;
+// Takes nothing more, but its errors say more.
 export function Track<M extends AnyMethod, E extends string>(event: EventAlone<E>): MethodDecoratorOf<M>;
 export function Track(event: EventName, options: object = {}): MethodDecoratorOf<AnyMethod> {
   return decorate('track', `@Track(${JSON.stringify(event)})`, { ...options, event });

@@ -57,7 +57,7 @@ export function changeOperations(files: NodeFS, change: (emscripten: EmscriptenF
 /**
  * Takes back what Emscripten remembers of a file that could not be created or opened, as where the process has no file
  * handle left or the disk is full. Else such a file counts as existing for as long as the process runs although it is not
- * there: PostgreSQL can then neither create nor open it. And of its 4,096 descriptors, each failure would use up one.
+ * there: PostgreSQL can then neither create nor open it. Each failed open would also use up one of the 4,096 descriptors.
  */
 export function forgetFailures({ FS, NODEFS }: EmscriptenFiles): void {
   const { mknod } = NODEFS.node_ops;

@@ -17,8 +17,8 @@ const SYNCS_FOLDERS = process.platform !== 'win32';
 export class SyncedFiles {
   /** Descriptors of the log's files whose sync was put off. */
   private readonly putOff = new Set<number>();
-  /** Folders with new files. PostgreSQL syncs a table's file, but not its name. */
-  private readonly withNewFiles = new Set<string>();
+  /** Folders with new files, with their descriptors. PostgreSQL syncs a table's file, but not its name. */
+  private readonly withNewFiles = new Map<string, number>();
 
   /**
    * @param files are watched from their `init` on
@@ -36,6 +36,8 @@ export class SyncedFiles {
 
   /** Everything is on the disk, and must be from now on. */
   start(): void {
+    for (const descriptor of this.withNewFiles.values()) closeSync(descriptor);
+    this.withNewFiles.clear();
     this.isPaused = false;
   }
 
@@ -75,7 +77,9 @@ export class SyncedFiles {
     const { mknod } = nodeOps;
     nodeOps.mknod = (parent, ...rest) => {
       syncFirst();
-      this.withNewFiles.add(operations.realPath(parent));
+      operations.tryFSOperation(() => {
+        this.open(operations.realPath(parent));
+      });
       return mknod(parent, ...rest);
     };
     for (const name of ['rename', 'unlink', 'rmdir', 'symlink', 'setattr'] as const) {
@@ -87,12 +91,18 @@ export class SyncedFiles {
     }
   }
 
+  /** Before a file is made: PostgreSQL can wait for a file handle then. It ends where a sync fails for want of one. */
+  private open(folder: string): void {
+    if (SYNCS_FOLDERS && !this.withNewFiles.has(folder)) this.withNewFiles.set(folder, openSync(folder, 'r'));
+  }
+
   private syncFile(descriptor: number, folder: string): void {
     this.sync();
     fsyncSync(descriptor);
-    if (!this.withNewFiles.delete(folder) || !SYNCS_FOLDERS) return;
-    const opened = openSync(folder, 'r');
+    const opened = this.withNewFiles.get(folder);
+    if (opened === undefined) return;
     fsyncSync(opened);
+    this.withNewFiles.delete(folder);
     closeSync(opened);
   }
 }

@@ -22,6 +22,7 @@ describe('the embedded queue in a process without file handles', () => {
         await folders.copiedDataDir(),
         durability,
       ]);
+      expect(await child.waitFor(/^refused/)).toBe('refused 0');
       expect(await child.waitFor(/^works$/)).toBe('works');
       await child.exited;
     },

@@ -44,16 +44,22 @@ describeWith('postgres', PostgresServer.installed, 'the values that a PostgreSQL
     expect(await deliveries.counts()).toMatchObject({ waiting: 0, failed: 1 });
     expect(await deliveries.replay()).toBe(1);
     await receiver.received(2);
+    const recent = await until(async () => {
+      const [latest] = await deliveries.recent({ destination: 'webhooks' });
+      return latest?.state === 'delivered' ? latest : undefined;
+    });
+    expect(recent.attempts.map(({ status }) => status)).toEqual([404, 200]);
 
     const client = new pg.Client({ connectionString: connection });
     await client.connect();
     await app.analytics.within(client).track({ userId: 'u1', event: 'In a transaction' });
     await client.end();
-    expect(await app.context.get(AudiencesService).sync('Big Spenders', ['u1', 'u2'])).toEqual({
-      added: 2,
-      removed: 0,
-      unchanged: 0,
-    });
+    const audiences = app.context.get(AudiencesService);
+    const all = { added: 2, removed: 0, unchanged: 0 };
+    expect(await audiences.sync('Big Spenders', ['u1', 'u2'])).toEqual(all);
+    const members: string[] = [];
+    for await (const member of audiences.members('Big Spenders')) members.push(member);
+    expect(members).toEqual(['u1', 'u2']);
     await receiver.received(5);
     expect(eventsIn(receiver.requests)).toContain('In a transaction');
     const outbox = app.context.get(OutboxService);
