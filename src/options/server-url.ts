@@ -17,13 +17,14 @@ export function isReadablePostgresUrl(url: string): boolean {
 }
 
 /**
- * Whether a URL can be parsed, and its parts decoded. A password with a `#` or `/` that is not encoded can look like a port and
- * a path: an `@` comes after it then.
+ * Whether a URL can be parsed, and its parts decoded. A password with a `#`, `?` or `/` that is not encoded can look like a port
+ * with something after it, and an `@` comes later then.
  */
 export function isReadableUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
-  const { username, password, hostname, pathname, hash } = new URL(url);
-  const isCut = username === '' && `${pathname}${hash}`.includes('@');
+  const { username, password, hostname, port, pathname, search, hash } = new URL(url);
+  const rest = (port === '' ? '' : pathname) + (/^\?[^=&]*@/.exec(search)?.[0] ?? '') + hash;
+  const isCut = username === '' && rest.includes('@');
   return !isCut && !hostname.includes(',') && [username, password, hostname, pathname].every(canBeDecoded);
 }
 

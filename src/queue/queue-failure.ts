@@ -152,7 +152,7 @@ export function missingRight(error: unknown): string | undefined {
 /** What to say of an error that `failureOf` does not know, when the queue cannot be used. */
 export function unknownFailure(error: unknown): QueueFailure {
   const reason = codeOf(error);
-  if (error instanceof UnsupportedQueueServerError) return { kind: 'refusing', reason: error.message };
+  if (error instanceof UnsupportedQueueServerError) return { kind: 'unreachable', reason: error.message };
   // PostgreSQL translates it. What is not known for sure counts as a connection that failed.
   const isOfStatement = types.isNativeError(error) && 'severity' in error && error.severity === 'ERROR';
   if (!isOfStatement) return { kind: 'unreachable', reason };

@@ -24,10 +24,7 @@ const HELD_UP = /\block\b.* job |not in the active state|^a statement has run fo
 /** How long after an outage such reports are attributed to it, in milliseconds. */
 const AFTERMATH = 60_000;
 
-/**
- * A refusal this soon after a probe shows that the probe proved too little, and nothing must be refused for as long before
- * another one counts, in milliseconds. It is longer than any pause between two tries to add.
- */
+/** A refusal this soon after a probe shows that it proved too little, in milliseconds: tries to add come more often. */
 const QUIET = 10_000;
 
 const HEADLINES: Record<OutageKind, string> = {
@@ -61,8 +58,9 @@ export class QueueHealth {
   private wasReached = false;
   /** When the server last refused to store something in this outage, by statement. Reads still work meanwhile. */
   private readonly refused = new Map<string | undefined, number>();
-  /** When what a probe wrote had room on a full disk. */
+  /** When a full disk last had room for what a probe wrote, and when it had none for something else. */
   private probedAt = -Infinity;
+  private noRoomAt = -Infinity;
   private isProbeMisleading = false;
   private backSince = -Infinity;
   /** Outages since the last line. */
@@ -119,7 +117,10 @@ export class QueueHealth {
   failed(error: unknown, statement?: string, askedAt = Infinity): void {
     if (error instanceof RefusedTableError && !this.isClosed) this.refusedTables.add(error, statement ?? '');
     if (askedAt > this.backSince) this.down(error);
-    if (this.isRefusing && failureOf(error)?.kind === 'refusing') this.refused.set(statement, this.now());
+    const failure = failureOf(error);
+    if (!this.isRefusing || failure?.kind !== 'refusing') return;
+    this.refused.set(statement, this.now());
+    if (isDiskFull(failure)) this.noRoomAt = this.now();
   }
 
   /**
@@ -175,7 +176,7 @@ export class QueueHealth {
    * refused again right after, the outage ends when they are stored, or when nothing was refused for a while.
    */
   probed(): void {
-    if (this.isProbeMisleading && this.now() - Math.max(...this.refused.values()) < QUIET) return;
+    if (this.isProbeMisleading && this.now() - this.noRoomAt < QUIET) return;
     if (this.outage !== undefined && isDiskFull(this.outage)) this.probedAt = this.now();
     this.stored();
   }

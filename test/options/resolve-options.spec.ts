@@ -63,6 +63,7 @@ describe('the connection', () => {
     ['postgres://shop:100%@localhost/shop', 'postgres'],
     ['postgres://shop@localhost/shop@work', 'postgres'],
     ['postgres://localhost/shop?user=shop@work', 'postgres'],
+    ['postgres://localhost/shop@work', 'postgres'],
     ['redis://:p%23ss@localhost', 'redis'],
     ['postgres://shop@/db?host=/var/run/postgresql', 'postgres'],
     ['postgresql://shop@%2Fvar%2Frun%2Fpostgresql/db', 'postgres'],

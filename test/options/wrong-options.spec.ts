@@ -132,6 +132,8 @@ describe('wrong options', () => {
       'postgres://shop:50%ab@db/shop',
       'postgres://shop:123#4@db/shop',
       'postgres://shop:#4@db/shop',
+      'postgres://shop:12?4@db/shop',
+      'postgres://shop:12/4@db/shop',
       'postgres://shop:a b@[::1]/shop',
       'redis://:50%ab@localhost',
       'redis://shop:123#4@localhost',

@@ -170,6 +170,9 @@ describe('an outage of the queue', () => {
   });
 
   it('ends with each probe where nothing but a question runs out of time again and again', () => {
+    for (let times = 0; times < 2; times++) refusedThenProbed();
+    jest.advanceTimersByTime(10_000);
+    health.probed();
     const timedOut = Object.assign(new Error('canceling statement'), { code: '57014' });
     for (let times = 0; times < 5; times++) {
       health.failed(timedOut, 'SELECT', performance.now() + 1);

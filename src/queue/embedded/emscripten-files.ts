@@ -21,13 +21,14 @@ export interface FileOperations {
   };
   node_ops: Record<NodeOperation, (node: FileNode, ...rest: unknown[]) => unknown> & {
     mknod: (parent: FileNode, name: string, ...rest: unknown[]) => unknown;
+    rmdir: (parent: FileNode, name: string, ...rest: unknown[]) => unknown;
   };
   /** Turns an error of Node into the `errno` of PostgreSQL. */
   tryFSOperation(operation: () => void): void;
   realPath(node: FileNode): string;
 }
 
-type NodeOperation = 'rename' | 'unlink' | 'rmdir' | 'symlink' | 'setattr';
+type NodeOperation = 'rename' | 'unlink' | 'symlink' | 'setattr';
 
 export interface FileNode {
   name: string;

@@ -77,12 +77,20 @@ export class SyncedFiles {
     const { mknod } = nodeOps;
     nodeOps.mknod = (parent, ...rest) => {
       syncFirst();
-      operations.tryFSOperation(() => {
-        this.open(operations.realPath(parent));
-      });
+      if (parent.name !== LOG_FOLDER)
+        operations.tryFSOperation(() => {
+          this.open(operations.realPath(parent));
+        });
       return mknod(parent, ...rest);
     };
-    for (const name of ['rename', 'unlink', 'rmdir', 'symlink', 'setattr'] as const) {
+    const { rmdir } = nodeOps;
+    nodeOps.rmdir = (parent, name, ...rest) => {
+      syncFirst();
+      const removed = rmdir(parent, name, ...rest);
+      this.forget(`${operations.realPath(parent)}/${name}`);
+      return removed;
+    };
+    for (const name of ['rename', 'unlink', 'symlink', 'setattr'] as const) {
       const operation = nodeOps[name];
       nodeOps[name] = (node, ...rest) => {
         syncFirst();
@@ -96,14 +104,21 @@ export class SyncedFiles {
     if (SYNCS_FOLDERS && !this.withNewFiles.has(folder)) this.withNewFiles.set(folder, openSync(folder, 'r'));
   }
 
+  /** One that is made again under the same path is another folder. */
+  private forget(folder: string): void {
+    const opened = this.withNewFiles.get(folder);
+    if (opened === undefined) return;
+    this.withNewFiles.delete(folder);
+    closeSync(opened);
+  }
+
   private syncFile(descriptor: number, folder: string): void {
     this.sync();
     fsyncSync(descriptor);
     const opened = this.withNewFiles.get(folder);
     if (opened === undefined) return;
     fsyncSync(opened);
-    this.withNewFiles.delete(folder);
-    closeSync(opened);
+    this.forget(folder);
   }
 }
 
