@@ -15,8 +15,8 @@ const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Refuses a change, or an event stream, that a page of another origin asks for. A client that is no browser sends neither header,
- * and has no cookies that another page could use.
+ * Refuses a change, or an event stream, that a page of another origin asks for. A client that is no browser sends neither
+ * header, and has no cookies that another page could use.
  *
  * @throws {RequestRefusal}
  */

@@ -33,7 +33,7 @@ export class Metrics implements Telemetry, OnModuleDestroy {
   private readonly latency: BufferedHistogram;
   /** Calls often come many at a time, and one object for all of them spares memory while they wait. */
   private latestCall: CallTrace | undefined;
-  /** Requests of a destination often come many at a time as well, and a text is made of two parts and hashed for each. */
+  /** Requests of a destination often come many at a time as well. To join and hash two texts for each would take longer. */
   private latestAttempt = { label: '', outcomeClass: '', key: '' };
 
   constructor(private readonly parts: MetricsParts) {

@@ -84,7 +84,7 @@ function resolveRedis(redis: Record<string, unknown>, options: OptionReader): Re
   return refuse('an object whose `url` is no `redis://` URL', options);
 }
 
-/** BullMQ refuses it only when it connects, and does not know our own way. */
+/** BullMQ refuses it only when it connects, and does not name the `prefix` of this module. */
 function refuseKeyPrefix(redis: Record<string, unknown>, options: OptionReader): void {
   const keyPrefix = [redis, asRecord(redis.redisOptions)].map((one) => one.keyPrefix).find(Boolean);
   if (keyPrefix === undefined) return;

@@ -8,8 +8,8 @@ export function isPostgresUrl(text: string): boolean {
 }
 
 /**
- * Whether `pg` can read a URL, which it does only when it connects. It may name no host, as for a socket. If it has a space, or
- * a `%` that encodes nothing, `pg` encodes the whole of it first.
+ * Whether `pg` can read a URL, which it does only when it connects. It may name no host, as for a socket. If it has a
+ * space, or a `%` that encodes nothing, `pg` encodes the whole of it first.
  */
 export function isReadablePostgresUrl(url: string): boolean {
   const encoded = / |%(?![\da-f]{2})/i.test(url) ? encodeURI(url).replace(/%25(\d\d)/g, '%$1') : url;
@@ -17,8 +17,8 @@ export function isReadablePostgresUrl(url: string): boolean {
 }
 
 /**
- * Whether a URL can be parsed, and its parts decoded. A password with a `#`, `?` or `/` that is not encoded can look like a port
- * with something after it, and an `@` comes later then.
+ * Whether a URL can be parsed, and its parts decoded. A password with a `#`, `?` or `/` that is not encoded can look like
+ * a port with something after it, and an `@` comes later then.
  */
 export function isReadableUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;

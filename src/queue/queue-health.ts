@@ -158,8 +158,8 @@ export class QueueHealth {
   }
 
   /**
-   * A statement was answered. All that was refused has to be stored before the queue counts as back. An answer that was on its
-   * way when its statement was refused says nothing.
+   * A statement was answered. All that was refused has to be stored before the queue counts as back. An answer that was on
+   * its way when its statement was refused says nothing.
    */
   answered(askedAt: number, statement: string | undefined): void {
     this.refusedTables.answered(statement);
