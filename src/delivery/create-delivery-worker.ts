@@ -18,6 +18,7 @@ import { BatchDelivery } from './batch-delivery.js';
 import { DeliveryReporter, type MessageCounter } from './delivery-reporter.js';
 import { DeliveryScheduler, type DeliverySchedulerOptions } from './delivery-scheduler.js';
 import { DeliveryWorker } from './delivery-worker.js';
+import { EventLoopBudget } from './event-loop-budget.js';
 import { JobBudget } from './job-budget.js';
 import { JobProcessor } from './job-processor.js';
 import { QueueWrites } from './queue-writes.js';
@@ -94,6 +95,7 @@ async function createScheduler(
   return new DeliveryScheduler({
     requests: concurrency * connections,
     connections,
+    eventLoop: new EventLoopBudget(),
     batches: concurrency,
     jobs: concurrency * JOBS_IN_HAND,
     rateLimits: await createRateLimitStore(backend.storage, connection.kind === 'embedded'),

@@ -1,6 +1,6 @@
 import type { AttemptTerms, Destination } from '../destinations/destination.js';
 import { type QueuedMessage, sizeOfBodies } from '../queue/batch-job.js';
-import { DestinationCapacities } from './destination-capacities.js';
+import { type CapacityOptions, DestinationCapacities } from './destination-capacities.js';
 import { enoughFor, leastFor } from './destination-pace.js';
 import { DestinationQueue, type DestinationQueueObserver } from './destination-queue.js';
 import { DestinationWindow } from './destination-window.js';
@@ -22,11 +22,7 @@ const REFILL_INTERVAL = 100;
 /** A destination is forgotten when it has had nothing to do for this long, in milliseconds. */
 const FORGET_AFTER = 60_000;
 
-export interface DeliverySchedulerOptions {
-  /** Requests on their way at once, over all destinations. An idle destination may always send one. */
-  requests: number;
-  /** Sockets per origin. */
-  connections: number;
+export interface DeliverySchedulerOptions extends CapacityOptions {
   /** Requests that a destination may have on their way, if requests carry several messages. */
   batches: number;
   /** Jobs that the worker has in hand. */
@@ -58,7 +54,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   private isStopped = false;
 
   constructor(private readonly options: DeliverySchedulerOptions) {
-    this.capacities = new DestinationCapacities(options.requests, options.connections);
+    this.capacities = new DestinationCapacities(options);
     this.shares = new JobShares(options.jobs, options.maxSize ?? Infinity);
   }
 
@@ -102,7 +98,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     if (messages.length === 0) return Promise.resolve([]);
     const queue = this.queueOf(destination);
     const isLimited = destination.rateLimit !== undefined;
-    if (queue.batchesInHand === 0) this.shares.active++;
+    if (queue.batches.count === 0) this.shares.active++;
     this.shares.take(job, isLimited);
     return new Promise((resolve) => {
       queue.deliver(messages, terms, (end) => {
@@ -144,7 +140,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
 
   private mayHold(queue: DestinationQueue, messages: number): boolean {
     if (this.shares.roomFor(queue) <= 0) return false;
-    return queue.batchesInHand < MIN_BATCHES || queue.unsentMessages + messages <= enoughFor(queue);
+    return queue.batches.count < MIN_BATCHES || queue.batches.unsent + messages <= enoughFor(queue);
   }
 
   private queueOf(destination: Destination): DestinationQueue {
@@ -156,21 +152,21 @@ export class DeliveryScheduler implements DestinationQueueObserver {
       return known;
     }
     const { requestSize, id } = destination;
-    const windowSize = requestSize === 1 ? this.options.connections : this.options.batches;
-    const queue = new DestinationQueue(
-      destination,
-      new DestinationWindow(windowSize, this.slow.take(id)),
-      new PutBackJobs(this.memory),
-      this,
-      (resume) => new RateBudget(this.options.rateLimits, id, resume),
-    );
+    const { connections, batches, eventLoop, rateLimits } = this.options;
+    const queue = new DestinationQueue(destination, {
+      window: new DestinationWindow(requestSize === 1 ? connections : batches, this.slow.take(id)),
+      putBack: new PutBackJobs(this.memory),
+      observer: this,
+      eventLoop,
+      createBudget: (resume) => new RateBudget(rateLimits, id, resume),
+    });
     this.capacities.join(queue, destination);
     this.queues.set(id, queue);
     return queue;
   }
 
   onBatchEnded(queue: DestinationQueue): void {
-    if (queue.batchesInHand === 0) this.shares.active--;
+    if (queue.batches.count === 0) this.shares.active--;
     this.refill(queue);
   }
 
@@ -206,7 +202,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     if (!this.shares.isInLastPlaces) return;
     const now = performance.now();
     const slow = [...this.queues.values()].filter(({ window }) => window.isSlow || window.isSilent(now));
-    const batches = slow.reduce((sum, { batchesInHand }) => sum + batchesInHand, 0);
+    const batches = slow.reduce((sum, { batches: { count } }) => sum + count, 0);
     if (!this.shares.isTooManyOfSlow(batches)) return;
     for (const queue of slow) queue.giveBack(putBackDelay(queue, this.queues.size));
   }
@@ -214,7 +210,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   /** Promotes put-back jobs when a destination has nearly sent what is in hand: `most` of them. Returns how many. */
   private refill(queue: DestinationQueue, most = Infinity): number {
     if (this.isStopped || queue.putBack.messages === 0) return 0;
-    const wanted = leastFor(queue) - queue.unsentMessages;
+    const wanted = leastFor(queue) - queue.batches.unsent;
     const room = Math.min(this.shares.roomFor(queue), most);
     if (room <= 0 || wanted <= 0) return 0;
     const now = Date.now();

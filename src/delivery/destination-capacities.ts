@@ -1,22 +1,27 @@
 import type { Destination } from '../destinations/destination.js';
+import type { CapacityShare } from './capacity-share.js';
 import { requestsFor } from './destination-pace.js';
 import type { DestinationQueue } from './destination-queue.js';
-import { type CapacityShare, SharedCapacity } from './shared-capacity.js';
+import type { EventLoopBudget } from './event-loop-budget.js';
+import { SharedCapacity } from './shared-capacity.js';
+
+export interface CapacityOptions {
+  /** Requests on their way at once, over all destinations. An idle destination may always send one. */
+  requests: number;
+  /** Sockets per origin. */
+  connections: number;
+  /** Spreads requests over turns of the event loop. */
+  eventLoop: EventLoopBudget;
+}
 
 /** What the requests of all destinations take places of: the requests of this process, and the sockets of each origin. */
 export class DestinationCapacities {
   private readonly origins = new Map<string, SharedCapacity>();
   private readonly process: SharedCapacity;
 
-  /**
-   * @param requests on their way at once, over all destinations
-   * @param connections sockets per origin
-   */
-  constructor(
-    requests: number,
-    private readonly connections: number,
-  ) {
-    this.process = new SharedCapacity(requests, requests);
+  constructor(private readonly limits: CapacityOptions) {
+    const { requests, eventLoop } = limits;
+    this.process = new SharedCapacity(requests, eventLoop, requests);
   }
 
   /** Makes the requests of a queue go to a destination, and take places there. */
@@ -60,7 +65,10 @@ export class DestinationCapacities {
 
   private originOf(origin: string): SharedCapacity {
     let capacity = this.origins.get(origin);
-    if (capacity === undefined) this.origins.set(origin, (capacity = new SharedCapacity(this.connections)));
+    if (capacity === undefined) {
+      capacity = new SharedCapacity(this.limits.connections, this.limits.eventLoop);
+      this.origins.set(origin, capacity);
+    }
     return capacity;
   }
 }

@@ -1,12 +1,14 @@
 import type { AttemptTerms, Destination, SettleMessages } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
+import { BatchesInHand } from './batches-in-hand.js';
 import type { DestinationWindow } from './destination-window.js';
-import { limitOf } from './destination-pace.js';
+import { limitOf, requestsFor } from './destination-pace.js';
+import type { EventLoopBudget } from './event-loop-budget.js';
 import { type BatchResults, type GivenBack, HeldBatch } from './held-batch.js';
 import type { PutBackJobs } from './put-back-jobs.js';
 import type { RateBudget } from './rate-limits/rate-budget.js';
 import { RequestPlaces } from './request-places.js';
-import type { CapacityShare } from './shared-capacity.js';
+import type { CapacityShare } from './capacity-share.js';
 
 /**
  * How long a turn lasts, in milliseconds. A request that ends before then leaves its places to the next one of its
@@ -22,35 +24,42 @@ export interface DestinationQueueObserver {
   onBatchEnded(queue: DestinationQueue): void;
 }
 
+interface DestinationQueueParts {
+  window: DestinationWindow;
+  /** Its jobs that this process has put back. */
+  putBack: PutBackJobs;
+  /** Learns when there may be room for another batch. */
+  observer: DestinationQueueObserver;
+  eventLoop: EventLoopBudget;
+  /** Makes what limits the requests of a destination with a `rateLimit`. */
+  createBudget: (resume: () => void) => RateBudget;
+}
+
 /**
  * The batches of one destination that this process has in hand, and the requests on their way to it. While there is more
- * to send, it goes on at its turn for a capacity, when its `rateLimit` allows it, or at the end of a request.
+ * to send, it goes on at its turn for a capacity or in the event loop, when its `rateLimit` allows it, or at the end of a
+ * request.
  */
 export class DestinationQueue {
-  private readonly batches: HeldBatch[] = [];
+  readonly batches = new BatchesInHand();
+  readonly window: DestinationWindow;
+  readonly putBack: PutBackJobs;
+  private readonly budget: RateBudget;
   private shares: readonly CapacityShare[] = [];
   private joined: readonly string[] = [];
   private underway = 0;
-  private messages = 0;
-  private unsent = 0;
-  /** Made when it has a `rateLimit` for the first time. */
-  private budget: RateBudget | undefined;
-  private held = 0;
-  /** When it last had something to do, by `performance.now()`. */
-  private activeAt = performance.now();
 
-  /**
-   * @param putBack its jobs that this process has put back
-   * @param observer learns when there may be room for another batch
-   * @param createBudget makes what limits the requests of a destination with a `rateLimit`
-   */
   constructor(
     private current: Destination,
-    readonly window: DestinationWindow,
-    readonly putBack: PutBackJobs,
-    private readonly observer: DestinationQueueObserver,
-    private readonly createBudget: (resume: () => void) => RateBudget,
-  ) {}
+    private readonly parts: DestinationQueueParts,
+  ) {
+    this.window = parts.window;
+    this.putBack = parts.putBack;
+    // Its time would be over by its turn in the event loop.
+    this.budget = parts.createBudget(() => {
+      this.goOn(this.shares, true);
+    });
+  }
 
   /** Where the messages go. */
   get destination(): Destination {
@@ -70,29 +79,15 @@ export class DestinationQueue {
     for (const share of shares) share.isSlow = this.window.isSlow;
   }
 
-  get batchesInHand(): number {
-    return this.held;
-  }
-
-  /** Messages in hand that are not settled. */
-  get messagesInHand(): number {
-    return this.messages;
-  }
-
-  /** Messages in hand that have not been sent. */
-  get unsentMessages(): number {
-    return this.unsent;
-  }
-
   /** Whether a request would go out at once, as far as this process knows. */
   get canSend(): boolean {
-    const isHeldBack = limitOf(this.current) !== undefined && this.budget?.isFree === false;
+    const isHeldBack = limitOf(this.current) !== undefined && !this.budget.isFree;
     return !isHeldBack && this.shares.every((share) => share.capacity.hasRoom(share));
   }
 
   /** Milliseconds since it last had something to do. */
   idleFor(now: number): number {
-    return this.held > 0 || this.putBack.messages > 0 ? 0 : now - this.activeAt;
+    return this.putBack.messages > 0 ? 0 : this.batches.idleFor(now);
   }
 
   get capacityShares(): readonly CapacityShare[] {
@@ -110,25 +105,28 @@ export class DestinationQueue {
     terms: AttemptTerms,
     settle: (end: BatchResults | GivenBack) => void,
   ): void {
-    this.held++;
-    this.messages += messages.length;
-    this.unsent += messages.length;
-    this.batches.push(new HeldBatch(messages, terms, settle));
-    this.advance();
+    this.batches.add(new HeldBatch(messages, terms, settle));
+    // One that was idle does not wait for the event loop.
+    this.advance(this.batches.count === 1);
   }
 
-  /** Sends as much as the window and the capacities allow. If others wait for a capacity, it takes its turn. */
-  advance(): void {
-    while (this.wantsMore) {
-      const others = this.underway === 0 ? [] : this.shares;
-      const contended = others.find(({ capacity, hasTurn }) => capacity.hasWaiting && !hasTurn);
-      if (contended !== undefined) {
-        contended.capacity.wait(contended);
-        return;
-      }
-      if (!this.sendNext()) return;
+  /**
+   * Sends as much as the window and the capacities allow. If others wait for a capacity or, unless its first request
+   * `mayBegin`, for the event loop, it takes its turn.
+   */
+  advance(mayBegin = false): void {
+    for (let isFirst = mayBegin; this.wantsMore;) {
+      const before = this.underway;
+      if (this.waitsForOthers(isFirst) || !this.sendNext()) return;
+      // What is held back makes no request.
+      isFirst &&= this.underway === before;
     }
   }
+
+  /** Goes on in a turn of the event loop. */
+  private readonly begin = (): void => {
+    this.advance(true);
+  };
 
   /** The process is about to end. What waits for a `rateLimit` is broken off, so that the end does not wait. */
   breakOff(): void {
@@ -141,10 +139,9 @@ export class DestinationQueue {
    * @param wait milliseconds until the rest should be tried again; `undefined` if it is broken off
    */
   giveBack(wait?: number): void {
-    for (const batch of this.batches.splice(0)) {
+    for (const batch of this.batches.takeAll()) {
       const { unsent } = batch;
       batch.giveBack(wait);
-      this.unsent -= unsent;
       this.settled(batch, unsent);
     }
   }
@@ -157,12 +154,22 @@ export class DestinationQueue {
   };
 
   private get wantsMore(): boolean {
-    return this.batches.length > 0 && this.underway < this.window.requests;
+    return this.batches.next !== undefined && this.underway < this.window.requests;
+  }
+
+  /** A destination that has nothing on its way takes what is free, unless it is promised to those that wait for it. */
+  private waitsForOthers(mayBegin: boolean): boolean {
+    const isWaitedFor = this.underway === 0 ? 'isPromised' : 'hasWaiting';
+    const contended = this.shares.find(({ capacity, hasTurn }) => !hasTurn && capacity[isWaitedFor]);
+    const waitsForEventLoop = !mayBegin && this.parts.eventLoop.isContended;
+    if (contended !== undefined) contended.capacity.wait(contended);
+    else if (waitsForEventLoop) this.parts.eventLoop.wait(this.begin);
+    return contended !== undefined || waitsForEventLoop;
   }
 
   /** Sends the next request, on its turn at a capacity if there is one, or waits. Returns whether it was sent. */
   private sendNext(turn?: CapacityShare): boolean {
-    const batch = this.batches[0];
+    const batch = this.batches.next;
     if (batch === undefined || !this.wantsMore) return false;
     for (const share of this.shares) {
       if (share.capacity.hasRoom(share)) continue;
@@ -175,24 +182,21 @@ export class DestinationQueue {
       return false;
     }
     for (const share of this.shares) share.capacity.take(share);
-    this.send(batch, performance.now());
+    // What is held back makes no request.
+    if (this.send(batch, performance.now())) this.parts.eventLoop.take(requestsFor(this.current));
     return true;
   }
 
   /** Whether its `rateLimit` allows a request now. If not, this goes on when it does. */
   private isWithinLimit(): boolean {
     const limit = limitOf(this.current);
-    if (limit === undefined) return true;
-    this.budget ??= this.createBudget(this.goOn);
-    return this.budget.take(limit, this.unsent);
+    return limit === undefined || this.budget.take(limit, this.batches.unsent);
   }
 
   /** Sends the next request of a batch on places that were taken for it. Returns whether it still has them. */
   private send(batch: HeldBatch, now: number, turnEnd = now + TURN): boolean {
-    const { first, messages } = batch.take(this.destination);
-    this.unsent -= messages.length;
+    const { first, messages } = this.batches.take(batch, this.destination);
     const isSent = batch.unsent === 0;
-    if (isSent) this.batches.shift();
     const request = this.window.begin(now);
     // Others may be in use by the time that it is settled.
     const places = new RequestPlaces(this.shares, this.joined);
@@ -203,7 +207,7 @@ export class DestinationQueue {
       this.underway--;
       batch.record(first, results);
       const endedAt = performance.now();
-      this.window.end(request, results, endedAt, this.underway === 0 && this.batches.length === 0);
+      this.window.end(request, results, endedAt, this.underway === 0 && this.batches.next === undefined);
       for (const share of places.shares) share.isSlow = this.window.isSlow;
       const isTurn = places.isSent && places.areAllHeld && endedAt < turnEnd;
       const next = isTurn ? this.nextOfTurn(places.shares) : undefined;
@@ -214,14 +218,14 @@ export class DestinationQueue {
     };
     this.destination.deliver(messages, batch.terms, settle, places.answered);
     places.isSent = true;
-    if (isSent) this.observer.onBatchSent(this);
+    if (isSent) this.parts.observer.onBatchSent(this);
     return isOnItsWay;
   }
 
   /** What is sent with the places of a request that has ended; `undefined` if others may have them. */
   private nextOfTurn(shares: readonly CapacityShare[]): HeldBatch | undefined {
     const isOver = this.window.isFailing || shares !== this.shares;
-    return isOver || !this.wantsMore || limitOf(this.current) !== undefined ? undefined : this.batches[0];
+    return isOver || !this.wantsMore || limitOf(this.current) !== undefined ? undefined : this.batches.next;
   }
 
   /**
@@ -229,21 +233,18 @@ export class DestinationQueue {
    *
    * @param freed those of a request that has ended; after a change, they are not those of the next one
    */
-  private readonly goOn = (freed = this.shares): void => {
+  private goOn(freed: readonly CapacityShare[], mayBegin = false): void {
     for (const share of freed) {
       if (!share.capacity.hasWaiting) continue;
       if (this.wantsMore && this.shares.includes(share)) share.capacity.wait(share);
       share.capacity.resume();
     }
-    this.advance();
-  };
+    this.advance(mayBegin);
+  }
 
   private settled(batch: HeldBatch, messages: number): void {
-    this.messages -= messages;
-    if (!batch.settle(messages)) return;
-    this.held--;
-    this.activeAt = performance.now();
-    this.observer.onBatchEnded(this);
+    if (!this.batches.settle(batch, messages)) return;
+    this.parts.observer.onBatchEnded(this);
     batch.end();
   }
 }

@@ -2,7 +2,7 @@ import type { AttemptTerms, DeliveryResult, Destination } from '../destinations/
 import type { QueuedMessage } from '../queue/batch-job.js';
 
 /** What limits the messages of one request. */
-type RequestLimits = Pick<Destination, 'requestSize' | 'requestCharacters'>;
+export type RequestLimits = Pick<Destination, 'requestSize' | 'requestCharacters'>;
 
 /** The result of each message of a batch, in their order; `undefined` if the attempt was broken off. */
 export type BatchResults = (DeliveryResult | undefined)[];

@@ -72,10 +72,10 @@ export class JobShares {
   roomFor(queue: DestinationQueue): number {
     if (this.free <= 0) return 0;
     if (this.isFull || this.freeByLimit(queue) <= 0)
-      return (this.hasPlaceFor(queue) ? 1 : 0) - queue.batchesInHand;
+      return (this.hasPlaceFor(queue) ? 1 : 0) - queue.batches.count;
     const undivided = this.jobs * UNDIVIDED_SHARE - this.taken;
     const fairShare = (this.jobs * HELD_SHARE) / Math.max(this.active, 1);
-    return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batchesInHand);
+    return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batches.count);
   }
 
   /** Whether places are taken that are none for slow destinations. */

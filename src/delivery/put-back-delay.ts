@@ -21,11 +21,11 @@ export const LOOK_INTERVAL = 50;
  * @param others destinations that may wait for places as well; 0 if it waits for itself alone
  */
 export function putBackDelay(queue: DestinationQueue, others: number): number {
-  const { destination, putBack, messagesInHand } = queue;
+  const { destination, putBack, batches } = queue;
   const spread = (putBack.size + others) * LOOK_INTERVAL;
   // While its requests fail, they say nothing of the time when it takes messages again.
   const rate = queue.window.isFailing ? undefined : rateOf(queue);
-  const ahead = rate === undefined ? 0 : ((messagesInHand + putBack.messages) / rate) * 1_000;
+  const ahead = rate === undefined ? 0 : ((batches.messages + putBack.messages) / rate) * 1_000;
   const isEstimated = rate !== undefined && others === 0;
   const least = isEstimated ? LEAST_DELAY : Math.max(UNKNOWN_RATE_DELAY, spread) * (0.5 + Math.random());
   const delay = Math.max(ahead, least);

@@ -1,4 +1,4 @@
-import type { CapacityShare } from './shared-capacity.js';
+import type { CapacityShare } from './capacity-share.js';
 
 /**
  * The places that one request holds. Of several URLs, each gives its own back as soon as it has answered: others wait for

@@ -1,59 +1,20 @@
+import { type Capacity, CapacityShare } from './capacity-share.js';
+import type { EventLoopBudget } from './event-loop-budget.js';
+import { WaitingShares } from './waiting-shares.js';
+
 /** Share of the places that is reserved for destinations below their fair share, once there are several. */
 const RESERVE = 1 / 8;
 
 const NOBODY: ReadonlySet<CapacityShare> = new Set();
-
-/** One destination's share of a capacity. */
-export class CapacityShare {
-  /** Places that it holds now. */
-  held = 0;
-  /** Those of them that were reserved. */
-  reserved = 0;
-  /** Its turn came before its `rateLimit` allowed the request, or there was room in another capacity that it needs too. */
-  hasTurn = false;
-  /** Its request takes places beyond the limit. */
-  isBeyond = false;
-  private hasLongRequests = false;
-
-  /**
-   * @param places how many of them each of its requests takes
-   * @param resume called when its turn comes after a wait: takes places for one request, waits again if it
-   *   wants more, and returns whether it took any
-   */
-  constructor(
-    readonly capacity: SharedCapacity,
-    readonly places: number,
-    readonly resume: (share: CapacityShare) => boolean,
-  ) {}
-
-  /** Its requests hold their places for long, so it gets few of those that are kept free for others. */
-  get isSlow(): boolean {
-    return this.hasLongRequests;
-  }
-
-  set isSlow(isSlow: boolean) {
-    this.hasLongRequests = isSlow;
-    if (isSlow) this.capacity.reservePlaces(this, 0);
-  }
-}
 
 /**
  * A number of places that destinations share: the sockets of an origin, or the requests of this process. A
  * destination that finds no room waits in a ring and gets the next free places in turn. So those that hold
  * many places end up with as many as those that hold few.
  */
-export class SharedCapacity {
+export class SharedCapacity implements Capacity {
   private readonly shares = new Set<CapacityShare>();
-  private readonly ring = new Set<CapacityShare>();
-  /**
-   * Those of the ring that may have what is reserved. It is kept apart because what is left free is mostly the
-   * reserve: to ask everyone in the ring after each request would take longer than the request.
-   */
-  private readonly preferred = new Set<CapacityShare>();
-  /** Those of the ring that hold no places, and may have some beyond the limit. */
-  private readonly idle = new Set<CapacityShare>();
-  /** Those of the ring that are slow. */
-  private readonly slow = new Set<CapacityShare>();
+  private readonly ring = new WaitingShares();
   private readonly reserve: number;
   /** The slow one that has places of the reserve, or beyond the limit. */
   private slowInReserve: CapacityShare | undefined;
@@ -62,16 +23,22 @@ export class SharedCapacity {
   private reserved = 0;
   /** How many hold places beyond the limit. */
   private beyond = 0;
+  /** The ring goes on in a later turn of the event loop. */
+  private isPostponed = false;
+  /** How many of the ring have not been resumed in this round. */
+  private unresumed = 0;
   /** Fair shares have grown, so that others of the ring may have what is reserved. */
   private hasFewerSharers = false;
 
   /**
    * @param limit total number of places
+   * @param eventLoop makes those in the ring wait for the next turn of the event loop
    * @param extra how many destinations that hold no places may have those of one request beyond the limit, so that
    *   an idle one never waits for others
    */
   constructor(
     private readonly limit: number,
+    private readonly eventLoop: EventLoopBudget,
     private readonly extra = 0,
   ) {
     this.reserve = Math.floor(limit * RESERVE);
@@ -87,7 +54,7 @@ export class SharedCapacity {
   /** @param share a share that holds no places any more */
   leave(share: CapacityShare): void {
     this.shares.delete(share);
-    this.remove(share);
+    this.ring.remove(share);
     this.hasFewerSharers = true;
   }
 
@@ -150,7 +117,7 @@ export class SharedCapacity {
       if (share.isBeyond) this.beyond--;
       share.isBeyond = false;
     }
-    if (this.ring.has(share)) this.wait(share);
+    if (this.ring.all.has(share)) this.wait(share);
   }
 
   /** @param places how many of those that the share holds are reserved ones */
@@ -159,43 +126,65 @@ export class SharedCapacity {
     share.reserved = places;
   }
 
+  /** What is free now is kept for those that wait below their fair share: they go on in a later turn of the event loop. */
+  get isPromised(): boolean {
+    // The process has places beyond its limit for those that hold none.
+    return this.isPostponed && this.extra === 0 && this.ring.preferred.size > 0;
+  }
+
   /** Resumes a share when it is its turn. */
   wait(share: CapacityShare): void {
-    this.ring.add(share);
-    if (share.isSlow) this.slow.add(share);
-    else this.slow.delete(share);
-    if (this.isPreferred(share)) this.preferred.add(share);
-    else this.preferred.delete(share);
-    if (share.held === 0 && !share.isSlow) this.idle.add(share);
-    else this.idle.delete(share);
+    this.ring.add(share, this.isPreferred(share));
   }
 
   get hasWaiting(): boolean {
-    return this.ring.size > 0;
+    return this.ring.all.size > 0;
   }
 
-  /** Resumes the waiting shares one after the other, until none of them finds room. */
-  resume(): void {
+  /**
+   * Resumes the waiting shares one after the other, until none of them finds room, or no more requests may begin in this
+   * turn of the event loop. None is resumed before it may send, or all in the ring would come to keep their turns. After
+   * a round, those elsewhere go on that wait for the event loop.
+   */
+  readonly resume = (): void => {
+    this.isPostponed = false;
+    const isSpentBefore = this.eventLoop.isSpent;
+    if (isSpentBefore && this.hasWaiting) this.postpone();
+    if (isSpentBefore || !this.hasWaiting) return;
     if (this.hasFewerSharers) {
       this.hasFewerSharers = false;
-      for (const share of this.ring) this.wait(share);
+      for (const share of this.ring.all) this.wait(share);
     }
     this.resumeSlow();
+    if (this.unresumed <= 0) this.unresumed = this.ring.all.size;
     // One that finds no room may leave the ring: it waits elsewhere, or has nothing more to send.
-    for (let unasked = this.candidates.size; unasked > 0;) {
+    for (let unasked = this.candidates.size; unasked > 0; this.unresumed--) {
       const [next] = this.candidates;
-      if (next === undefined) return;
-      this.remove(next);
+      if (next === undefined) break;
+      const { isSpent, isContended } = this.eventLoop;
+      if (isSpent || (isContended && this.unresumed <= 0)) {
+        this.postpone();
+        return;
+      }
+      this.ring.remove(next);
       unasked = next.resume(next) ? this.candidates.size : unasked - 1;
     }
+    this.unresumed = 0;
+  };
+
+  /** Goes on in a later turn of the event loop: in the next one if a round is not over. */
+  private postpone(): void {
+    this.isPostponed = true;
+    if (this.unresumed > 0) this.eventLoop.continue(this.resume);
+    else this.eventLoop.wait(this.resume);
   }
 
   /** Gives the slow one that has waited longest its turn, where the others would take each place before it. */
   private resumeSlow(): void {
     if (this.unreserved() > 0 || !this.hasReserve || this.slowInReserve !== undefined) return;
-    for (const share of this.slow) {
+    for (const share of this.ring.slow) {
       if (share.held > 0) continue;
-      this.remove(share);
+      this.ring.remove(share);
       share.resume(share);
       return;
     }
@@ -210,7 +199,7 @@ export class SharedCapacity {
    * out: otherwise they would take each place that comes free, and slow ones would get none.
    */
   private unreserved(isForSlow = false): number {
-    const isSlowWaiting = isForSlow || this.slow.size > 0;
+    const isSlowWaiting = isForSlow || this.ring.slow.size > 0;
     return this.free - this.reserve + (isSlowWaiting ? this.reserved : 0);
   }
 
@@ -221,9 +210,9 @@ export class SharedCapacity {
 
   /** Those of the ring that may find room, in turn. */
   private get candidates(): ReadonlySet<CapacityShare> {
-    if (this.unreserved() > 0) return this.ring;
-    if (this.free > 0) return this.preferred;
-    return this.beyond < this.extra ? this.idle : NOBODY;
+    if (this.unreserved() > 0) return this.ring.all;
+    if (this.free > 0) return this.ring.preferred;
+    return this.beyond < this.extra ? this.ring.idle : NOBODY;
   }
 
   /**
@@ -233,12 +222,5 @@ export class SharedCapacity {
   private isPreferred({ held, places, isSlow }: CapacityShare): boolean {
     const sharers = this.shares.size;
     return sharers === 1 || (!isSlow && (held === 0 || held + places <= this.limit / sharers));
-  }
-
-  private remove(share: CapacityShare): void {
-    this.ring.delete(share);
-    this.preferred.delete(share);
-    this.idle.delete(share);
-    this.slow.delete(share);
   }
 }

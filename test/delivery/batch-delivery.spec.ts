@@ -3,6 +3,7 @@ import { DeletedUsers } from '../../src/deliveries/deleted-users.js';
 import { BatchDelivery } from '../../src/delivery/batch-delivery.js';
 import type { BatchEnd } from '../../src/delivery/batch-end.js';
 import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
+import { EventLoopBudget } from '../../src/delivery/event-loop-budget.js';
 import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { Destination } from '../../src/destinations/destination.js';
 import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
@@ -56,6 +57,7 @@ describe('the delivery of a batch', () => {
   ): { scheduler: DeliveryScheduler; deliver: (batch: QueuedBatch) => void } {
     const scheduler = new DeliveryScheduler({
       requests: 1_000,
+      eventLoop: new EventLoopBudget(),
       connections: 64,
       batches: 4,
       jobs: JOBS,

@@ -1,82 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
+import { EventLoopBudget } from '../../src/delivery/event-loop-budget.js';
 import type { PutBackJob } from '../../src/delivery/put-back-jobs.js';
 import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { DeliveryResult, Destination, SettleMessages } from '../../src/destinations/destination.js';
-import type { OutcomeClass, QueuedMessage } from '../../src/queue/batch-job.js';
+import type { QueuedMessage } from '../../src/queue/batch-job.js';
 import { firstAttempt } from '../support/deliver-one.js';
+import { messagesOf, TestDestination } from '../support/test-destination.js';
 import { until } from '../support/until.js';
 
-const OPTIONS = { requests: 64, connections: 64, batches: 4, jobs: 64 };
-
-/** A request that a destination has been handed. */
-interface Request {
-  messages: readonly QueuedMessage[];
-  settle: SettleMessages;
-  answered: ((origin: string) => void) | undefined;
-}
-
-/** A destination whose requests the test answers. */
-class TestDestination implements Destination {
-  readonly name = 'Webhooks';
-  readonly retryWindow = 60_000;
-  readonly origins: readonly string[];
-  /** On their way. */
-  readonly requests: Request[] = [];
-  wait = 0;
-  /** The same for a message that one of its URLs has refused. */
-  waitOfRefused: number | undefined;
-
-  constructor(
-    readonly id: string,
-    {
-      origins = [`https://${id}.example.com`],
-      requestSize = 1,
-      rateLimit,
-    }: { origins?: string[]; requestSize?: number; rateLimit?: number } = {},
-    public answersAtOnce?: DeliveryResult['class'],
-  ) {
-    this.origins = origins;
-    this.requestSize = requestSize;
-    this.rateLimit = rateLimit;
-  }
-
-  readonly requestSize: number;
-  readonly rateLimit: number | undefined;
-
-  origin(): string {
-    return this.origins[0] ?? '';
-  }
-
-  heldBack(_now: number, refusedBy: readonly string[]): number {
-    return refusedBy.length > 0 ? (this.waitOfRefused ?? this.wait) : this.wait;
-  }
-
-  lastResult(): undefined {
-    return undefined;
-  }
-
-  deliver(
-    messages: readonly QueuedMessage[],
-    _terms: unknown,
-    settle: SettleMessages,
-    answered?: (origin: string) => void,
-  ): void {
-    if (this.answersAtOnce === undefined) this.requests.push({ messages, settle, answered });
-    else settle(messages.map(() => ({ class: this.answersAtOnce ?? 'delivered', outcomes: [] })));
-  }
-
-  /** Answers the oldest requests that are on their way. */
-  answer(count = this.requests.length, outcome: OutcomeClass = 'delivered'): void {
-    for (const { messages, settle } of this.requests.splice(0, count)) {
-      settle(messages.map(() => ({ class: outcome, outcomes: [] })));
-    }
-  }
-}
-
-function messagesOf(count: number): QueuedMessage[] {
-  return Array.from({ length: count }, (_, n) => ({ id: `m-${n}`, body: '{}', outcomes: [] }));
-}
+const OPTIONS = {
+  requests: 64,
+  connections: 64,
+  batches: 4,
+  jobs: 64,
+  eventLoop: new EventLoopBudget(Infinity),
+};
 
 /** A job that was put back for a minute. */
 function jobOf(key: string, messages: number, refusedBy: string[] = []): PutBackJob {

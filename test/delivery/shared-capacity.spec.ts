@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { type CapacityShare, SharedCapacity } from '../../src/delivery/shared-capacity.js';
+import type { CapacityShare } from '../../src/delivery/capacity-share.js';
+import { EventLoopBudget } from '../../src/delivery/event-loop-budget.js';
+import { SharedCapacity } from '../../src/delivery/shared-capacity.js';
 
 const LIMIT = 80;
+const UNLIMITED = new EventLoopBudget(Infinity);
 
 /** Destinations that always have more to send, and take what they are offered. */
 class Senders {
@@ -41,7 +44,7 @@ class Senders {
 
 describe('a capacity that destinations share', () => {
   function sendersOf(count: number): Senders {
-    const senders = new Senders(new SharedCapacity(LIMIT));
+    const senders = new Senders(new SharedCapacity(LIMIT, UNLIMITED));
     for (let n = 0; n < count; n++) senders.join();
     for (const share of senders.shares) senders.fill(share);
     return senders;
@@ -70,7 +73,7 @@ describe('a capacity that destinations share', () => {
   });
 
   it('gives the reserve to one that waits, as soon as it is alone', () => {
-    const senders = new Senders(new SharedCapacity(LIMIT));
+    const senders = new Senders(new SharedCapacity(LIMIT, UNLIMITED));
     const [stays, leaves] = [senders.join(), senders.join()];
     senders.fill(stays);
     expect(stays.held).toBe(LIMIT - LIMIT / 8);
@@ -80,7 +83,7 @@ describe('a capacity that destinations share', () => {
   });
 
   it('goes on to the next one when one that had its turn waits elsewhere or has nothing to send', () => {
-    const capacity = new SharedCapacity(1);
+    const capacity = new SharedCapacity(1, UNLIMITED);
     const sent: string[] = [];
     const busy = capacity.join(() => false);
     capacity.take(busy);
@@ -97,7 +100,7 @@ describe('a capacity that destinations share', () => {
   });
 
   it('gives an idle destination that waits behind others a place beyond the limit', () => {
-    const senders = new Senders(new SharedCapacity(LIMIT, 1));
+    const senders = new Senders(new SharedCapacity(LIMIT, UNLIMITED, 1));
     const { capacity } = senders;
     const [most, few, idle] = [senders.join(), senders.join(), senders.join()];
     capacity.take(few);
@@ -108,7 +111,7 @@ describe('a capacity that destinations share', () => {
   });
 
   it('lets as many have places beyond the limit as it may, however many each of their requests takes', () => {
-    const capacity = new SharedCapacity(8, 3);
+    const capacity = new SharedCapacity(8, UNLIMITED, 3);
     const shares = Array.from({ length: 6 }, () => capacity.join(() => false, 5));
     const taken = shares.filter((share) => {
       const hasRoom = capacity.hasRoom(share);
@@ -121,7 +124,7 @@ describe('a capacity that destinations share', () => {
   });
 
   it('lets those with several places a request have what is reserved within their share', () => {
-    const senders = new Senders(new SharedCapacity(LIMIT));
+    const senders = new Senders(new SharedCapacity(LIMIT, UNLIMITED));
     const [wide, narrow] = [senders.join(3), senders.join()];
     senders.fill(narrow);
     senders.fill(wide);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createHmac } from 'node:crypto';
 import { DeliveryScheduler } from '../../src/delivery/delivery-scheduler.js';
+import { EventLoopBudget } from '../../src/delivery/event-loop-budget.js';
 import { LocalRateLimitStore } from '../../src/delivery/rate-limits/rate-limit-store.js';
 import type { DeliveryResult } from '../../src/destinations/destination.js';
 import type { QueuedMessage, UrlOutcome } from '../../src/queue/batch-job.js';
@@ -25,6 +26,7 @@ function message(outcomes: UrlOutcome[] = []): QueuedMessage {
 function scheduler(): DeliveryScheduler {
   return new DeliveryScheduler({
     requests: 64,
+    eventLoop: new EventLoopBudget(),
     connections: 64,
     batches: 16,
     jobs: 64,

@@ -1,0 +1,31 @@
+import type { CapacityShare } from './capacity-share.js';
+
+/** Destinations that wait for places of a capacity, in turn, and those of them that may have what others may not. */
+export class WaitingShares {
+  readonly all = new Set<CapacityShare>();
+  /**
+   * Those that may have what is reserved. They are kept apart because what is left free is mostly the reserve: to ask
+   * everyone after each request would take longer than the request.
+   */
+  readonly preferred = new Set<CapacityShare>();
+  /** Those that hold no places, and may have some beyond the limit. */
+  readonly idle = new Set<CapacityShare>();
+  readonly slow = new Set<CapacityShare>();
+
+  /** Adds a destination, or notes how it is now. */
+  add(share: CapacityShare, isPreferred: boolean): void {
+    this.all.add(share);
+    note(this.slow, share, share.isSlow);
+    note(this.preferred, share, isPreferred);
+    note(this.idle, share, share.held === 0 && !share.isSlow);
+  }
+
+  remove(share: CapacityShare): void {
+    for (const set of [this.all, this.preferred, this.idle, this.slow]) set.delete(share);
+  }
+}
+
+function note(set: Set<CapacityShare>, share: CapacityShare, isOne: boolean): void {
+  if (isOne) set.add(share);
+  else set.delete(share);
+}
