@@ -50,6 +50,10 @@ const WHAT_TO_GRANT =
 
 const DISK_FULL = 'its disk is full';
 
+const READ_ONLY =
+  'it is read-only: connect to the primary if it is a standby, or else look for what sets ' +
+  '`default_transaction_read_only`';
+
 const TOO_MANY_CONNECTIONS =
   'it has too many connections: raise `max_connections`, or the `CONNECTION LIMIT` of the user or the database, close ' +
   'some, or give a `pg` Pool with a smaller `max`';
@@ -60,7 +64,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['28000', 'unreachable', 'the server does not let this user in: check its `pg_hba.conf`'],
   ['3D000', 'unreachable', 'there is no such database'],
   [MISSING_RIGHT, 'refusing', WHAT_TO_GRANT],
-  ['25006', 'refusing', 'it is read-only, as a standby is: connect to the primary'],
+  ['25006', 'refusing', READ_ONLY],
   ['40001', 'refusing', 'transactions conflicted with each other'],
   ['40P01', 'refusing', 'transactions deadlocked'],
   ['53100', 'refusing', DISK_FULL],

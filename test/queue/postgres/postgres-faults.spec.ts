@@ -192,7 +192,9 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     await admin.query(
       `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`,
     );
-    expect(await firstLineWith(url)).toMatch(/takes no more jobs \(it is read-only.*25006\)/);
+    expect(await firstLineWith(url)).toMatch(
+      /takes no more jobs \(it is read-only: connect to the primary if it is a standby.*`default_transaction_read_only`, 25006\)/,
+    );
   });
 
   it('tells each time that its disk is full, and each time that it has room again', async () => {
