@@ -26,6 +26,13 @@ export class SilentConnectionError extends Error {
   }
 }
 
+/** The server answered, but none of the connections was free for as long as a statement may wait for one. */
+export class BusyConnectionsError extends Error {
+  constructor(options: ErrorOptions) {
+    super('none of its connections was free in time: see what takes long in `pg_stat_activity`', options);
+  }
+}
+
 /** Node's codes for a server that cannot be reached or went away. */
 const NETWORK_CODES: readonly string[] = [
   'ECONNREFUSED',
@@ -50,13 +57,16 @@ const WHAT_TO_GRANT =
 
 const DISK_FULL = 'its disk is full';
 
+/** PostgreSQL's code for one connection too many. */
+export const NO_MORE_CONNECTIONS = '53300';
+
+export const MORE_CONNECTIONS =
+  'raise `max_connections`, or the `CONNECTION LIMIT` of the user or the database, close some, or give a `pg` Pool with a ' +
+  'smaller `max`';
+
 const READ_ONLY =
   'it is read-only: connect to the primary if it is a standby, or else look for what sets ' +
   '`default_transaction_read_only`';
-
-const TOO_MANY_CONNECTIONS =
-  'it has too many connections: raise `max_connections`, or the `CONNECTION LIMIT` of the user or the database, close ' +
-  'some, or give a `pg` Pool with a smaller `max`';
 
 /** Codes of PostgreSQL, longest first. Two characters stand for their whole class. */
 const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [
@@ -69,7 +79,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['40P01', 'refusing', 'transactions deadlocked'],
   ['53100', 'refusing', DISK_FULL],
   ['53200', 'refusing', 'it is out of memory'],
-  ['53300', 'unreachable', TOO_MANY_CONNECTIONS],
+  [NO_MORE_CONNECTIONS, 'unreachable', `it has too many connections: ${MORE_CONNECTIONS}`],
   ['55P03', 'refusing', 'it did not get a lock in time: look for who holds it, or raise `lock_timeout`'],
   ['57014', 'refusing', 'it ended a statement: look for what keeps it busy, or raise `statement_timeout`'],
   ['57P01', 'unreachable', 'an administrator ended the connection'],
@@ -123,6 +133,7 @@ const FOLDER_REMOVED = 'its folder was removed or replaced, EMBEDDED_QUEUE_BROKE
 export function failureOf(error: unknown): QueueFailure | undefined {
   if (!types.isNativeError(error)) return undefined;
   if (error instanceof SilentConnectionError) return { kind: 'silent', reason: error.message };
+  if (error instanceof BusyConnectionsError) return { kind: 'refusing', reason: error.message };
   if (error instanceof EmbeddedQueueBrokenError)
     return { kind: 'broken', reason: error.removed === undefined ? error.code : FOLDER_REMOVED };
   if (error instanceof ConnectionClosedError)

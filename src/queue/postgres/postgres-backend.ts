@@ -1,6 +1,7 @@
 import {
   type BackendFactory,
   type PgPool,
+  type PgPoolClient,
   PostgresConnection,
   type PostgresQueueBackend,
   withBackend,
@@ -135,11 +136,13 @@ export async function createPostgresQueueBackend(
   });
   const openWorkerPool = (): ReconnectingPool => {
     const forWorker = pools.open({ synchronous_commit: 'off' }, WORKER_CONNECTIONS);
-    return new ReconnectingPool(forWorker.pool, health, async (client) => {
+    const prepare = async (client: PgPoolClient): Promise<void> => {
       await queue.ready;
       await forWorker.checkSession(client);
       await checkClock(client, health);
-    });
+    };
+    // BullMQ takes a client of a worker's only to listen.
+    return new ReconnectingPool(forWorker.pool, health, prepare, () => forWorker.pool.listen());
   };
   let workerPool: ReconnectingPool | undefined;
   const worker = (): ReconnectingPool => (workerPool ??= openWorkerPool());

@@ -7,9 +7,11 @@ import { MissingPackageError } from '../../errors/setup.errors.js';
 import { within } from '../../shared/within.js';
 import { SilentConnectionError } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
+import { ConnectionShortage } from './connection-shortage.js';
 import { ownTypes } from './own-types.js';
 import { PostgresSessions, sessionSettings } from './session.js';
 import { bytesReadBy, SilenceWatch, type WatchedClient } from './silence-watch.js';
+import { SparingPool } from './sparing-pool.js';
 
 /** How long a query may wait for a connection before the server counts as unreachable, in milliseconds. */
 const CONNECT_TIMEOUT = 10_000;
@@ -30,12 +32,15 @@ export type PostgresSettings = string | PgPool;
 
 /** A pool of this module's own. BullMQ needs a search path that a user's pool does not have. */
 export interface PostgresPool {
-  pool: PgPool;
+  pool: SparingPool;
   /** Checks that each client keeps a session of its own. @throws UnsupportedQueueServerError */
   checkSession(client: PgPoolClient): Promise<void>;
 }
 
-/** This module's own pools on a server. Where the connections of one are silent, those of all are closed. */
+/**
+ * This module's own pools on a server, of which the first is the queue's. Where the connections of one are silent, those of
+ * all are closed.
+ */
 export interface PostgresPools {
   /**
    * @param session settings of each session, beside those that all need
@@ -92,10 +97,13 @@ export async function createPostgresPools(
   const { Client, Pool, types } = await importPg();
   const { settings, sockets } = ownSettings(postgres, types);
   const sessions = new PostgresSessions();
+  const pools: SparingPool[] = [];
+  const shortage = new ConnectionShortage(() => pools.reduce((sum, { size }) => sum + size, 0), health);
   const watch = new SilenceWatch({
     isAtWork: (client) =>
       isAtWork(new Client({ ...settings, connectionTimeoutMillis: INQUIRY_TIMEOUT }), sessions.pidOf(client)),
     onSlow: (seconds) => {
+      for (const pool of pools) pool.answered();
       health.report(
         new Error(`a statement has run for ${seconds} s; \`pg_stat_activity\` shows what it waits for`),
       );
@@ -112,8 +120,15 @@ export async function createPostgresPools(
         config.max === undefined ? config : { ...config, max: Math.max(config.max, least) },
       );
       watchClients(pool, watch);
+      const sparing = new SparingPool(pool, pools, () => {
+        shortage.refused();
+      });
+      pools.push(sparing);
+      pool.on('connect', () => {
+        shortage.connected();
+      });
       return {
-        pool,
+        pool: sparing,
         checkSession: (client) => sessions.check(client, forSession, () => connectAlone(new Client(config))),
       };
     },

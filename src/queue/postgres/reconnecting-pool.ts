@@ -12,6 +12,11 @@ const MAX_PROBE_DELAY = 2_000;
 /** Idle connections that a pool may have lost without noticing. Few pools hold more. */
 const LOST_AT_ONCE = 100;
 
+/** What it needs of the pool under it. */
+export type UnderlyingPool = Pick<PgPool, 'query' | 'connect' | 'end'> & {
+  on(event: 'error', listener: (error: Error) => void): unknown;
+};
+
 /**
  * A pool that can be used before its server is reachable. It tries to connect until it succeeds, and prepares
  * the database; queries wait for that. A queue that BullMQ builds over an unreachable pool would
@@ -34,11 +39,15 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   private readonly check = new SharedWork(() => this.tellIfAway());
   private wake: () => void = () => undefined;
 
-  /** @param prepare checks the server, and what is needed of it, before anything else is asked */
+  /**
+   * @param prepare checks the server, and what is needed of it, before anything else is asked
+   * @param handOut connects a client for others than this pool itself
+   */
   constructor(
-    private readonly pool: PgPool,
+    private readonly pool: UnderlyingPool,
     private readonly health: QueueHealth,
     private readonly prepare: (client: PgPoolClient) => Promise<unknown>,
+    private readonly handOut: () => Promise<PgPoolClient> = () => pool.connect(),
   ) {
     super();
     pool.on('error', (error) => {
@@ -60,7 +69,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
 
   async connect(): Promise<PgPoolClient> {
     await this.ready;
-    return this.watch(() => this.pool.connect());
+    return this.watch(this.handOut);
   }
 
   /** @param endPool ends the pool under it */

@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import pg from 'pg';
+import type { AnalyticsApp } from '../../support/analytics-app.js';
+import { describeWith } from '../../support/describe-backend.js';
+import { PostgresServer } from '../../support/postgres-server.js';
+import type { Receiver } from '../../support/receiver.js';
+import { Stage, webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
+
+const EVENTS = 500;
+const IDLE_TIMEOUT = 50;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few connections to spare', () => {
+  const stage = new Stage();
+  let server: PostgresServer;
+  let admin: pg.Client;
+  let url: string;
+
+  beforeAll(async () => {
+    server = await PostgresServer.create();
+    admin = new pg.Client({ connectionString: server.url() });
+    await admin.connect();
+    await admin.query('CREATE ROLE alice LOGIN');
+  });
+  beforeEach(async () => {
+    url = (await server.createDatabase()).replace('postgres@', 'alice@');
+    await admin.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO alice`);
+  });
+  afterAll(async () => {
+    await admin.end();
+    await server.dispose();
+  });
+
+  async function limit(connections: number): Promise<void> {
+    await admin.query(`ALTER ROLE alice CONNECTION LIMIT ${connections}`);
+  }
+
+  async function sessions(): Promise<number> {
+    const { rows } = await admin.query(`SELECT FROM pg_stat_activity WHERE usename = 'alice'`);
+    return rows.length;
+  }
+
+  function track(app: AnalyticsApp, events = EVENTS): void {
+    for (let n = 0; n < events; n++) app.analytics.track({ userId: 'u1', event: `Event ${n}` });
+  }
+
+  /** Everything that the status of the queue is while some work is done. */
+  async function statesDuring(app: AnalyticsApp, work: () => Promise<unknown>): Promise<string[]> {
+    const states = new Set<string>();
+    const timer = setInterval(() => states.add(app.analytics.status().queue), 1);
+    try {
+      await work();
+    } finally {
+      clearInterval(timer);
+    }
+    return [...states];
+  }
+
+  async function start(
+    receiver: Receiver,
+    connection: string | pg.Pool = url,
+    worker = true,
+  ): Promise<AnalyticsApp> {
+    const app = await stage.app({ connection, webhooks: webhooksTo(receiver), flushAt: 1, worker });
+    await until(() => Promise.resolve(app.analytics.status().queue === 'up' || undefined));
+    return app;
+  }
+
+  it.each([2, 3])('goes on with %i connections, and says so once', async (connections) => {
+    await limit(connections);
+    const receiver = await stage.receiver();
+    const app = await start(receiver);
+    const states = await statesDuring(app, async () => {
+      track(app);
+      await receiver.received(EVENTS);
+      await app.settled();
+      await app.log.line(/connections/);
+    });
+    expect(states).toEqual(['up']);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(
+        /^warn: The queue on PostgreSQL reports: it gives no more connections, 53300.*waits for one of the \d.*raise/,
+      ),
+    ]);
+  });
+
+  it('takes more connections again when it may have more', async () => {
+    await limit(3);
+    const receiver = await stage.receiver();
+    const app = await start(receiver);
+    track(app);
+    await app.log.line(/gives no more connections/);
+    await receiver.received(EVENTS);
+    await limit(-1);
+    let expected = EVENTS;
+    await until(
+      async () => {
+        track(app, 50);
+        await receiver.received((expected += 50));
+        return (await sessions()) > 3 || undefined;
+      },
+      1_000,
+      1_000,
+    );
+  }, 60_000);
+
+  it('adds what is tracked although its worker has taken the connection that was idle', async () => {
+    await limit(2);
+    const receiver = await stage.receiver();
+    const app = await start(
+      receiver,
+      new pg.Pool({ connectionString: url, idleTimeoutMillis: IDLE_TIMEOUT }),
+    );
+    const states = await statesDuring(app, async () => {
+      for (let round = 1; round <= 20; round++) {
+        track(app, 20);
+        await receiver.received(20 * round);
+        await pause(2 * IDLE_TIMEOUT);
+      }
+    });
+    expect(states).toEqual(['up']);
+  });
+
+  it('goes on with two connections after they were closed', async () => {
+    await limit(2);
+    const receiver = await stage.receiver();
+    const app = await start(receiver);
+    track(app, 100);
+    await receiver.received(100);
+    await app.log.line(/gives no more connections/);
+    for (let round = 2; round <= 6; round++) {
+      await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'alice'`);
+      track(app, 100);
+      await receiver.received(100 * round);
+    }
+    await app.settled();
+    expect(app.log.analytics).toHaveLength(1);
+  });
+
+  it('cannot be reached where the worker has no connection', async () => {
+    await limit(1);
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: url, webhooks: webhooksTo(receiver), shutdownTimeout: 500 });
+    expect(await app.log.line(/The queue on PostgreSQL/)).toMatch(
+      /cannot be reached \(it has too many connections: raise.*53300\)/,
+    );
+  });
+
+  it('says that its connections are busy where statements wait long for one', async () => {
+    await limit(-1);
+    const pool = new pg.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 500 });
+    const app = await start(await stage.receiver(), pool, false);
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    await other.query(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$;
+      CREATE TRIGGER slow BEFORE INSERT ON bullmq.job FOR EACH ROW EXECUTE FUNCTION slow()`);
+    await other.end();
+    const adds = Array.from({ length: 5 }, () => app.queue.add('batch', { v: 1, batches: [] }));
+    expect((await Promise.allSettled(adds)).map(({ status }) => status)).toContain('rejected');
+    await app.log.line(/is back after/);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(
+        /takes no more jobs \(none of its connections was free in time.*pg_stat_activity/,
+      ),
+      expect.stringMatching(/is back after/),
+    ]);
+  });
+
+  it('says so as well where the one before waits for a lock', async () => {
+    await limit(-1);
+    const pool = new pg.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 12_000 });
+    const app = await start(await stage.receiver(), pool, false);
+    const locker = new pg.Client({ connectionString: url });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE');
+    const counting = app.queue.getWaitingCount();
+    await until(async () => {
+      const waiting = `SELECT FROM pg_stat_activity WHERE usename = 'alice' AND wait_event_type = 'Lock'`;
+      return (await admin.query(waiting)).rows.length > 0 || undefined;
+    });
+    await expect(app.queue.getWaitingCount()).rejects.toThrow();
+    await locker.end();
+    await counting;
+    await app.log.line(/is back after/);
+    expect(app.log.analytics).toEqual([
+      expect.stringMatching(/a statement has run for \d+ s/),
+      expect.stringMatching(/takes no more jobs \(none of its connections was free in time/),
+      expect.stringMatching(/is back after/),
+    ]);
+  });
+});
