@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 
 const CHILD = fileURLToPath(new URL('./children/both-formats.mjs', import.meta.url));
+const LOADED_AGAIN = fileURLToPath(new URL('./children/loaded-again.mjs', import.meta.url));
 const run = promisify(execFile);
 
 describe('An application that loads ES modules and CommonJS of the package', () => {
@@ -25,5 +26,17 @@ describe('An application that loads ES modules and CommonJS of the package', () 
   it('is told when the second one comes too late for that', async () => {
     const { stderr } = await run(process.execPath, [CHILD, 'after'], { timeout: 25_000 });
     expect(stderr).toMatch(/\[NESTJS_ANALYTICS_LOADED_TWICE\] .*loaded a second time/);
+  });
+});
+
+describe('An application that has the same file of the package evaluated again, as a test that resets its modules', () => {
+  it('gives its services to both copies, is told nothing, and holds none of those in between', async () => {
+    const { stdout, stderr } = await run(process.execPath, ['--expose-gc', LOADED_AGAIN], {
+      timeout: 25_000,
+    });
+    expect({ said: stdout.trim().split('\n'), stderr }).toEqual({
+      said: ['given true', 'given true', 'held 0'],
+      stderr: '',
+    });
   });
 });
