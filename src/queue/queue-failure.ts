@@ -3,6 +3,7 @@ import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../errors/embedded-queue.errors.js';
 import { UnsupportedQueueServerError } from '../errors/setup.errors.js';
 import { MISSING_RIGHT, RefusedTableError } from './refused-tables.js';
+import { RemovedTablesError } from './removed-tables.js';
 
 /**
  * Why the queue's server cannot be used: it is unreachable, its connections are silent, or it answers but
@@ -67,6 +68,10 @@ export const MORE_CONNECTIONS =
 const READ_ONLY =
   'it is read-only: connect to the primary if it is a standby, or else look for what sets ' +
   '`default_transaction_read_only`';
+
+const REMOVED =
+  'tables or functions of the schema `bullmq` were removed: it is made again where all of it is gone; otherwise restore ' +
+  'it, or remove the rest of it';
 
 /** Codes of PostgreSQL, longest first. Two characters stand for their whole class. */
 const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [
@@ -140,6 +145,7 @@ export function failureOf(error: unknown): QueueFailure | undefined {
     return failureOf(error.cause) ?? { kind: 'unreachable', reason: 'the connection was closed' };
   if (error instanceof RefusedTableError)
     return { kind: 'partial', reason: `${error.message}, ${error.code}` };
+  if (error instanceof RemovedTablesError) return { kind: 'refusing', reason: `${REMOVED}, ${error.code}` };
   if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code, error.message);
   // A Redis transaction fails for the reason that one of its commands was refused.
   if ('previousErrors' in error && Array.isArray(error.previousErrors))
@@ -150,8 +156,9 @@ export function failureOf(error: unknown): QueueFailure | undefined {
   return failureOfText(error.message);
 }
 
-export function isDiskFull({ reason }: QueueFailure): boolean {
-  return reason.startsWith(DISK_FULL);
+/** Whether what a probe writes may be stored although a job is not: it needs more room, tables and functions. */
+export function hidesFromProbes({ reason }: QueueFailure): boolean {
+  return reason.startsWith(DISK_FULL) || reason.startsWith(REMOVED);
 }
 
 /** What the user of a Redis may not do, in words; `undefined` if an error is about something else. */

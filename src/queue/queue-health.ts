@@ -4,7 +4,7 @@ import { LimitedLog, type QueueLog } from './limited-log.js';
 import {
   type FailureKind,
   failureOf,
-  isDiskFull,
+  hidesFromProbes,
   type QueueFailure,
   unknownFailure,
 } from './queue-failure.js';
@@ -58,9 +58,9 @@ export class QueueHealth {
   private wasReached = false;
   /** When the server last refused to store something in this outage, by statement. Reads still work meanwhile. */
   private readonly refused = new Map<string | undefined, number>();
-  /** When a full disk last had room for what a probe wrote, and when it had none for something else. */
+  /** In outages that probes may not see: when one last was stored, and when something else was refused. */
   private probedAt = -Infinity;
-  private noRoomAt = -Infinity;
+  private refusedAt = -Infinity;
   private isProbeMisleading = false;
   private backSince = -Infinity;
   /** Outages since the last line. */
@@ -103,7 +103,7 @@ export class QueueHealth {
     if (kind === 'partial') return;
     if (this.outage !== undefined && kind !== 'broken') return;
     this.outage = { kind, reason, since: this.now(), isTold: false };
-    this.isProbeMisleading = isDiskFull(this.outage) && this.now() - this.probedAt < QUIET;
+    this.isProbeMisleading = hidesFromProbes(this.outage) && this.now() - this.probedAt < QUIET;
     this.untold++;
     this.tell();
   }
@@ -120,7 +120,7 @@ export class QueueHealth {
     const failure = failureOf(error);
     if (!this.isRefusing || failure?.kind !== 'refusing') return;
     this.refused.set(statement, this.now());
-    if (isDiskFull(failure)) this.noRoomAt = this.now();
+    if (hidesFromProbes(failure)) this.refusedAt = this.now();
   }
 
   /**
@@ -176,8 +176,8 @@ export class QueueHealth {
    * refused again right after, the outage ends when they are stored, or when nothing was refused for a while.
    */
   probed(): void {
-    if (this.isProbeMisleading && this.now() - this.noRoomAt < QUIET) return;
-    if (this.outage !== undefined && isDiskFull(this.outage)) this.probedAt = this.now();
+    if (this.isProbeMisleading && this.now() - this.refusedAt < QUIET) return;
+    if (this.outage !== undefined && hidesFromProbes(this.outage)) this.probedAt = this.now();
     this.stored();
   }
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PgPool } from 'bullmq';
+import { missingCode } from '../removed-tables.js';
+import type { ReconnectingPool } from './reconnecting-pool.js';
 
 /** A job as small as it can be, which no worker takes. It is never committed. */
 const ADD = `INSERT INTO job (queue, id, seq, name, state, added_at_ms)
@@ -9,8 +11,18 @@ const ADD = `INSERT INTO job (queue, id, seq, name, state, added_at_ms)
 const NOTE = `INSERT INTO meta (queue, field, value) VALUES ('nestjs-analytics:writable', $1, '')
   ON CONFLICT (queue, field) DO UPDATE SET value = excluded.value WHERE meta.value = ''`;
 
-/** Adds a job and takes it back, which shows whether the server stores jobs. */
-export async function addAndTakeBack(pool: PgPool): Promise<void> {
+/** Shows whether the server stores jobs. If somebody has removed its tables, they are made again. */
+export async function probeTables(pool: ReconnectingPool): Promise<void> {
+  try {
+    await addAndTakeBack(pool);
+  } catch (error) {
+    if (missingCode(error) === undefined) throw error;
+    await pool.open();
+    await addAndTakeBack(pool);
+  }
+}
+
+async function addAndTakeBack(pool: PgPool): Promise<void> {
   const client = await pool.connect();
   let isClean = false;
   try {

@@ -19,7 +19,7 @@ import {
 } from '../queue-backend.js';
 import type { QueueHealth } from '../queue-health.js';
 import { probeWrites } from '../write-probe.js';
-import { addAndTakeBack } from './add-and-take-back.js';
+import { probeTables } from './add-and-take-back.js';
 import { BatchJobBackend } from './batch-job-backend.js';
 import { checkClock } from './clock-check.js';
 import { checkEncoding } from './encoding-check.js';
@@ -83,7 +83,7 @@ function backendOn(
     health,
     // A process that has nothing to store would not learn that a server is back that was away.
     () => !health.isUp,
-    () => addAndTakeBack(queue),
+    () => probeTables(queue),
   );
   return {
     health,

@@ -5,6 +5,7 @@ import { SharedWork } from '../../shared/shared-work.js';
 import { failureOf } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
 import { explainRefusal } from '../refused-tables.js';
+import { explainRemoval } from '../removed-tables.js';
 import { ownStatementFor } from './own-statements.js';
 
 const FIRST_PROBE_DELAY = 100;
@@ -72,6 +73,21 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     return this.watch(this.handOut);
   }
 
+  /** Connects and prepares the database: also one that was prepared before, if what it needs was removed. */
+  async open(): Promise<void> {
+    const client = await this.pool.connect();
+    let failure: unknown;
+    try {
+      await this.prepare(client);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      // A client that failed in a transaction must not be used again.
+      client.release(failure !== undefined);
+    }
+  }
+
   /** @param endPool ends the pool under it */
   async end(endPool: () => Promise<void> = () => this.pool.end()): Promise<void> {
     this.ended = true;
@@ -87,7 +103,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
       this.health.answered(askedAt, text);
       return result;
     } catch (failure) {
-      const error = explainRefusal(failure, text);
+      const error = explainRemoval(explainRefusal(failure, text), text);
       if (failureOf(error) === undefined) throw error;
       this.lost(error, text, askedAt);
       throw new ConnectionClosedError(undefined, error);
@@ -148,20 +164,6 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     } catch (error) {
       this.tellDown(error);
       return error;
-    }
-  }
-
-  private async open(): Promise<void> {
-    const client = await this.pool.connect();
-    let failure: unknown;
-    try {
-      await this.prepare(client);
-    } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
-      // A client that failed in a transaction must not be used again.
-      client.release(failure !== undefined);
     }
   }
 
