@@ -137,7 +137,7 @@ export class QueueHealth {
     }
     const isAftermath = this.outage !== undefined || this.now() - this.backSince < AFTERMATH;
     if (isAftermath && HELD_UP.test(error.message)) return;
-    const kind = error.message.replace(/\bjob \S+/g, 'job');
+    const kind = error.message.replace(/\bjob \S+/gi, 'job');
     const reportedAt = this.reportedAt.get(kind) ?? -Infinity;
     // The line that will end an outage has its place already.
     const isFull = !this.lines.hasRoomFor(this.outage?.isTold === true ? 2 : 1);

@@ -44,9 +44,12 @@ describe('what the queue reports of itself', () => {
     health.report(new Error('Lock mismatch for job 2e1d-b. Cmd moveToFinished from active'));
     health.report(new Error('could not renew lock for job 1f0c-a'));
     health.report(new Error('could not renew lock for job 2e1d-b'));
+    health.report(new Error('Job 1f0c-a is not in the active state. moveToFinished'));
+    health.report(new Error('Job 2e1d-b is not in the active state. moveToFinished'));
     const reported = [
       'The queue on Redis reports: Lock mismatch for job 1f0c-a. Cmd moveToFinished from active',
       'The queue on Redis reports: could not renew lock for job 1f0c-a',
+      'The queue on Redis reports: Job 1f0c-a is not in the active state. moveToFinished',
     ];
     expect(lines).toEqual(reported);
     jest.advanceTimersByTime(60_000);
