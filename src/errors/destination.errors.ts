@@ -36,14 +36,21 @@ export class DestinationLimitError extends AnalyticsError {
   }
 }
 
-/** A destination was changed by somebody else since the caller read it. */
+/** A destination was changed by somebody else since the caller read it, or each time that a change was tried. */
 export class DestinationChangedError extends AnalyticsError {
   readonly code = 'DESTINATION_CHANGED';
 
-  constructor(readonly destination: string) {
+  /** @param isStale whether the caller gave a version that is not the latest */
+  constructor(
+    readonly destination: string,
+    isStale: boolean,
+  ) {
     super(
-      `The destination "${destination}" was changed since the given version of it was read. Read it again, ` +
-        'and repeat the change.',
+      isStale
+        ? `The destination "${destination}" was changed since the given version of it was read. Read it again, ` +
+            'and repeat the change.'
+        : `The destination "${destination}" was changed by others each time that this change was tried, so it was ` +
+            'not made. Repeat it.',
     );
   }
 }

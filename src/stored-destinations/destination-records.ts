@@ -140,12 +140,12 @@ export class DestinationRecords {
       const record = await this.find(id, tenant);
       const { version = 0, createdAt = 0, updatedAt = 0 } = record;
       const fields = edit(record, version);
-      if (fields === undefined) break;
+      if (fields === undefined) throw new DestinationChangedError(id, true);
       const changedAt = fields.updatedAt ?? updatedAt;
       const next = { ...record, ...fields, createdAt, updatedAt: changedAt, version: version + 1 };
       if (await writable.replace(next)) return next;
     }
-    throw new DestinationChangedError(id);
+    throw new DestinationChangedError(id, false);
   }
 
   /** New secrets for a record, as they are stored. */

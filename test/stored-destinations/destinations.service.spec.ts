@@ -7,6 +7,7 @@ import {
   DestinationsService,
   type JsonObject,
 } from '../../src/index.js';
+import type { StoredDestination } from '../../src/options/destination-store.js';
 import { AnalyticsApp } from '../support/analytics-app.js';
 import { describeAnyServer, describeServersOrEmbedded } from '../support/describe-backend.js';
 import { Receiver } from '../support/receiver.js';
@@ -204,6 +205,7 @@ describe('the destinations service', () => {
     await destinations.update(id, { name: 'first' }, { version });
     await expect(destinations.update(id, { name: 'second' }, { version })).rejects.toMatchObject({
       code: 'DESTINATION_CHANGED',
+      message: expect.stringContaining('since the given version of it was read'),
     });
     expect(await destinations.get(id)).toMatchObject({ name: 'first', version: 2 });
   });
@@ -501,6 +503,24 @@ describe('the option `destinations`', () => {
     } finally {
       process.env.NODE_ENV = before;
     }
+  });
+
+  it('says that others were faster where they were each time that a change was tried', async () => {
+    class BusyStore extends MemoryDestinationStore {
+      override async replace(destination: StoredDestination): Promise<boolean> {
+        await super.replace({ ...destination, name: 'theirs' });
+        return super.replace(destination);
+      }
+    }
+    const app = await starting({ store: new BusyStore(), encryptionKey: false });
+    const destinations = app.context.get(DestinationsService);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [URL] });
+    await expect(destinations.update(id, { name: 'ours' })).rejects.toMatchObject({
+      code: 'DESTINATION_CHANGED',
+      message: expect.stringMatching(/changed by others each time .* so it was not made\. Repeat it\.$/),
+    });
+    expect(await destinations.get(id)).toMatchObject({ name: 'theirs' });
+    await app.close();
   });
 
   it('is missed by its service where it is not given', async () => {
