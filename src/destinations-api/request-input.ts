@@ -94,7 +94,8 @@ export class RequestInput {
       type,
       ...this.messageIds(),
       class: outcomeClass,
-      status: this.integer('status', 100, 599),
+      // Not all that receivers answer is a status that HTTP has.
+      status: this.integer('status', 100, 999),
       error: this.text('error'),
       source: this.text('source'),
       from: this.time('from'),

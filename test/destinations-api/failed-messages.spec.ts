@@ -75,6 +75,16 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     await receiver.received(2);
   });
 
+  it('are found by a status that HTTP does not have', async () => {
+    const { acme, server } = await start();
+    const receiver = await stage.receiver({ answer: () => 999 });
+    const id = await acme.create({ urls: [receiver.url()] });
+    server.analytics.tenant('acme').track({ userId: 'u1', event: 'Lost' });
+    await until(async () => (await acme.ok(acme.get(`/${id}/count-failed`))).count === 1 || undefined);
+    expect(await acme.ok(acme.get(`/${id}/count-failed?status=999`))).toEqual({ count: 1 });
+    expect(await acme.ok(acme.get(`/${id}/count-failed?status=998`))).toEqual({ count: 0 });
+  });
+
   it('are explained without the path of a URL that is configured in code, which may be a secret', async () => {
     const receiver = await receive();
     isDown = true;

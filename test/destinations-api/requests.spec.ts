@@ -36,6 +36,7 @@ const WRONG_FIELDS: readonly ['GET' | 'POST' | 'PATCH', string, string][] = [
   ['GET', '/ID/failed?type=click', 'type'],
   ['GET', '/ID/failed?class=delivered', 'class'],
   ['GET', '/ID/failed?status=99', 'status'],
+  ['GET', '/ID/failed?status=1000', 'status'],
   ['GET', '/ID/failed?from=yesterday', 'from'],
   ['GET', '/ID/failed?limit=101', 'limit'],
   ['GET', '/ID/failed?waiting=no', 'waiting'],
