@@ -10,6 +10,8 @@ import type { Sender } from './authorizer.js';
 export interface ApiRequest extends Sender {
   /** The id in the path; empty in those that have none. */
   id: string;
+  /** Path and query, before the application has rewritten them. The sender may have asked a proxy for a longer path. */
+  address: string;
   /** The fields of the query; those that look like numbers are numbers. */
   query: JsonObject;
   /** The fields of the body; empty without one. */

@@ -63,7 +63,7 @@ export class DestinationsApi {
    * @param path below the path of the API
    * @throws {RequestRefusal}, and the errors of the services
    */
-  async handle(path: string, raw: IncomingMessage): Promise<HttpAnswer> {
+  async handle(path: string, raw: IncomingMessage & { originalUrl?: string }): Promise<HttpAnswer> {
     const sender = await this.parts.authorizer.senderOf(raw);
     const found = apiPath(path);
     if (found === undefined) throw new RequestRefusal(404, 'NOT_FOUND', 'The API has no such path.');
@@ -77,7 +77,8 @@ export class DestinationsApi {
     const query = queryOf(raw.url ?? '');
     const fields = await this.fieldsOf(route, raw);
     const reading = new AbortController();
-    const request = { ...sender, id, query, fields, signal: reading.signal };
+    const address = raw.originalUrl ?? raw.url ?? '';
+    const request = { ...sender, id, address, query, fields, signal: reading.signal };
     if (!onlyReads(route)) return this.answerInTime(route, request);
     // Nobody waits for what is read once the answer is given, or the sender has hung up.
     const end = (): void => {

@@ -42,13 +42,13 @@ export class Operations implements Record<OperationName, Operation> {
     return jsonAnswer(200, { ...page, destinations: [...configured, ...page.destinations] });
   }
 
-  async create({ scope, fields }: ApiRequest): Promise<HttpAnswer> {
+  async create({ scope, address, fields }: ApiRequest): Promise<HttpAnswer> {
     const tenant = tenantOf(scope.tenant, fields.tenant);
     // The service checks every field.
     const given = { ...fields, ...(tenant !== undefined && { tenant }) } as unknown as NewDestination;
     const create = (): Promise<CreatedDestination> => this.destinations.create(given);
     const created = await (scope.tenant === undefined ? create() : this.creations.run(scope.tenant, create));
-    return jsonAnswer(201, created, { location: `${this.path}/${created.id}` });
+    return jsonAnswer(201, created, { location: locationFrom(address, created.id) });
   }
 
   async get({ scope, id }: ApiRequest): Promise<HttpAnswer> {
@@ -165,6 +165,15 @@ export class Operations implements Record<OperationName, Operation> {
   describe(): Promise<HttpAnswer> {
     return Promise.resolve(jsonAnswer(200, openApiDocument(this.path)));
   }
+}
+
+/**
+ * Where a new destination is, from the list that it was added to. The sender may know that under a path of a proxy that is
+ * not passed on.
+ */
+function locationFrom(address: string, id: string): string {
+  const list = /[^/]*$/.exec(address.replace(/[?#].*$/s, ''))?.[0] ?? '';
+  return list === '' ? `./${id}` : `./${list}/${id}`;
 }
 
 /**

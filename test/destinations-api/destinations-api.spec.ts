@@ -19,7 +19,7 @@ describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
   const receive = (): Promise<Receiver> => stage.receiver({ answer: () => (isDown ? 400 : 200) });
 
   it('creates, lists, changes and deletes the destinations of whoever is signed in', async () => {
-    const { acme, path } = await start();
+    const { acme } = await start();
     const created = await acme.post('', {
       urls: URLS,
       name: 'Ours',
@@ -31,7 +31,7 @@ describeServersOrEmbedded('the HTTP API of the destinations', (backend) => {
       body: { tenant: 'acme', name: 'Ours', headers: ['X-Team'], enabled: true, version: 1 },
     });
     const { id, secret } = created.body as { id: string; secret: string };
-    expect(created.headers.get('location')).toBe(`${path}/${id}`);
+    expect(created.headers.get('location')).toBe(`./destinations/${id}`);
     expect(secret).toMatch(/^whsec_/);
 
     const read = await acme.ok(acme.get(`/${id}`));

@@ -4,6 +4,7 @@ import { Controller, Get, Post } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import type { DestinationsOptions } from '../../src/index.js';
 import { PLATFORMS, type ServerOptions, TrackingServer } from '../ingest/http/tracking-server.js';
+import { FrontProxy } from '../console/front-proxy.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -109,9 +110,24 @@ describe.each(PLATFORMS)('a request to a host with the API of the destinations o
   it('is answered at another path where one is given', async () => {
     const { server, acme } = await start({ api: { path: '/api/webhooks/', authorize } });
     const created = await acme.post('', { urls: URLS });
-    expect(created.headers.get('location')).toMatch(/^\/api\/webhooks\/dst_/);
+    expect(created.headers.get('location')).toMatch(/^\.\/webhooks\/dst_/);
     expect(await server.send(PATH, { headers: COOKIE })).toMatchObject({ status: 404 });
   });
+
+  it.each(['', '/', '?from=page'])(
+    'that adds a destination behind a proxy which cuts off a path is told where it is, at …%s',
+    async (end) => {
+      const { server } = await start();
+      const proxy = await stage.add(FrontProxy.start(server.url, '/shop'));
+      const address = `${proxy.url}/shop${PATH}${end}`;
+      const headers = { ...COOKIE, ...JSON_TYPE };
+      const created = await fetch(address, { method: 'POST', headers, body: JSON.stringify({ urls: URLS }) });
+      const { id } = (await created.json()) as { id: string };
+      const location = new URL(created.headers.get('location') ?? '', address);
+      const found = await fetch(location, { headers });
+      expect(await found.json()).toMatchObject({ id, urls: URLS });
+    },
+  );
 
   it('that is on its way when the application closes is answered, and its connection ends', async () => {
     const { server, path, http } = await start();
