@@ -9,9 +9,10 @@ export function isPostgresUrl(text: string): boolean {
 
 /**
  * Whether `pg` can read a URL, which it does only when it connects. It may name no host, as for a socket. If it has a
- * space, or a `%` that encodes nothing, `pg` encodes the whole of it first.
+ * space, or a `%` that encodes nothing, `pg` encodes the whole of it first, which takes no lone surrogate.
  */
 export function isReadablePostgresUrl(url: string): boolean {
+  if (!url.isWellFormed()) return false;
   const encoded = / |%(?![\da-f]{2})/i.test(url) ? encodeURI(url).replace(/%25(\d\d)/g, '%$1') : url;
   return [encoded, encoded.replace('@/', '@localhost/')].some(isReadableUrl);
 }

@@ -135,6 +135,8 @@ describe('wrong options', () => {
       'postgres://shop:12?4@db/shop',
       'postgres://shop:12/4@db/shop',
       'postgres://shop:a b@[::1]/shop',
+      'postgres://shop:100%\ud800@db/shop',
+      'postgres://shop:\ud800@db/shop',
       'redis://:50%ab@localhost',
       'redis://shop:123#4@localhost',
     ].map((connection): [string, object, string] => [
