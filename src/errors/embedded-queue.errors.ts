@@ -1,20 +1,26 @@
 import { AnalyticsError } from './analytics.error.js';
 
-/** The embedded queue's folder cannot be opened: no permission, a full disk, files of another PostgreSQL. */
+/** What V8 says where there is no room in memory for the database. */
+const NO_MEMORY = /could not allocate memory|out of memory/i;
+
+/** The embedded queue's folder cannot be opened: no permission, a full disk, files of another PostgreSQL, no memory. */
 export class EmbeddedQueueOpenError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_OPEN_FAILED';
 
   constructor(
     /** Absolute path of the folder, or `memory://`. */
     readonly dataDir: string,
-    /** The database's own message, if there is one. */
+    /** The message of the database, or of what kept it from starting, if there is one. */
     readonly reason: string | undefined,
     options?: ErrorOptions,
   ) {
     super(
-      `The embedded queue in ${dataDir} cannot be opened${reason ? ` (${reason})` : ''}. Check that the folder ` +
-        `is writable and its disk has room. If it was written by another version of ` +
-        `@electric-sql/pglite, go back to that one, or move the folder away to begin with an empty queue.`,
+      `The embedded queue in ${dataDir} cannot be opened${reason ? ` (${reason})` : ''}. ` +
+        (NO_MEMORY.test(reason ?? '')
+          ? `Give the process more memory. Where its address space is limited (\`ulimit -v\`), lift that limit, or start ` +
+            `Node with \`--disable-wasm-trap-handler\`, which reserves far less of it.`
+          : `Check that the folder is writable and its disk has room. If it was written by another version of ` +
+            `@electric-sql/pglite, go back to that one, or move the folder away to begin with an empty queue.`),
       options,
     );
   }

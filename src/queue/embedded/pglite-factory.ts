@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { types } from 'node:util';
 import type { PGlite, PGliteOptions } from '@electric-sql/pglite';
 import { EmbeddedQueueBrokenError, EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
 import { MissingPackageError } from '../../errors/setup.errors.js';
@@ -98,7 +99,9 @@ export async function createPGlite({
     };
     return { database, sync };
   } catch (cause) {
-    throw new EmbeddedQueueOpenError(path, errors.join('; '), { cause });
+    // Where PostgreSQL did not come as far as to say something, PGlite did.
+    const reason = errors.length > 0 || !types.isNativeError(cause) ? errors.join('; ') : cause.message;
+    throw new EmbeddedQueueOpenError(path, reason, { cause });
   }
 }
 

@@ -7,13 +7,16 @@ import { createPostgresBackend, withBackend } from 'bullmq';
 import type { AnalyticsError } from '../../../src/errors/analytics.error.js';
 import { DataDir } from '../../../src/queue/embedded/data-dir.js';
 import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
-import { GuardedChild } from '../../support/child-process.js';
+import { GuardedChild, scriptArguments } from '../../support/child-process.js';
 import { EmbeddedFolders } from '../../support/embedded-folder.js';
 
 const { Queue } = withBackend(createPostgresBackend);
 const OPEN_EMBEDDED = new URL('./children/open-embedded.ts', import.meta.url);
 const WITHOUT_ADD_ON = new URL('./children/without-add-on.ts', import.meta.url);
 const ADD_JOBS = new URL('../children/add-jobs.ts', import.meta.url);
+
+/** In kilobytes. Node reserves more of it for WebAssembly. */
+const WITH_LITTLE_ADDRESS_SPACE = 'ulimit -v 6000000; exec "$@"';
 
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
@@ -168,6 +171,21 @@ describe('the embedded database', () => {
       code: 'EMBEDDED_QUEUE_OPEN_FAILED',
       message: expect.stringContaining('ENOTDIR'),
     });
+  });
+
+  it('says that it lacks memory in a process with little address space, and what to do', async () => {
+    const child = await GuardedChild.start('/bin/sh', [
+      '-c',
+      WITH_LITTLE_ADDRESS_SPACE,
+      'sh',
+      process.execPath,
+      ...scriptArguments(OPEN_EMBEDDED),
+      await folders.fresh(),
+    ]);
+    expect(await child.waitFor(/cannot be opened/)).toMatch(
+      /\(.*could not allocate memory\)\. Give the process more memory\. .*`ulimit -v`.*--disable-wasm-trap-handler/,
+    );
+    await child.exited;
   });
 
   it('acknowledges nothing more once it crashed, and has all that it acknowledged before', async () => {
