@@ -68,7 +68,9 @@ export function Screen(options: object = {}): MethodDecoratorOf<AnyMethod> {
 }
 
 /** Associates the user with a group when the method succeeds. @see Track */
-export function Group<M extends AnyMethod>(options: GroupOptions<M>): MethodDecoratorOf<M> {
+export function Group<M extends AnyMethod>(
+  options: { groupId: unknown } & GroupOptions<M>,
+): MethodDecoratorOf<M> {
   return decorate('group', '@Group', options);
 }
 

@@ -183,6 +183,15 @@ describe('events that an application declares', () => {
 });
 
 describe('the decorator', () => {
+  it('of a group is refused with the name of what it needs where it has no `groupId`', () => {
+    for (const options of ['{}', '{ traits: {} }']) {
+      const program = `
+        import { Group } from 'nestjs-analytics';
+        export class Teams { @Group(${options}) join(): number { return 1; } }`;
+      expect(problemsOf(program).join()).toContain('groupId');
+    }
+  });
+
   it('does not compile under standard decorators', () => {
     const [problem] = problemsOf(
       `import { Track } from 'nestjs-analytics';
