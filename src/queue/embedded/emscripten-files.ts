@@ -63,19 +63,30 @@ export function changeOperations(files: NodeFS, change: (emscripten: EmscriptenF
 export function forgetFailures({ FS, NODEFS }: EmscriptenFiles): void {
   const { mknod } = NODEFS.node_ops;
   const { open } = NODEFS.stream_ops;
+  /** What was made last, and not opened yet. */
+  let made: unknown;
   NODEFS.node_ops.mknod = (parent, name, ...rest) => {
     try {
-      return mknod(parent, name, ...rest);
+      return (made = mknod(parent, name, ...rest));
     } catch (error) {
       FS.destroyNode(FS.lookupNode(parent, name));
       throw error;
     }
   };
   NODEFS.stream_ops.open = (stream) => {
+    const { fd, node } = stream;
+    const isNew = node === made;
+    // From now on it may have contents.
+    made = undefined;
     try {
       return open(stream);
     } catch (error) {
-      FS.closeStream(stream.fd);
+      FS.closeStream(fd);
+      // Made and opened are one thing to PostgreSQL, which makes it again: it must not be there then.
+      if (isNew) {
+        NODEFS.node_ops.unlink(node.parent, node.name);
+        FS.destroyNode(node);
+      }
       throw error;
     }
   };
