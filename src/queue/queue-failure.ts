@@ -70,8 +70,8 @@ const READ_ONLY =
   '`default_transaction_read_only`';
 
 const REMOVED =
-  'tables or functions of the schema `bullmq` were removed: it is made again where all of it is gone; otherwise restore ' +
-  'it, or remove the rest of it';
+  'tables or functions of the schema `bullmq` are missing: where all of it is gone and the user may create it, it is made ' +
+  'again; otherwise restore it';
 
 /** Codes of PostgreSQL, longest first. Two characters stand for their whole class. */
 const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: string])[] = [

@@ -11,7 +11,7 @@ export class RemovedTablesError extends Error {
     readonly code: string,
     options: ErrorOptions,
   ) {
-    super('tables or functions of the schema `bullmq` were removed', options);
+    super('tables or functions of the schema `bullmq` are missing', options);
   }
 }
 

@@ -11,15 +11,27 @@ const ADD = `INSERT INTO job (queue, id, seq, name, state, added_at_ms)
 const NOTE = `INSERT INTO meta (queue, field, value) VALUES ('nestjs-analytics:writable', $1, '')
   ON CONFLICT (queue, field) DO UPDATE SET value = excluded.value WHERE meta.value = ''`;
 
-/** Shows whether the server stores jobs. If somebody has removed its tables, they are made again. */
+/** Whether nothing of BullMQ is there. */
+const IS_GONE = `SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('bullmq'))
+  AND NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('bullmq')) AS "isGone"`;
+
+/**
+ * Shows whether the server stores jobs. If somebody has removed its tables, they are made again: all of them, since what is
+ * left of them would be in the way.
+ */
 export async function probeTables(pool: ReconnectingPool): Promise<void> {
   try {
     await addAndTakeBack(pool);
   } catch (error) {
-    if (missingCode(error) === undefined) throw error;
+    if (missingCode(error) === undefined || !(await isGone(pool))) throw error;
     await pool.open();
     await addAndTakeBack(pool);
   }
+}
+
+async function isGone(pool: PgPool): Promise<boolean> {
+  const { rows } = await pool.query<{ isGone: boolean }>(IS_GONE);
+  return rows[0]?.isGone === true;
 }
 
 async function addAndTakeBack(pool: PgPool): Promise<void> {

@@ -37,7 +37,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     await other.query('DROP SCHEMA bullmq CASCADE');
     app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
     expect(await app.log.line(/takes no more jobs/)).toMatch(
-      /tables or functions of the schema `bullmq` were removed: .* (42P01|42883)\)\. Calls are kept in memory/,
+      /tables or functions of the schema `bullmq` are missing: .* (42P01|42883)\)\. Calls are kept in memory/,
     );
     await app.log.line(/is back after/);
     await receiver.received(2);
@@ -60,7 +60,7 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     const app = await startDelivering();
     await other.query('ALTER TABLE bullmq.event RENAME TO event_before');
     app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
-    await app.log.line(/the schema `bullmq` were removed: .*otherwise restore it/);
+    await app.log.line(/the schema `bullmq` are missing: .*otherwise restore it/);
     await other.query('ALTER TABLE bullmq.event_before RENAME TO event');
     await receiver.received(2);
     expect(await app.analytics.flush()).toMatchObject({ pending: 0 });
