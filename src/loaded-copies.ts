@@ -9,7 +9,7 @@ interface LoadedCopies {
    * By the file that it was evaluated from, the first copy and the latest. A test that resets its modules evaluates the same
    * file any number of times, and each copy holds all of this package.
    */
-  copies: Map<string, readonly Services[]>;
+  copies: Map<unknown, readonly Services[]>;
   /** Whether a module was set up with the copies so far. */
   isInUse: boolean;
   isTold: boolean;
@@ -17,8 +17,11 @@ interface LoadedCopies {
 
 const LOADED = Symbol.for('nestjs-analytics:loaded-copies');
 
-/** Tells formats and versions apart: only in CommonJS has a file such a name. */
-const FILE = typeof __filename === 'string' ? __filename : PACKAGE_ROOT;
+/**
+ * Tells formats and versions apart: only in CommonJS has a file such a name. In a bundle of ES modules nothing does, so each
+ * is one of its own.
+ */
+const FILE: unknown = typeof __filename === 'string' ? __filename : PACKAGE_ROOT === '.' ? {} : PACKAGE_ROOT;
 
 /** All copies of this package in the process: Node loads its ES modules and its CommonJS as two. */
 function loadedCopies(): LoadedCopies {

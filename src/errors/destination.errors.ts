@@ -43,7 +43,7 @@ export class DestinationChangedError extends AnalyticsError {
   /** @param isStale whether the caller gave a version that is not the latest */
   constructor(
     readonly destination: string,
-    isStale: boolean,
+    isStale = true,
   ) {
     super(
       isStale

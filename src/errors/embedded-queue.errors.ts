@@ -1,7 +1,7 @@
 import { AnalyticsError } from './analytics.error.js';
 
-/** What V8 says where there is no room in memory for the database. */
-const NO_MEMORY = /could not allocate memory|out of memory/i;
+/** What V8, Node and PostgreSQL say where there is no room in memory. */
+const NO_MEMORY = /(could not|cannot) allocate memory|out of memory|ENOMEM|allocation failed/i;
 
 /** The embedded queue's folder cannot be opened: no permission, a full disk, files of another PostgreSQL, no memory. */
 export class EmbeddedQueueOpenError extends AnalyticsError {

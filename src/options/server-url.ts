@@ -22,7 +22,7 @@ export function isReadablePostgresUrl(url: string): boolean {
  * a port with something after it, and an `@` comes later then.
  */
 export function isReadableUrl(url: string): boolean {
-  if (!URL.canParse(url)) return false;
+  if (!url.isWellFormed() || !URL.canParse(url)) return false;
   const { username, password, hostname, port, pathname, search, hash } = new URL(url);
   const rest = (port === '' ? '' : pathname) + (/^\?[^=&]*@/.exec(search)?.[0] ?? '') + hash;
   const isCut = username === '' && rest.includes('@');

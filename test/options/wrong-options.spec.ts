@@ -138,6 +138,7 @@ describe('wrong options', () => {
       'postgres://shop:100%\ud800@db/shop',
       'postgres://shop:\ud800@db/shop',
       'redis://:50%ab@localhost',
+      'redis://:\ud800@localhost',
       'redis://shop:123#4@localhost',
     ].map((connection): [string, object, string] => [
       `the URL ${connection}`,

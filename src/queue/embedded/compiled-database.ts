@@ -16,7 +16,11 @@ let compiled: Promise<object | undefined> | undefined;
  * a bundle. What one database has compiled, the next one need not: the tests of an application open many.
  */
 export function compiledDatabase(): Promise<object | undefined> {
-  return (compiled ??= compile());
+  return (compiled ??= compile().catch((error: unknown) => {
+    // Where there was no file handle, or no memory, there may be some the next time.
+    compiled = undefined;
+    throw error;
+  }));
 }
 
 async function compile(): Promise<object | undefined> {

@@ -6,6 +6,7 @@ export interface EmscriptenFiles {
     /** Finds what is remembered; asks the disk only where nothing is. */
     lookupNode(parent: FileNode, name: string): FileNode;
     destroyNode(node: FileNode): void;
+    isFile(mode: number): boolean;
     closeStream(fd: number): void;
   };
   NODEFS: FileOperations;
@@ -20,7 +21,7 @@ export interface FileOperations {
     setattr: (...parts: unknown[]) => unknown;
   };
   node_ops: Record<NodeOperation, (node: FileNode, ...rest: unknown[]) => unknown> & {
-    mknod: (parent: FileNode, name: string, ...rest: unknown[]) => unknown;
+    mknod: (parent: FileNode, name: string, ...rest: unknown[]) => FileNode;
     rmdir: (parent: FileNode, name: string, ...rest: unknown[]) => unknown;
   };
   /** Turns an error of Node into the `errno` of PostgreSQL. */
@@ -32,6 +33,7 @@ type NodeOperation = 'rename' | 'unlink' | 'symlink' | 'setattr';
 
 export interface FileNode {
   name: string;
+  mode: number;
   parent: FileNode;
 }
 
@@ -64,10 +66,13 @@ export function forgetFailures({ FS, NODEFS }: EmscriptenFiles): void {
   const { mknod } = NODEFS.node_ops;
   const { open } = NODEFS.stream_ops;
   /** What was made last, and not opened yet. */
-  let made: unknown;
+  let made: FileNode | undefined;
   NODEFS.node_ops.mknod = (parent, name, ...rest) => {
     try {
-      return (made = mknod(parent, name, ...rest));
+      const node = mknod(parent, name, ...rest);
+      // A folder that cannot be opened now can be opened later.
+      made = FS.isFile(node.mode) ? node : undefined;
+      return node;
     } catch (error) {
       FS.destroyNode(FS.lookupNode(parent, name));
       throw error;
@@ -84,7 +89,11 @@ export function forgetFailures({ FS, NODEFS }: EmscriptenFiles): void {
       FS.closeStream(fd);
       // Made and opened are one thing to PostgreSQL, which makes it again: it must not be there then.
       if (isNew) {
-        NODEFS.node_ops.unlink(node.parent, node.name);
+        try {
+          NODEFS.node_ops.unlink(node.parent, node.name);
+        } catch {
+          // It is in the way of the next try then, and that says so.
+        }
         FS.destroyNode(node);
       }
       throw error;
