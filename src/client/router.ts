@@ -17,6 +17,8 @@ export interface SourceConnection {
   readonly failedRetention: number;
   /** Whether the destination was added at run time, so that there may be thousands of its kind. @default false */
   readonly wasAddedAtRunTime?: boolean;
+  /** Whose destination it is. @default nobody's */
+  readonly tenant?: string;
 }
 
 /** The fields of a message that select its destinations. */

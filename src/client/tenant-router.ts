@@ -36,6 +36,7 @@ type Records = readonly DestinationRecord[];
 /** A destination at run time, prepared for messages to come. */
 interface Prepared {
   readonly id: string;
+  readonly tenant: string | undefined;
   readonly selection: EventSelection;
   /** By the source. */
   readonly connections: Map<string, SourceConnection>;
@@ -191,6 +192,7 @@ export class TenantRouter implements Router {
         .filter(({ enabled = true }) => enabled)
         .map((record) => ({
           id: record.id,
+          tenant: record.tenant,
           selection: new EventSelection(record),
           connections: new Map<string, SourceConnection>(),
         }));
@@ -199,12 +201,13 @@ export class TenantRouter implements Router {
     return prepared;
   }
 
-  private connectionOf({ id, connections }: Prepared, source: string): SourceConnection {
+  private connectionOf({ id, tenant, connections }: Prepared, source: string): SourceConnection {
     let connection = connections.get(source);
     if (connection === undefined) {
       const { destinationName, failedRetention } = this.options;
       const terms = { destinationName, failedRetention, wasAddedAtRunTime: true };
-      connections.set(source, (connection = { source, destination: id, ...terms }));
+      const own = tenant === undefined ? {} : { tenant };
+      connections.set(source, (connection = { source, destination: id, ...terms, ...own }));
     }
     return connection;
   }

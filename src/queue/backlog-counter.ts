@@ -11,6 +11,7 @@ import {
   isPending,
   waitingIn,
 } from './destination-backlog.js';
+import { TenantBacklogs } from './tenant-backlogs.js';
 
 /** How often changes are written, and the totals of all processes read back, in milliseconds. */
 const SYNC_INTERVAL = 1_000;
@@ -29,6 +30,7 @@ export interface BacklogObserver {
  */
 export class BacklogCounter {
   private readonly backlogs = new Map<string, DestinationBacklog>();
+  private readonly tenants = new TenantBacklogs();
   private observer: BacklogObserver | undefined;
   private timer: NodeJS.Timeout | undefined;
   private work: Promise<void> | undefined;
@@ -76,15 +78,17 @@ export class BacklogCounter {
     return room;
   }
 
-  /** Whether so many messages wait for a destination that those for others may be taken before its new ones. */
+  /** Whether so many messages wait for a destination, or its tenant, that those for others may be taken before its new ones. */
   hasManyWaiting(destination: string): boolean {
     const backlog = this.backlogs.get(destination);
-    return backlog !== undefined && hasManyWaiting(backlog);
+    return backlog !== undefined && (hasManyWaiting(backlog) || this.tenants.hasManyWaiting(backlog));
   }
 
   /** A message is on its way to the queue. A call of `taken` follows. */
-  admitted({ destination }: { readonly destination: string }): void {
-    this.kept(this.known(destination)).admitted++;
+  admitted({ destination, tenant }: { readonly destination: string; readonly tenant?: string }): void {
+    const backlog = this.kept(this.known(destination));
+    backlog.admitted++;
+    if (tenant !== undefined) this.tenants.add(tenant, backlog);
   }
 
   /** Messages are in the queue. */
@@ -125,6 +129,11 @@ export class BacklogCounter {
   private kept(backlog: DestinationBacklog): DestinationBacklog {
     this.backlogs.set(backlog.destination, backlog);
     return backlog;
+  }
+
+  private forget(backlog: DestinationBacklog): void {
+    this.backlogs.delete(backlog.destination);
+    this.tenants.remove(backlog);
   }
 
   private foundFull(backlog: DestinationBacklog, refused: number): void {
@@ -177,7 +186,7 @@ export class BacklogCounter {
 
   private async sync(): Promise<void> {
     const backlogs = [...this.backlogs.values()];
-    for (const backlog of backlogs.filter(isIdle)) this.backlogs.delete(backlog.destination);
+    for (const backlog of backlogs.filter(isIdle)) this.forget(backlog);
     const pending = backlogs.filter(isPending);
     for (const chunk of chunksOf(pending, CHANGED_AT_ONCE)) await this.syncAtOnce(chunk);
   }
@@ -209,6 +218,6 @@ export class BacklogCounter {
       backlog.full = undefined;
       this.observer?.onDrained(fullBacklog(backlog, full));
     }
-    if (isIdle(backlog)) this.backlogs.delete(backlog.destination);
+    if (isIdle(backlog)) this.forget(backlog);
   }
 }

@@ -33,6 +33,8 @@ export interface FullBacklog {
 export interface DestinationBacklog {
   readonly destination: string;
   readonly limit: number;
+  /** Whose destination it is; `undefined` for nobody's, or while that is not known. */
+  tenant: string | undefined;
   /** The total of all processes, from the store. */
   total: number;
   /** Changes on their way to the store, and newer changes. */
@@ -50,7 +52,7 @@ export interface DestinationBacklog {
 /** The backlog of a destination of which nothing is known yet. */
 export function emptyBacklog(destination: string, limit: number): DestinationBacklog {
   const now = performance.now();
-  const none = { total: 0, syncing: 0, changes: 0, admitted: 0, full: undefined };
+  const none = { tenant: undefined, total: 0, syncing: 0, changes: 0, admitted: 0, full: undefined };
   return { destination, limit, ...none, readAt: now, usedAt: now };
 }
 
