@@ -27,13 +27,6 @@ export class SilentConnectionError extends Error {
   }
 }
 
-/** The server answered, but none of the connections was free for as long as a statement may wait for one. */
-export class BusyConnectionsError extends Error {
-  constructor(options: ErrorOptions) {
-    super('none of its connections was free in time: see what takes long in `pg_stat_activity`', options);
-  }
-}
-
 /** Node's codes for a server that cannot be reached or went away. */
 const NETWORK_CODES: readonly string[] = [
   'ECONNREFUSED',
@@ -60,6 +53,15 @@ const DISK_FULL = 'its disk is full';
 
 /** PostgreSQL's code for one connection too many. */
 export const NO_MORE_CONNECTIONS = '53300';
+
+/** None of the connections was free in time, and the server gives no more. */
+export class NoMoreConnectionsError extends Error {
+  readonly code = NO_MORE_CONNECTIONS;
+
+  constructor(options: ErrorOptions) {
+    super('the server gives no more connections', options);
+  }
+}
 
 export const MORE_CONNECTIONS =
   'raise `max_connections`, or the `CONNECTION LIMIT` of the user or the database, close some, or give a `pg` Pool with a ' +
@@ -138,7 +140,6 @@ const FOLDER_REMOVED = 'its folder was removed or replaced, EMBEDDED_QUEUE_BROKE
 export function failureOf(error: unknown): QueueFailure | undefined {
   if (!types.isNativeError(error)) return undefined;
   if (error instanceof SilentConnectionError) return { kind: 'silent', reason: error.message };
-  if (error instanceof BusyConnectionsError) return { kind: 'refusing', reason: error.message };
   if (error instanceof EmbeddedQueueBrokenError)
     return { kind: 'broken', reason: error.removed === undefined ? error.code : FOLDER_REMOVED };
   if (error instanceof ConnectionClosedError)

@@ -127,23 +127,26 @@ export class QueueHealth {
    * Reports from BullMQ or a driver. A lost connection is known already, from the client that lost it. A
    * refusal to store is an outage. Locks lost to an outage are part of it. Everything else is logged once a
    * minute, whichever job it is about.
+   *
+   * @returns whether a line about it was written
    */
-  report(error: Error): void {
+  report(error: Error): boolean {
     const failure = failureOf(error);
     if (failure !== undefined) {
       // A pool has told of its own already, perhaps before the queue was back.
       if (failure.kind === 'refusing' && !(error instanceof ConnectionClosedError)) this.down(error);
-      return;
+      return false;
     }
     const isAftermath = this.outage !== undefined || this.now() - this.backSince < AFTERMATH;
-    if (isAftermath && HELD_UP.test(error.message)) return;
+    if (isAftermath && HELD_UP.test(error.message)) return false;
     const kind = error.message.replace(/\bjob \S+/gi, 'job');
     const reportedAt = this.reportedAt.get(kind) ?? -Infinity;
     // The line that will end an outage has its place already.
     const isFull = !this.lines.hasRoomFor(this.outage?.isTold === true ? 2 : 1);
-    if (this.isClosed || isFull || this.now() - reportedAt < REPORT_INTERVAL) return;
+    if (this.isClosed || isFull || this.now() - reportedAt < REPORT_INTERVAL) return false;
     this.reportedAt.set(kind, this.now());
     this.lines.warn(`The queue on ${this.place} reports: ${error.message}`);
+    return true;
   }
 
   /**

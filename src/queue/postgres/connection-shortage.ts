@@ -7,7 +7,9 @@ const TELL_AFTER = 1_000;
 
 /** Tells that the server gives no more connections, once for as long as there are no more of them. */
 export class ConnectionShortage {
-  private told = Infinity;
+  /** The most connections that there were at once since the refusal. Some close when they are idle, and come back. */
+  private most = 0;
+  private isTold = false;
   private timer: NodeJS.Timeout | undefined;
 
   /** @param count returns how many connections there are */
@@ -17,22 +19,27 @@ export class ConnectionShortage {
   ) {}
 
   refused(): void {
-    if (this.told === Infinity) this.timer ??= setTimeout(this.tell, TELL_AFTER).unref();
+    if (this.isTold || this.timer !== undefined) return;
+    this.most = this.count();
+    this.timer = setTimeout(this.tell, TELL_AFTER).unref();
   }
 
   connected(): void {
-    if (this.count() > this.told) this.told = Infinity;
+    const count = this.count();
+    if (count <= this.most) return;
+    this.most = count;
+    this.isTold = false;
   }
 
   private readonly tell = (): void => {
     this.timer = undefined;
     // An outage has a line of its own.
     if (!this.health.isUp) return;
-    this.told = this.count();
-    this.health.report(
+    // Where there is no room for the line, the next refusal is told.
+    this.isTold = this.health.report(
       new Error(
         `it gives no more connections, ${NO_MORE_CONNECTIONS}. What is sent to it waits for one of the ` +
-          `${countOf(this.told, 'connection')} that there are; for more, ${MORE_CONNECTIONS}`,
+          `${countOf(this.most, 'connection')} that there are; for more, ${MORE_CONNECTIONS}`,
       ),
     );
   };

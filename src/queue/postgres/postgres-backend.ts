@@ -128,25 +128,36 @@ export async function createPostgresQueueBackend(
   health: QueueHealth,
 ): Promise<QueueBackend> {
   const pools = await createPostgresPools(postgres, health);
-  const forQueue = pools.open();
+  const forQueue = pools.open({ keeps: 1 });
   const queue = new ReconnectingPool(forQueue.pool, health, async (client) => {
     await forQueue.checkSession(client);
     await checkEncoding(client);
     await prepareJobTables(client);
   });
+  const forListener = pools.open({ keeps: Infinity });
+  forListener.pool.on('error', () => undefined);
   const openWorkerPool = (): ReconnectingPool => {
-    const forWorker = pools.open({ synchronous_commit: 'off' }, WORKER_CONNECTIONS);
+    const forWorker = pools.open({
+      session: { synchronous_commit: 'off' },
+      sizeFor: (max) => Math.max(max, WORKER_CONNECTIONS) - 1,
+      keeps: 0,
+      // A worker that cannot listen is of no use.
+      substitute: () => (forListener.pool.size > 0 ? forQueue.pool : undefined),
+    });
     const prepare = async (client: PgPoolClient): Promise<void> => {
-      await queue.ready;
       await forWorker.checkSession(client);
       await checkClock(client, health);
     };
-    // BullMQ takes a client of a worker's only to listen.
-    return new ReconnectingPool(forWorker.pool, health, prepare, () => forWorker.pool.listen());
+    return new ReconnectingPool(forWorker.pool, health, prepare, {
+      after: queue.ready,
+      // BullMQ takes a client of a worker's only to listen.
+      handOut: () => forListener.pool.connect(),
+    });
   };
   let workerPool: ReconnectingPool | undefined;
   const worker = (): ReconnectingPool => (workerPool ??= openWorkerPool());
-  const end = (): Promise<void> => pools.close(() => Promise.all([queue.end(), workerPool?.end()]));
+  const end = (): Promise<void> =>
+    pools.close(() => Promise.all([queue.end(), workerPool?.end(), forListener.pool.end()]));
   try {
     await within(START_PATIENCE, queue.firstAnswer);
   } catch (error) {

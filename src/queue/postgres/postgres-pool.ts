@@ -11,10 +11,12 @@ import { ConnectionShortage } from './connection-shortage.js';
 import { ownTypes } from './own-types.js';
 import { PostgresSessions, sessionSettings } from './session.js';
 import { bytesReadBy, SilenceWatch, type WatchedClient } from './silence-watch.js';
-import { SparingPool } from './sparing-pool.js';
+import { SparingPool, type SparingOptions } from './sparing-pool.js';
 
 /** How long a query may wait for a connection before the server counts as unreachable, in milliseconds. */
 const CONNECT_TIMEOUT = 10_000;
+/** How many connections a pool of `pg` may open by default. */
+const DEFAULT_MAX = 10;
 /** How long the server has to close its connections, in milliseconds. */
 const END_TIMEOUT = 250;
 /** How long the server has to say what one of its processes is doing, in milliseconds. */
@@ -37,16 +39,16 @@ export interface PostgresPool {
   checkSession(client: PgPoolClient): Promise<void>;
 }
 
-/**
- * This module's own pools on a server, of which the first is the queue's. Where the connections of one are silent, those of
- * all are closed.
- */
+export interface PoolUse extends SparingOptions {
+  /** Settings of each session, beside those that all need. */
+  session?: Readonly<Record<string, string>>;
+  /** How many connections it may open where the user's pool may open this many. @default as many */
+  sizeFor?: (max: number) => number;
+}
+
+/** This module's own pools on a server. Where the connections of one are silent, those of all are closed. */
 export interface PostgresPools {
-  /**
-   * @param session settings of each session, beside those that all need
-   * @param least connections that it may open, even where the user's pool may open fewer
-   */
-  open(session?: Readonly<Record<string, string>>, least?: number): PostgresPool;
+  open(use: PoolUse): PostgresPool;
   /** Ends them without waiting for a server that hangs. */
   close(end: () => Promise<unknown>): Promise<void>;
 }
@@ -103,7 +105,6 @@ export async function createPostgresPools(
     isAtWork: (client) =>
       isAtWork(new Client({ ...settings, connectionTimeoutMillis: INQUIRY_TIMEOUT }), sessions.pidOf(client)),
     onSlow: (seconds) => {
-      for (const pool of pools) pool.answered();
       health.report(
         new Error(`a statement has run for ${seconds} s; \`pg_stat_activity\` shows what it waits for`),
       );
@@ -113,20 +114,20 @@ export async function createPostgresPools(
     },
   });
   return {
-    open: (session, least = 1) => {
+    open: ({ session, sizeFor = (max) => max, ...use }) => {
       const forSession = sessionSettings(session);
-      const config = poolConfig(settings, (client) => sessions.open(client, forSession));
-      const pool = new Pool(
-        config.max === undefined ? config : { ...config, max: Math.max(config.max, least) },
-      );
+      const config = poolConfig(settings, async (client) => {
+        await sessions.open(client, forSession);
+        sparing.opened(client);
+        shortage.connected();
+      });
+      const max = sizeFor(Math.max(config.max ?? DEFAULT_MAX, 1));
+      const pool = new Pool({ ...config, max });
       watchClients(pool, watch);
-      const sparing = new SparingPool(pool, pools, () => {
+      const sparing = new SparingPool(pool, pools, use, () => {
         shortage.refused();
       });
       pools.push(sparing);
-      pool.on('connect', () => {
-        shortage.connected();
-      });
       return {
         pool: sparing,
         checkSession: (client) => sessions.check(client, forSession, () => connectAlone(new Client(config))),

@@ -16,7 +16,16 @@ const LOST_AT_ONCE = 100;
 /** What it needs of the pool under it. */
 export type UnderlyingPool = Pick<PgPool, 'query' | 'connect' | 'end'> & {
   on(event: 'error', listener: (error: Error) => void): unknown;
+  /** Whether the server may give no connection in place of one that is closed. */
+  readonly isShort?: boolean;
 };
+
+export interface ConnectingOptions {
+  /** What it waits for before it connects. */
+  after?: Promise<void>;
+  /** Connects a client for others than this pool itself. */
+  handOut?: () => Promise<PgPoolClient>;
+}
 
 /**
  * A pool that can be used before its server is reachable. It tries to connect until it succeeds, and prepares
@@ -40,15 +49,12 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   private readonly check = new SharedWork(() => this.tellIfAway());
   private wake: () => void = () => undefined;
 
-  /**
-   * @param prepare checks the server, and what is needed of it, before anything else is asked
-   * @param handOut connects a client for others than this pool itself
-   */
+  /** @param prepare checks the server, and what is needed of it, before anything else is asked */
   constructor(
     private readonly pool: UnderlyingPool,
     private readonly health: QueueHealth,
     private readonly prepare: (client: PgPoolClient) => Promise<unknown>,
-    private readonly handOut: () => Promise<PgPoolClient> = () => pool.connect(),
+    private readonly connecting: ConnectingOptions = {},
   ) {
     super();
     pool.on('error', (error) => {
@@ -70,11 +76,12 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
 
   async connect(): Promise<PgPoolClient> {
     await this.ready;
-    return this.watch(this.handOut);
+    return this.watch(this.connecting.handOut ?? (() => this.pool.connect()));
   }
 
   /** Connects and prepares the database: also one that was prepared before, if what it needs was removed. */
   async open(): Promise<void> {
+    await this.connecting.after;
     const client = await this.pool.connect();
     let failure: unknown;
     try {
@@ -132,14 +139,16 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   private async reach(): Promise<void> {
     for (let tries = 1; ; tries++) {
       const client = await this.pool.connect();
+      let isKept = false;
       try {
         await client.query('SELECT 1');
+        // Where idle connections are closed, this one would be the next, unless it is needed at once.
+        isKept = this.pool.isShort === true;
         return;
       } catch (error) {
         if (tries > LOST_AT_ONCE || failureOf(error)?.kind !== 'unreachable') throw error;
       } finally {
-        // Where idle connections are closed, this one would be the next.
-        client.release(true);
+        client.release(!isKept);
       }
     }
   }

@@ -3,92 +3,89 @@ import { types } from 'node:util';
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq';
 import type pg from 'pg';
 import { SharedWork } from '../../shared/shared-work.js';
-import { BusyConnectionsError, NO_MORE_CONNECTIONS } from '../queue-failure.js';
+import { within } from '../../shared/within.js';
+import { NO_MORE_CONNECTIONS, NoMoreConnectionsError } from '../queue-failure.js';
 
-/** How long a pool opens no more connections after it was refused one, in milliseconds. */
-const RESTRICTED_FOR = 30_000;
-/** How long a connection that is being opened or closed may take, in milliseconds. */
+/** How long a pool opens no more connections after a refusal, in milliseconds: twice as long after each that follows. */
+const FIRST_RESTRICTION = 1_000;
+const MAX_RESTRICTION = 30_000;
+/** How long the server takes for a connection that is closed, in milliseconds. */
 const SOON = 50;
-/** Refusals of one statement after which it fails. Others may take each connection that becomes free. */
-const MAX_REFUSALS = 5;
 
 /** How `pg` says that no client of a pool was free in time. */
 const NONE_FREE = 'timeout exceeded when trying to connect';
 
+export interface SparingOptions {
+  /** Connections that it gives up for no other pool. */
+  keeps: number;
+  /** Where its statements run while it has no connection and is refused one. */
+  substitute?: () => SparingPool | undefined;
+}
+
 /**
- * A pool that goes on with the connections that it has where the server refuses another one: what was refused waits for
- * one of them. Where a listener has the last one, statements run on the queue's, and where a pool has none, another pool of
- * this process gives one up. Only if nothing helps does its user learn of the refusal.
+ * A pool that goes on with the connections that it has where the server refuses another one. Where it has none, its
+ * statements run on those of its substitute, or another pool of this process gives one up. Only if nothing helps does its
+ * user learn of the refusal. Until the server refuses one, it is an ordinary pool.
  */
 export class SparingPool {
-  private readonly pool: PgPool;
-  private readonly options: pg.PoolOptions;
+  private readonly pool: PgPool & Pick<pg.Pool, 'options' | 'totalCount' | 'waitingCount'>;
   private readonly max: number;
+  private readonly timeout: number;
   private readonly clients = new Set<object>();
-  private readonly listeners = new Set<object>();
-  /** Listeners that wait for a client. */
-  private sought = 0;
-  private answeredAt = -Infinity;
-  private timer: NodeJS.Timeout | undefined;
   private readonly giving = new SharedWork(() => this.giveOne());
+  private readonly gift = new SharedWork(() => this.isGivenOne());
+  private isGiving = false;
+  /** Runs while it opens no more connections. */
+  private timer: NodeJS.Timeout | undefined;
+  private restriction = 0;
+  private liftedAt = -Infinity;
+  private refusedAt = -Infinity;
 
   /**
-   * @param pools those of this process on the server, the queue's first
-   * @param onRestricted is called when it opens no more connections for a while
+   * @param pools those of this process on the server
+   * @param onRefused is called when the server refuses a connection
    */
   constructor(
     pool: pg.Pool,
     private readonly pools: readonly SparingPool[],
-    private readonly onRestricted: () => void,
+    private readonly sparing: SparingOptions,
+    private readonly onRefused: () => void,
   ) {
     this.pool = pool;
-    this.options = pool.options;
     this.max = pool.options.max;
-    pool.on('connect', (client) => {
-      this.clients.add(client);
-    });
+    this.timeout = pool.options.connectionTimeoutMillis ?? 0;
     pool.on('remove', (client) => {
       this.clients.delete(client);
-      this.listeners.delete(client);
     });
   }
 
   /** How many connections it has. */
   get size(): number {
-    return this.clients.size;
+    // A client that is ending is no longer among the pool's.
+    return Math.min(this.clients.size, this.pool.totalCount);
+  }
+
+  /** Whether the server may give none in place of a connection that is closed. */
+  get isShort(): boolean {
+    return this.timer !== undefined;
   }
 
   on(event: 'error', listener: (error: Error) => void): void {
     this.pool.on(event, listener);
   }
 
-  async query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
-    const result = await this.sparing(
+  query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>> {
+    return this.run(
       () => this.pool.query<R>(text, params),
-      (queue) => queue.query<R>(text, params),
+      (substitute) => substitute.query<R>(text, params),
     );
-    this.answered();
-    return result;
   }
 
-  /** A client for a moment. */
   connect(): Promise<PgPoolClient> {
-    return this.sparing(
+    return this.run(
       () => this.pool.connect(),
-      (queue) => queue.connect(),
+      (substitute) => substitute.connect(),
     );
-  }
-
-  /** A client for as long as its connection lasts. */
-  async listen(): Promise<PgPoolClient> {
-    this.sought++;
-    try {
-      const client = await this.sparing(() => this.pool.connect());
-      this.listeners.add(client);
-      return client;
-    } finally {
-      this.sought--;
-    }
   }
 
   end(): Promise<void> {
@@ -96,46 +93,52 @@ export class SparingPool {
     return this.pool.end();
   }
 
-  /** The server is there, even if it still works on each statement. */
-  answered(): void {
-    this.answeredAt = performance.now();
+  /** A client of its own can be used. */
+  opened(client: object): void {
+    this.clients.add(client);
+    this.adapt();
   }
 
-  /** @param borrow does the work on the queue's pool; a listener needs a connection of its own */
-  private async sparing<T>(work: () => Promise<T>, borrow?: (queue: SparingPool) => Promise<T>): Promise<T> {
+  private async run<T>(work: () => Promise<T>, onSubstitute: (pool: SparingPool) => Promise<T>): Promise<T> {
     const askedAt = performance.now();
-    for (let refusals = 1; ; refusals++) {
-      const [queue] = this.pools;
-      if (this.isTaken && borrow !== undefined && queue !== undefined) return borrow(queue);
+    const end = askedAt + this.timeout;
+    for (;;) {
+      const { substitute } = this;
+      if (substitute !== undefined) return onSubstitute(substitute);
       try {
         return await work();
       } catch (error) {
-        if (isNoneFree(error) && this.answeredAt > askedAt) throw new BusyConnectionsError({ cause: error });
-        if (!isRefused(error) || refusals > MAX_REFUSALS) throw error;
-        if (!(await this.canGoOn(borrow === undefined))) throw error;
+        if (isRefused(error)) {
+          this.refusedAt = performance.now();
+          this.restrict();
+          this.onRefused();
+        } else if (!isNoneFree(error) || !(this.isShort || this.refusedAt >= askedAt)) {
+          throw error;
+        }
+        if (this.substitute !== undefined) continue;
+        if (isNoneFree(error)) throw new NoMoreConnectionsError({ cause: error });
+        if (performance.now() > end || !(await this.isHelped(end))) throw error;
       }
     }
   }
 
-  /** Whether listeners have all connections that it may open. */
-  private get isTaken(): boolean {
-    return this.options.max <= this.sought + this.listeners.size;
+  /** Where statements run now, instead of here. */
+  private get substitute(): SparingPool | undefined {
+    return this.isShort && this.free === 0 ? this.sparing.substitute?.() : undefined;
   }
 
-  /** Connections that statements can run on. */
+  /** Connections that it has, and goes on to have. */
   private get free(): number {
-    return this.size - this.sought - this.listeners.size;
+    return this.isGiving ? this.size - 1 : this.size;
   }
 
   /** Whether there is another connection for what was refused one. */
-  private async canGoOn(isListener: boolean): Promise<boolean> {
-    // The one that it waits for is not taken by it yet.
-    const hasOne = (): boolean => (isListener ? this.free + 1 : this.free) > 0;
-    if (!hasOne()) await pause(SOON);
-    const canBorrow = !isListener && this.sought + this.listeners.size > 0;
-    if (!hasOne() && !canBorrow) return this.isGivenOne();
-    this.restrict(this.size);
-    return true;
+  private async isHelped(end: number): Promise<boolean> {
+    const canGoOn = (): boolean => this.free > 0 || this.sparing.substitute?.() !== undefined;
+    if (canGoOn()) return true;
+    do await pause(SOON);
+    while (!canGoOn() && this.pools.some((pool) => pool.isAsking) && performance.now() < end);
+    return canGoOn() || (await within(end - performance.now(), this.gift.result())) === true;
   }
 
   private async isGivenOne(): Promise<boolean> {
@@ -147,27 +150,59 @@ export class SparingPool {
     return false;
   }
 
+  /** Whether the server has not answered yet whether it gives another connection. */
+  private get isAsking(): boolean {
+    return this.pool.totalCount > this.size;
+  }
+
+  /** Closes a connection, so that another pool may open one. */
   private async giveOne(): Promise<boolean> {
-    if (this.size < 2 || this.free < 1) return false;
-    this.restrict(this.size - 1);
+    if (this.size <= this.sparing.keeps) return false;
+    this.restrict();
+    this.isGiving = true;
     try {
       const client = await this.pool.connect();
+      this.clients.delete(client);
       client.release(true);
+      // The first restriction may be over, and those that wait here would have what was given.
+      this.restrict();
       return true;
     } catch {
       // None became free.
       return false;
+    } finally {
+      this.isGiving = false;
+      this.adapt();
     }
   }
 
-  private restrict(max: number): void {
-    this.options.max = Math.min(this.options.max, Math.max(max, 1));
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      this.options.max = this.max;
-    }, RESTRICTED_FOR).unref();
-    this.onRestricted();
+  private restrict(): void {
+    if (this.timer === undefined) {
+      const isAgain = performance.now() - this.liftedAt < this.restriction;
+      this.restriction = isAgain ? Math.min(2 * this.restriction, MAX_RESTRICTION) : FIRST_RESTRICTION;
+      this.timer = setTimeout(this.lift, this.restriction).unref();
+    }
+    this.adapt();
   }
+
+  /** Statements wait for the connections that it has. Where it has none, each has to ask: nothing would wake them. */
+  private adapt(): void {
+    if (this.isShort) this.pool.options.max = this.size === 0 ? this.max : this.size;
+  }
+
+  private readonly lift = (): void => {
+    this.timer = undefined;
+    this.liftedAt = performance.now();
+    this.pool.options.max = this.max;
+    // Those that wait already would otherwise go on to wait for one of the others.
+    if (this.pool.waitingCount === 0) return;
+    this.connect().then(
+      (client) => {
+        client.release();
+      },
+      () => undefined,
+    );
+  };
 }
 
 function isRefused(error: unknown): boolean {

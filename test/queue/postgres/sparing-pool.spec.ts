@@ -1,0 +1,89 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { preparing } from '../../../src/queue/postgres/postgres-pool.js';
+import { SparingPool, type SparingOptions } from '../../../src/queue/postgres/sparing-pool.js';
+import { describeWith } from '../../support/describe-backend.js';
+import { PostgresServer } from '../../support/postgres-server.js';
+
+/** More than a pool has asked for by the time that the first one is refused for good. */
+const STATEMENTS = 1_000;
+
+describeWith(
+  'postgres',
+  PostgresServer.installed,
+  'a pool of a PostgreSQL that gives no more connections',
+  () => {
+    const pools: SparingPool[] = [];
+    let server: PostgresServer;
+    let admin: pg.Client;
+
+    beforeAll(async () => {
+      server = await PostgresServer.create();
+      admin = new pg.Client({ connectionString: server.url() });
+      await admin.connect();
+      await admin.query('CREATE ROLE alice LOGIN');
+    });
+    afterEach(async () => {
+      await Promise.all(pools.splice(0).map((pool) => pool.end()));
+    });
+    afterAll(async () => {
+      await admin.end();
+      await server.dispose();
+    });
+
+    async function limit(connections: number): Promise<void> {
+      await admin.query(`ALTER ROLE alice CONNECTION LIMIT ${connections}`);
+    }
+
+    function open(options: SparingOptions): SparingPool {
+      const pool = new pg.Pool({
+        connectionString: server.url().replace('postgres@', 'alice@'),
+        connectionTimeoutMillis: 5_000,
+        ...preparing((client) => {
+          sparing.opened(client);
+          return Promise.resolve();
+        }),
+      });
+      const sparing = new SparingPool(pool, pools, options, () => undefined);
+      pools.push(sparing);
+      return sparing;
+    }
+
+    async function ask(pool: SparingPool, statements = STATEMENTS): Promise<void> {
+      await Promise.all(Array.from({ length: statements }, () => pool.query('SELECT 1')));
+    }
+
+    it('has all statements answered by its substitute while it has no connection', async () => {
+      await limit(1);
+      const substitute = open({ keeps: 1 });
+      await substitute.query('SELECT 1');
+      const pool = open({ keeps: 0, substitute: () => substitute });
+      await ask(pool);
+      expect([pool.size, substitute.size]).toEqual([0, 1]);
+    });
+
+    it('has all statements answered by the one connection that it has', async () => {
+      await limit(1);
+      const pool = open({ keeps: 1 });
+      await ask(pool);
+      expect(pool.size).toBe(1);
+    });
+
+    it('is given a connection by another pool, which goes on with the others', async () => {
+      await limit(2);
+      const rich = open({ keeps: 1 });
+      await Promise.all([rich.query('SELECT pg_sleep(0.1)'), rich.query('SELECT pg_sleep(0.1)')]);
+      const poor = open({ keeps: 1 });
+      await Promise.all([ask(rich, 20), ask(poor, 20)]);
+      expect([rich.size, poor.size]).toEqual([1, 1]);
+    });
+
+    it('is not given the only one', async () => {
+      await limit(1);
+      const other = open({ keeps: 1 });
+      await other.query('SELECT 1');
+      await expect(open({ keeps: 1 }).query('SELECT 1')).rejects.toMatchObject({ code: '53300' });
+      expect(other.size).toBe(1);
+    });
+  },
+);
