@@ -50,11 +50,13 @@ export class EventLoopBudget {
     this.run();
   }
 
-  /** Goes on in the next turn, before all others: there was no more time for it in this one. */
+  /** Goes on in the next turn, before all others: this one has cut it off. */
   continue(goOn: () => void): void {
-    this.waiting.delete(goOn);
-    this.cutOff = goOn;
-    this.run();
+    if (this.cutOff === undefined) {
+      this.waiting.delete(goOn);
+      this.cutOff = goOn;
+    }
+    this.wait(goOn);
   }
 
   private get hasWaiting(): boolean {

@@ -240,6 +240,14 @@ describe('a turn of the event loop', () => {
     expect(most).toBe(8);
   });
 
+  it('goes on with all that earlier ones have cut off', async () => {
+    const budget = new EventLoopBudget();
+    const went: string[] = [];
+    for (const one of ['first', 'second']) budget.continue(() => went.push(one));
+    await turn();
+    expect(went).toEqual(['first', 'second']);
+  });
+
   it('costs nothing where messages are settled without a request', async () => {
     const scheduler = schedule();
     const results = scheduler.deliver(
