@@ -34,7 +34,7 @@ export async function load(url, context, next) {
   if (!url.startsWith(SOURCES) || !url.endsWith('.ts')) return next(url, context);
   const text = await readFile(new URL(url), 'utf8');
   // The key first: the reader of the previous format still needs the old one.
-  const renamed = text.replaceAll(/\bbatches\b(?!\.js)/g, 'parcels');
+  const renamed = text.replaceAll(/\bbatches\b(?![\w-]*\.js)/g, 'parcels');
   const changed = (CHANGES[url.slice(SOURCES.length)] ?? []).reduce(replace, renamed);
   const { code } = await transform(changed, { filename: fileURLToPath(url) });
   return { format: 'module', source: code, shortCircuit: true };
