@@ -37,7 +37,8 @@ export class JobRemoval {
   /** Resolves to whether this call has removed the job. One that is being delivered stays. */
   async remove(jobId: string): Promise<boolean> {
     const { storage, queue } = this;
-    if (storage.kind === 'postgres') return (await queue.remove(jobId)) > 0;
+    // With children, of which there are none, BullMQ would say on PostgreSQL, too, that each has removed it.
+    if (storage.kind === 'postgres') return (await queue.remove(jobId, { removeChildren: false })) > 0;
     const key = queue.toKey(jobId);
     const claim = randomUUID();
     const isMine = (await TAKE.run(storage.client, [key], [CLAIM, claim])) === 1;
