@@ -55,7 +55,7 @@ export class DestinationQueue {
   ) {
     this.window = parts.window;
     this.putBack = parts.putBack;
-    // Its time would be over by its turn in the event loop.
+    // The time that it has reserved would be over by a turn in the event loop.
     this.budget = parts.createBudget(() => {
       this.goOn(this.shares, true);
     });

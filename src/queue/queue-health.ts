@@ -126,9 +126,7 @@ export class QueueHealth {
   /**
    * Reports from BullMQ or a driver. A lost connection is known already, from the client that lost it. A
    * refusal to store is an outage. Locks lost to an outage are part of it. Everything else is logged once a
-   * minute, whichever job it is about.
-   *
-   * @returns whether a line about it was written
+   * minute, whichever job it is about. Returns whether a line about it was written.
    */
   report(error: Error): boolean {
     const failure = failureOf(error);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { PgPool } from 'bullmq';
+import { DEFAULT_SCHEMA, type PgPool } from 'bullmq';
 import { missingCode } from '../removed-tables.js';
 import type { ReconnectingPool } from './reconnecting-pool.js';
 
@@ -12,8 +12,8 @@ const NOTE = `INSERT INTO meta (queue, field, value) VALUES ('nestjs-analytics:w
   ON CONFLICT (queue, field) DO UPDATE SET value = excluded.value WHERE meta.value = ''`;
 
 /** Whether nothing of BullMQ is there. */
-const IS_GONE = `SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('bullmq'))
-  AND NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('bullmq')) AS "isGone"`;
+const IS_GONE = `SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('${DEFAULT_SCHEMA}'))
+  AND NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('${DEFAULT_SCHEMA}')) AS "isGone"`;
 
 /**
  * Shows whether the server stores jobs. If somebody has removed its tables, they are made again: all of them, since what is

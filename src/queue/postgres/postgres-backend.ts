@@ -135,6 +135,7 @@ export async function createPostgresQueueBackend(
     await prepareJobTables(client);
   });
   const forListener = pools.open({ keeps: Infinity });
+  // Only idle clients are told of here, and a listener is none: BullMQ hears of its loss.
   forListener.pool.on('error', () => undefined);
   const openWorkerPool = (): ReconnectingPool => {
     const forWorker = pools.open({

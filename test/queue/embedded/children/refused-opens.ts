@@ -1,4 +1,7 @@
-/** Makes a file as PostgreSQL does, opens it again while there is no file handle, and says what is in it afterwards. */
+/**
+ * Makes files as PostgreSQL does. One cannot be opened at first, and is made again. Another one is opened again while there is
+ * no file handle. Says what became of them.
+ */
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
@@ -6,37 +9,57 @@ import { NodeFS } from '@electric-sql/pglite/nodefs';
 import { changeOperations, forgetFailures } from '../../../../src/queue/embedded/emscripten-files.js';
 
 interface EmscriptenFileSystem {
+  ErrnoError: new (errno: number) => Error;
   writeFile(path: string, contents: string): void;
-  open(path: string, flags: string): unknown;
+  open(path: string, flags: number): unknown;
 }
 
 /** PGlite has the folder here. */
-const MADE = '/pglite/data/made';
+const FOLDER = '/pglite/data';
+const EMFILE = 33;
+const READ_AND_WRITE = 2;
+/** With `O_CREAT` and `O_EXCL`. */
+const MAKE = READ_AND_WRITE | 64 | 128;
 
 const [dataDir = ''] = process.argv.slice(2);
 const files = new NodeFS(dataDir);
 const opened: EmscriptenFileSystem[] = [];
+let refusals = 1;
 changeOperations(files, (emscripten) => {
+  const FS = emscripten.FS as unknown as EmscriptenFileSystem;
+  const { stream_ops: operations } = emscripten.NODEFS;
+  const { open } = operations;
+  operations.open = (stream) => {
+    if (stream.node.name === 'refused' && refusals-- > 0) throw new FS.ErrnoError(EMFILE);
+    return open(stream);
+  };
   forgetFailures(emscripten);
-  opened.push(emscripten.FS as unknown as EmscriptenFileSystem);
+  opened.push(FS);
 });
 await PGlite.create({ fs: files });
 const [FS] = opened;
 if (FS === undefined) throw new Error('PGlite was not opened');
-FS.writeFile(MADE, 'contents');
 
+function errnoOf(open: () => unknown): unknown {
+  try {
+    open();
+    return 'none';
+  } catch (error) {
+    return typeof error === 'object' && error !== null && 'errno' in error ? error.errno : error;
+  }
+}
+
+const make = (): unknown => errnoOf(() => FS.open(`${FOLDER}/refused`, MAKE));
+console.log(`refused: ${String(make())}, then ${String(make())}`);
+
+FS.writeFile(`${FOLDER}/made`, 'contents');
 const taken: number[] = [];
 try {
   for (;;) taken.push(openSync('/dev/null', 'r'));
 } catch {
   // There is none left.
 }
-let refusal = 'none';
-try {
-  FS.open(MADE, 'r+');
-} catch (error) {
-  refusal = String(error);
-}
+const refusal = errnoOf(() => FS.open(`${FOLDER}/made`, READ_AND_WRITE));
 for (const handle of taken) closeSync(handle);
-console.log(`has ${readFileSync(join(dataDir, 'made'), 'utf8')} after ${refusal}`);
+console.log(`has ${readFileSync(join(dataDir, 'made'), 'utf8')} after ${String(refusal)}`);
 process.exit();
