@@ -15,6 +15,10 @@ export interface DestinationLookup {
   /** The same without its secrets, so even if they cannot be decrypted. */
   profile(id: string): Promise<DestinationProfile | undefined>;
   /**
+   * Who shares limits with it: the same for all destinations of a tenant. `undefined` where it was not looked up of late.
+   */
+  ownerOf(id: string): string | undefined;
+  /**
    * Which of these are deleted, by all that was changed until now. Of those that cannot be looked up, that is not known.
    * Rejects if nothing is known.
    */
@@ -60,6 +64,12 @@ export class DestinationRegistry {
     const originOf = (urlHash: string): string | undefined =>
       known.origins.find((origin) => origin === known.origin(urlHash));
     return Promise.resolve({ tenant: undefined, originOf });
+  }
+
+  /** As that of `DestinationLookup`. Each of the options is alone; all that are not known share one owner. */
+  ownerOf(id: string): string {
+    if (this.destinations.has(id)) return `destination ${id}`;
+    return this.others?.ownerOf(id) ?? 'unknown';
   }
 
   /** As that of `DestinationLookup`; those of the options never are. */

@@ -93,6 +93,11 @@ export class LiveDestinations implements DestinationLookup {
     return profile;
   }
 
+  ownerOf(id: string): string | undefined {
+    const entry = this.entries.get(id);
+    return entry && (entry.tenant === undefined ? `destination ${id}` : `tenant ${entry.tenant}`);
+  }
+
   async deletedAmong(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { directory } = this.parts;
     await directory.refresh();

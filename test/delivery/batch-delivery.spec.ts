@@ -105,6 +105,7 @@ describe('the delivery of a batch', () => {
           id === remembered.id
             ? Promise.resolve(remembered)
             : new Promise((resolve) => found.set(id, resolve)),
+        ownerOf: () => undefined,
         profile: () => Promise.resolve(undefined),
         deletedAmong: () => Promise.resolve(new Set()),
       }),

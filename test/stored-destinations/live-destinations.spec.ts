@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DestinationRegistry } from '../../src/destinations/destination-registry.js';
 import { DestinationDirectory } from '../../src/stored-destinations/destination-directory.js';
 import type { LiveDestination } from '../../src/stored-destinations/live-destination.js';
 import { LiveDestinations } from '../../src/stored-destinations/live-destinations.js';
@@ -98,6 +99,26 @@ describe('a destination at run time that a process delivers to', () => {
       await clock.pass(seconds * 1_000);
       expect(await deliver()).toMatchObject({ class: 'delivered' });
     }
+  });
+
+  it('shares limits with the others of its tenant alone, and what is not known with its like', async () => {
+    const records = [
+      { ...RECORD, id: 'erp' },
+      { ...RECORD, id: 'other', tenant: 'globex' },
+      { ...RECORD, id: 'shared', tenant: undefined },
+    ];
+    for (const record of records) {
+      await store.insert({ ...record, urls: [receiver.url('/')], version: 1 }, 2);
+      await destinations.find(record.id);
+    }
+    const registry = new DestinationRegistry([], destinations);
+    expect(['erp', 'other', 'shared', 'gone', 'forged'].map((id) => registry.ownerOf(id))).toEqual([
+      registry.ownerOf('crm'),
+      'tenant globex',
+      'destination shared',
+      'unknown',
+      'unknown',
+    ]);
   });
 
   describe('whose URL has asked for an hour', () => {

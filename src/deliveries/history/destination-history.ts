@@ -1,6 +1,12 @@
 import { mergedEntry, type RecordedMessages } from './history-entry.js';
-import { ALL_DESTINATIONS, KEPT_ENTRIES, type StoredHistory, type WrittenEntry } from './history-store.js';
-import { HourCounts } from './hour-counts.js';
+import {
+  ALL_DESTINATIONS,
+  KEPT_ENTRIES,
+  oldestOrdinal,
+  type StoredHistory,
+  type WrittenEntry,
+} from './history-store.js';
+import { HourCounts, oldestHour } from './hour-counts.js';
 
 /** What happened at one destination and is not written yet: hardly more than what the store would keep of it. */
 export class DestinationHistory {
@@ -15,16 +21,39 @@ export class DestinationHistory {
   private readonly hours = new Map<number, HourCounts>();
   private discarded = false;
 
-  constructor(readonly destination: string) {}
+  /** @param owner who shares room with it: the same for all destinations of a tenant */
+  constructor(
+    readonly destination: string,
+    readonly owner: string,
+  ) {}
 
   /** How many entries it holds. */
   get size(): number {
-    return Math.min(this.entries.length + this.recordedSize, KEPT_ENTRIES);
+    return this.sizeWith(0);
+  }
+
+  /** The number of hours that it has counts of. */
+  get hourCount(): number {
+    return this.hours.size;
+  }
+
+  /** How many entries it would hold with this many more. */
+  sizeWith(messages: number): number {
+    return Math.min(this.entries.length + this.recordedSize + messages, KEPT_ENTRIES);
+  }
+
+  /** Whether it holds no bodies. */
+  get isSummarized(): boolean {
+    return this.recorded.length === 0;
   }
 
   /** Whether nothing of it is to be written but its part in the counts of all destinations. */
   get isDiscarded(): boolean {
     return this.discarded;
+  }
+
+  hasCountsOf(hour: number): boolean {
+    return this.hours.has(hour);
   }
 
   countsOf(hour: number): HourCounts {
@@ -35,6 +64,7 @@ export class DestinationHistory {
 
   /** @param firstOrdinal of the first of the messages; the others have the next ones */
   add(messages: RecordedMessages, firstOrdinal: number): void {
+    if (this.discarded) return;
     this.recorded.push({ messages, firstOrdinal });
     this.recordedSize += messages.size;
     this.isFirst &&= messages.isFirst;
@@ -45,11 +75,25 @@ export class DestinationHistory {
 
   /** Adds what happened later. */
   absorb(later: DestinationHistory): void {
-    this.keep([...this.summarize(), ...later.summarize()]);
+    if (later.discarded) this.discarded = true;
+    this.keep(this.discarded ? [] : [...this.summarize(), ...later.summarize()]);
     for (const [hour, counts] of later.hours) this.countsOf(hour).add(counts);
   }
 
-  /** The destination was deleted: drops the entries, but not what counts among all destinations. */
+  /**
+   * Drops what the store would not keep any more.
+   *
+   * @param now milliseconds since the epoch
+   */
+  forgetOld(now: number): void {
+    const oldest = oldestHour(now);
+    const old = [...this.hours.keys()].filter((hour) => hour < oldest);
+    if (old.length === 0) return;
+    for (const hour of old) this.hours.delete(hour);
+    this.keep(this.summarize().filter(({ ordinal }) => ordinal >= oldestOrdinal(now)));
+  }
+
+  /** Drops the entries, and those to come, but not what counts among all destinations. */
   discard(): void {
     this.discarded = true;
     this.keep([]);
@@ -75,7 +119,7 @@ export class DestinationHistory {
 
   /** The counts of several destinations together. */
   static totalOf(histories: readonly DestinationHistory[]): StoredHistory {
-    const total = new DestinationHistory(ALL_DESTINATIONS);
+    const total = new DestinationHistory(ALL_DESTINATIONS, ALL_DESTINATIONS);
     for (const { hours } of histories) {
       for (const [hour, counts] of hours) total.countsOf(hour).add(counts);
     }

@@ -4,20 +4,19 @@ import { TimeSlice } from '../../shared/time-slice.js';
 import { DestinationHistory } from './destination-history.js';
 import { type EntryState, RecordedMessages } from './history-entry.js';
 import type { HistoryLog } from './history-log.js';
-import { type HistoryStore, ordinalOf } from './history-store.js';
+import { type HistoryStore, ordinalOf, type StoredHistory } from './history-store.js';
 import { hourOf } from './hour-counts.js';
 import { MinuteCounts } from './minute-counts.js';
+import { PendingHistories } from './pending-histories.js';
 
 /** How often it is written, in milliseconds. The embedded database is busy with a write for up to 20 of them. */
 const INTERVAL = 2_000;
 /** Entries that are written without waiting for that. */
 const MANY_ENTRIES = 5_000;
-/** Entries in memory. While the store does not take them, further ones are lost. */
-const MAX_ENTRIES = 10_000;
 /** Characters of the bodies that wait for their entries to be made. Each body may have 32,768. */
 const MAX_BODY_SIZE = 4 * 2 ** 20;
-/** Entries of one write, so that neither the database nor this process is busy with it for long. */
-const ENTRIES_PER_WRITE = 200;
+/** Entries of one write, or hours, so that neither the database nor this process is busy with it for long. */
+const ROWS_PER_WRITE = 200;
 /** How long the store may be away before that is logged, in milliseconds. */
 const PATIENCE = 60_000;
 
@@ -26,6 +25,8 @@ export interface HistoryRecorderParts {
   log: HistoryLog;
   /** Whether the queue can be used. While it cannot, the log says so already. */
   isQueueUp: () => boolean;
+  /** Who shares room with a destination: the same for all destinations of a tenant. */
+  ownerOf: (destination: string) => string;
   /** Which of these destinations are deleted. */
   deletedAmong: (destinations: readonly string[]) => Promise<ReadonlySet<string>>;
   /** @default the system's */
@@ -42,10 +43,8 @@ export interface HistoryRecorderParts {
 export class HistoryRecorder {
   private readonly clock: Clock;
   private readonly now: () => number;
-  private pending = new Map<string, DestinationHistory>();
+  private readonly pending: PendingHistories;
   private minutes = new MinuteCounts();
-  /** Entries in memory, those on their way to the store included. */
-  private entries = 0;
   /** Characters of the bodies that were recorded since entries were last made. */
   private bodySize = 0;
   private nextOrdinal = 0;
@@ -54,11 +53,14 @@ export class HistoryRecorder {
   /** When something became overdue to be written, by the clock; `undefined` if nothing is. */
   private waitingSince: number | undefined;
   private failure: unknown;
+  /** How often there was no room for entries. */
+  private leftOut = 0;
   private isClosed = false;
 
   constructor(private readonly parts: HistoryRecorderParts) {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
     this.now = parts.now ?? Date.now;
+    this.pending = new PendingHistories(parts.ownerOf);
   }
 
   /**
@@ -69,36 +71,28 @@ export class HistoryRecorder {
    */
   record(batch: QueuedBatch, messages: readonly BatchMessage[], state: EntryState): void {
     if (messages.length === 0 || this.isClosed) return;
-    if (this.entries >= MAX_ENTRIES) {
-      this.parts.log.onLost(messages.length, this.failure);
-      return;
-    }
     const now = this.now();
-    const history = this.historyOf(batch.destination);
-    const counts = history.countsOf(hourOf(now));
     const known = outcomesOf(batch);
     const attempts = messages.map(({ outcomes }) =>
       known === undefined ? outcomes : outcomes.filter((outcome) => !known.has(outcome)),
     );
-    for (const ofMessage of attempts) counts.count(state.state, ofMessage);
-    const recorded = new RecordedMessages(messages, attempts, batch.source, state, known === undefined);
+    const history = this.pending.count(batch.destination, hourOf(now), (counts) => {
+      for (const ofMessage of attempts) counts.count(state.state, ofMessage);
+    });
     this.minutes.count(state.state, messages.length, now);
+    const recorded = new RecordedMessages(messages, attempts, batch.source, state, known === undefined);
     const firstOrdinal = Math.max(this.nextOrdinal, ordinalOf(now));
-    this.nextOrdinal = firstOrdinal + recorded.size;
-    const { size } = history;
-    history.add(recorded, firstOrdinal);
-    this.entries += history.size - size;
-    this.bodySize += recorded.bodySize;
-    if (this.bodySize > MAX_BODY_SIZE) this.summarizePending();
+    if (history !== undefined && this.pending.add(history, recorded, firstOrdinal)) {
+      this.nextOrdinal = firstOrdinal + recorded.size;
+      this.bodySize += recorded.bodySize;
+      if (this.bodySize > MAX_BODY_SIZE) this.summarizePending();
+    } else this.leaveOut(messages.length);
     this.schedule();
   }
 
   /** Forgets what is not written yet of a destination that was deleted. Its messages still count among all. */
   discard(destination: string): void {
-    const history = this.pending.get(destination);
-    if (history === undefined) return;
-    this.entries -= history.size;
-    history.discard();
+    this.pending.discard(destination);
   }
 
   /** Writes the rest. Waits for the store as long as it takes, so the caller sets a limit. */
@@ -109,17 +103,20 @@ export class HistoryRecorder {
     await this.write();
   }
 
-  private historyOf(destination: string): DestinationHistory {
-    let history = this.pending.get(destination);
-    if (history === undefined) {
-      this.pending.set(destination, (history = new DestinationHistory(destination)));
-    }
-    return history;
+  private leaveOut(messages: number): void {
+    this.leftOut++;
+    this.parts.log.onLost(messages);
+    if (this.failure !== undefined) this.parts.log.onAway(this.failure);
+  }
+
+  /** For how long the store has taken nothing of what is overdue, in milliseconds. */
+  private get waited(): number {
+    return this.clock.now() - (this.waitingSince ?? Infinity);
   }
 
   private schedule(): void {
     if (this.isClosed) return;
-    const isUrgent = this.entries >= MANY_ENTRIES && this.failure === undefined;
+    const isUrgent = this.pending.entries >= MANY_ENTRIES && this.failure === undefined;
     if (isUrgent && this.work === undefined) this.run();
     else {
       this.timer ??= this.clock.afterUnlessIdle(INTERVAL, () => {
@@ -132,12 +129,11 @@ export class HistoryRecorder {
     this.timer = undefined;
     if (this.work === undefined) this.run();
     else {
-      // The store does not answer. Bodies may be large, so they are not held until it does.
-      this.summarizePending();
+      // Bodies may be large, so they are not held until the store answers.
+      if (this.waited >= INTERVAL) this.summarizePending();
       this.schedule();
     }
-    const waited = this.clock.now() - (this.waitingSince ?? Infinity);
-    if (waited >= PATIENCE && this.parts.isQueueUp()) this.parts.log.onLost(0, this.failure);
+    if (this.waited >= PATIENCE && this.parts.isQueueUp()) this.parts.log.onAway(this.failure);
   }
 
   private run(): void {
@@ -145,81 +141,83 @@ export class HistoryRecorder {
     this.timer = undefined;
     this.work = this.write().then(() => {
       this.work = undefined;
-      if (this.pending.size > 0) this.schedule();
+      if (!this.pending.isEmpty) this.schedule();
     });
   }
 
   /** Never rejects: what cannot be written stays in memory. */
   private async write(): Promise<void> {
-    const groupOf = ({ destination }: DestinationHistory): number =>
-      this.parts.store.groupOf?.(destination) ?? 0;
-    const taken = [...this.pending.values()].sort((one, other) => groupOf(one) - groupOf(other));
-    if (taken.length === 0) return;
-    let minutes = this.minutes;
-    this.pending = new Map();
+    const groups = this.pending.take((destination) => this.parts.store.groupOf?.(destination) ?? 0);
+    if (groups.length === 0) return;
+    const { bodySize, leftOut } = this;
     this.bodySize = 0;
-    this.minutes = new MinuteCounts();
     this.waitingSince ??= this.clock.now();
-    try {
-      const slice = new TimeSlice();
-      while (taken.length > 0) {
-        const part = firstOf(taken, groupOf);
-        const kept = await this.keptOf(part);
-        for (const history of kept) {
-          this.summarize(history);
-          await slice.check();
-        }
-        await this.parts.store.write(
-          [...kept.map(({ stored }) => stored), DestinationHistory.totalOf(part)],
-          this.now(),
-          minutes.stored,
-        );
-        minutes = new MinuteCounts();
-        taken.splice(0, part.length);
-        this.entries -= sizeOf(part);
+    const writes = groups.map((group) =>
+      this.writeGroup(group, leftOut).catch((error: unknown) => {
+        this.failure = error;
+      }),
+    );
+    await Promise.all(writes);
+    const left = groups.flat();
+    if (left.length > 0) {
+      this.pending.putBack(left, this.now());
+      this.bodySize += bodySize;
+      return;
+    }
+    this.failure = undefined;
+    this.waitingSince = undefined;
+    if (this.leftOut === leftOut) this.parts.log.onWritten();
+  }
+
+  /**
+   * Writes histories that can be written at once, and removes them from the group.
+   *
+   * @param leftOut when all of this began
+   */
+  private async writeGroup(group: DestinationHistory[], leftOut: number): Promise<void> {
+    const slice = new TimeSlice();
+    while (group.length > 0) {
+      const part = firstOf(group);
+      const kept = await this.keptOf(part);
+      for (const history of kept) {
+        this.pending.summarizeTaken(history);
+        await slice.check();
       }
-      this.failure = undefined;
-      this.waitingSince = undefined;
-      this.parts.log.onWritten();
+      await this.writePart([...kept.map(({ stored }) => stored), DestinationHistory.totalOf(part)]);
+      group.splice(0, part.length);
+      this.pending.release(part);
+      if (this.failure === undefined) this.waitingSince = this.clock.now();
+      if (this.leftOut !== leftOut) this.parts.log.onBehind();
+    }
+  }
+
+  /** With the counts of minutes until now. */
+  private async writePart(histories: readonly StoredHistory[]): Promise<void> {
+    const { minutes } = this;
+    this.minutes = new MinuteCounts();
+    try {
+      await this.parts.store.write(histories, this.now(), minutes.stored);
     } catch (error) {
-      this.failure = error;
-      this.putBack(taken);
       minutes.absorb(this.minutes, this.now());
       this.minutes = minutes;
+      throw error;
     }
   }
 
   private summarizePending(): void {
-    for (const history of this.pending.values()) this.summarize(history);
+    this.pending.summarize();
     this.bodySize = 0;
-  }
-
-  /** Makes the entries of a history: those of one message become one, and no body is held for them. */
-  private summarize(history: DestinationHistory): void {
-    this.entries -= history.size;
-    history.summarize();
-    this.entries += history.size;
   }
 
   /** Those whose destination was not deleted while they waited, or while the last request to it was on its way. */
   private async keptOf(histories: readonly DestinationHistory[]): Promise<readonly DestinationHistory[]> {
-    const ids = histories.map(({ destination }) => destination);
+    const wanted = histories.filter(({ isDiscarded }) => !isDiscarded);
+    const ids = wanted.map(({ destination }) => destination);
     // While that is not known, an entry too many is better than one that is missing.
     const deleted = await this.parts.deletedAmong(ids).catch(() => undefined);
-    return histories.filter(
+    return wanted.filter(
       ({ destination, isDiscarded }) => !isDiscarded && deleted?.has(destination) !== true,
     );
-  }
-
-  private putBack(taken: readonly DestinationHistory[]): void {
-    const later = this.pending;
-    this.pending = new Map(taken.map((history) => [history.destination, history]));
-    for (const [destination, history] of later) {
-      const earlier = this.pending.get(destination);
-      if (earlier === undefined) this.pending.set(destination, history);
-      else earlier.absorb(history);
-    }
-    this.entries = sizeOf([...this.pending.values()]);
   }
 }
 
@@ -229,20 +227,11 @@ function outcomesOf({ messages }: QueuedBatch): ReadonlySet<UrlOutcome> | undefi
   return new Set(messages.flatMap(({ outcomes }) => outcomes));
 }
 
-/** The first histories of the first group, as many as fit into a write of bounded size; at least one. */
-function firstOf(
-  histories: readonly DestinationHistory[],
-  groupOf: (history: DestinationHistory) => number,
-): DestinationHistory[] {
-  const [first] = histories;
-  const group = first && groupOf(first);
-  let entries = 0;
+/** As many of the first histories as fit into a write of bounded size; at least one. Some have only entries, some only hours. */
+function firstOf(histories: readonly DestinationHistory[]): DestinationHistory[] {
+  let rows = 0;
   const end = histories.findIndex(
-    (history) => (entries += history.size) > ENTRIES_PER_WRITE || groupOf(history) !== group,
+    ({ size, hourCount }) => (rows += Math.max(size, hourCount)) > ROWS_PER_WRITE,
   );
   return histories.slice(0, end === -1 ? histories.length : Math.max(end, 1));
-}
-
-function sizeOf(histories: readonly DestinationHistory[]): number {
-  return histories.reduce((sum, { size }) => sum + size, 0);
 }

@@ -29,6 +29,7 @@ function createRecorder(
     store,
     log,
     isQueueUp: () => health.isUp,
+    ownerOf: (id) => destinations.ownerOf(id),
     deletedAmong: (ids) => destinations.deletedAmong(ids),
   });
 }

@@ -70,6 +70,7 @@ describe('the recorder of the history', () => {
   let recorder: HistoryRecorder;
   let isQueueUp: boolean;
   let deleted: Set<string>;
+  let tenants: Map<string, string>;
   let lookUpFailure: Error | undefined;
 
   beforeEach(() => {
@@ -78,6 +79,7 @@ describe('the recorder of the history', () => {
     lines = new LogLines();
     isQueueUp = true;
     deleted = new Set();
+    tenants = new Map();
     lookUpFailure = undefined;
     recorder = new HistoryRecorder({
       store,
@@ -94,6 +96,7 @@ describe('the recorder of the history', () => {
         () => clock.now(),
       ),
       isQueueUp: () => isQueueUp,
+      ownerOf: (destination) => tenants.get(destination) ?? destination,
       deletedAmong: (ids) =>
         lookUpFailure === undefined
           ? Promise.resolve(new Set(ids.filter((id) => deleted.has(id))))
@@ -405,9 +408,11 @@ describe('the recorder of the history', () => {
     delivered([message('a')]);
     await clock.pass(INTERVAL);
     for (let n = 0; n < 300; n++) {
+      tenants.set(`d${n}`, 'acme');
       delivered(many(100), `d${n}`);
       if (n % 50 === 0) await clock.pass(INTERVAL);
     }
+    await clock.pass(30 * INTERVAL);
     expect(lines.analytics).toEqual([
       expect.stringMatching(/^warn: The history of deliveries cannot be written/),
     ]);
@@ -418,13 +423,247 @@ describe('the recorder of the history', () => {
     store.failure = undefined;
     await eventually(() => lines.analytics.length > 1);
     const written = store.writes.flat().flatMap(({ entries }) => entries).length;
-    expect(written).toBeLessThanOrEqual(10_100);
+    expect(written).toBeLessThanOrEqual(10_000);
     expect(lines.analytics[1]).toBe(
       `log: The history of deliveries is written again; ${30_001 - written} deliveries are missing from it.`,
     );
     // There is room again.
     delivered([message('z')], 'new');
     await eventually(() => store.idsOf('new').length > 0);
+  });
+
+  describe('while the store takes less than comes', () => {
+    let answer: () => void;
+
+    beforeEach(async () => {
+      store.silence = new Promise((resolve) => {
+        answer = resolve;
+      });
+      delivered([message('first')]);
+      await clock.pass(INTERVAL);
+    });
+
+    function deliveredToManyOf(tenant: string): void {
+      for (let n = 0; n < 300; n++) {
+        tenants.set(`${tenant} ${n}`, tenant);
+        delivered(many(100), `${tenant} ${n}`);
+      }
+    }
+
+    function deliveredToManyTenants(): void {
+      for (let n = 0; n < 150; n++) {
+        tenants.set(`small ${n}`, `tenant ${n}`);
+        delivered([message('own')], `small ${n}`);
+      }
+    }
+
+    const countOf = (destination: string): number =>
+      store.writes
+        .flat()
+        .filter((history) => history.destination === destination)
+        .flatMap(({ hours }) => hours.map(([, { delivered: count = 0 }]) => count))
+        .reduce((sum, count) => sum + count, 0);
+
+    it('keeps room for every tenant, however many destinations another one has', async () => {
+      deliveredToManyOf('large');
+      deliveredToManyTenants();
+      answer();
+      await recorder.close();
+      const ids = Array.from({ length: 150 }, (_, n) => store.idsOf(`small ${n}`));
+      expect(ids).toEqual(ids.map(() => ['own']));
+      const written = store.writes.flat().flatMap(({ entries }) => entries).length;
+      expect(written).toBeLessThanOrEqual(10_000 + 150);
+    });
+
+    it('shares what room there is beside that among all that need it', async () => {
+      for (let n = 0; n < 300; n++) delivered(many(100), `shared ${n}`);
+      answer();
+      await recorder.close();
+      const written = store.writes.flat().flatMap(({ entries }) => entries).length;
+      expect(written).toBeGreaterThan(19_900);
+      expect(written).toBeLessThanOrEqual(20_000);
+    });
+
+    it('counts at each destination what it has no room for', async () => {
+      deliveredToManyOf('large');
+      answer();
+      await recorder.close();
+      expect(store.idsOf('large 299')).toEqual([]);
+      expect(countOf('large 299')).toBe(100);
+      expect(countOf(ALL_DESTINATIONS)).toBe(30_001);
+    });
+
+    it('goes on with the latest messages of a destination that has as many as are kept', async () => {
+      tenants.set('busy', 'large');
+      delivered(many(100), 'busy');
+      deliveredToManyOf('large');
+      deliveredToManyTenants();
+      delivered(many(100, 100), 'busy');
+      answer();
+      await recorder.close();
+      expect(store.idsOf('busy')).toEqual(many(100, 100).map(({ id }) => id));
+    });
+
+    it('counts only among all where there are too many destinations, in writes of bounded size', async () => {
+      for (let n = 0; n < 25_000; n++) {
+        tenants.set(`d${n}`, 'large');
+        delivered([message('a')], `d${n}`);
+      }
+      for (let n = 25_000; n < 100_000; n++) tenants.set(`d${n}`, 'large');
+      const before = await heldBytes();
+      for (let n = 25_000; n < 100_000; n++) delivered([message('a')], `d${n}`);
+      expect((await heldBytes()) - before).toBeLessThan(2_000_000);
+      delivered([message('own')], 'small');
+      answer();
+      await recorder.close();
+      expect(countOf('d19000')).toBe(1);
+      expect(countOf('d90000')).toBe(0);
+      expect(countOf('small')).toBe(1);
+      expect(store.idsOf('small')).toEqual(['own']);
+      expect(countOf(ALL_DESTINATIONS)).toBe(100_002);
+      expect(Math.max(...store.writes.map(({ length }) => length))).toBeLessThanOrEqual(201);
+    });
+
+    it('says so once, and once how many are missing when it keeps up again', async () => {
+      deliveredToManyOf('large');
+      // It is not known yet whether the store takes anything.
+      expect(lines.analytics).toEqual([]);
+      answer();
+      await eventually(() => lines.analytics.length > 1);
+      const written = store.writes.flat().flatMap(({ entries }) => entries).length;
+      expect(lines.analytics).toEqual([
+        'warn: More is delivered than the history of deliveries takes, so some deliveries will be missing from it. ' +
+          'Delivery itself goes on.',
+        `log: The history of deliveries keeps up again; ${30_001 - written} deliveries are missing from it.`,
+      ]);
+    });
+
+    it('does not say that it keeps up while there still is no room', async () => {
+      deliveredToManyOf('large');
+      answer();
+      await clock.pass(0);
+      deliveredToManyOf('large');
+      for (let n = 0; n < 20 && store.writes.length < 40; n++) await clock.pass(0);
+      expect(lines.analytics).toHaveLength(1);
+    });
+  });
+
+  it('holds the bodies of no more than a few messages while the store refuses all of it', async () => {
+    store.failure = new Error('no table');
+    const before = await heldBytes();
+    for (let n = 0; n < 10; n++) {
+      for (let m = 0; m < 100; m++) {
+        const properties = { text: `${n} ${m}`.padEnd(20_000, 'x') };
+        delivered([message(`m${m}`, [outcome()], { properties })], `d${n} ${m}`);
+      }
+      const { refusals } = store;
+      await eventually(() => store.refusals > refusals);
+    }
+    expect((await heldBytes()) - before).toBeLessThan(10_000_000);
+  });
+
+  it('drops from memory what the store would not keep any more', async () => {
+    store.failure = new Error('no table');
+    delivered([message('old')]);
+    await clock.pass(6 * 24 * 3_600_000);
+    delivered([message('young')]);
+    await clock.pass(2 * 24 * 3_600_000);
+    const { refusals } = store;
+    await eventually(() => store.refusals > refusals + 1);
+    store.failure = undefined;
+    await recorder.close();
+    expect(store.idsOf('crm')).toEqual(['young']);
+    expect(store.writes[0]?.[0]?.hours).toEqual([
+      [NOW / 3_600_000 + 6 * 24, expect.objectContaining({ delivered: 1 })],
+    ]);
+  });
+
+  it('records nothing under an id that no destination can have, and counts it among all', async () => {
+    delivered([message('a')], ALL_DESTINATIONS);
+    delivered([message('b')], 'a\0b');
+    delivered([message('c')]);
+    await recorder.close();
+    expect(store.writes).toEqual([
+      [
+        expect.objectContaining({ destination: 'crm' }),
+        {
+          destination: ALL_DESTINATIONS,
+          entries: [],
+          hours: [[NOW / 3_600_000, expect.objectContaining({ delivered: 3 })]],
+        },
+      ],
+    ]);
+  });
+
+  it('writes what one node of a cluster takes while another one refuses it, and says so after a minute', async () => {
+    const write = store.write.bind(store);
+    Object.assign(store, {
+      groupOf: (destination: string) => Number(destination === 'refused'),
+      write: (...args: Parameters<typeof write>) => {
+        const isRefused = args[0].some(({ destination }) => destination === 'refused');
+        return isRefused && isAway ? Promise.reject(new Error('full')) : write(...args);
+      },
+    });
+    let isAway = true;
+    for (let second = 0; second < 70; second += 2) {
+      delivered([message(`r${second}`)], 'refused');
+      delivered([message(`t${second}`)], 'taken');
+      await clock.pass(INTERVAL);
+    }
+    expect(store.idsOf('taken').length).toBeGreaterThan(20);
+    expect(lines.analytics).toEqual([
+      expect.stringMatching(/^warn: The history of deliveries cannot be written/),
+    ]);
+    isAway = false;
+    await recorder.close();
+    expect(store.idsOf('refused')).toHaveLength(35);
+    expect(store.minutes.flat().reduce((sum, [, { delivered: count = 0 }]) => sum + count, 0)).toBe(70);
+  });
+
+  it('has room for a tenant with one destination while what another one filled it with is on its way', async () => {
+    let answer: () => void = () => undefined;
+    store.silence = new Promise((resolve) => {
+      answer = resolve;
+    });
+    tenants.set('own', 'small');
+    delivered(many(100), 'own');
+    await clock.pass(INTERVAL);
+    for (let n = 0; n < 100; n++) {
+      tenants.set(`large ${n}`, 'large');
+      delivered(many(100), `large ${n}`);
+    }
+    delivered(many(50, 100), 'own');
+    answer();
+    await recorder.close();
+    expect(store.idsOf('own')).toEqual(many(150).map(({ id }) => id));
+  });
+
+  it('writes what the other nodes of a cluster take while one does not answer', async () => {
+    const write = store.write.bind(store);
+    Object.assign(store, {
+      groupOf: (destination: string) => Number(destination !== 'silent'),
+      write: (...args: Parameters<typeof write>) =>
+        args[0].some(({ destination }) => destination === 'silent')
+          ? new Promise(() => undefined)
+          : write(...args),
+    });
+    delivered([message('s')], 'silent');
+    delivered([message('t')], 'taken');
+    await eventually(() => store.writes.length > 0);
+    expect(store.idsOf('taken')).toEqual(['t']);
+  });
+
+  it('does not take a store for silent that is busy with one write after the other for more than a minute', async () => {
+    for (let n = 0; n < 300; n++) delivered(many(20), `d${n}`);
+    const write = store.write.bind(store);
+    store.write = async (...args) => {
+      await new Promise<void>((resolve) => {
+        clock.after(4_000, resolve);
+      });
+      await write(...args);
+    };
+    while (store.writes.length < 25) await clock.pass(INTERVAL / 4);
+    expect(lines.all).toEqual([]);
   });
 
   it('says after a minute that the store fails, unless the whole queue is known to be away', async () => {
