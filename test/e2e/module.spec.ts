@@ -110,6 +110,27 @@ describe('AnalyticsModule', () => {
     expect(app.analytics.track({ userId: 'u1', event: 'A' })).toMatch(/\S/);
   });
 
+  it('gives its service to a module that is loaded later', async () => {
+    const app = await stage.appWith([AnalyticsModule.forRoot(OPTIONS)]);
+    const later = await app.context.get(LazyModuleLoader).load(() => ShopModule);
+    expect(later.get(Shop).analytics).toBe(app.analytics);
+  });
+
+  it('says that it delivers nothing yet before the application is initialised', async () => {
+    const analytics = AnalyticsModule.forRoot({
+      ...OPTIONS,
+      webhooks: { urls: ['https://hooks.example.com/events'] },
+    });
+    const app = await NestFactory.create(analytics, { logger: false });
+    const service = app.get(AnalyticsService);
+    service.track({ userId: 'u1', event: 'A', integrations: { All: false } });
+    await expect(service.flush()).resolves.toMatchObject({ pending: 0 });
+    expect(service.status()).toMatchObject({ queue: 'up', worker: 'stopped' });
+    await app.init();
+    expect(service.status()).toMatchObject({ worker: 'running' });
+    await app.close();
+  });
+
   it('gives its service only to those who import it with isGlobal: false', async () => {
     // Its options never come, so that a boot which fails leaves no database open that nobody could close.
     const useFactory = (): Promise<AnalyticsModuleOptions> => new Promise(() => undefined);
