@@ -41,12 +41,17 @@ export class EndpointBreaker {
   private answers = ANSWERS_UNTIL_RECOVERED;
   private latest = -Infinity;
 
-  /** @param retryWindow milliseconds during which a message is retried, from which the pauses follow */
+  /**
+   * @param retryWindow milliseconds during which a message is retried, from which the pauses follow
+   * @param before of the same URL, while requests to it were others. Where it is open, a probe is due at once
+   */
   constructor(
     private readonly retryWindow: number,
     private readonly observer?: BreakerObserver,
+    before?: EndpointBreaker,
   ) {
     this.pause = this.firstPause;
+    if (before?.isOpen === true) this.openUntil = -Infinity;
   }
 
   /** Whether the URL is down. */

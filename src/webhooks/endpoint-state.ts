@@ -51,7 +51,7 @@ export class EndpointState {
 
   /**
    * @param retryWindow milliseconds during which a message is retried
-   * @param before what was known of the URL while other options were in force; its breaker starts over
+   * @param before what was known of the URL while other options were in force. If it was down, it is probed at once
    */
   constructor(
     private readonly name: EndpointName,
@@ -61,14 +61,15 @@ export class EndpointState {
   ) {
     this.hasFailed = before?.hasFailed ?? false;
     this.isToldDown = before?.isToldDown ?? false;
-    this.breaker = new EndpointBreaker(retryWindow, {
-      onDown: (failures) => {
+    const told = {
+      onDown: (failures: number): void => {
         this.tellDown(failures);
       },
-      onUp: () => {
+      onUp: (): void => {
         this.tellUp();
       },
-    });
+    };
+    this.breaker = new EndpointBreaker(retryWindow, told, before?.breaker);
   }
 
   /** Whether its latest request failed. The observer has yet to be told that it takes messages again. */

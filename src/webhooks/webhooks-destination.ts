@@ -72,9 +72,13 @@ export class WebhooksDestination implements Destination {
     return this.endpoints.some((endpoint) => endpoint.isFailing);
   }
 
-  /** Takes on other options from the next request on. A URL that stays keeps what is known of its state. */
+  /**
+   * Takes on other options from the next request on. A URL that stays keeps what is known of its state, while requests
+   * stay as they are. Others may be answered in another way, so a URL that is down is then tried at once.
+   */
   change(options: WebhooksDestinationOptions): void {
-    const isAlike = judgeAlike(options, this.options);
+    const headers = headersOf(options);
+    const isAlike = judgeAlike(options, this.options) && headers.isLike(this.headers);
     const before = this.endpoints;
     this.endpoints = options.urls.map((url) => {
       const urlHash = hashUrl(url);
@@ -86,7 +90,7 @@ export class WebhooksDestination implements Destination {
       endpoint.end(this.endpoints.some(({ hash }) => hash === endpoint.hash));
     }
     this.urlOrigins = options.urls.map(({ origin }) => origin);
-    this.headers = headersOf(options);
+    this.headers = headers;
     this.options = options;
   }
 

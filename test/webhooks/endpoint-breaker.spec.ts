@@ -181,6 +181,41 @@ describe('the breaker of an endpoint', () => {
     expect(begin(100)).toBe(100);
   });
 
+  describe('that follows another one, since requests have changed,', () => {
+    const follow = (): void => {
+      breaker = new EndpointBreaker(RETRY_WINDOW, undefined, breaker);
+    };
+
+    it('lets a single probe through at once where that one was open, whatever the receiver had asked for', () => {
+      goDown(RETRY_WINDOW);
+      failProbe();
+      follow();
+      expect(breaker.wait(now)).toBe(0);
+      expect(begin(10)).toBe(1);
+      fail();
+      expect(breaker.wait(now)).toBe(5 * SECOND);
+      comeBack();
+      expect(begin(10)).toBe(10);
+    });
+
+    it('sends its own probe where that of the other one is on its way', () => {
+      goDown();
+      now += 5 * SECOND;
+      expect(begin(1)).toBe(1);
+      follow();
+      expect(begin(10)).toBe(1);
+    });
+
+    it('counts from the start where that one was closed', () => {
+      begin(4);
+      fail(4);
+      follow();
+      begin(5);
+      fail(4);
+      expect(breaker.isOpen).toBe(false);
+    });
+  });
+
   it('makes forced attempts even while it is open', () => {
     goDown();
     expect(admit(true)).toBe(true);

@@ -1,6 +1,6 @@
 import { isReservedHeader } from '../../options/header-rules.js';
 import type { HmacKey } from '../../signing/hmac-key.js';
-import type { RequestHeaders } from '../http/webhook-request.js';
+import { headersAt, type RequestHeaders } from '../http/webhook-request.js';
 import { sharedKey, signature, standardSignature } from '../../signing/webhook-signature.js';
 
 /** The headers that every request has, as alternating names and values. */
@@ -51,6 +51,15 @@ export class WebhookHeaders {
         : [...this.fixed, 'webhook-id', id, 'X-Signature', signature(body, key)];
     if (this.standardKeys.length === 0) return headers;
     return (at) => [...headers, ...this.standardHeaders(id, body, at)];
+  }
+
+  /** Whether a message has the same headers with others. */
+  isLike(other: WebhookHeaders): boolean {
+    return this.sample().join('\n') === other.sample().join('\n');
+  }
+
+  private sample(): readonly string[] {
+    return headersAt(this.for('sample', Buffer.alloc(0)), 0);
   }
 
   private standardHeaders(id: string, body: Buffer, at: number): string[] {
