@@ -1,9 +1,32 @@
+import { types } from 'node:util';
 import { AnalyticsError } from './analytics.error.js';
 
 /** What V8, Node and PostgreSQL say where there is no room in memory. */
 const NO_MEMORY = /(could not|cannot) allocate memory|out of memory|ENOMEM|allocation failed/i;
 
-/** The embedded queue's folder cannot be opened: no permission, a full disk, files of another PostgreSQL, no memory. */
+/** What Node and PostgreSQL say where the process, or the system, has no file handle left (`EMFILE`, `ENFILE`). */
+const NO_HANDLE = /no file descriptors available|too many open files|file table overflow/i;
+
+const RAISE_HANDLES =
+  'Raise the limit of open files (`ulimit -n`), or look for files and sockets that the process does not close.';
+
+const CHECK_FOLDER =
+  `Check that the folder is writable and its disk has room. If it was written by another version of ` +
+  `@electric-sql/pglite, go back to that one, or move the folder away to begin with an empty queue.`;
+
+const MORE_MEMORY =
+  `Give the process more memory. Where its address space is limited (\`ulimit -v\`), lift that limit, or start ` +
+  `Node with \`--disable-wasm-trap-handler\`, which reserves far less of it.`;
+
+/** Whether an error of Node or of PostgreSQL means that there was no file handle left. */
+function lacksHandle(error: unknown): boolean {
+  return types.isNativeError(error) && NO_HANDLE.test(error.message);
+}
+
+/**
+ * The embedded queue's folder cannot be opened: no permission, a full disk, files of another PostgreSQL, no memory, no file
+ * handle.
+ */
 export class EmbeddedQueueOpenError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_OPEN_FAILED';
 
@@ -16,14 +39,15 @@ export class EmbeddedQueueOpenError extends AnalyticsError {
   ) {
     super(
       `The embedded queue in ${dataDir} cannot be opened${reason ? ` (${reason})` : ''}. ` +
-        (NO_MEMORY.test(reason ?? '')
-          ? `Give the process more memory. Where its address space is limited (\`ulimit -v\`), lift that limit, or start ` +
-            `Node with \`--disable-wasm-trap-handler\`, which reserves far less of it.`
-          : `Check that the folder is writable and its disk has room. If it was written by another version of ` +
-            `@electric-sql/pglite, go back to that one, or move the folder away to begin with an empty queue.`),
+        whatToCheck(reason ?? ''),
       options,
     );
   }
+}
+
+function whatToCheck(reason: string): string {
+  if (NO_MEMORY.test(reason)) return MORE_MEMORY;
+  return NO_HANDLE.test(reason) ? RAISE_HANDLES : CHECK_FOLDER;
 }
 
 /** The folder of the embedded queue is already open, in another process or a second time in this one. */
@@ -58,18 +82,30 @@ export class EmbeddedQueueBrokenError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_BROKEN';
   /** The folder, if it was removed. */
   readonly removed: string | undefined;
+  /** Whether it crashed because the process had no file handle left. */
+  readonly hadNoHandle: boolean;
 
   constructor({ removed, ...options }: ErrorOptions & { removed?: string | undefined } = {}) {
-    super(
-      removed === undefined
-        ? `The embedded queue's database crashed, most often because its disk is full or the process is out of ` +
-            `memory. Make room and restart the process: everything that was acknowledged is still there.`
-        : `The embedded queue's folder ${removed} was removed or replaced while the process used it, with all that ` +
-            `waited in it. Restart the process: it makes a new one, or opens what was put back.`,
-      options,
-    );
+    const hadNoHandle = lacksHandle(options.cause);
+    super(removed === undefined ? whyItCrashed(hadNoHandle) : whereFolderWas(removed), options);
     this.removed = removed;
+    this.hadNoHandle = hadNoHandle;
   }
+}
+
+function whyItCrashed(hadNoHandle: boolean): string {
+  return hadNoHandle
+    ? `The embedded queue's database crashed: the process had no file handle left. ${RAISE_HANDLES} Then restart the ` +
+        `process: everything that was acknowledged is still there.`
+    : `The embedded queue's database crashed, most often because its disk is full or the process is out of ` +
+        `memory. Make room and restart the process: everything that was acknowledged is still there.`;
+}
+
+function whereFolderWas(removed: string): string {
+  return (
+    `The embedded queue's folder ${removed} was removed or replaced while the process used it, with all that ` +
+    `waited in it. Restart the process: it makes a new one, or opens what was put back.`
+  );
 }
 
 /** The embedded database did not close within the time that a shutdown has for it. */
@@ -91,7 +127,7 @@ export class EmbeddedQueueUpkeepError extends AnalyticsError {
   constructor(options?: ErrorOptions) {
     super(
       `The embedded queue's database could not be cleaned up; its folder grows until that works again. ` +
-        `Check the free space on its disk.`,
+        (lacksHandle(options?.cause) ? RAISE_HANDLES : `Check the free space on its disk.`),
       options,
     );
   }

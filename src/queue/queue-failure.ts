@@ -16,6 +16,8 @@ export interface QueueFailure {
   kind: FailureKind;
   /** The reason in words with its code. Messages of drivers are left out, since they name hosts and users. */
   reason: string;
+  /** What to do before anything else, in a sentence. */
+  remedy?: string;
 }
 
 /** A connection accepted what was written to it and answered nothing. */
@@ -84,6 +86,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['25006', 'refusing', READ_ONLY],
   ['40001', 'refusing', 'transactions conflicted with each other'],
   ['40P01', 'refusing', 'transactions deadlocked'],
+  ['53000', 'refusing', 'it has no file handle left, or lacks another resource: raise `ulimit -n`'],
   ['53100', 'refusing', DISK_FULL],
   ['53200', 'refusing', 'it is out of memory'],
   [NO_MORE_CONNECTIONS, 'unreachable', `it has too many connections: ${MORE_CONNECTIONS}`],
@@ -134,14 +137,17 @@ const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string
   ['Cluster is ended', 'unreachable', 'the connection was closed'],
 ];
 
+const MAKE_ROOM = 'If its disk is full, or the process is out of memory, make room first.';
+
+const NO_HANDLE = 'the process had no file handle left, EMBEDDED_QUEUE_BROKEN';
+
 const FOLDER_REMOVED = 'its folder was removed or replaced, EMBEDDED_QUEUE_BROKEN';
 
 /** What an error says about the queue's server; `undefined` if it is about something else. */
 export function failureOf(error: unknown): QueueFailure | undefined {
   if (!types.isNativeError(error)) return undefined;
   if (error instanceof SilentConnectionError) return { kind: 'silent', reason: error.message };
-  if (error instanceof EmbeddedQueueBrokenError)
-    return { kind: 'broken', reason: error.removed === undefined ? error.code : FOLDER_REMOVED };
+  if (error instanceof EmbeddedQueueBrokenError) return brokenBy(error);
   if (error instanceof ConnectionClosedError)
     return failureOf(error.cause) ?? { kind: 'unreachable', reason: 'the connection was closed' };
   if (error instanceof RefusedTableError)
@@ -155,6 +161,11 @@ export function failureOf(error: unknown): QueueFailure | undefined {
   const missing = missingRight(error);
   if (missing !== undefined) return { kind: 'refusing', reason: `${missing}, NOPERM` };
   return failureOfText(error.message);
+}
+
+function brokenBy({ removed, hadNoHandle, code }: EmbeddedQueueBrokenError): QueueFailure {
+  if (hadNoHandle) return { kind: 'broken', reason: NO_HANDLE, remedy: 'Raise `ulimit -n` first.' };
+  return { kind: 'broken', reason: removed === undefined ? code : FOLDER_REMOVED, remedy: MAKE_ROOM };
 }
 
 /** Whether what a probe writes may be stored although a job is not: it needs more room, tables and functions. */

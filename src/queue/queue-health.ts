@@ -34,9 +34,8 @@ const HEADLINES: Record<OutageKind, string> = {
   broken: 'has crashed',
 };
 
-const WHEN_BROKEN =
-  'nothing is delivered until the process is restarted. If its disk is full, or the process is out of memory, make room ' +
-  'first. Everything that was acknowledged is in its folder.';
+const UNTIL_RESTART = 'nothing is delivered until the process is restarted.';
+const KEPT_IN_FOLDER = 'Everything that was acknowledged is in its folder.';
 
 type OutageKind = Exclude<FailureKind, 'partial'>;
 
@@ -99,10 +98,10 @@ export class QueueHealth {
   /** The queue cannot be used. The first reason of an outage is the one that is logged, but a crash always is. */
   down(error: unknown): void {
     if (this.isBroken || this.isClosed) return;
-    const { kind, reason } = failureOf(error) ?? unknownFailure(error);
+    const { kind, ...why } = failureOf(error) ?? unknownFailure(error);
     if (kind === 'partial') return;
     if (this.outage !== undefined && kind !== 'broken') return;
-    this.outage = { kind, reason, since: this.now(), isTold: false };
+    this.outage = { kind, ...why, since: this.now(), isTold: false };
     this.isProbeMisleading = hidesFromProbes(this.outage) && this.now() - this.probedAt < QUIET;
     this.untold++;
     this.tell();
@@ -238,11 +237,11 @@ export class QueueHealth {
     if (this.untold > 0) this.tell();
   };
 
-  private sentenceOf({ kind, reason }: Outage): string {
+  private sentenceOf({ kind, reason, remedy = '' }: Outage): string {
     const state =
       `The queue on ${this.place} ${HEADLINES[kind]} (${reason}). Calls are kept in memory, ` +
       `${this.countPending()} so far, up to \`maxBufferedBytes\`, and `;
-    if (kind === 'broken') return state + WHEN_BROKEN;
+    if (kind === 'broken') return `${state}${UNTIL_RESTART} ${remedy} ${KEPT_IN_FOLDER}`;
     const server = this.place === EMBEDDED ? 'its folder and the disk' : 'the server';
     const place = kind === 'unreachable' ? `\`connection\` and ${server}` : server;
     return `${state}delivery resumes by itself when it is back. Check ${place}.`;

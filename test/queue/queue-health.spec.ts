@@ -241,6 +241,19 @@ describe('an outage of the queue', () => {
     ]);
   });
 
+  it('names file handles where it lacks them, and what to raise', () => {
+    const error = Object.assign(new Error('No file descriptors available'), {
+      code: '53000',
+      severity: 'ERROR',
+    });
+    health.down(error);
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /takes no more jobs \(it has no file handle left, .*: raise `ulimit -n`, 53000\)/,
+      ),
+    ]);
+  });
+
   it('that is a crash of the embedded database is told even in another outage, and lasts', () => {
     health.down(Object.assign(new Error('no room'), { code: '53100' }));
     health.down(new EmbeddedQueueBrokenError());

@@ -1,6 +1,6 @@
 /**
  * Has an embedded database work while its process has no file handle left, gives the handles back, and says what the
- * database refuses from then on.
+ * database refuses from then on. Then has another one opened without a handle, and says why that fails.
  */
 import { closeSync, openSync } from 'node:fs';
 import { openEmbeddedDatabase } from '../../../../src/queue/embedded/embedded-database.js';
@@ -37,4 +37,6 @@ for (const table of TABLES) {
   await pool.query(`INSERT INTO ${table} SELECT generate_series(1, 5000)`);
 }
 console.log('works');
+takeAll();
+await openEmbeddedDatabase({ dataDir: `${dataDir}-of-another` }).catch(console.log);
 process.exit();

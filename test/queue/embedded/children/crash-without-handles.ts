@@ -1,0 +1,43 @@
+/**
+ * A host whose process may open no more files once it has started, and whose embedded queue writes until it crashes. It
+ * prints its log.
+ */
+import 'reflect-metadata';
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AnalyticsModule } from '../../../../src/index.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../../../src/queue/queue-backend.js';
+
+const [dataDir = '', prlimit = ''] = process.argv.slice(2);
+
+@Module({
+  imports: [
+    AnalyticsModule.forRoot({
+      writeKey: 'wk_test',
+      webhooks: { urls: ['https://hooks.example.com/events'] },
+      connection: { embedded: { dataDir } },
+    }),
+  ],
+})
+class AppModule {}
+
+const app = await NestFactory.createApplicationContext(AppModule);
+const { storage } = app.get<QueueBackend>(QUEUE_BACKEND);
+if (storage.kind !== 'postgres') throw new Error('The embedded database is a PostgreSQL');
+const { pool } = storage;
+
+/** Text that cannot be compressed, so that a new file of PostgreSQL's log is soon needed. */
+async function write(): Promise<void> {
+  await pool.query('INSERT INTO filler VALUES ($1)', [randomBytes(50_000).toString('hex')]);
+}
+
+await pool.query('CREATE TABLE filler (text text)');
+await write();
+execFileSync(prlimit, ['--pid', String(process.pid), '--nofile=1:']);
+try {
+  for (;;) await write();
+} catch {
+  // It has crashed, which the log says.
+}
