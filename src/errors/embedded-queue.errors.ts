@@ -5,7 +5,7 @@ import { AnalyticsError } from './analytics.error.js';
 const NO_MEMORY = /(could not|cannot) allocate memory|out of memory|ENOMEM|allocation failed/i;
 
 /** What Node and PostgreSQL say where the process, or the system, has no file handle left (`EMFILE`, `ENFILE`). */
-const NO_HANDLE = /no file descriptors available|too many open files|file table overflow/i;
+const NO_HANDLE = /no file descriptors available|too many open files|EMFILE|ENFILE/i;
 
 const RAISE_HANDLES =
   'Raise the limit of open files (`ulimit -n`), or look for files and sockets that the process does not close.';

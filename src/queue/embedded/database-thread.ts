@@ -36,7 +36,7 @@ export class DatabaseThread implements DatabaseEngine {
 
   /**
    * @param file path of the thread's own code
-   * @throws EmbeddedQueueOpenError when the database, or the thread, does not start.
+   * @throws EmbeddedQueueOpenError when the database does not start, or the thread ends.
    */
   static async open(file: string, files: DatabaseFiles): Promise<DatabaseThread> {
     // Options such as `--import` are meant for the application: the thread has no need of what they load.
@@ -53,9 +53,7 @@ export class DatabaseThread implements DatabaseEngine {
       await worker.terminate();
       if (!(error instanceof EmbeddedQueueBrokenError)) throw error;
       const { cause } = error;
-      throw new EmbeddedQueueOpenError(files.path, cause instanceof Error ? cause.message : undefined, {
-        cause,
-      });
+      throw new EmbeddedQueueOpenError(files.path, messageOf(cause), { cause });
     }
   }
 
@@ -111,6 +109,13 @@ export class DatabaseThread implements DatabaseEngine {
     this.calls.clear();
     this.worker.unref();
   };
+}
+
+/** An error that comes from a thread may be no native one, and no instance of `Error` where a test runner has its own. */
+function messageOf(cause: unknown): string | undefined {
+  return typeof cause === 'object' && cause !== null && 'message' in cause
+    ? String(cause.message)
+    : undefined;
 }
 
 /** Unpacks the template of a database on the disk, which leaves the thread less to do. */

@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { types } from 'node:util';
-import type { AnalyticsError } from '../../errors/analytics.error.js';
-import { EmbeddedQueueThreadError, EmbeddedQueueUnclosedError } from '../../errors/embedded-queue.errors.js';
+import { AnalyticsError } from '../../errors/analytics.error.js';
+import {
+  EmbeddedQueueOpenError,
+  EmbeddedQueueThreadError,
+  EmbeddedQueueUnclosedError,
+} from '../../errors/embedded-queue.errors.js';
 import { releaseLocks } from '../postgres/job-locks.js';
 import { builtFile } from './built-files.js';
 import { compiledDatabase } from './compiled-database.js';
@@ -38,7 +43,7 @@ export interface EmbeddedDatabaseOptions {
  * The pool's `end` closes the database and releases the folder. Who opens it meanwhile waits for that.
  *
  * @throws EmbeddedQueueLockedError when the folder is open already, here or in another process, and not closing.
- * @throws EmbeddedQueueOpenError when the database does not start.
+ * @throws EmbeddedQueueOpenError when the database, or its thread, does not start.
  * @throws MissingPackageError when PGlite is not installed.
  */
 export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<PGlitePool> {
@@ -46,7 +51,14 @@ export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Pr
   if (hasThread(options)) compiledDatabase().catch(() => undefined);
   // This comes first: if PGlite is missing, nothing should be left on the disk either.
   await importPGlite();
-  if (options.dataDir === MEMORY_DIR) return openPool(MEMORY_DIR, true, options);
+  try {
+    return await (options.dataDir === MEMORY_DIR ? openPool(MEMORY_DIR, true, options) : openFolder(options));
+  } catch (error) {
+    throw explain(error, options.dataDir);
+  }
+}
+
+async function openFolder(options: EmbeddedDatabaseOptions): Promise<PGlitePool> {
   const folder = new DataDir(options.dataDir);
   const lock = await folder.acquire();
   try {
@@ -55,6 +67,13 @@ export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Pr
     lock.release();
     throw error;
   }
+}
+
+/** What Node says where a file cannot be read or a thread cannot be started names neither the queue nor what to do. */
+function explain(error: unknown, dataDir: string): unknown {
+  if (error instanceof AnalyticsError || !types.isNativeError(error)) return error;
+  const place = dataDir === MEMORY_DIR ? dataDir : resolve(dataDir);
+  return new EmbeddedQueueOpenError(place, error.message, { cause: error });
 }
 
 function emitWarning({ name, code, message, cause }: AnalyticsError): void {

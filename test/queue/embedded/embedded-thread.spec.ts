@@ -105,6 +105,23 @@ describe('the thread of the embedded database', () => {
     ]);
   });
 
+  it.each([
+    ['cannot be started', 'package.json', /absolute path/],
+    ['cannot be loaded', 'import "./nowhere.mjs";', /Cannot find module .*nowhere/],
+    ['ends at its start', 'process.exit(7);', /ended with the code 7/],
+  ])('that %s is told with the reason, and lets the folder go', async (_, codeOrFile, reason) => {
+    const dataDir = await folders.copiedDataDir();
+    const threadFile = codeOrFile.endsWith(';') ? `${dataDir}.mjs` : codeOrFile;
+    if (threadFile !== codeOrFile) await writeFile(threadFile, codeOrFile);
+    await expect(openEmbeddedDatabase({ dataDir, threadFile })).rejects.toMatchObject({
+      code: 'EMBEDDED_QUEUE_OPEN_FAILED',
+      message: expect.stringMatching(
+        new RegExp(`^The embedded queue in ${dataDir}.* cannot be opened \\(.*${reason.source}`),
+      ),
+    });
+    await (await openEmbeddedDatabase({ dataDir })).end();
+  });
+
   it('ends also where the database cannot be closed', async () => {
     const file = `${await folders.fresh()}.mjs`;
     await writeFile(file, UNCLOSABLE);

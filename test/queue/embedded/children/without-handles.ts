@@ -1,6 +1,6 @@
 /**
  * Has an embedded database work while its process has no file handle left, gives the handles back, and says what the
- * database refuses from then on. Then has another one opened without a handle, and says why that fails.
+ * database refuses from then on. Then has others opened without a handle, and says why that fails.
  */
 import { closeSync, openSync } from 'node:fs';
 import { openEmbeddedDatabase } from '../../../../src/queue/embedded/embedded-database.js';
@@ -38,5 +38,9 @@ for (const table of TABLES) {
 }
 console.log('works');
 takeAll();
-await openEmbeddedDatabase({ dataDir: `${dataDir}-of-another` }).catch(console.log);
+for (const another of [`${dataDir}-of-another`, 'memory://']) {
+  await openEmbeddedDatabase({ dataDir: another }).catch((error: unknown) => {
+    console.log(String(error));
+  });
+}
 process.exit();
