@@ -1,6 +1,7 @@
 import { ConnectionClosedError, type ConnectionOptions } from 'bullmq';
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { MissingPackageError } from '../../errors/setup.errors.js';
+import { isSilence, readBeforeSilence } from './late-answers.js';
 import { isRightMissing } from './needed-rights.js';
 import { answerRefusedInfo } from './refused-info.js';
 
@@ -133,13 +134,14 @@ export async function openRedisClients(
     opened.add(one);
     gatherWrites(one);
     answerRefusedInfo(one);
+    readBeforeSilence(one);
     one.on('error', (error) => {
       if (isClosed) return;
       observer.onDown(error);
       // `ioredis` would go on in database 0, even where the user may not choose one.
       if (isNoSuchDatabase(error) || isRightMissing(error)) reconnect(one);
       // Whatever blocks this connection has most likely blocked the others as well.
-      if (error.message.startsWith('Socket timeout')) for (const other of opened) reconnect(other);
+      if (isSilence(error)) for (const other of opened) reconnect(other);
     });
     one.on('ready', () => {
       observer.onUp();

@@ -11,6 +11,7 @@ import {
   type RedisClients,
   type RedisObserver,
 } from './redis-clients.js';
+import { readBeforeSilence } from './late-answers.js';
 import { answerRefusedInfo } from './refused-info.js';
 
 /**
@@ -68,6 +69,7 @@ export async function openClusterClients(
     one.on('+node', (node: Redis) => {
       gatherWrites(node);
       answerRefusedInfo(node);
+      readBeforeSilence(node);
       watchAsking(node, asking, (error) => (refused = error));
       nodes.add(node);
       node.once('end', () => nodes.delete(node));

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
+import { GuardedChild } from '../../support/child-process.js';
 import { describeRedis } from '../../support/describe-backend.js';
 import { eventsIn } from '../../support/received-message.js';
 import { DEMOTED, NO_SNAPSHOTS, OUT_OF_MEMORY, type RedisRefusal } from '../../support/redis-refusals.js';
@@ -8,6 +9,8 @@ import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { until } from '../../support/until.js';
+
+const STANDING_STILL = new URL('./children/standing-still.ts', import.meta.url);
 
 describeRedis('a Redis that answers and stores nothing', () => {
   const stage = new Stage();
@@ -179,3 +182,18 @@ async function callsOf(admin: Redis, command: string): Promise<number> {
 async function linesOf(app: AnalyticsApp, pattern: RegExp, count: number): Promise<void> {
   await until(() => app.log.analytics.filter((line) => pattern.test(line)).length >= count || undefined);
 }
+
+describeRedis('a process that stands still for longer than Redis may be silent', () => {
+  let server: RedisServer;
+  beforeEach(async () => {
+    server = await RedisServer.create();
+  });
+  afterEach(() => server.dispose());
+
+  it('reads what Redis has answered meanwhile, and does not say that it is silent', async () => {
+    const child = await GuardedChild.startScript(STANDING_STILL, [server.url()]);
+    await child.waitFor(/^goes on$/);
+    expect(await child.waitFor(/does not answer|^delivered$/)).toBe('delivered');
+    await child.exited;
+  });
+});
