@@ -16,6 +16,7 @@ const FILES = {
     'orders.e2e-spec.ts',
     'matchers.spec.ts',
     'delivery.e2e-spec.ts',
+    'timers.e2e-spec.ts',
     'receiver.e2e-spec.ts',
   ],
   'getting-started.md': ['shop.module.ts', 'shop.module.spec.ts', 'webhooks.controller.ts'],
@@ -27,6 +28,8 @@ const CONFIG = {
   transform: { '^.+\\.ts$': '@swc/jest' },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
 };
+/** `jest` is a global where tests are CommonJS, as in an application that the Nest CLI has made. */
+const SETUP = `import { jest } from '@jest/globals';\nglobalThis.jest = jest;\n`;
 const run = promisify(execFile);
 
 describe('The pages on testing and on getting started', () => {
@@ -35,6 +38,7 @@ describe('The pages on testing and on getting started', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(ROOT, 'dist', 'testing-docs-'));
+    await writeFile(join(folder, 'setup.mjs'), SETUP);
     for (const [name, files] of Object.entries(FILES)) {
       const page = await readFile(join(ROOT, 'docs', name), 'utf8');
       await Promise.all(files.map((file) => writeFile(join(folder, file), readmeSnippet(page, file))));
@@ -44,14 +48,18 @@ describe('The pages on testing and on getting started', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   it('show tests that pass', async () => {
-    const config = JSON.stringify({ ...CONFIG, rootDir: folder });
+    const config = JSON.stringify({
+      ...CONFIG,
+      rootDir: folder,
+      setupFilesAfterEnv: ['<rootDir>/setup.mjs'],
+    });
     const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
     const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
     const { stderr } = await run(process.execPath, [...flags, jest, '-i', '--config', config], {
       cwd: ROOT,
       timeout: 230_000,
     });
-    expect(stderr).toMatch(/Tests: +6 passed, 6 total/);
+    expect(stderr).toMatch(/Tests: +8 passed, 8 total/);
   }, 240_000);
 
   it('show code that compiles, with the types of Jest', async () => {
