@@ -1,11 +1,10 @@
-import { types } from 'node:util';
 import { AnalyticsError } from './analytics.error.js';
 
 /** What V8, Node and PostgreSQL say where there is no room in memory. */
-const NO_MEMORY = /(could not|cannot) allocate memory|out of memory|ENOMEM|allocation failed/i;
+const NO_MEMORY = /(could not|cannot) allocate memory|out of memory|\bENOMEM\b|allocation failed/i;
 
 /** What Node and PostgreSQL say where the process, or the system, has no file handle left (`EMFILE`, `ENFILE`). */
-const NO_HANDLE = /no file descriptors available|too many open files|EMFILE|ENFILE/i;
+const NO_HANDLE = /no file descriptors available|too many open files|\b(EMFILE|ENFILE)\b/i;
 
 const RAISE_HANDLES =
   'Raise the limit of open files (`ulimit -n`), or look for files and sockets that the process does not close.';
@@ -20,7 +19,17 @@ const MORE_MEMORY =
 
 /** Whether an error of Node or of PostgreSQL means that there was no file handle left. */
 function lacksHandle(error: unknown): boolean {
-  return types.isNativeError(error) && NO_HANDLE.test(error.message);
+  return NO_HANDLE.test(messageOf(error) ?? '');
+}
+
+/**
+ * What an error says; `undefined` if it says nothing. One that comes from a thread may be neither a native error nor an
+ * instance of `Error`.
+ */
+export function messageOf(error: unknown): string | undefined {
+  return typeof error === 'object' && error !== null && 'message' in error
+    ? String(error.message)
+    : undefined;
 }
 
 /**

@@ -86,7 +86,7 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['25006', 'refusing', READ_ONLY],
   ['40001', 'refusing', 'transactions conflicted with each other'],
   ['40P01', 'refusing', 'transactions deadlocked'],
-  ['53000', 'refusing', 'it has no file handle left, or lacks another resource: raise `ulimit -n`'],
+  ['53000', 'refusing', 'it has no file handle left, or lacks another resource: raise its `ulimit -n`'],
   ['53100', 'refusing', DISK_FULL],
   ['53200', 'refusing', 'it is out of memory'],
   [NO_MORE_CONNECTIONS, 'unreachable', `it has too many connections: ${MORE_CONNECTIONS}`],
@@ -164,8 +164,9 @@ export function failureOf(error: unknown): QueueFailure | undefined {
 }
 
 function brokenBy({ removed, hadNoHandle, code }: EmbeddedQueueBrokenError): QueueFailure {
+  if (removed !== undefined) return { kind: 'broken', reason: FOLDER_REMOVED, remedy: MAKE_ROOM };
   if (hadNoHandle) return { kind: 'broken', reason: NO_HANDLE, remedy: 'Raise `ulimit -n` first.' };
-  return { kind: 'broken', reason: removed === undefined ? code : FOLDER_REMOVED, remedy: MAKE_ROOM };
+  return { kind: 'broken', reason: code, remedy: MAKE_ROOM };
 }
 
 /** Whether what a probe writes may be stored although a job is not: it needs more room, tables and functions. */

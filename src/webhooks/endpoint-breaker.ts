@@ -43,15 +43,17 @@ export class EndpointBreaker {
 
   /**
    * @param retryWindow milliseconds during which a message is retried, from which the pauses follow
-   * @param before of the same URL, while requests to it were others. Where it is open, a probe is due at once
+   * @param before of the same URL, while requests to it were others. Where it is open, a probe is due at once,
+   *   and the pause after it is what it would have been
    */
   constructor(
     private readonly retryWindow: number,
     private readonly observer?: BreakerObserver,
     before?: EndpointBreaker,
   ) {
-    this.pause = this.firstPause;
-    if (before?.isOpen === true) this.openUntil = -Infinity;
+    const isOpen = before?.isOpen === true;
+    this.pause = isOpen ? before.pause : this.firstPause;
+    if (isOpen) this.openUntil = -Infinity;
   }
 
   /** Whether the URL is down. */

@@ -249,7 +249,7 @@ describe('an outage of the queue', () => {
     health.down(error);
     expect(lines).toEqual([
       expect.stringMatching(
-        /takes no more jobs \(it has no file handle left, .*: raise `ulimit -n`, 53000\)/,
+        /takes no more jobs \(it has no file handle left, .*: raise its `ulimit -n`, 53000\)/,
       ),
     ]);
   });

@@ -1,6 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import type { PgQueryResult } from 'bullmq';
-import { EmbeddedQueueBrokenError, EmbeddedQueueOpenError } from '../../errors/embedded-queue.errors.js';
+import {
+  EmbeddedQueueBrokenError,
+  EmbeddedQueueOpenError,
+  messageOf,
+} from '../../errors/embedded-queue.errors.js';
 import { compiledDatabase } from './compiled-database.js';
 import type { DatabaseEngine, DatabaseFiles } from './database-engine.js';
 import { MEMORY_DIR } from './pglite-factory.js';
@@ -109,13 +113,6 @@ export class DatabaseThread implements DatabaseEngine {
     this.calls.clear();
     this.worker.unref();
   };
-}
-
-/** An error that comes from a thread may be no native one, and no instance of `Error` where a test runner has its own. */
-function messageOf(cause: unknown): string | undefined {
-  return typeof cause === 'object' && cause !== null && 'message' in cause
-    ? String(cause.message)
-    : undefined;
 }
 
 /** Unpacks the template of a database on the disk, which leaves the thread less to do. */

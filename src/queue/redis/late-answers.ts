@@ -1,8 +1,11 @@
 import type { Redis } from 'ioredis';
 
+/** How long a socket may still be answered after a process or its machine stood still, in milliseconds. */
+const GRACE = 1_000;
+
 /**
- * Has a client read its socket once more before it takes it for silent. The timers of a process that stood still are run
- * before its sockets are read, and what the server answered meanwhile is in them.
+ * Gives the socket of a client a moment before it counts as silent. The timers of a process that stood still are run before
+ * its sockets are read, and before what it had still to write. What the server has answered may have to be sent again.
  */
 export function readBeforeSilence(client: Redis): void {
   client.on('connect', () => {
@@ -11,10 +14,9 @@ export function readBeforeSilence(client: Redis): void {
     stream.destroy = (error) => {
       if (error === undefined || !isSilence(error)) return destroy(error);
       const { bytesRead } = stream;
-      // Sockets are read between timers and this.
-      setImmediate(() => {
+      setTimeout(() => {
         if (stream.bytesRead === bytesRead) destroy(error);
-      });
+      }, GRACE).unref();
       return stream;
     };
   });

@@ -53,7 +53,7 @@ export class WebhookHeaders {
     return (at) => [...headers, ...this.standardHeaders(id, body, at)];
   }
 
-  /** Whether a message has the same headers with others. */
+  /** Whether a message gets the same headers from the other one. */
   isLike(other: WebhookHeaders): boolean {
     return this.sample().join('\n') === other.sample().join('\n');
   }
