@@ -142,6 +142,26 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
     expect(app.log.analytics).toHaveLength(1);
   });
 
+  it('says so again when there are fewer connections later', async () => {
+    await limit(5);
+    const receiver = await stage.receiver();
+    const app = await start(receiver);
+    track(app);
+    await app.log.line(/one of the 5 connections/);
+    await limit(2);
+    await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'alice'`);
+    // Where all were closed at once, an outage may have lines of its own.
+    const shortages = (): string[] => app.log.analytics.filter((line) => line.includes('one of the'));
+    await until(() => {
+      track(app, 20);
+      return shortages().length > 1 || undefined;
+    });
+    expect(shortages()).toEqual([
+      expect.stringMatching(/one of the 5 connections/),
+      expect.stringMatching(/reports: it gives no more connections, 53300.*one of the 2 connections/),
+    ]);
+  }, 60_000);
+
   it('cannot be reached where the worker has no connection', async () => {
     await limit(1);
     const receiver = await stage.receiver();
