@@ -1,4 +1,5 @@
 import { countOf } from '../shared/count-of.js';
+import { failureOf } from '../queue/queue-failure.js';
 import { thrownAt } from '../shared/thrown-at.js';
 
 /** The lines about deletions of users that cannot be completed. */
@@ -8,8 +9,9 @@ export class DeletionLog {
   constructor(private readonly logger: { warn(message: string): void }) {}
 
   onFailure(users: number, error: unknown): void {
+    const reason = failureOf(error)?.reason ?? thrownAt(error);
     this.logger.warn(
-      `The deletion of ${countOf(users, 'user')} is not complete yet (${thrownAt(error)}). ` +
+      `The deletion of ${countOf(users, 'user')} is not complete yet (${reason}). ` +
         'It is tried again until it is; check the queue, and `audiences.store` if you have given one.',
     );
   }

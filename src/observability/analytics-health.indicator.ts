@@ -2,6 +2,7 @@ import type { BacklogStore } from '../queue/backlog-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
 import type { BatchStore } from '../queue/batch-store.js';
 import { failureOf } from '../queue/queue-failure.js';
+import { RemovedOwnTableError } from '../queue/removed-tables.js';
 import { type OptionRule, type OptionRules, problemsOfCall, textOf } from '../options/call-options.js';
 import { isRecord } from '../options/option-reader.js';
 import type { WhileOpen } from '../shared/application-end.js';
@@ -169,6 +170,8 @@ interface Load {
 /** The queue answers, but not this question. */
 interface RefusedLoad {
   refusal: string;
+  /** Whether a table of this module is missing, which has a reason of its own. */
+  isMissing: boolean;
 }
 
 async function outboxOf(databases: WhileOpen<Databases>): Promise<OutboxStatus | undefined> {
@@ -182,7 +185,10 @@ async function readLoad(databases: WhileOpen<Databases>): Promise<Load> {
 }
 
 function refusalOf(error: unknown): RefusedLoad {
-  return { refusal: failureOf(error)?.reason ?? 'it answers with an error' };
+  return {
+    refusal: failureOf(error)?.reason ?? 'it answers with an error',
+    isMissing: error instanceof RemovedOwnTableError,
+  };
 }
 
 /** A limit that has another name, or is no number, as from a variable that is not set, would never be reached. */
@@ -194,7 +200,7 @@ function reasonsOfOptions(options: unknown): string[] {
 }
 
 function reasonsOf(
-  { queue }: AnalyticsStatus,
+  { queue, missingTables = [] }: AnalyticsStatus,
   load: Load | RefusedLoad | undefined,
   { timeout = DEFAULT_TIMEOUT, maxWaiting = Infinity, oldest = Infinity }: AnalyticsHealthOptions,
 ): string[] {
@@ -202,7 +208,9 @@ function reasonsOf(
   if (queue === 'refusing') reasons.push('The queue takes no more jobs.');
   else if (queue === 'down') reasons.push('The queue cannot be reached or does not answer.');
   else if (load === undefined) reasons.push(`The queue did not answer within ${timeout} ms.`);
-  else if ('refusal' in load) reasons.push(`The queue does not report what waits: ${load.refusal}.`);
+  else if ('refusal' in load && !load.isMissing)
+    reasons.push(`The queue does not report what waits: ${load.refusal}.`);
+  for (const table of missingTables) reasons.push(`The table \`${table}\` is missing.`);
   if (load === undefined || 'refusal' in load) return reasons;
   if (load.waiting > maxWaiting)
     reasons.push(`${load.waiting} messages wait for delivery, more than ${maxWaiting}.`);

@@ -14,6 +14,11 @@ export interface AnalyticsStatus {
    * in memory meanwhile.
    */
   queue: 'up' | 'down' | 'refusing';
+  /**
+   * Tables of this module that somebody has removed from the queue's PostgreSQL, as far as this process has needed them:
+   * with their schema. Absent where none is missing.
+   */
+  missingTables?: string[];
   /** What was taken and is not in the queue yet. */
   buffered: { messages: number; bytes: number };
   /** Messages refused since the start of this process, those of the tracking API and of audiences too. */
@@ -31,7 +36,7 @@ export interface AnalyticsStatus {
 
 export interface StatusParts {
   client: Pick<AnalyticsClient, 'pending' | 'pendingBytes' | 'refused'>;
-  health: Pick<QueueHealth, 'isUp' | 'isRefusing'>;
+  health: Pick<QueueHealth, 'isUp' | 'isRefusing' | 'tables'>;
   /** `undefined` in a process that only produces. */
   worker: Pick<DeliveryWorker, 'isRunning'> | undefined;
   endpoints: Pick<EndpointLog, 'down'>;
@@ -42,8 +47,10 @@ export interface StatusParts {
 
 export function readStatus({ client, health, worker, endpoints, outbox, end }: StatusParts): AnalyticsStatus {
   const isUsable = !end.isReached;
+  const { missing: missingTables } = health.tables;
   return {
     queue: isUsable && health.isUp ? 'up' : isUsable && health.isRefusing ? 'refusing' : 'down',
+    ...(missingTables.length > 0 && { missingTables }),
     buffered: { messages: client.pending, bytes: client.pendingBytes },
     refused: client.refused,
     worker: worker === undefined ? 'none' : worker.isRunning ? 'running' : 'stopped',

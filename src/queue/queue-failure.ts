@@ -3,12 +3,12 @@ import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../errors/embedded-queue.errors.js';
 import { UnsupportedQueueServerError } from '../errors/setup.errors.js';
 import { MISSING_RIGHT, RefusedTableError } from './refused-tables.js';
-import { RemovedTablesError } from './removed-tables.js';
+import { RemovedOwnTableError, RemovedTablesError } from './removed-tables.js';
 
 /**
  * Why the queue's server cannot be used: it is unreachable, its connections are silent, or it answers but
- * stores nothing. The embedded database may be broken: it does not come back in this process. Or it refuses a part of
- * what is stored beside the queue, which goes on.
+ * stores nothing. The embedded database may be broken: it does not come back in this process. Or it refuses or
+ * has lost a part of what is stored beside the queue, which goes on.
  */
 export type FailureKind = 'unreachable' | 'silent' | 'refusing' | 'broken' | 'partial';
 
@@ -150,7 +150,7 @@ export function failureOf(error: unknown): QueueFailure | undefined {
   if (error instanceof EmbeddedQueueBrokenError) return brokenBy(error);
   if (error instanceof ConnectionClosedError)
     return failureOf(error.cause) ?? { kind: 'unreachable', reason: 'the connection was closed' };
-  if (error instanceof RefusedTableError)
+  if (error instanceof RefusedTableError || error instanceof RemovedOwnTableError)
     return { kind: 'partial', reason: `${error.message}, ${error.code}` };
   if (error instanceof RemovedTablesError) return { kind: 'refusing', reason: `${REMOVED}, ${error.code}` };
   if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code, error.message);
@@ -172,6 +172,16 @@ function brokenBy({ removed, hadNoHandle, code }: EmbeddedQueueBrokenError): Que
 /** Whether what a probe writes may be stored although a job is not: it needs more room, tables and functions. */
 export function hidesFromProbes({ reason }: QueueFailure): boolean {
   return reason.startsWith(DISK_FULL) || reason.startsWith(REMOVED);
+}
+
+/**
+ * In milliseconds: a refusal this soon after a probe shows that it proved too little, and 0 if it does not. Tries to add come
+ * more often, but a look for stalled jobs, which needs functions of its own, only as often as the longest `timeout` of
+ * `webhooks`: once a minute at most.
+ */
+export function quietAfter(failure: QueueFailure | undefined): number {
+  if (failure === undefined || !hidesFromProbes(failure)) return 0;
+  return failure.reason.startsWith(REMOVED) ? 75_000 : 10_000;
 }
 
 /** What the user of a Redis may not do, in words; `undefined` if an error is about something else. */

@@ -5,10 +5,11 @@ import {
   type FailureKind,
   failureOf,
   hidesFromProbes,
+  quietAfter,
   type QueueFailure,
   unknownFailure,
 } from './queue-failure.js';
-import { RefusedTableError, RefusedTables } from './refused-tables.js';
+import { UnusableTables } from './unusable-tables.js';
 
 /** The kind of queue that has no server whose operator could look at it. */
 export const EMBEDDED = 'the embedded database';
@@ -23,9 +24,6 @@ const REPORT_INTERVAL = 60_000;
 const HELD_UP = /\block\b.* job |not in the active state|^a statement has run for /i;
 /** How long after an outage such reports are attributed to it, in milliseconds. */
 const AFTERMATH = 60_000;
-
-/** A refusal this soon after a probe shows that it proved too little, in milliseconds: tries to add come more often. */
-const QUIET = 10_000;
 
 const HEADLINES: Record<OutageKind, string> = {
   unreachable: 'cannot be reached',
@@ -67,7 +65,7 @@ export class QueueHealth {
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
   private readonly lines: LimitedLog;
-  private readonly refusedTables: RefusedTables;
+  readonly tables: UnusableTables;
   private readonly reportedAt = new Map<string, number>();
   private countPending = (): number => 0;
 
@@ -78,7 +76,7 @@ export class QueueHealth {
     private readonly now: () => number = () => performance.now(),
   ) {
     this.lines = new LimitedLog(logger, now);
-    this.refusedTables = new RefusedTables(place, this.lines);
+    this.tables = new UnusableTables(place, this.lines, now);
   }
 
   get isUp(): boolean {
@@ -102,7 +100,7 @@ export class QueueHealth {
     if (kind === 'partial') return;
     if (this.outage !== undefined && kind !== 'broken') return;
     this.outage = { kind, ...why, since: this.now(), isTold: false };
-    this.isProbeMisleading = hidesFromProbes(this.outage) && this.now() - this.probedAt < QUIET;
+    this.isProbeMisleading = this.now() - this.probedAt < quietAfter(this.outage);
     this.untold++;
     this.tell();
   }
@@ -114,7 +112,7 @@ export class QueueHealth {
    *   does not begin another one.
    */
   failed(error: unknown, statement?: string, askedAt = Infinity): void {
-    if (error instanceof RefusedTableError && !this.isClosed) this.refusedTables.add(error, statement ?? '');
+    if (!this.isClosed) this.tables.failed(error, statement);
     if (askedAt > this.backSince) this.down(error);
     const failure = failureOf(error);
     if (!this.isRefusing || failure?.kind !== 'refusing') return;
@@ -162,7 +160,7 @@ export class QueueHealth {
    * its way when its statement was refused says nothing.
    */
   answered(askedAt: number, statement: string | undefined): void {
-    this.refusedTables.answered(statement);
+    this.tables.answered(statement);
     if (!this.isRefusing) {
       this.up(askedAt);
     } else if (askedAt >= (this.refused.get(statement) ?? Infinity)) {
@@ -176,7 +174,7 @@ export class QueueHealth {
    * refused again right after, the outage ends when they are stored, or when nothing was refused for a while.
    */
   probed(): void {
-    if (this.isProbeMisleading && this.now() - this.refusedAt < QUIET) return;
+    if (this.isProbeMisleading && this.now() - this.refusedAt < quietAfter(this.outage)) return;
     if (this.outage !== undefined && hidesFromProbes(this.outage)) this.probedAt = this.now();
     this.stored();
   }
@@ -190,6 +188,7 @@ export class QueueHealth {
   /** Writes nothing after this. */
   close(): void {
     this.isClosed = true;
+    this.tables.close();
     clearTimeout(this.timer);
   }
 

@@ -3,7 +3,17 @@ import { types } from 'node:util';
 /** Codes of PostgreSQL for a table, a schema and a function that is not there. */
 const MISSING: readonly string[] = ['42P01', '3F000', '42883'];
 
-const OWN_SCHEMA = /\bnestjs_analytics\w*/;
+/** A table of this module's own. */
+export const OWN_TABLE = /\bnestjs_analytics\w*\.(\w+)/g;
+
+/** What to do about tables of this module's own that are missing. */
+export function howToRestore(it: 'it' | 'them'): string {
+  return (
+    `restore ${it} from a backup in one transaction (\`pg_restore --single-transaction\`, ` +
+    '`psql --single-transaction`), and stop deploys and autoscaling until then: the next process that starts, or first ' +
+    `needs ${it}, makes ${it} again, empty`
+  );
+}
 
 /** Somebody has removed what BullMQ needs, as a restore does that replaces the database. */
 export class RemovedTablesError extends Error {
@@ -15,15 +25,35 @@ export class RemovedTablesError extends Error {
   }
 }
 
+/** Somebody has removed a table of this module's own. The queue itself goes on without it. */
+export class RemovedOwnTableError extends Error {
+  constructor(
+    /** With its schema. */
+    readonly table: string,
+    readonly code: string,
+    options: ErrorOptions,
+  ) {
+    super(`the table \`${table}\` is missing: ${howToRestore('it')}`, options);
+  }
+}
+
 /** The code of an error about something that is not there; `undefined` if it is about something else. */
 export function missingCode(error: unknown): string | undefined {
   if (!types.isNativeError(error) || !('code' in error)) return undefined;
   return MISSING.find((code) => code === error.code);
 }
 
-/** What was removed, as a `RemovedTablesError` if BullMQ's statement needs it. */
+/**
+ * What was removed: as a `RemovedOwnTableError` if it was a table of this module's own, as a `RemovedTablesError` if BullMQ's
+ * statement needs it.
+ */
 export function explainRemoval(error: unknown, statement = ''): unknown {
   const code = missingCode(error);
-  if (code === undefined || OWN_SCHEMA.test(statement)) return error;
-  return new RemovedTablesError(code, { cause: error });
+  if (code === undefined || !types.isNativeError(error)) return error;
+  const { message } = error;
+  const tables = [...statement.matchAll(OWN_TABLE)];
+  if (tables.length === 0) return new RemovedTablesError(code, { cause: error });
+  // The words around the name depend on the language of the server.
+  const [table] = tables.find(([, name]) => new RegExp(`\\b${name}\\b`).test(message)) ?? [];
+  return table === undefined ? error : new RemovedOwnTableError(table, code, { cause: error });
 }

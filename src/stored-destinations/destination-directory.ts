@@ -149,18 +149,19 @@ export class DestinationDirectory {
     for (const onChange of this.observers) onChange(change);
   }
 
+  /** Everything that is remembered may be wrong. */
+  forgetAll(): void {
+    this.tenants.clear();
+    this.ids.clear();
+    for (const key of this.patient.keys()) this.endSharing(key);
+    for (const onChange of this.observers) onChange(undefined);
+  }
+
   /** Look-ups that have not ended reject. */
   close(): void {
     this.isClosed = true;
     this.watch.close();
     for (const wait of this.waits) wait.cancel();
-  }
-
-  private forgetAll(): void {
-    this.tenants.clear();
-    this.ids.clear();
-    for (const key of this.patient.keys()) this.endSharing(key);
-    for (const onChange of this.observers) onChange(undefined);
   }
 
   /** Whoever asks after a change gets nothing older, as those may who have asked before it. */

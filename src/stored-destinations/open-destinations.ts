@@ -3,6 +3,7 @@ import { thrownAt } from '../shared/thrown-at.js';
 import { isWritable } from '../options/destination-store.js';
 import type { ResolvedDestinations } from '../options/resolve-destinations.js';
 import type { QueueStorage } from '../queue/queue-backend.js';
+import { failureOf } from '../queue/queue-failure.js';
 import { ChangeNotices } from './change-notices.js';
 import { DestinationDirectory } from './destination-directory.js';
 import { DestinationRecords } from './destination-records.js';
@@ -35,8 +36,9 @@ export async function openDestinations(
     feed: beside,
     mayHang: store !== undefined,
     onAway: (error) => {
-      const reason = error instanceof AnalyticsError ? error.message : `${thrownAt(error)}.`;
-      logger.warn(`Destinations cannot be looked up, and messages wait in memory until they can: ${reason}`);
+      logger.warn(
+        `Destinations cannot be looked up, and messages wait in memory until they can${reasonOf(error)}`,
+      );
     },
     onBack: () => {
       logger.log('Destinations can be looked up again.');
@@ -59,4 +61,11 @@ export async function openDestinations(
   const writable = new WritableDestinations({ store: given, isOwn, notices });
   const records = new DestinationRecords({ store: reads, writable, box });
   return { records, directory, notices, box, isWritable: isWritable(given) };
+}
+
+/** What follows after the line that destinations cannot be looked up. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AnalyticsError) return `: ${error.message}`;
+  // A table that is missing, or may not be used, is told of already.
+  return failureOf(error)?.kind === 'partial' ? '.' : `: ${thrownAt(error)}.`;
 }

@@ -38,10 +38,18 @@ type Parts = DestinationParts | undefined;
 
 const logger = (): AnalyticsLogger => new AnalyticsLogger();
 
-async function createParts({ destinations }: ResolvedOptions, { storage }: QueueBackend): Promise<Parts> {
+async function createParts(
+  { destinations }: ResolvedOptions,
+  { storage, health }: QueueBackend,
+): Promise<Parts> {
   if (destinations === undefined) return undefined;
   const { openDestinations } = await import('./open-destinations.js');
-  return openDestinations(destinations, storage);
+  const parts = await openDestinations(destinations, storage);
+  // A look-up may have come between a table and its rows, and a restore is no change that anybody hears of.
+  health.tables.onFound(() => {
+    parts.directory.forgetAll();
+  });
+  return parts;
 }
 
 async function createLive(

@@ -16,6 +16,8 @@ import {
   type TestConnection,
 } from '../support/describe-backend.js';
 import { openBackend } from '../support/open-backend.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { PostgresSession } from '../support/postgres-session.js';
 import { RedisServer } from '../support/redis-server.js';
 import { Stage } from '../support/stage.js';
 import { until } from '../support/until.js';
@@ -116,6 +118,25 @@ describeAnyServer('a link to the console', (backend) => {
     }
     const answers = await Promise.all(links.map((link) => ask(server, tokenOf(link))));
     expect(answers.map(({ status }) => status)).toEqual(links.map(() => 200));
+  });
+});
+
+describeWith('postgres', PostgresServer.installed, 'a link to the console that was revoked', () => {
+  const stage = new Stage();
+  let postgres: PostgresServer;
+  beforeAll(async () => {
+    postgres = await PostgresServer.create();
+  });
+  afterAll(() => postgres.dispose());
+
+  it('is not good again where somebody has removed the table of those that were revoked', async () => {
+    const server = await stage.add(startOn(postgres.url()));
+    const other = await stage.add(PostgresSession.open(postgres.url()));
+    const console = server.app.get(ConsoleService);
+    const path = console.linkFor(LINK);
+    await console.revokeLinks({ tenant: LINK.tenant });
+    await other.query('DROP TABLE nestjs_analytics.revoked_links');
+    expect(await ask(server, tokenOf(path))).toMatchObject({ status: 503 });
   });
 });
 

@@ -4,6 +4,7 @@ import { EmbeddedQueueBrokenError } from '../../src/errors/embedded-queue.errors
 import { SilentConnectionError } from '../../src/queue/queue-failure.js';
 import { UnsupportedQueueServerError } from '../../src/errors/setup.errors.js';
 import { EMBEDDED, QueueHealth } from '../../src/queue/queue-health.js';
+import { RemovedOwnTableError, RemovedTablesError } from '../../src/queue/removed-tables.js';
 
 const KEPT = 'Calls are kept in memory, 3 so far, up to `maxBufferedBytes`, and delivery resumes by itself';
 
@@ -172,6 +173,24 @@ describe('an outage of the queue', () => {
     ]);
   });
 
+  it('lasts while a function is missing that is needed only once a minute, until it is there again', () => {
+    const missing = new RemovedTablesError('42883', {});
+    for (let second = 0; second < 300; second++) {
+      jest.advanceTimersByTime(1_000);
+      if (second % 60 === 0) health.failed(missing, 'SELECT stalled()', performance.now());
+      else health.probed();
+    }
+    expect(health.isRefusing).toBe(true);
+    health.answered(performance.now(), 'SELECT stalled()');
+    const begin = expect.stringMatching(/takes no more jobs \(tables or functions.*42883/);
+    expect(lines).toEqual([
+      begin,
+      'The queue on Redis is back after 1 s.',
+      begin,
+      'The queue on Redis is back after 239 s.',
+    ]);
+  });
+
   it('ends with each probe where nothing but a question runs out of time again and again', () => {
     for (let times = 0; times < 2; times++) refusedThenProbed();
     jest.advanceTimersByTime(10_000);
@@ -271,5 +290,77 @@ describe('an outage of the queue', () => {
   it('that is silence says for how long', () => {
     health.down(new SilentConnectionError(7));
     expect(lines).toEqual([expect.stringContaining('does not answer (no answer for 7 s)')]);
+  });
+});
+
+describe('tables that somebody removes', () => {
+  const TABLES = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `nestjs_analytics.${name}`);
+
+  function remove(): void {
+    for (const table of TABLES)
+      health.failed(new RemovedOwnTableError(table, '42P01', {}), `SELECT FROM ${table}`);
+  }
+
+  function restore(): void {
+    for (const table of TABLES) health.answered(performance.now(), `SELECT FROM ${table}`);
+  }
+
+  const missing = expect.stringMatching(
+    /^The tables `nestjs_analytics\.a`, .*, `nestjs_analytics\.e` and `nestjs_analytics\.f` of .* are missing \(42P01\)/,
+  );
+  const back = expect.stringMatching(
+    /^The tables `nestjs_analytics\.a`, .* and `nestjs_analytics\.f` of .* are there again; where a process that/,
+  );
+
+  it('have one line when they are missing, and one when they are there again', () => {
+    remove();
+    expect(health.tables.missing).toEqual(TABLES);
+    jest.advanceTimersByTime(5_000);
+    remove();
+    jest.advanceTimersByTime(5_000);
+    restore();
+    expect(health.tables.missing).toEqual([]);
+    jest.advanceTimersByTime(5_000);
+    expect(lines).toEqual([missing, back]);
+  });
+
+  it('are told of although a process that starts makes them again at once', () => {
+    remove();
+    restore();
+    jest.advanceTimersByTime(1_000);
+    expect(lines).toEqual([missing, back]);
+  });
+
+  it('are told of as soon as there is room for that', () => {
+    const fill = (name: string): void => {
+      for (let n = 1; n <= 5; n++) health.report(new Error(`${name} ${n}`));
+    };
+    fill('First');
+    remove();
+    jest.advanceTimersByTime(59_000);
+    expect(lines).toHaveLength(5);
+    jest.advanceTimersByTime(1_000);
+    expect(lines).toEqual([...lines.slice(0, 5), missing]);
+    fill('Second');
+    restore();
+    jest.advanceTimersByTime(59_000);
+    expect(lines).toHaveLength(10);
+    jest.advanceTimersByTime(1_000);
+    expect(lines.at(-1)).toEqual(back);
+  });
+
+  it('are looked for while they are missing, and not after', async () => {
+    const asked: (readonly string[])[] = [];
+    health.tables.findBy((tables) => {
+      asked.push(tables);
+      return Promise.resolve(asked.length === 2 ? tables : []);
+    });
+    remove();
+    await jest.advanceTimersByTimeAsync(19_000);
+    expect(health.tables.missing).toEqual(TABLES);
+    await jest.advanceTimersByTimeAsync(600_000);
+    expect(asked).toEqual([TABLES, TABLES]);
+    expect(lines).toEqual([missing, back]);
+    expect(jest.getTimerCount()).toBe(0);
   });
 });

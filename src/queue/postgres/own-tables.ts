@@ -44,6 +44,17 @@ function unless(condition: string, statement: string): string {
   return `DO $$ BEGIN IF NOT (${condition}) THEN ${statement}; END IF; END $$;`;
 }
 
+/** Those of some tables that are there. */
+export async function findTables(pool: Pick<PgPool, 'query'>, tables: readonly string[]): Promise<string[]> {
+  const { rows } = await pool.query<{ found: boolean; name: string }>(
+    'SELECT to_regclass(name) IS NOT NULL AS found, name FROM unnest($1::text[]) AS name',
+    [tables],
+  );
+  return Array.from(rows)
+    .filter(({ found }) => found)
+    .map(({ name }) => name);
+}
+
 /**
  * This module's own tables on the queue's PostgreSQL, server or embedded. Created on first use, where they are not
  * there: with `IF NOT EXISTS` alone, a role would need the right to create them for ever.
@@ -75,8 +86,10 @@ export class OwnTables {
 
   /** As `query`, but if a table does not exist yet, the result is empty and the table is not created. */
   async look<R>(table: string, text: string, params: readonly unknown[]): Promise<R[]> {
+    // What has been there and is missing now was removed, and an empty result would say that nothing was stored.
     if (!this.isThere) {
-      this.isThere = await this.isFound(`SELECT to_regclass('${table}') IS NOT NULL AS found`);
+      const isFound = await this.isFound(`SELECT to_regclass('${table}') IS NOT NULL AS found`);
+      this.isThere ||= isFound;
       if (!this.isThere) return [];
     }
     return this.query(text, params);
@@ -86,6 +99,7 @@ export class OwnTables {
     this.prepared ??= this.prepare();
     try {
       await this.prepared;
+      this.isThere = true;
     } catch (error) {
       // If the server was away, the next call tries again.
       this.prepared = undefined;

@@ -24,6 +24,7 @@ import { BatchJobBackend } from './batch-job-backend.js';
 import { checkClock } from './clock-check.js';
 import { checkEncoding } from './encoding-check.js';
 import { prepareJobTables } from './job-tables.js';
+import { findTables } from './own-tables.js';
 import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
 import { ReconnectingPool } from './reconnecting-pool.js';
 
@@ -79,6 +80,7 @@ function backendOn(
   const storage: QueueStorage = { kind: 'postgres', pool: queue };
   const classes = withBackend(createBackend);
   const BatchWorker = batchWorkerOf(classes);
+  health.tables.findBy((tables) => findTables(queue, tables));
   const endProbe = probeWrites(
     health,
     // A process that has nothing to store would not learn that a server is back that was away.

@@ -5,7 +5,7 @@ import { SharedWork } from '../../shared/shared-work.js';
 import { failureOf } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
 import { explainRefusal } from '../refused-tables.js';
-import { explainRemoval } from '../removed-tables.js';
+import { explainRemoval, RemovedOwnTableError } from '../removed-tables.js';
 import { ownStatementFor } from './own-statements.js';
 
 const FIRST_PROBE_DELAY = 100;
@@ -113,6 +113,8 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
       const error = explainRemoval(explainRefusal(failure, text), text);
       if (failureOf(error) === undefined) throw error;
       this.lost(error, text, askedAt);
+      // Only this module's own statements need such a table, and their callers are told which one.
+      if (error instanceof RemovedOwnTableError) throw error;
       throw new ConnectionClosedError(undefined, error);
     }
   }

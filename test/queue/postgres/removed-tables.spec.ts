@@ -1,4 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import {
+  AnalyticsHealthIndicator,
+  AudiencesService,
+  DeliveriesService,
+  DestinationsService,
+} from '../../../src/index.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeWith } from '../../support/describe-backend.js';
 import { PostgresServer } from '../../support/postgres-server.js';
@@ -6,6 +12,9 @@ import { PostgresSession } from '../../support/postgres-session.js';
 import { eventsIn } from '../../support/received-message.js';
 import type { Receiver } from '../../support/receiver.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
+import { until } from '../../support/until.js';
+
+const DESTINATIONS = { encryptionKey: false, allowPrivateNetwork: true } as const;
 
 describeWith('postgres', PostgresServer.installed, 'tables that somebody removes', () => {
   const stage = new Stage();
@@ -65,4 +74,172 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
     await receiver.received(2);
     expect(await app.analytics.flush()).toMatchObject({ pending: 0 });
   });
+
+  /** Renames a table of this module's own, which a restore brings back, until some work is done. */
+  async function without(table: string, work: () => Promise<unknown>): Promise<void> {
+    await other.query(`ALTER TABLE nestjs_analytics.${table} RENAME TO before`);
+    await work();
+    await other.query(`ALTER TABLE nestjs_analytics.before RENAME TO ${table}`);
+  }
+
+  function linesAbout(table: string, app: AnalyticsApp): string[] {
+    return app.log.analytics.filter((line) => line.includes(`: The table \`nestjs_analytics.${table}\``));
+  }
+
+  /** Uses most of what is stored beside the queue. Some of that may fail. */
+  async function use({ context, analytics }: AnalyticsApp, id: string): Promise<void> {
+    analytics.tenant('acme').track({ userId: 'u1', event: 'Used' });
+    analytics.delete({ userId: 'gone' });
+    await Promise.allSettled([
+      context.get(DestinationsService).update(id, { description: 'Used' }),
+      context.get(AudiencesService).sync('VIP', ['u1']),
+      context.get(DeliveriesService).totals(),
+      context.get(AnalyticsHealthIndicator).isHealthy('analytics'),
+    ]);
+  }
+
+  it.each([
+    'destination',
+    'destination_change',
+    'deletion',
+    'delivery_entry',
+    'delivery_hour',
+    'audience',
+    'audience_member',
+    'audience_lock',
+  ])(
+    'are told of once where the table %s is missing, once that it is back, and no message is lost',
+    async (table) => {
+      const customer = await stage.receiver();
+      const options = { connection, flushAt: 1, destinations: DESTINATIONS, webhooks: webhooksTo(receiver) };
+      const app = await stage.app(options);
+      const { id } = await app.context
+        .get(DestinationsService)
+        .create({ tenant: 'acme', urls: [customer.url()], types: ['identify'] });
+      await use(app, id);
+      await until(async () => {
+        const [row] = await other.query<{ isThere: boolean }>(
+          `SELECT to_regclass('nestjs_analytics.${table}') IS NOT NULL AS "isThere"`,
+        );
+        return row?.isThere === true ? true : undefined;
+      });
+      await without(table, async () => {
+        await until(
+          async () => {
+            await use(app, id);
+            return linesAbout(table, app).length > 0 ? true : undefined;
+          },
+          200,
+          200,
+        );
+        expect(linesAbout(table, app)[0]).toMatch(
+          /is missing \(42P01\): restore it from a backup in one transaction/,
+        );
+        expect(app.analytics.status()).toMatchObject({
+          queue: 'up',
+          missingTables: [`nestjs_analytics.${table}`],
+        });
+        expect(await app.context.get(AnalyticsHealthIndicator).isHealthy('analytics')).toMatchObject({
+          analytics: {
+            status: 'down',
+            reasons: expect.arrayContaining([`The table \`nestjs_analytics.${table}\` is missing.`]),
+          },
+        });
+        app.analytics.tenant('acme').identify({ userId: 'u1' });
+        app.analytics.track({ userId: 'u1', event: 'Without a tenant' });
+        await until(() => eventsIn(receiver.requests).includes('Without a tenant') || undefined);
+      });
+      await until(
+        async () => {
+          await use(app, id);
+          return app.analytics.status().missingTables === undefined || undefined;
+        },
+        200,
+        200,
+      );
+      await customer.received(1);
+      await app.log.line(/is there again/);
+      expect(linesAbout(table, app)).toEqual([
+        expect.stringContaining('is missing'),
+        expect.stringContaining('is there again'),
+      ]);
+    },
+    30_000,
+  );
+
+  it('keep what is for a destination with a rateLimit in the queue where the table of those is missing', async () => {
+    const webhooks = webhooksTo(receiver, { rateLimit: 100 });
+    const app = await stage.app({ connection, flushAt: 1, webhooks });
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await receiver.received(1);
+    await without('rate_limit', async () => {
+      for (const n of [1, 2, 3]) app.analytics.track({ userId: 'u1', event: `Meanwhile ${n}` });
+      await app.log.line(/the table `nestjs_analytics.rate_limit` .* is missing \(42P01\)/i);
+    });
+    await receiver.received(4);
+    await app.log.line(/is there again/);
+    expect(linesAbout('rate_limit', app)).toHaveLength(2);
+  });
+
+  it('do not hide in a health check what else is wrong', async () => {
+    const app = await stage.app({ connection, flushAt: 1, destinations: DESTINATIONS });
+    const { id } = await app.context.get(DestinationsService).create({ urls: [receiver.url()] });
+    await use(app, id);
+    await without('destination_change', async () => {
+      await use(app, id);
+      await until(() => app.analytics.status().missingTables?.length === 1 || undefined);
+      await other.query('ALTER TABLE nestjs_analytics.backlog RENAME messages TO others');
+      expect(await app.context.get(AnalyticsHealthIndicator).isHealthy('analytics')).toMatchObject({
+        analytics: {
+          reasons: [
+            'The queue does not report what waits: it answers with an error.',
+            'The table `nestjs_analytics.destination_change` is missing.',
+          ],
+        },
+      });
+      await other.query('ALTER TABLE nestjs_analytics.backlog RENAME others TO messages');
+    });
+  });
+
+  function tablesIn(line: string): string[] {
+    return line.match(/nestjs_analytics\.\w+/g) ?? [];
+  }
+
+  it('are told of together, and are found when they are back although nothing uses them', async () => {
+    const app = await stage.app({ connection, flushAt: 1, destinations: DESTINATIONS });
+    const { id } = await app.context.get(DestinationsService).create({ urls: [receiver.url()] });
+    await use(app, id);
+    const tables = ['destination', 'deletion', 'audience'];
+    for (const table of tables)
+      await other.query(`ALTER TABLE nestjs_analytics.${table} RENAME TO ${table}_before`);
+    await use(app, id);
+    const begin = await app.log.line(/The tables .* are missing/);
+    for (const table of tables)
+      await other.query(`ALTER TABLE nestjs_analytics.${table}_before RENAME TO ${table}`);
+    await until(() => app.analytics.status().missingTables === undefined || undefined);
+    // What a statement has used is found before what only the look finds.
+    const back = (): string[] =>
+      app.log.analytics.filter((line) => line.includes('there again')).flatMap(tablesIn);
+    await until(() => back().length >= tables.length || undefined);
+    expect(back().sort()).toEqual(tablesIn(begin).sort());
+  }, 30_000);
+
+  it('leave no tenant without destinations whose rows come some time after the table', async () => {
+    const app = await stage.app({ connection, flushAt: 1, destinations: DESTINATIONS });
+    await app.context.get(DestinationsService).create({ tenant: 'acme', urls: [receiver.url()] });
+    await other.query('ALTER TABLE nestjs_analytics.destination RENAME TO before');
+    app.analytics.tenant('acme').track({ userId: 'u1', event: 'While there is no table' });
+    await app.log.line(/`nestjs_analytics.destination` .* is missing/);
+    await other.query(
+      'CREATE TABLE nestjs_analytics.destination (LIKE nestjs_analytics.before INCLUDING ALL)',
+    );
+    await until(() => app.analytics.status().missingTables === undefined || undefined);
+    expect(await app.analytics.flush()).toMatchObject({ pending: 0 });
+    await other.query('INSERT INTO nestjs_analytics.destination SELECT * FROM nestjs_analytics.before');
+    await until(() => {
+      app.analytics.tenant('acme').track({ userId: 'u1', event: 'After' });
+      return receiver.requests.length > 0 || undefined;
+    }, 200);
+    expect(eventsIn(receiver.requests)).toContain('After');
+  }, 30_000);
 });

@@ -1,0 +1,51 @@
+import type { LimitedLog } from './limited-log.js';
+import { RefusedTableError, RefusedTables } from './refused-tables.js';
+import { type FindTables, RemovedOwnTables } from './removed-own-tables.js';
+import { RemovedOwnTableError } from './removed-tables.js';
+
+/** Tells of tables of this module's own that the queue goes on without: those that may not be used, or are missing. */
+export class UnusableTables {
+  private readonly refused: RefusedTables;
+  private readonly removed: RemovedOwnTables;
+
+  constructor(place: string, lines: LimitedLog, now: () => number) {
+    this.refused = new RefusedTables(place, lines);
+    this.removed = new RemovedOwnTables(place, lines, now);
+  }
+
+  /** Those that somebody has removed, with their schema. */
+  get missing(): string[] {
+    return this.removed.names;
+  }
+
+  /** While tables are missing, they are looked for by this. */
+  findBy(find: FindTables): void {
+    this.removed.findBy(find);
+  }
+
+  /**
+   * What is remembered of tables may be wrong.
+   *
+   * @param listener called when a table is there again, and from time to time while its rows may still come
+   */
+  onFound(listener: () => void): void {
+    this.removed.onFound(listener);
+  }
+
+  /** A statement failed, for whatever reason. */
+  failed(error: unknown, statement = ''): void {
+    if (error instanceof RefusedTableError) this.refused.add(error, statement);
+    else if (error instanceof RemovedOwnTableError) this.removed.add(error);
+  }
+
+  /** A statement was answered. */
+  answered(statement?: string): void {
+    this.refused.answered(statement);
+    this.removed.answered(statement);
+  }
+
+  /** Writes nothing after this. */
+  close(): void {
+    this.removed.close();
+  }
+}
