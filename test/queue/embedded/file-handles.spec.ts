@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { GuardedChild, scriptArguments } from '../../support/child-process.js';
+import { describeWith } from '../../support/describe-backend.js';
 import { EmbeddedFolders } from '../../support/embedded-folder.js';
 import { findBinary } from '../../support/find-binary.js';
 
@@ -43,8 +44,10 @@ describe('the embedded queue in a process without file handles', () => {
     expect(await child.waitFor(/^has/)).toBe('has contents after 33');
     await child.exited;
   });
+});
 
-  (PRLIMIT === '' ? it.skip : it)('names the limit where it crashes for want of one', async () => {
+describeWith('prlimit', PRLIMIT !== '', 'the embedded queue in a process that loses its file handles', () => {
+  it('names the limit where it crashes for want of one', async () => {
     const args = [await folders.copiedDataDir(), PRLIMIT];
     const child = await GuardedChild.startScript(CRASH_WITHOUT_HANDLES, args);
     expect(await child.waitFor(/has crashed/)).toMatch(
