@@ -160,7 +160,7 @@ export class QueueHealth {
    * its way when its statement was refused says nothing.
    */
   answered(askedAt: number, statement: string | undefined): void {
-    this.tables.answered(statement);
+    if (!this.isClosed) this.tables.answered(statement);
     if (!this.isRefusing) {
       this.up(askedAt);
     } else if (askedAt >= (this.refused.get(statement) ?? Infinity)) {

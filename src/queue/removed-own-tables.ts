@@ -28,10 +28,13 @@ export class RemovedOwnTables {
   private readonly untold = new Map<string, string>();
   /** Those of which a line says that they are missing, and none that they are there again. */
   private readonly told = new Set<string>();
-  private readonly listeners: (() => void)[] = [];
+  private readonly listeners: ((tables: readonly string[]) => void)[] = [];
+  /** Those whose rows may still come. */
+  private readonly filling = new Set<string>();
   private find: FindTables | undefined;
   /** By the monotonic clock. */
   private fillingUntil = -Infinity;
+  private notifyAt = Infinity;
   private telling: NodeJS.Timeout | undefined;
   private looking: NodeJS.Timeout | undefined;
   private isClosed = false;
@@ -52,8 +55,11 @@ export class RemovedOwnTables {
     this.find = find;
   }
 
-  /** @param listener called when a table is there again, and from time to time while its rows may still come */
-  onFound(listener: () => void): void {
+  /**
+   * @param listener called with tables that are there again, and ever more rarely while their rows may still come. It must
+   *   not throw
+   */
+  onFound(listener: (tables: readonly string[]) => void): void {
     this.listeners.push(listener);
   }
 
@@ -78,15 +84,18 @@ export class RemovedOwnTables {
   }
 
   private found(tables: readonly string[]): void {
+    if (this.isClosed) return;
     const missed = tables.filter((table) => this.tables.delete(table));
     if (missed.length === 0) return;
+    for (const table of missed) this.filling.add(table);
     this.fillingUntil = this.now() + FILLING;
+    this.notifyAt = this.now() + LOOK_INTERVAL;
     this.changed();
     this.notify();
   }
 
   private notify(): void {
-    for (const listener of this.listeners) listener();
+    for (const listener of this.listeners) listener([...this.filling]);
   }
 
   private changed(): void {
@@ -95,12 +104,19 @@ export class RemovedOwnTables {
   }
 
   private lookLater(): void {
-    if (this.isClosed || (this.tables.size === 0 && this.now() >= this.fillingUntil)) return;
+    const isFilled = this.now() >= this.fillingUntil;
+    if (isFilled) this.filling.clear();
+    if (this.isClosed || (this.tables.size === 0 && isFilled)) return;
     this.looking ??= setTimeout(() => void this.look(), LOOK_INTERVAL).unref();
   }
 
   private async look(): Promise<void> {
-    if (this.now() < this.fillingUntil) this.notify();
+    const now = this.now();
+    if (now >= this.notifyAt && now < this.fillingUntil) {
+      // Ever more rarely, since all that was remembered has to be looked up again.
+      this.notifyAt = now + 2 * (now - (this.fillingUntil - FILLING));
+      this.notify();
+    }
     // Where the server is away, the next look finds them.
     if (this.tables.size > 0) this.found((await this.find?.(this.names).catch(() => undefined)) ?? []);
     this.looking = undefined;
@@ -140,11 +156,11 @@ export class RemovedOwnTables {
 
   private tellBack(tables: readonly string[]): void {
     for (const table of tables) this.told.delete(table);
-    const [are, it, is] = tables.length === 1 ? ['is', 'it', 'it is'] : ['are', 'any of them', 'that is'];
-    this.lines.log(
-      `${this.subject(tables)} ${are} there again; where a process that started, or first needed ${it}, has made ${it}, ` +
-        `${is} empty.`,
-    );
+    const rest =
+      tables.length === 1
+        ? 'is there again; if a process that started, or first needed it, has made it meanwhile, it is empty'
+        : 'are there again; those that a process has made meanwhile, as it started or first needed them, are empty';
+    this.lines.log(`${this.subject(tables)} ${rest}.`);
   }
 
   private subject(tables: readonly string[]): string {

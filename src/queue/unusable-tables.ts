@@ -26,9 +26,10 @@ export class UnusableTables {
   /**
    * What is remembered of tables may be wrong.
    *
-   * @param listener called when a table is there again, and from time to time while its rows may still come
+   * @param listener called with tables that are there again, and ever more rarely while their rows may still come. It must
+   *   not throw
    */
-  onFound(listener: () => void): void {
+  onFound(listener: (tables: readonly string[]) => void): void {
     this.removed.onFound(listener);
   }
 

@@ -31,6 +31,9 @@ import type { DestinationParts } from './open-destinations.js';
 import { SharedReplays } from './shared-replays.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
+/** The tables of which the directory remembers something. */
+const OF_DESTINATIONS = /\.destination(_tenant|_change)?$/;
+
 const debug = debugFactory('analytics');
 
 /** `undefined` in an application without destinations at run time, which pays nothing for them. */
@@ -46,8 +49,8 @@ async function createParts(
   const { openDestinations } = await import('./open-destinations.js');
   const parts = await openDestinations(destinations, storage);
   // A look-up may have come between a table and its rows, and a restore is no change that anybody hears of.
-  health.tables.onFound(() => {
-    parts.directory.forgetAll();
+  health.tables.onFound((tables) => {
+    if (tables.some((table) => OF_DESTINATIONS.test(table))) parts.directory.forgetAll();
   });
   return parts;
 }

@@ -52,7 +52,7 @@ export class EndpointBreaker {
     before?: EndpointBreaker,
   ) {
     const isOpen = before?.isOpen === true;
-    this.pause = isOpen ? before.pause : this.firstPause;
+    this.pause = isOpen ? this.within(before.pause) : this.firstPause;
     if (isOpen) this.openUntil = -Infinity;
   }
 
@@ -139,12 +139,17 @@ export class EndpointBreaker {
     return this.retryWindow * FIRST_PAUSE_SHARE;
   }
 
+  /** A pause that is not too long for the retry window, which may have changed. */
+  private within(pause: number): number {
+    return Math.min(pause, this.retryWindow * LONGEST_PAUSE_SHARE);
+  }
+
   private open(now: number, retryAfter: number): void {
     const wasOpen = this.isOpen;
     this.isProbing = false;
     this.newsSince = Infinity;
     this.openUntil = Math.max(this.openUntil ?? now, now + this.pause, this.floor(now, retryAfter));
-    this.pause = Math.min(this.pause * 2, this.retryWindow * LONGEST_PAUSE_SHARE);
+    this.pause = this.within(this.pause * 2);
     if (!wasOpen) this.observer?.onDown(this.failures);
   }
 

@@ -309,7 +309,7 @@ describe('tables that somebody removes', () => {
     /^The tables `nestjs_analytics\.a`, .*, `nestjs_analytics\.e` and `nestjs_analytics\.f` of .* are missing \(42P01\)/,
   );
   const back = expect.stringMatching(
-    /^The tables `nestjs_analytics\.a`, .* and `nestjs_analytics\.f` of .* are there again; where a process that/,
+    /^The tables `nestjs_analytics\.a`, .* and `nestjs_analytics\.f` of .* are there again; those that a process has made/,
   );
 
   it('have one line when they are missing, and one when they are there again', () => {

@@ -227,7 +227,7 @@ function outcomesOf({ messages }: QueuedBatch): ReadonlySet<UrlOutcome> | undefi
   return new Set(messages.flatMap(({ outcomes }) => outcomes));
 }
 
-/** As many of the first histories as fit into a write of bounded size; at least one. Some have only entries, some only hours. */
+/** As many of the first histories as fit into a write of bounded size; at least one. Some have only hours. */
 function firstOf(histories: readonly DestinationHistory[]): DestinationHistory[] {
   let rows = 0;
   const end = histories.findIndex(
