@@ -182,6 +182,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     let promoted = 0;
     const served: DestinationQueue[] = [];
     for (const queue of this.queues.values()) {
+      if (queue.putBack.isEmpty) continue;
       queue.putBack.forgetLate(Date.now());
       const count = this.refill(queue, this.shares.promotableFor(queue) - promoted);
       promoted += count;

@@ -67,9 +67,14 @@ export class PutBackJobs {
     return this.jobs.size + this.unremembered.waiting(Date.now()).jobs;
   }
 
+  /** Whether there are none, as nearly always. */
+  get isEmpty(): boolean {
+    return this.jobs.size === 0 && this.unremembered.isEmpty;
+  }
+
   /** Messages of all these jobs. */
   get messages(): number {
-    return this.total + this.unremembered.waiting(Date.now()).messages;
+    return this.isEmpty ? 0 : this.total + this.unremembered.waiting(Date.now()).messages;
   }
 
   /** @param areParts whether they come before the others, so that a batch is sent as a whole before the next one is divided */

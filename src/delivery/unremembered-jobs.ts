@@ -32,6 +32,10 @@ export class UnrememberedJobs {
     });
   }
 
+  get isEmpty(): boolean {
+    return this.similar.size === 0;
+  }
+
   /** How many are not due yet, and messages of all of them. */
   waiting(now: number): { jobs: number; messages: number } {
     this.pass(now);

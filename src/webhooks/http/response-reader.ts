@@ -38,7 +38,7 @@ const STATUS_END = 12;
  * An ordinary response is passed on unchanged in one piece.
  */
 export class ResponseReader {
-  private readonly readSocket: () => unknown;
+  private readonly readSocket: () => Buffer | null;
   /** Bytes that were received and not yet passed on. */
   private received: Buffer = NOTHING;
   private position: 'start' | 'head' | 'rest' = 'start';
@@ -57,7 +57,7 @@ export class ResponseReader {
     private readonly onFirstByte: () => void,
     private readonly onPause: () => void,
   ) {
-    this.readSocket = socket.read.bind(socket);
+    this.readSocket = socket.read.bind(socket) as () => Buffer | null;
     socket.read = () => this.read();
   }
 
@@ -75,19 +75,32 @@ export class ResponseReader {
 
   /** The next bytes for the HTTP client; `null` if there are none for now. */
   private read(): Buffer | null {
-    for (;;) {
-      if (this.socket.destroyed) return null;
+    while (!this.socket.destroyed) {
       const piece = this.received.length > 0 && this.isPassable() ? this.piece() : undefined;
       if (piece !== undefined) return piece;
       // The socket is read until it is empty. Only then does it announce the next bytes.
       const chunk = this.readSocket();
-      if (!Buffer.isBuffer(chunk)) {
+      if (chunk === null) {
         if (this.position === 'rest') this.onPause();
         return null;
       }
-      if (this.position === 'start') this.onFirstByte();
+      if (this.position === 'start') {
+        this.onFirstByte();
+        if (this.isOrdinary(chunk)) {
+          this.enter('head');
+          this.passed = chunk.length;
+          return chunk;
+        }
+      }
       this.received = this.received.length === 0 ? chunk : Buffer.concat([this.received, chunk]);
     }
+    return null;
+  }
+
+  /** Whether this is all that has arrived, and begins with a head that the client may see. Nearly every response does. */
+  private isOrdinary(chunk: Buffer): boolean {
+    const isWhole = this.received.length === 0 && chunk.length > STATUS && chunk.length <= MAX_HEAD_BYTES;
+    return isWhole && chunk[STATUS] !== ONE && isHttp1(chunk);
   }
 
   private piece(): Buffer | undefined {
@@ -115,7 +128,7 @@ export class ResponseReader {
         this.refuse(new errors.HeadersOverflowError());
         return false;
       }
-      if (!this.isHttp1()) {
+      if (!isHttp1(this.received)) {
         this.refuse(new errors.HTTPParserError('The response is not HTTP/1.x.'));
         return false;
       }
@@ -138,14 +151,6 @@ export class ResponseReader {
     let start = 0;
     while (this.received[start] === CR || this.received[start] === LF) start++;
     if (start > 0) this.skip(start);
-  }
-
-  /** Compared byte by byte, since a call out of JavaScript costs more. */
-  private isHttp1(): boolean {
-    const { received } = this;
-    const length = Math.min(received.length, VERSION.length);
-    for (let index = 0; index < length; index++) if (received[index] !== VERSION[index]) return false;
-    return true;
   }
 
   /** Removes a 1xx response, if all of it has arrived. */
@@ -177,4 +182,11 @@ export class ResponseReader {
     this.received = NOTHING;
     this.socket.destroy(error);
   }
+}
+
+/** Compared byte by byte, since a call out of JavaScript costs more. */
+function isHttp1(received: Buffer): boolean {
+  const length = Math.min(received.length, VERSION.length);
+  for (let index = 0; index < length; index++) if (received[index] !== VERSION[index]) return false;
+  return true;
 }
