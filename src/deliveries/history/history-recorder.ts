@@ -162,6 +162,7 @@ export class HistoryRecorder {
     if (left.length > 0) {
       this.pending.putBack(left, this.now());
       this.bodySize += bodySize;
+      if (this.leftOut !== leftOut) this.parts.log.onAway(this.failure);
       return;
     }
     this.failure = undefined;

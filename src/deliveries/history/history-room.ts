@@ -1,9 +1,9 @@
 /** What is kept in memory of one kind. */
 interface Limit {
   readonly most: number;
-  /** Beyond that there is room for owners who have less than this, */
+  /** Owners who have less than this also get room beyond `most`. */
   readonly ofOwner: number;
-  /** up to this much of all of them. */
+  /** How much there is beyond `most`, for all of them together. */
   readonly mostReserved: number;
 }
 

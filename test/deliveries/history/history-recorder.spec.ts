@@ -538,6 +538,20 @@ describe('the recorder of the history', () => {
       ]);
     });
 
+    it('says how many are missing where there was no room while a write was on its way that failed', async () => {
+      deliveredToManyOf('large');
+      store.failure = new Error('a lock was not given');
+      answer();
+      await clock.pass(0);
+      store.failure = undefined;
+      await eventually(() => lines.analytics.length > 1);
+      const written = store.writes.flat().flatMap(({ entries }) => entries).length;
+      expect(lines.analytics).toEqual([
+        expect.stringContaining('cannot be written'),
+        `log: The history of deliveries is written again; ${30_001 - written} deliveries are missing from it.`,
+      ]);
+    });
+
     it('does not say that it keeps up while there still is no room', async () => {
       deliveredToManyOf('large');
       answer();
