@@ -75,10 +75,18 @@ export class LiveDestinations implements DestinationLookup {
       };
       const destination = new LiveDestination(options, client, observer, observe, directory);
       this.entries.set(id, (entry = { destination, tenant: record.tenant, record, validUntil, usedAt: now }));
-    } else if (entry.record !== record || entry.validUntil <= now) {
-      const { options, validUntil } = this.optionsOf(record, now);
-      entry.destination.change(options);
-      Object.assign(entry, { record, validUntil });
+    } else {
+      // Apart from the change, which may have come at the same time: a secret that ends corrects nothing.
+      if (entry.validUntil <= now) {
+        const { options, validUntil } = this.optionsOf(entry.record, now);
+        entry.destination.endSecrets(options);
+        entry.validUntil = validUntil;
+      }
+      if (entry.record !== record) {
+        const { options, validUntil } = this.optionsOf(record, now);
+        entry.destination.change(options);
+        Object.assign(entry, { record, validUntil });
+      }
     }
     entry.usedAt = now;
     entry.destination.state = record.enabled === false ? 'disabled' : 'enabled';

@@ -94,6 +94,12 @@ export class WebhooksDestination implements Destination {
     this.options = options;
   }
 
+  /** Secrets that were replaced sign no longer. Nobody has corrected anything by that, so its URLs keep their state. */
+  endSecrets(options: WebhooksDestinationOptions): void {
+    this.headers = headersOf(options);
+    this.options = options;
+  }
+
   /** It is used no more. Nothing is reported of its URLs, whatever the requests bring that are on their way. */
   end(): void {
     this.hasEnded = true;

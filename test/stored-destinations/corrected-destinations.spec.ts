@@ -60,9 +60,13 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
       // Each in a batch of its own.
       await app.analytics.flush();
     }
-    const all = FAILURES + WAITING.length;
-    await until(async () => ((await deliveries.counts()).delayed === all ? true : undefined));
+    await allAreDelayed(FAILURES + WAITING.length);
   });
+
+  async function allAreDelayed(count: number): Promise<void> {
+    const deliveries = app.context.get(DeliveriesService);
+    await until(async () => ((await deliveries.counts()).delayed === count ? true : undefined));
+  }
 
   /** Another receiver gets a message, after which every job has been looked at that this process was told of. */
   async function passOne(): Promise<void> {
@@ -115,6 +119,26 @@ describeAnyServer('a destination at run time whose URL is down and has asked for
       new Array(WAITING.length - 1).fill('right'),
     );
     await until(() => (app.analytics.status().endpointsDown.length === 0 ? true : undefined));
+  });
+
+  it('is not tried when a replaced secret ends, and is when one is taken away', async () => {
+    corrected = BUSY;
+    trial.resolve();
+    const tried = async (change: () => Promise<unknown>): Promise<void> => {
+      const before = receiver.requests.length;
+      await change();
+      await receiver.received(before + 1);
+    };
+    await tried(() => destinations.rotateSecret(id, { overlap: 60_000 }));
+    await tried(() => destinations.rotateSecret(id, { overlap: 1_000 }));
+    const endsAt = Date.now() + 1_000;
+    await until(() => Date.now() > endsAt || undefined);
+    await destinations.update(id, { name: 'CRM' });
+    app.analytics.track({ userId: 'u1', event: 'one more' });
+    await allAreDelayed(FAILURES + WAITING.length + 1);
+    await tried(() => destinations.update(id, { standardWebhooks: { secret: SECRET } }));
+    const signatures = receiver.requests.slice(FAILURES).map(({ headers }) => headers['webhook-signature']);
+    expect(signatures.map((all) => String(all).split(' ').length)).toEqual([2, 3, 1]);
   });
 
   it('is not tried when what it is sent stays as it is', async () => {
