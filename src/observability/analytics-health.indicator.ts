@@ -72,6 +72,8 @@ interface Databases {
 const DEFAULT_TIMEOUT = 1_000;
 /** Whoever watches a service asks every few seconds, so a check stays short while thousands of receivers are down. */
 const MOST_ENDPOINTS = 20;
+/** In the names of tables that only the history of deliveries needs: every message arrives without them. */
+const OF_HISTORY = '.delivery_';
 const LIMIT: OptionRule = {
   expected: 'a number >= 0',
   accepts: (value) => typeof value === 'number' && value >= 0,
@@ -210,7 +212,8 @@ function reasonsOf(
   else if (load === undefined) reasons.push(`The queue did not answer within ${timeout} ms.`);
   else if ('refusal' in load && !load.isMissing)
     reasons.push(`The queue does not report what waits: ${load.refusal}.`);
-  for (const table of missingTables) reasons.push(`The table \`${table}\` is missing.`);
+  for (const table of missingTables)
+    if (!table.includes(OF_HISTORY)) reasons.push(`The table \`${table}\` is missing.`);
   if (load === undefined || 'refusal' in load) return reasons;
   if (load.waiting > maxWaiting)
     reasons.push(`${load.waiting} messages wait for delivery, more than ${maxWaiting}.`);

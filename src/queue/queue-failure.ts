@@ -137,7 +137,10 @@ const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string
   ['Cluster is ended', 'unreachable', 'the connection was closed'],
 ];
 
-const MAKE_ROOM = 'If its disk is full, or the process is out of memory, make room first.';
+const KEPT_IN_FOLDER = 'Everything that was acknowledged is in its folder.';
+const MAKE_ROOM = `If its disk is full, or the process is out of memory, make room first. ${KEPT_IN_FOLDER}`;
+const RAISE_HANDLES = `Raise \`ulimit -n\` first. ${KEPT_IN_FOLDER}`;
+const PUT_BACK = 'Everything that waited was in that folder: if you still have it, put it back first.';
 
 const NO_HANDLE = 'the process had no file handle left, EMBEDDED_QUEUE_BROKEN';
 
@@ -164,8 +167,8 @@ export function failureOf(error: unknown): QueueFailure | undefined {
 }
 
 function brokenBy({ removed, hadNoHandle, code }: EmbeddedQueueBrokenError): QueueFailure {
-  if (removed !== undefined) return { kind: 'broken', reason: FOLDER_REMOVED, remedy: MAKE_ROOM };
-  if (hadNoHandle) return { kind: 'broken', reason: NO_HANDLE, remedy: 'Raise `ulimit -n` first.' };
+  if (removed !== undefined) return { kind: 'broken', reason: FOLDER_REMOVED, remedy: PUT_BACK };
+  if (hadNoHandle) return { kind: 'broken', reason: NO_HANDLE, remedy: RAISE_HANDLES };
   return { kind: 'broken', reason: code, remedy: MAKE_ROOM };
 }
 

@@ -33,7 +33,6 @@ const HEADLINES: Record<OutageKind, string> = {
 };
 
 const UNTIL_RESTART = 'nothing is delivered until the process is restarted.';
-const KEPT_IN_FOLDER = 'Everything that was acknowledged is in its folder.';
 
 type OutageKind = Exclude<FailureKind, 'partial'>;
 
@@ -240,7 +239,7 @@ export class QueueHealth {
     const state =
       `The queue on ${this.place} ${HEADLINES[kind]} (${reason}). Calls are kept in memory, ` +
       `${this.countPending()} so far, up to \`maxBufferedBytes\`, and `;
-    if (kind === 'broken') return `${state}${UNTIL_RESTART} ${remedy} ${KEPT_IN_FOLDER}`;
+    if (kind === 'broken') return `${state}${UNTIL_RESTART} ${remedy}`;
     const server = this.place === EMBEDDED ? 'its folder and the disk' : 'the server';
     const place = kind === 'unreachable' ? `\`connection\` and ${server}` : server;
     return `${state}delivery resumes by itself when it is back. Check ${place}.`;

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import type { LimitedLog } from './limited-log.js';
+import { LOOK, ownTableNamed, ownTablesIn } from './removed-tables.js';
 
 /** The code of PostgreSQL for a right that is missing. */
 export const MISSING_RIGHT = '42501';
@@ -26,29 +27,26 @@ export class RefusedTableError extends Error {
   }
 }
 
-const TABLES = /\b(nestjs_analytics\w*)\.(\w+)/g;
 /** Statements that make or change tables, which not even all rights on them allow. */
 const CHANGES = /\b(?:CREATE|ALTER) /;
-/** How this module asks which tables there are, without using one. */
-const LOOK = /^\s*SELECT to_regclass/;
 
 /** What a server refused, as a `RefusedTableError` if it was the use of a table of this module's own. */
 export function explainRefusal(error: unknown, statement = ''): unknown {
   if (!types.isNativeError(error) || !('code' in error) || error.code !== MISSING_RIGHT) return error;
-  const tables = [...statement.matchAll(TABLES)];
+  const tables = ownTablesIn(statement);
   const [first] = tables;
   if (first === undefined) return error;
-  const changed = CHANGES.test(statement) ? tables.map(([name]) => name) : [];
-  // The words around the name depend on the language of the server.
-  const named = tables.find(([, , table]) => new RegExp(`\\b${table}\\b`).test(error.message));
+  const changed = CHANGES.test(statement) ? tables : [];
+  const named = ownTableNamed(error.message, statement);
   if (named === undefined) {
-    const subject = `the schema \`${first[1]}\``;
+    const [schema] = first.split('.');
+    const subject = `the schema \`${schema}\``;
     const remedy = 'grant USAGE and CREATE on it, or start once as the owner of its tables';
     return new RefusedTableError({ subject, remedy, changed }, { cause: error });
   }
-  const subject = `the table \`${named[0]}\``;
+  const subject = `the table \`${named}\``;
   const orChange = changed.length > 0 ? ', and start once as its owner if an update has to change it' : '';
-  const remedy = `\`GRANT ALL ON ${named[0]} TO …\` with its name${orChange}`;
+  const remedy = `\`GRANT ALL ON ${named} TO …\` with its name${orChange}`;
   return new RefusedTableError({ subject, remedy, changed }, { cause: error });
 }
 

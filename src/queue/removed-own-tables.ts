@@ -1,8 +1,5 @@
 import type { LimitedLog } from './limited-log.js';
-import { howToRestore, OWN_TABLE, type RemovedOwnTableError } from './removed-tables.js';
-
-/** How this module asks which tables there are, without using one. */
-const LOOK = /^\s*SELECT to_regclass/;
+import { howToRestore, LOOK, ownTablesIn, type RemovedOwnTableError } from './removed-tables.js';
 
 /**
  * How long after a table was missed or found that is told, in milliseconds: whoever removes or restores a schema does so
@@ -73,7 +70,7 @@ export class RemovedOwnTables {
   /** A statement was answered. */
   answered(statement = ''): void {
     if (this.tables.size === 0 || LOOK.test(statement)) return;
-    this.found(Array.from(statement.matchAll(OWN_TABLE), ([table]) => table));
+    this.found(ownTablesIn(statement));
   }
 
   /** Neither looks nor writes after this. */

@@ -3,8 +3,21 @@ import { types } from 'node:util';
 /** Codes of PostgreSQL for a table, a schema and a function that is not there. */
 const MISSING: readonly string[] = ['42P01', '3F000', '42883'];
 
-/** A table of this module's own. */
-export const OWN_TABLE = /\bnestjs_analytics\w*\.(\w+)/g;
+/** A table of this module's own, and its name without the schema. */
+const OWN_TABLE = /\bnestjs_analytics\w*\.(\w+)/g;
+/** How this module asks which tables there are, without using one. */
+export const LOOK = /^\s*SELECT to_regclass/;
+
+/** The tables of this module's own that a statement names, with their schema. */
+export function ownTablesIn(statement: string): string[] {
+  return Array.from(statement.matchAll(OWN_TABLE), ([table]) => table);
+}
+
+/** The one that an error is about. The words around its name depend on the language of the server. */
+export function ownTableNamed(message: string, statement: string): string | undefined {
+  const tables = [...statement.matchAll(OWN_TABLE)];
+  return tables.find(([, name]) => new RegExp(`\\b${name}\\b`).test(message))?.[0];
+}
 
 /** What to do about tables of this module's own that are missing. */
 export function howToRestore(it: 'it' | 'them'): string {
@@ -50,10 +63,7 @@ export function missingCode(error: unknown): string | undefined {
 export function explainRemoval(error: unknown, statement = ''): unknown {
   const code = missingCode(error);
   if (code === undefined || !types.isNativeError(error)) return error;
-  const { message } = error;
-  const tables = [...statement.matchAll(OWN_TABLE)];
-  if (tables.length === 0) return new RemovedTablesError(code, { cause: error });
-  // The words around the name depend on the language of the server.
-  const [table] = tables.find(([, name]) => new RegExp(`\\b${name}\\b`).test(message)) ?? [];
+  if (ownTablesIn(statement).length === 0) return new RemovedTablesError(code, { cause: error });
+  const table = ownTableNamed(error.message, statement);
   return table === undefined ? error : new RemovedOwnTableError(table, code, { cause: error });
 }

@@ -260,6 +260,15 @@ describe('an outage of the queue', () => {
     ]);
   });
 
+  it('does not say that everything is in a folder that was removed', () => {
+    health.down(new EmbeddedQueueBrokenError({ removed: '/data/.analytics' }));
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /until the process is restarted\. Everything that waited was in that folder: .* put it back first\.$/,
+      ),
+    ]);
+  });
+
   it('names file handles where it lacks them, and what to raise', () => {
     const error = Object.assign(new Error('No file descriptors available'), {
       code: '53000',

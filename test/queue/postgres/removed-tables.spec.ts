@@ -139,11 +139,13 @@ describeWith('postgres', PostgresServer.installed, 'tables that somebody removes
           queue: 'up',
           missingTables: [`nestjs_analytics.${table}`],
         });
+        const missing = `The table \`nestjs_analytics.${table}\` is missing.`;
+        // Without the history, every message arrives.
+        const health = table.startsWith('delivery_')
+          ? { status: 'up' }
+          : { status: 'down', reasons: expect.arrayContaining([missing]) };
         expect(await app.context.get(AnalyticsHealthIndicator).isHealthy('analytics')).toMatchObject({
-          analytics: {
-            status: 'down',
-            reasons: expect.arrayContaining([`The table \`nestjs_analytics.${table}\` is missing.`]),
-          },
+          analytics: health,
         });
         app.analytics.tenant('acme').identify({ userId: 'u1' });
         app.analytics.track({ userId: 'u1', event: 'Without a tenant' });
