@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { AnalyticsClosedError } from '../errors/message.errors.js';
 import { within } from '../shared/within.js';
 
@@ -6,6 +7,11 @@ export class RunningChanges {
   private readonly changes = new Set<Promise<unknown>>();
   private readonly controller = new AbortController();
   private isClosed = false;
+
+  constructor() {
+    // Each sync that waits for its turn listens, and any number may.
+    setMaxListeners(0, this.controller.signal);
+  }
 
   /** Aborted when syncs are to end because the application shuts down. Its reason is the error to throw. */
   get signal(): AbortSignal {
