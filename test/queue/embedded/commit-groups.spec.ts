@@ -1,7 +1,15 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { CommitGroups } from '../../../src/queue/embedded/commit-groups.js';
 
 describe('commits that wait for the disk', () => {
+  beforeEach(() => {
+    // A group ends after ten milliseconds, which a busy machine may need for one commit.
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
   it('are answered together, after one sync', async () => {
     const seen: string[] = [];
     const groups = new CommitGroups(() => seen.push('sync'));

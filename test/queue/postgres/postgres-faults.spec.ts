@@ -358,8 +358,9 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     const database = new URL(url).pathname.slice(1);
     await admin.query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'repeatable read'`);
     const receiver = await stage.receiver();
-    const start = (): Promise<AnalyticsApp> =>
-      stage.app({ connection: url, webhooks: webhooksTo(receiver), flushAt: 1 });
+    // The receiver is in this process: while that stands still, it does not answer either.
+    const webhooks = webhooksTo(receiver, { timeout: 60_000 });
+    const start = (): Promise<AnalyticsApp> => stage.app({ connection: url, webhooks, flushAt: 1 });
     const apps = [await start(), await start()];
     const seen = await noteOfJobs('transaction_isolation');
     for (let round = 0; round < ROUNDS; round++) {
