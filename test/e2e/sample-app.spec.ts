@@ -340,7 +340,7 @@ describe('the sample shop', () => {
       const shop = await visit();
       const userId = await shop.signUp();
 
-      await shop.order();
+      await shop.send('POST', '/payments', { product: 'mug' });
       expect(await shop.recompute()).toEqual({ added: 0, removed: 0, unchanged: 0 });
       const orderId = await shop.order();
       expect(await shop.recompute()).toEqual({ added: 1, removed: 0, unchanged: 0 });

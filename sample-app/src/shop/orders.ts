@@ -10,6 +10,10 @@ export interface Order {
   currency: 'EUR';
 }
 
+export function orderOf({ slug, price }: Product): Order {
+  return { orderId: randomUUID(), product: slug, revenue: price, currency: 'EUR' };
+}
+
 /** The orders so far, by visitor id: what a stranger has ordered counts for the account that follows. */
 @Injectable()
 export class Orders {
@@ -17,10 +21,14 @@ export class Orders {
 
   constructor(private readonly customers: Customers) {}
 
-  place(visitorId: string, { slug, price }: Product): Order {
-    const order: Order = { orderId: randomUUID(), product: slug, revenue: price, currency: 'EUR' };
-    this.byVisitor.set(visitorId, [...this.of(visitorId), order]);
+  place(visitorId: string, product: Product): Order {
+    const order = orderOf(product);
+    this.add(visitorId, order);
     return order;
+  }
+
+  add(visitorId: string, order: Order): void {
+    this.byVisitor.set(visitorId, [...this.of(visitorId), order]);
   }
 
   takeBack(visitorId: string, orderId: string): Order {

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { Body, Controller, HttpException, HttpStatus, Post } from '@nestjs/common';
 import { AnalyticsService } from 'nestjs-analytics';
 import { Catalogue } from './catalogue.js';
 import { CurrentVisitor } from './current-visitor.decorator.js';
-import type { Order } from './orders.js';
+import { type Order, orderOf, Orders } from './orders.js';
 import { RequiredTextPipe } from './required-text.pipe.js';
 import { ShopDatabase } from './shop-database.js';
 import { Visitor } from './visitor.js';
@@ -14,6 +13,7 @@ export class PaymentsController {
     private readonly analytics: AnalyticsService,
     private readonly catalogue: Catalogue,
     private readonly database: ShopDatabase,
+    private readonly orders: Orders,
   ) {}
 
   /** Pays an order in a transaction. The event is part of it: if the payment fails, neither is stored. */
@@ -23,8 +23,7 @@ export class PaymentsController {
     @Body('product', RequiredTextPipe) slug: string,
     @Body('fails') fails: unknown,
   ): Promise<Order> {
-    const { price } = this.catalogue.find(slug);
-    const order: Order = { orderId: randomUUID(), product: slug, revenue: price, currency: 'EUR' };
+    const order = orderOf(this.catalogue.find(slug));
     await this.database.transaction(async (tx) => {
       await tx.query('INSERT INTO paid_orders VALUES ($1, $2, $3)', [order.orderId, visitor.id, slug]);
       await this.analytics.within(tx).track({
@@ -37,6 +36,7 @@ export class PaymentsController {
         throw new HttpException('The payment failed, and nothing is sent.', HttpStatus.PAYMENT_REQUIRED);
       }
     });
+    this.orders.add(visitor.id, order);
     return order;
   }
 }
