@@ -80,8 +80,8 @@ export class AnalyticsService {
   }
 
   /**
-   * Requests the deletion of a user. It sends one message for each source that a destination is connected to,
-   * or for each of the given `sources`. Each message has its own messageId; the first one is returned. A
+   * Requests the deletion of a user. It sends one message for each source, or for each of the given `sources`,
+   * that a destination is connected to; for the first of them if there is none. Each message has its own messageId; the first one is returned. A
    * service bound to a source by `source(name)` deletes from that source only, and one bound to a tenant by
    * `tenant(id)` deletes that tenant's user. Without either, and without `sources`, the user is removed from all
    * that is stored.

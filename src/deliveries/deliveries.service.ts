@@ -50,8 +50,9 @@ export class DeliveriesService {
   readonly outcomes$: Observable<MessageOutcome>;
 
   /**
-   * Emits when a URL goes down, comes back, or has its first message fail for good, and when a destination
-   * reaches its `backlogLimit` or has room again, as seen by this process. Use it to notify the owner.
+   * Emits when a URL goes down, comes back, or has its first message fail for good, when a destination at run time
+   * is about to be disabled or is disabled for that, and when a destination reaches its `backlogLimit` or has room
+   * again, as seen by this process. Use it to notify the owner.
    * Completes at shutdown.
    */
   readonly endpoints$: Observable<EndpointEvent>;

@@ -185,7 +185,7 @@ export class InvalidFilterError extends AnalyticsError {
   }
 }
 
-/** `recent` or `stats` is used in an application that keeps no history of deliveries. */
+/** `recent`, `stats`, `totals` or `totalsByMinute` is used in an application that keeps no history of deliveries. */
 export class HistoryDisabledError extends AnalyticsError {
   readonly code = 'HISTORY_DISABLED';
 
