@@ -24,6 +24,9 @@ const SOURCES = [
   'tsconfig.cjs.json',
 ];
 
+/** TypeScript 7 takes a quarter of the time. ESLint and TypeDoc work with the programming interface of TypeScript 6. */
+const TSC = 'node_modules/typescript-7/bin/tsc';
+
 /** TypeScript hides the `require` of a dynamic import in a function, where no bundler sees that it may fail. */
 const DEFERRED_REQUIRE = /Promise\.resolve\(\)\.then\(\(\) => (__importStar\(require\(["'][^"']+["']\)\))\)/g;
 
@@ -51,7 +54,7 @@ function run(...argv) {
 
 function buildCommonJs() {
   const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.cjs.json');
+  run(TSC, '-p', 'tsconfig.cjs.json');
   const folder = join(ROOT, 'dist/cjs');
   writeFileSync(
     join(folder, 'package.json'),
@@ -73,7 +76,7 @@ function buildCommonJs() {
 /** The console's page, with everything that it needs, as a module: a bundle has no files to read. */
 function buildConsole() {
   const page = join(ROOT, 'src/console/page');
-  run('node_modules/typescript/bin/tsc', '-p', join(page, 'tsconfig.json'));
+  run(TSC, '-p', join(page, 'tsconfig.json'));
   const { outputFiles } = buildSync({
     entryPoints: { page: join(page, 'main.tsx') },
     outdir: join(ROOT, 'dist'),
@@ -97,10 +100,10 @@ const isBuilt = existsSync(BUILT_FROM) && readFileSync(BUILT_FROM, 'utf8') === s
 if (!isBuilt || !process.argv.includes('--if-changed')) {
   for (const folder of ['dist', 'sample-app/dist'])
     rmSync(join(ROOT, folder), { recursive: true, force: true });
-  run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');
+  run(TSC, '-p', 'tsconfig.build.json');
   buildCommonJs();
   buildConsole();
   run('dist/esm/queue/embedded/build-template.js');
-  run('node_modules/typescript/bin/tsc', '-p', 'sample-app/tsconfig.json');
+  run(TSC, '-p', 'sample-app/tsconfig.json');
   writeFileSync(BUILT_FROM, sources);
 }

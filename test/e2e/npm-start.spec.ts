@@ -19,7 +19,7 @@ const COPIED = [
 ];
 const LINKED = ['esbuild', 'preact'];
 
-/** Stands in for the compiler, which takes a minute: notes its project, and writes what the build goes on with. */
+/** Stands in for the compiler, which takes long: notes its project, and writes what the build goes on with. */
 const COMPILER = `
 const { appendFileSync, mkdirSync, writeFileSync } = require('node:fs');
 const project = process.argv[3];
@@ -37,8 +37,8 @@ describe('`npm start` in a clone', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'analytics-clone-'));
     for (const path of COPIED) await cp(path, join(folder, path), { recursive: true });
-    await mkdir(join(folder, 'node_modules/typescript/bin'), { recursive: true });
-    await writeFile(join(folder, 'node_modules/typescript/bin/tsc'), COMPILER);
+    await mkdir(join(folder, 'node_modules/typescript-7/bin'), { recursive: true });
+    await writeFile(join(folder, 'node_modules/typescript-7/bin/tsc'), COMPILER);
     for (const name of LINKED) {
       await symlink(join(process.cwd(), 'node_modules', name), join(folder, 'node_modules', name));
     }
