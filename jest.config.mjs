@@ -16,10 +16,10 @@ export default {
   globalSetup: '<rootDir>/test/support/originals-folder.mjs',
   globalTeardown: '<rootDir>/test/support/originals-removal.mjs',
   testTimeout: 120_000,
-  // Most tests wait for servers and processes of their own: two cores are busy with five workers, and half idle with three.
+  // Most tests wait for servers and processes of their own. The last workers wait until a core is idle (`idle-cores.mjs`).
   // Chaos tests load the cores themselves. One worker alone would run in the main process, which nothing replaces.
   maxWorkers: Math.min(
-    availableParallelism() + (process.env.CHAOS ? 1 : 3),
+    availableParallelism() + (process.env.CHAOS ? 1 : 6),
     Math.max(Math.floor(totalmem() / MEMORY_OF_A_WORKER), 2),
   ),
   // A process keeps what its specs leave behind, so it makes way for a new one now and then.
