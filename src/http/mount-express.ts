@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { frameworkValue } from '../shared/framework-value.js';
 import type { HostRoute } from './host-routes.js';
 import type { HttpHandler } from './http-handler.js';
 
@@ -19,8 +20,10 @@ export interface ExpressInstance {
  */
 export function mountOnExpress(app: ExpressInstance, handler: HttpHandler): void {
   app.use((request, response, next) => {
-    if (handler.owns(request)) void handler.answer(request, response, request.ip);
-    else next();
+    if (handler.owns(request)) {
+      const ip = frameworkValue(() => request.ip);
+      void handler.answer(request, response, ip);
+    } else next();
   });
 }
 
@@ -55,18 +58,11 @@ function methodsOf(methods: unknown): string[] {
   return Object.keys(methods).map((method) => method.toUpperCase());
 }
 
-/**
- * The sender's address behind the proxies that the application trusts: the value of `request.ip` in
- * middleware. `undefined` if the application's function that says whom it trusts throws: nobody would catch that here.
- */
+/** The sender's address behind the proxies that the application trusts: the value of `request.ip` in middleware. */
 function ipOf(app: ExpressInstance, request: IncomingMessage): string | undefined {
   const view: unknown = Object.create(request, { app: { value: app } });
-  try {
-    const ip: unknown = isObject(view) ? Reflect.get(app.request, 'ip', view) : undefined;
-    return isString(ip) ? ip : undefined;
-  } catch {
-    return undefined;
-  }
+  const ip: unknown = isObject(view) && frameworkValue<unknown>(() => Reflect.get(app.request, 'ip', view));
+  return isString(ip) ? ip : undefined;
 }
 
 function isObject(value: unknown): value is object {

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { frameworkValue } from '../shared/framework-value.js';
 import type { HostRoute } from './host-routes.js';
 import type { HttpHandler } from './http-handler.js';
 
@@ -59,17 +60,9 @@ export function mountOnFastify(instance: FastifyInstance, handler: HttpHandler):
     }
     if (preflights.has(raw)) raw.method = 'OPTIONS';
     reply.hijack();
-    void handler.answer(raw, reply.raw, ipOf(request));
+    const ip = frameworkValue(() => request.ip);
+    void handler.answer(raw, reply.raw, ip);
   });
-}
-
-/** `undefined` if the application's function that says which proxies it trusts throws. */
-function ipOf(request: FastifyRequest): string | undefined {
-  try {
-    return request.ip;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Collects the routes that the host registers from now on. */

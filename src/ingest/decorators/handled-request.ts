@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { frameworkValue } from '../../shared/framework-value.js';
 import type { JsonObject } from '../../messages/message.types.js';
 import type { AnalyticsRequest, RequestContext } from '../../options/request-context.types.js';
 import { propertyOf, requestOf } from './request-source.js';
@@ -20,7 +21,9 @@ export class HandledRequest implements RequestContext {
   constructor(readonly host: ExecutionContext) {
     this.type = host.getType<string>();
     this.request = requestOf(host);
-    this.ip = this.request && addressOf(this.request);
+    const { request } = this;
+    // Where the framework's getter throws there is none: the socket's may be that of a proxy.
+    this.ip = request && frameworkValue(() => addressOf(request));
   }
 
   /** What messages get under their own context. The first message reads it from the request. */
@@ -57,15 +60,19 @@ function fieldsOf(request: AnalyticsRequest, withPage: boolean): JsonObject {
 
 function pageOf(request: AnalyticsRequest): JsonObject {
   const referrer = text(request.headers.referer);
-  const { originalUrl, host, protocol } = request;
+  const { originalUrl } = request;
   if (originalUrl === undefined) return defined({ referrer });
   const queryAt = originalUrl.indexOf('?');
   return defined({
-    url: host && protocol ? text(`${protocol}://${host}${originalUrl}`) : undefined,
+    url: text(frameworkValue(() => urlOf(request))),
     path: text(queryAt < 0 ? originalUrl : originalUrl.slice(0, queryAt)),
     search: queryAt < 0 ? undefined : text(originalUrl.slice(queryAt)),
     referrer,
   });
+}
+
+function urlOf({ protocol, host, originalUrl }: AnalyticsRequest): string | undefined {
+  return host && protocol ? `${protocol}://${host}${originalUrl}` : undefined;
 }
 
 /** The language that the client prefers: browsers send it first. */
