@@ -3,16 +3,13 @@ import { ConsoleLinkKeyError, InvalidConsoleLinkError } from '../../errors/conso
 import { RequestRate } from '../../http/request-rate.js';
 import { RequestRefusal } from '../../http/request-refusal.js';
 import { describe } from '../../options/option-reader.js';
-import { within } from '../../shared/within.js';
 import { queueUnavailable } from '../api-answer.js';
 import type { LinkClaims, LinkSigner } from './link-signer.js';
+import { RevocationLooks } from './revocation-looks.js';
 import type { RevocationStore } from './revocation-store.js';
 
 /** The longest time that a link is good for, in milliseconds: 30 days. */
 const MAX_LINK_TIME = 30 * 86_400_000;
-
-/** How long the database may take to say whether a link was revoked, in milliseconds. */
-const PATIENCE = 5_000;
 
 /** How long a clock may stand still, in milliseconds. One that does for longer was set back. */
 const MAX_STANDSTILL = 100;
@@ -21,13 +18,16 @@ const MAX_STANDSTILL = 100;
 export class ConsoleLinks {
   /** By the link: one that was revoked takes nothing of what its tenant may ask. */
   private readonly rate = new RequestRate(() => performance.now());
+  private readonly looks: RevocationLooks;
 
   constructor(
     private readonly signer: LinkSigner,
     private readonly store: RevocationStore,
     /** The time, in milliseconds since the epoch. */
     private readonly now: () => number = Date.now,
-  ) {}
+  ) {
+    this.looks = new RevocationLooks(store);
+  }
 
   /** @param expiresIn in milliseconds. @throws ConsoleLinkKeyError, InvalidConsoleLinkError */
   create(tenant: string, expiresIn: number): string {
@@ -58,7 +58,7 @@ export class ConsoleLinks {
     if (claims === undefined || claims.expiresAt <= this.now()) throw ended();
     // Before the look-up: the database is that of the queue.
     this.rate.count(nameOf(claims));
-    const revokedAt = await within(PATIENCE, this.store.revokedAt(claims.tenant));
+    const revokedAt = await this.looks.revokedAt(claims.tenant);
     if (revokedAt === undefined) throw queueUnavailable();
     if (claims.issuedAt <= revokedAt) throw ended();
     return claims.tenant;

@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ConsoleService } from '../../src/index.js';
+import { ConsoleLinks } from '../../src/destinations-api/links/console-links.js';
+import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
+import {
+  createRevocationStore,
+  type RevocationStore,
+} from '../../src/destinations-api/links/revocation-store.js';
+import { authorize } from '../destinations-api/api-server.js';
+import { type ApiAnswer, TrackingServer } from '../ingest/http/tracking-server.js';
+import { deferred } from '../support/deferred.js';
+import {
+  type Backend,
+  describeAnyServer,
+  describeServersOrEmbedded,
+  describeWith,
+} from '../support/describe-backend.js';
+import { openBackend } from '../support/open-backend.js';
+import { PostgresServer } from '../support/postgres-server.js';
+import { PostgresSession } from '../support/postgres-session.js';
+import { Stage } from '../support/stage.js';
+
+const ENDED = { code: 'LINK_ENDED' };
+const TABLE = 'nestjs_analytics.revoked_links';
+
+/** Of a settings page that makes another link each time it is opened. */
+function linksOf(tenant: string, linkFor: (tenant: string, expiresIn: number) => string): string[] {
+  return Array.from({ length: 100 }, (_, view) => linkFor(tenant, 60_000 + view));
+}
+
+/** The links of a process whose look-ups are noted. The first of them is answered when `held` is. */
+async function openLinks(
+  stage: Stage,
+  { connection }: Backend,
+  held: Promise<void> = Promise.resolve(),
+): Promise<{ links: ConsoleLinks; lookUps: string[] }> {
+  const { storage } = await stage.add(openBackend(connection));
+  const store = createRevocationStore(storage);
+  const lookUps: string[] = [];
+  const noted: RevocationStore = {
+    revoke: (...given) => store.revoke(...given),
+    revokedAt: async (tenant) => {
+      const isFirst = lookUps.push(tenant) === 1;
+      const revokedAt = await store.revokedAt(tenant);
+      if (isFirst) await held;
+      return revokedAt;
+    },
+  };
+  return { links: new ConsoleLinks(new LinkSigner([randomBytes(32)]), noted), lookUps };
+}
+
+describeServersOrEmbedded('many links of a tenant', (backend) => {
+  const stage = new Stage();
+
+  it('are looked up once for all who ask at once, and once more for those who ask meanwhile', async () => {
+    const { links, lookUps } = await openLinks(stage, backend);
+    const ask = (tenant: string): Promise<string>[] =>
+      linksOf(tenant, (...given) => links.create(...given)).flatMap((token) =>
+        Array.from({ length: 50 }, () => links.tenantOf(token)),
+      );
+    const owners = await Promise.all([...ask('acme'), ...ask('globex')]);
+    expect(new Set(owners.slice(0, 5_000))).toEqual(new Set(['acme']));
+    expect(new Set(owners.slice(5_000))).toEqual(new Set(['globex']));
+    for (const tenant of ['acme', 'globex']) {
+      expect(lookUps.filter((asked) => asked === tenant).length).toBe(2);
+    }
+  });
+
+  it('have ended for whoever asks after they were revoked, even while a look-up from before goes on', async () => {
+    const held = deferred();
+    const { links } = await openLinks(stage, backend, held.promise);
+    const [first = '', ...others] = linksOf('acme', (...given) => links.create(...given));
+    const before = links.tenantOf(first);
+    await links.revoke('acme');
+    const after = others.map((token) => expect(links.tenantOf(token)).rejects.toMatchObject(ENDED));
+    held.resolve();
+    expect(await before).toBe('acme');
+    await Promise.all(after);
+  });
+});
+
+describeAnyServer('a link whose look-up is never answered', (backend) => {
+  const stage = new Stage();
+
+  it('keeps the other links of its tenant waiting no longer than itself', async () => {
+    const { links } = await openLinks(stage, backend, deferred().promise);
+    const [first = '', second = ''] = linksOf('acme', (...given) => links.create(...given));
+    const unanswered = expect(links.tenantOf(first)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    expect(await links.tenantOf(second)).toBe('acme');
+    await unanswered;
+  });
+});
+
+describeWith('postgres', PostgresServer.installed, 'a flood of requests by many links of a tenant', () => {
+  const stage = new Stage();
+  let postgres: PostgresServer;
+  beforeAll(async () => {
+    postgres = await PostgresServer.create();
+  });
+  afterAll(() => postgres.dispose());
+
+  async function start(): Promise<{
+    server: TrackingServer;
+    other: PostgresSession;
+    askAll: () => Promise<ApiAnswer[]>;
+  }> {
+    const connection = await postgres.createDatabase();
+    const encryptionKey = randomBytes(32).toString('hex');
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          connection,
+          trackingApi: false,
+          destinations: { encryptionKey },
+          console: { authorize },
+        },
+      }),
+    );
+    const console = server.app.get(ConsoleService);
+    // Makes the table.
+    await console.revokeLinks({ tenant: 'acme' });
+    const tokens = linksOf('acme', (tenant, expiresIn) =>
+      console.linkFor({ tenant, expiresIn }).replace(/^[^#]*#/, ''),
+    );
+    const askAll = (): Promise<ApiAnswer[]> =>
+      Promise.all(
+        [...tokens, ...tokens].map((token) =>
+          server.send('/analytics/destinations', { headers: { 'x-analytics-link': token } }),
+        ),
+      );
+    return { server, other: await stage.add(PostgresSession.open(connection)), askAll };
+  }
+
+  /** Resolves when so many requests have arrived. */
+  function requestsAt(server: TrackingServer, count: number): Promise<void> {
+    let arrived = 0;
+    return new Promise((resolve) => {
+      server.app.getHttpServer().on('request', () => {
+        if (++arrived === count) resolve();
+      });
+    });
+  }
+
+  const statusesOf = (answers: readonly ApiAnswer[]): number[] =>
+    [...new Set(answers.map(({ status }) => status))].sort();
+
+  it('takes one connection of the database, however long that takes to answer', async () => {
+    const { server, other, askAll } = await start();
+    let answers: Promise<ApiAnswer[]> | undefined;
+    await other.holding(`LOCK TABLE ${TABLE}`, async () => {
+      const arrived = requestsAt(server, 200);
+      answers = askAll();
+      await arrived;
+      await other.waiting(1);
+      expect(await other.waitingNow()).toBe(1);
+    });
+    expect(statusesOf((await answers) ?? [])).toEqual([200, 429]);
+  });
+
+  it('is looked up anew after a look-up that failed', async () => {
+    const { other, askAll } = await start();
+    await other.query(`ALTER TABLE ${TABLE} RENAME TO renamed`);
+    expect(statusesOf(await askAll())).toEqual([503]);
+    await other.query(`ALTER TABLE nestjs_analytics.renamed RENAME TO revoked_links`);
+    expect(statusesOf(await askAll())).toContain(200);
+  });
+});
