@@ -13,9 +13,15 @@ const CHECK_INTERVAL = 2_000;
 const APPEND_INTERVAL = 250;
 /** Events of a scope that are added at once. The rest are only counted, so that watching never slows a process. */
 const MAX_EVENTS = 50;
-/** Events of all scopes that wait for the answer whether anybody watches. The rest are only counted. */
+/**
+ * Events of all scopes that wait for the answer whether anybody watches. The rest are only counted, except those of scopes
+ * that were watched before.
+ */
 const MAX_UNDECIDED = 500;
-/** Scopes for which events wait, or are counted, until then. Whoever sends over HTTP may name any number of tenants. */
+/**
+ * Scopes for which events wait, or are counted, until then, with the same exception. Whoever sends over HTTP may name any
+ * number of tenants.
+ */
 const MAX_SCOPES = 10_000;
 
 /** Events of a scope that are not in the feed yet. */
@@ -42,6 +48,8 @@ export class LiveEvents implements OnApplicationShutdown {
   private readonly clock: Clock;
   /** The scopes that are watched; `undefined` while that is not known. */
   private watched: ReadonlySet<string> | undefined;
+  /** Those that were when it was last known: most often they still are, and what others send must hide none of them. */
+  private lastWatched: ReadonlySet<string> = new Set();
   private waiting = new Map<string, Waiting>();
   /** Events that wait since it was last known who watches. */
   private undecided = 0;
@@ -81,7 +89,8 @@ export class LiveEvents implements OnApplicationShutdown {
     for (const scope of scopes) {
       const waiting = this.waitingOf(scope);
       if (waiting === undefined) continue;
-      if (isFull || waiting.events.length >= MAX_EVENTS) waiting.skipped++;
+      const isLate = isFull && !this.lastWatched.has(scope);
+      if (isLate || waiting.events.length >= MAX_EVENTS) waiting.skipped++;
       else {
         const due = scope === ALL_EVENTS ? reason : forTenant;
         // Most often the same text is for both.
@@ -129,8 +138,8 @@ export class LiveEvents implements OnApplicationShutdown {
   private waitingOf(scope: string): Waiting | undefined {
     let waiting = this.waiting.get(scope);
     if (waiting !== undefined) return waiting;
-    if (this.watched === undefined ? this.waiting.size >= MAX_SCOPES : !this.watched.has(scope))
-      return undefined;
+    const hasRoom = this.waiting.size < MAX_SCOPES || this.lastWatched.has(scope);
+    if (!(this.watched?.has(scope) ?? hasRoom)) return undefined;
     this.waiting.set(scope, (waiting = { events: [], skipped: 0 }));
     return waiting;
   }
@@ -149,6 +158,7 @@ export class LiveEvents implements OnApplicationShutdown {
   private use(watched: ReadonlySet<string>): void {
     if (this.isClosed) return;
     this.watched = watched;
+    this.lastWatched = watched;
     this.undecided = 0;
     for (const scope of this.waiting.keys()) if (!watched.has(scope)) this.waiting.delete(scope);
     // One may be left from before somebody began to watch here.

@@ -80,6 +80,18 @@ describe('events that somebody watches', () => {
     expect(questions).toBeLessThanOrEqual(11);
   });
 
+  it('are those of a tenant who goes on watching, whatever others send while that is asked anew', async () => {
+    await feed.watch('acme');
+    call('first');
+    await clock.pass(2_000);
+    for (let n = 0; n < 10_000; n++) live.add('taken', { name: 'event', tenant: `tenant ${n}` });
+    for (let n = 0; n < 60; n++) live.add('taken', { name: 'event', tenant: 'acme' });
+    await clock.pass(1_000);
+    // All are counted, and of those at once fifty are shown.
+    expect(await feed.watch('acme')).toBe(60);
+    expect(await feed.read('acme', 0)).toHaveLength(50);
+  });
+
   describe('while it is not known whether anybody watches', () => {
     /** What is added for each scope once all are known to be watched, by the scope. */
     const added = new Map<string, { events: readonly string[]; skipped: number }>();
