@@ -1,7 +1,10 @@
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
+import { within } from '../shared/within.js';
 
 /** How long a write may be on its way that was begun before a destination was deleted, in milliseconds. */
 const LATE_REMOVAL = 3_000;
+/** How long whoever deletes a destination waits for its history, in milliseconds. */
+const PATIENCE = 2_000;
 
 export interface HistoryRemovalParts {
   /** Forgets what is not written yet in this process. */
@@ -26,16 +29,15 @@ export class HistoryRemoval {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
   }
 
-  /** Never rejects: a destination is deleted whatever becomes of its history. */
+  /**
+   * Never rejects: a destination is deleted whatever becomes of its history. A store that is away is not waited for, and
+   * forgets it when it is back.
+   */
   async remove(id: string): Promise<void> {
-    await this.forget(id);
-    if (this.isClosed) return;
-    this.late.get(id)?.cancel();
-    const timer = this.clock.afterUnlessIdle(LATE_REMOVAL, () => {
-      this.late.delete(id);
-      void this.forget(id);
-    });
-    this.late.set(id, timer);
+    // Before the first removal ends, so that `finish` knows of it.
+    this.removeLater(id);
+    // A command to a Redis that is away waits for it.
+    await within(PATIENCE, this.removeNow(id));
   }
 
   /** Removes now what was to be removed a little later. */
@@ -48,6 +50,21 @@ export class HistoryRemoval {
   close(): void {
     this.isClosed = true;
     this.cancel();
+  }
+
+  private async removeNow(id: string): Promise<void> {
+    await this.forget(id);
+    this.removeLater(id);
+  }
+
+  private removeLater(id: string): void {
+    if (this.isClosed) return;
+    this.late.get(id)?.cancel();
+    const timer = this.clock.afterUnlessIdle(LATE_REMOVAL, () => {
+      this.late.delete(id);
+      void this.forget(id);
+    });
+    this.late.set(id, timer);
   }
 
   private cancel(): void {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { HistoryRemoval } from '../../src/stored-destinations/history-removal.js';
+import { deferred } from '../support/deferred.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 describe('the history of a destination that is deleted', () => {
@@ -7,18 +8,18 @@ describe('the history of a destination that is deleted', () => {
   let removal: HistoryRemoval;
   let removed: string[];
   let failed: unknown[];
-  let failure: Error | undefined;
+  let answer: Promise<void>;
 
   beforeEach(() => {
     clock = new FakeClock();
     removed = [];
     failed = [];
-    failure = undefined;
+    answer = Promise.resolve();
     removal = new HistoryRemoval({
       discard: (id) => removed.push(`unwritten ${id}`),
       forget: (id) => {
         removed.push(`stored ${id}`);
-        return failure === undefined ? Promise.resolve() : Promise.reject(failure);
+        return answer;
       },
       onFailed: (error) => failed.push(error),
       clock,
@@ -46,10 +47,22 @@ describe('the history of a destination that is deleted', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('is removed before the process ends if its store is away as it is deleted', async () => {
+    const isBack = deferred();
+    answer = isBack.promise;
+    const removing = removal.remove('crm');
+    const finishing = removal.finish();
+    expect(removed).toEqual([...ALL, ...ALL]);
+    isBack.resolve();
+    await Promise.all([removing, finishing]);
+    removal.close();
+    expect(clock.pending).toBe(0);
+  });
+
   it('is looked for again a little later where it could not be removed', async () => {
-    failure = new Error('the store is away');
+    answer = Promise.reject(new Error('the store is away'));
     await removal.remove('crm');
-    failure = undefined;
+    answer = Promise.resolve();
     await clock.pass(10_000);
     expect(removed).toEqual([...ALL, ...ALL]);
     expect(failed).toEqual([new Error('the store is away')]);

@@ -173,6 +173,21 @@ describeServers('destinations that another process changes', (backend) => {
     });
   });
 
+  it('in a store of the application while the queue is away are made at once, a deletion too', async () => {
+    const { connection, server } = backend;
+    const store = new MemoryDestinationStore();
+    const app = await start({ connection, history: true, destinations: { ...DESTINATIONS, store } });
+    const destinations = destinationsOf(app);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [receiver.url()] });
+    track(app, 'before');
+    await receiver.received(1);
+    await server.stop();
+    await destinations.update(id, { name: 'n' });
+    await destinations.disable(id);
+    await destinations.delete(id);
+    await expect(destinations.get(id)).rejects.toMatchObject({ code: 'DESTINATION_NOT_FOUND' });
+  });
+
   it('in a store of the application are told to nobody if the queue is away until the end, which says so', async () => {
     const { connection, server } = backend;
     const { store } = readOnlyStore();
