@@ -2,6 +2,7 @@ import { thrownAt } from '../shared/thrown-at.js';
 import type { RefusalKind } from '../shared/telemetry.js';
 import type { OutgoingTerms } from './outgoing-messages.js';
 import type { SourceConnection } from './router.js';
+import { TenantThrew } from './tenant-threw.js';
 
 /** Why a message is not delivered. */
 export interface Refusal {
@@ -44,7 +45,8 @@ function backlogFull({ wasAddedAtRunTime = false }: SourceConnection, reason: st
 /** The destinations of a message could not be looked up. */
 export function lookupFailed(error: unknown): Refusal {
   const forTenant = 'its destinations could not be looked up';
-  return { kind: 'lookup_failed', reason: `${forTenant} (${thrownAt(error)})`, forTenant };
+  const reason = error instanceof TenantThrew ? error.message : thrownAt(error);
+  return { kind: 'lookup_failed', reason: `${forTenant} (${reason})`, forTenant };
 }
 
 /** Decides whether a connection takes a message now. It is asked for every message, so it must be cheap. */

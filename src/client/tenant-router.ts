@@ -15,6 +15,7 @@ import {
   type Router,
   type SourceConnection,
 } from './router.js';
+import { TenantThrew } from './tenant-threw.js';
 
 export interface TenantRouterOptions {
   /** Names of the sources whose messages are delivered. */
@@ -118,7 +119,7 @@ export class TenantRouter implements Router {
   }
 
   /** The tenant whose event a message is; `''` for nobody's. */
-  private findOwner(message: AnalyticsMessage, given: string | undefined): string | Error {
+  private findOwner(message: AnalyticsMessage, given: string | undefined): string | TenantThrew {
     if (given !== undefined) return given;
     try {
       const tenant: unknown = this.options.tenantOf(message);
@@ -126,8 +127,8 @@ export class TenantRouter implements Router {
       if (!isAbsent(tenant)) this.options.onWrongTenant?.(tenant);
       return '';
     } catch (error) {
-      // The application's own function has failed: nothing is guessed, and the call itself goes on.
-      return error instanceof Error ? error : new Error('`destinations.tenant` threw');
+      // Nothing is guessed, and the call itself goes on.
+      return new TenantThrew(error);
     }
   }
 

@@ -6,11 +6,15 @@ import { codesOf, INSUFFICIENT_PRIVILEGE, RemovalError } from './database-error.
 
 const MISSING_PRIVILEGE = 'its user needs SELECT, UPDATE and DELETE on its table, and USAGE on the schema';
 
+/** How often a line may tell of rows whose tenant is not known, in milliseconds. */
+const TENANT_INTERVAL = 60_000;
+
 /** Writes one line when the outbox cannot be used, one when it can again, and one for rows set aside. */
 export class OutboxLog {
   private outage: { since: number; isOfRemoval: boolean } | undefined;
   private readonly lines: LimitedLog;
   private hasToldOfOthers = false;
+  private toldOfTenantAt = -Infinity;
 
   constructor(
     logger: QueueLog,
@@ -67,6 +71,16 @@ export class OutboxLog {
       `${table} has rows of another application, with other write keys. They are left to its workers, and set aside ` +
         'if none takes them within `unknownJobTimeout`. Give each application an `outbox.table` of its own. If they are ' +
         "this one's, whose write keys have changed, remove `marks` from their `message` and make them due.",
+    );
+  }
+
+  /** Nobody knows whose rows they are. One line a minute is enough: each is read again and again. */
+  ofUnknownTenant(table: string, row: number, problem: string): void {
+    const now = this.now();
+    if (now - this.toldOfTenantAt < TENANT_INTERVAL || !this.lines.hasRoomFor(3)) return;
+    this.toldOfTenantAt = now;
+    this.lines.warn(
+      `Rows of ${table} wait, such as ${row}: ${problem}. Each is read again within five minutes, and moved once the function returns.`,
     );
   }
 

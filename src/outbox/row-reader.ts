@@ -1,5 +1,6 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { Route, SourceConnection } from '../client/router.js';
+import { TenantThrew } from '../client/tenant-threw.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import type { DeletionOfUser } from '../client/deletions.js';
@@ -48,7 +49,12 @@ export type RowDecision =
   /** All of its destinations are full. */
   | ({ kind: 'wait for room'; full: string[] } & ReadRow)
   /** Its destinations could not be looked up. `delay`: milliseconds until it is read again. */
-  | ({ kind: 'wait'; delay: number } & ReadRow)
+  | ({
+      kind: 'wait';
+      delay: number;
+      /** What is written beside it; nothing where whoever looks up logs why that failed. */
+      problem?: string;
+    } & ReadRow)
   /** This process does not know it, or its deletion is not stored yet. */
   | {
       kind: 'leave alone';
@@ -152,13 +158,19 @@ export class RowReader {
     const configured = meantFor && client.configured(source, message);
     const move = { row: id, due, messageId: message.messageId, json, bytes, tenant: named };
     if ('connections' in route) return this.decided(read, move, configured, route);
-    return this.answer(owner, route).then((found) =>
-      found === undefined ? this.waiting(read, owner) : this.decided(read, move, configured, found),
-    );
+    return this.answer(owner, route).then((found) => {
+      if (found instanceof TenantThrew) return this.waitingFor(found, read);
+      return found === undefined ? this.waiting(read, owner) : this.decided(read, move, configured, found);
+    });
   }
 
   private waiting(read: ReadRow, owner: string): RowDecision {
     return { kind: 'wait', ...read, delay: this.rest(owner) };
+  }
+
+  /** It waits for another version of the application, or for what its function needs. */
+  private waitingFor({ message: problem }: TenantThrew, read: ReadRow): RowDecision {
+    return { kind: 'wait', ...read, delay: this.rest(problem), problem };
   }
 
   private decided(
@@ -181,17 +193,20 @@ export class RowReader {
     return { kind: 'move in part', ...read, move: { ...move, connections }, full };
   }
 
-  /** The route once it is looked up; `undefined` if that fails or takes too long, since it may never end. */
-  private async answer(owner: string, route: Promise<Route>): Promise<Route | undefined> {
+  /**
+   * The route once it is looked up, or why nobody knows whose it is; `undefined` if the look-up fails or takes too long,
+   * since it may never end.
+   */
+  private async answer(owner: string, route: Promise<Route>): Promise<Route | TenantThrew | undefined> {
     try {
       const found = await within(LOOKUP_PATIENCE, route);
       if (found !== undefined) return found;
       this.parts.client.abandon(route);
       this.leaveAlone(owner);
       return undefined;
-    } catch {
-      // The lookup is tried again. Its owner logs why it failed.
-      return undefined;
+    } catch (error) {
+      // It is tried again. Whoever looks up logs why that failed.
+      return error instanceof TenantThrew ? error : undefined;
     }
   }
 

@@ -51,8 +51,8 @@ export class RowSettlement {
     await store.postponeEach(
       decisions.flatMap((decision) => {
         if (!('delay' in decision)) return [];
-        const { problem = null } = decision.kind === 'leave alone' ? decision : {};
-        return [{ id: decision.row.id, delay: decision.delay, problem }];
+        const { row, delay, problem = null } = decision;
+        return [{ id: row.id, delay, problem }];
       }),
     );
     for (const { ids, destinations } of waitingGroups(decisions)) await store.wait(ids, destinations);
@@ -60,6 +60,9 @@ export class RowSettlement {
       const { row, kind } = decision;
       if (kind === 'leave alone' && decision.isOfOtherApplication === true) {
         log.ofOtherApplication(store.table.name);
+      }
+      if (kind === 'wait' && decision.problem !== undefined) {
+        log.ofUnknownTenant(store.table.name, row.id, decision.problem);
       }
       if (kind !== 'set aside') continue;
       await store.setAside([row.id], decision.problem);

@@ -168,7 +168,9 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     expect(unroutable).toMatchObject({
       outcome: 'refused',
       name: 'Fourth',
-      reason: expect.stringContaining('its destinations could not be looked up (TypeError'),
+      reason: expect.stringContaining(
+        'its destinations could not be looked up (`destinations.tenant` threw TypeError',
+      ),
     });
   });
 
