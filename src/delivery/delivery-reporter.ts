@@ -1,6 +1,7 @@
 import debugFactory from 'debug';
 import type { Destination } from '../destinations/destination.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
+import { withCode } from '../errors/with-code.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import { type BatchMessage, openMessages, type QueuedBatch } from '../queue/batch-job.js';
 import type { Telemetry } from '../shared/telemetry.js';
@@ -93,7 +94,7 @@ export class DeliveryReporter {
    */
   refused(error: AnalyticsError, batches: readonly QueuedBatch[] = []): void {
     // Once per destination, however many batches there are.
-    this.lines.write('error', error.code, error.message);
+    this.lines.write('error', error.code, withCode(error));
     for (const batch of batches) {
       // The others failed before, and were reported then.
       const open = openMessages(batch);
@@ -119,7 +120,7 @@ export class DeliveryReporter {
 
   /** Reports that a destination could not be looked up. Its messages wait. */
   notLookedUp(destination: string, error: unknown): void {
-    const reason = error instanceof AnalyticsError ? error.message : thrownAt(error);
+    const reason = error instanceof AnalyticsError ? withCode(error) : thrownAt(error);
     this.lines.write(
       'warn',
       'not looked up',

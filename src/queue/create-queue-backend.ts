@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { withCode } from '../errors/with-code.js';
 import type { ResolvedConnection, ResolvedOptions } from '../options/resolved-options.js';
 import type { QueueLog } from './limited-log.js';
 import { queueNameOf } from './partitions.js';
@@ -42,8 +43,9 @@ async function openBackend(
         dataDir: connection.dataDir,
         durability: connection.durability,
         onWarning: (warning) => {
-          const { message, cause } = warning;
-          logger.warn(types.isNativeError(cause) ? `${message} ${String(cause)}` : message);
+          const { cause } = warning;
+          const text = withCode(warning);
+          logger.warn(types.isNativeError(cause) ? `${text} ${String(cause)}` : text);
         },
       });
       const health = new QueueHealth(EMBEDDED, logger);

@@ -1,4 +1,5 @@
 import { AnalyticsError } from '../errors/analytics.error.js';
+import { withCode } from '../errors/with-code.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import { isWritable } from '../options/destination-store.js';
 import type { ResolvedDestinations } from '../options/resolve-destinations.js';
@@ -65,7 +66,7 @@ export async function openDestinations(
 
 /** What follows after the line that destinations cannot be looked up. */
 function reasonOf(error: unknown): string {
-  if (error instanceof AnalyticsError) return `: ${error.message}`;
+  if (error instanceof AnalyticsError) return `: ${withCode(error)}`;
   // A table that is missing, or may not be used, is told of already.
   return failureOf(error)?.kind === 'partial' ? '.' : `: ${thrownAt(error)}.`;
 }

@@ -90,7 +90,9 @@ describeAnyServer('outcomes$', (backend) => {
     expect(await both).toMatchObject([orphan, orphan]);
     await app.settled();
     expect(app.log.analytics).toEqual([
-      expect.stringMatching(/^error: No destination has the id "old".* `webhooks` or `customDestinations`/),
+      expect.stringMatching(
+        /^error: No destination has the id "old".* `webhooks` or `customDestinations`.* \(DESTINATION_NOT_FOUND\)\.$/,
+      ),
     ]);
     expect(old.requests).toEqual([]);
   });

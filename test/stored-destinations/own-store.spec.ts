@@ -80,7 +80,9 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     await app.log.line(/Destinations cannot be looked up, and messages wait/);
     await app.log.line(/The destination "hook" cannot be delivered to now, so its messages wait/);
     table.fate = 'hangs';
-    await app.log.line(/"hook" cannot be delivered to now, .*has not answered within 5 seconds/);
+    await app.log.line(
+      /"hook" cannot be delivered to now, .*has not answered within 5 seconds.* \(DESTINATION_STORE_TIMEOUT\)\.$/,
+    );
     expect(await app.analytics.flush({ timeout: 0 })).toMatchObject({ pending: 2, refused: 0 });
     expect(customer.requests).toHaveLength(0);
 
@@ -127,7 +129,9 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     for (const event of ['one', 'two']) track(app, event);
     await until(async () => ((await deliveries.countFailed(wrong)) === 2 ? true : undefined));
     await app.settled();
-    await app.log.line(/^error: The destination "hook" has wrong fields(.|\n)*urls\[0\](.|\n)*urls\[1\]/);
+    await app.log.line(
+      /^error: The destination "hook" has wrong fields(.|\n)*urls\[0\](.|\n)*urls\[1\].* \(INVALID_DESTINATION\)$/,
+    );
     const known = await until(async () => {
       const recent = await deliveries.recent({ destination: 'hook' });
       return recent.length === 2 ? recent : undefined;
@@ -198,6 +202,7 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     app.analytics.source('jobs').track({ userId: 'u1', event: 'of no tenant' });
     await own.received(2);
     expect(eventsIn(own.requests)).toEqual(['before', 'of no tenant']);
+    await app.log.line(/Destinations cannot be looked up, .* \(DESTINATION_STORE_TIMEOUT\)\.$/);
     table.fate = 'answered';
     await moved.received(1);
     expect(eventsIn(moved.requests)).toEqual(['after']);

@@ -147,7 +147,9 @@ describe('the thread of the embedded database', () => {
     await first.close();
     await hanging;
     expect(first.log.analytics.filter((line) => line.includes('embedded'))).toEqual([
-      expect.stringMatching(/^warn: The embedded queue's database did not close in time/),
+      expect.stringMatching(
+        /^warn: The embedded queue's database did not close in time.* \(EMBEDDED_QUEUE_UNCLOSED\)\.$/,
+      ),
     ]);
 
     await stage.app(options);
