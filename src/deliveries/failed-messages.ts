@@ -120,7 +120,7 @@ export class FailedMessages {
     return replay.skipped;
   }
 
-  /** How many messages `replay` would deliver again now, those of deleted users included. */
+  /** How many messages match that are not tried any more, those that `replay` leaves alone included. */
   async count({ signal, ...filter }: FailedCountQuery): Promise<number> {
     const matches = matcherOf(filter);
     let count = 0;

@@ -70,6 +70,7 @@ describeServersOrEmbedded('messages that failed, in the HTTP API of the destinat
     await acme.ok(acme.post(`/${id}/disable`));
     const left = { replayed: 0, reason: 'DESTINATION_DISABLED' };
     expect(await acme.ok(acme.post(`/${id}/replay`))).toEqual(left);
+    expect(await acme.ok(acme.get(`/${id}/count-failed`))).toEqual({ count: 1 });
     await acme.ok(acme.post(`/${id}/enable`));
     expect(await acme.ok(acme.post(`/${id}/replay`))).toEqual({ replayed: 1 });
     await receiver.received(2);

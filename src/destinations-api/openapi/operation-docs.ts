@@ -112,7 +112,9 @@ export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
     errors: [422],
   },
   countFailed: {
-    summary: 'How many messages a replay with the same conditions would deliver again.',
+    summary:
+      'How many messages that failed for good match. A replay with the same conditions leaves some of them ' +
+      'alone: all of them while the destination is disabled.',
     query: filterProperties(),
     status: 200,
     answer: 'FailedCount',

@@ -199,7 +199,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     ),
   }),
   FailedFilter: object(filterProperties(), Object.keys(filterProperties())),
-  FailedCount: object({ count: integer('How many messages a replay would deliver again.') }),
+  FailedCount: object({ count: integer('How many messages match, also those that a replay leaves alone.') }),
   ExplainedRequests: object({
     requests: list(
       object({
