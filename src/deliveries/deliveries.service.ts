@@ -44,16 +44,16 @@ export class DeliveriesService {
   /**
    * The result of each message at each attempt that this process made, URL by URL, including URLs that failed
    * while another one took the message. Emits once the queue knows the result too. Errors that a subscriber
-   * throws are logged and harm nobody else. After an operator such as `map`, subscribe with an `error`
-   * handler too, as always with rxjs. Completes at shutdown.
+   * throws are logged and harm nobody else, also behind `pipe`. What an operator such as `map` throws ends that
+   * subscription: it goes to its `error` handler, or to the log. Completes at shutdown.
    */
   readonly outcomes$: Observable<MessageOutcome>;
 
   /**
    * Emits when a URL goes down, comes back, or has its first message fail for good, when a destination at run time
    * is about to be disabled or is disabled for that, and when a destination reaches its `backlogLimit` or has room
-   * again, as seen by this process. Use it to notify the owner.
-   * Completes at shutdown.
+   * again, as seen by this process. Use it to notify the owner. Errors of subscribers are treated as those of
+   * `outcomes$`. Completes at shutdown.
    */
   readonly endpoints$: Observable<EndpointEvent>;
 

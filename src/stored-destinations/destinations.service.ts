@@ -54,7 +54,7 @@ export interface DestinationsParts {
  * read, and with `DestinationWriteTimeoutError` where the change may have been made, or be made later.
  */
 export class DestinationsService {
-  /** The changes that this process has made. */
+  /** The changes that this process has made. Errors that a subscriber throws are logged and harm nobody else. */
   readonly changes$: Observable<DestinationEvent>;
 
   /** @param given `undefined` in an application without the option */
