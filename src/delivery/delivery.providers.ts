@@ -40,9 +40,13 @@ async function createRegistry(
   endpoints: EndpointLog,
   atRunTime: LiveDestinations | undefined,
   custom: CustomDestinations,
+  telemetry: Telemetry | undefined,
 ): Promise<DestinationRegistry> {
   const { createDestinations } = await import('./create-destinations.js');
-  return createDestinations(options, clients, endpoints, atRunTime, custom);
+  const registry = createDestinations(options, clients, endpoints, atRunTime, custom);
+  // Destinations are made with the telemetry, so it can be told only now whose they are.
+  telemetry?.tracing?.shareBy((id) => registry.ownerOf(id));
+  return registry;
 }
 
 // A process that only produces loads nothing of it.
@@ -88,7 +92,14 @@ export const DELIVERY_PROVIDERS: Provider[] = [
   },
   {
     provide: DestinationRegistry,
-    inject: [RESOLVED_OPTIONS, WEBHOOK_CLIENTS, EndpointLog, LIVE_DESTINATIONS, CustomDestinations],
+    inject: [
+      RESOLVED_OPTIONS,
+      WEBHOOK_CLIENTS,
+      EndpointLog,
+      LIVE_DESTINATIONS,
+      CustomDestinations,
+      TELEMETRY,
+    ],
     useFactory: createRegistry,
   },
   {

@@ -44,6 +44,7 @@ export class Tracing implements RequestTracing {
   private latestCall: { call: CallTrace; isUnsampled: boolean } | undefined;
   private readonly addresses = new WeakMap<URL, Address>();
   private readonly limit: SpanLimit;
+  private ownerOf = (destination: string): string => destination;
 
   constructor(private readonly parts: TracingParts) {
     this.limit = new SpanLimit(parts.spansPerSecond);
@@ -52,6 +53,10 @@ export class Tracing implements RequestTracing {
   /** Requests without a span because there were too many. */
   get leftOut(): number {
     return this.limit.leftOut;
+  }
+
+  shareBy(ownerOf: (destination: string) => string): void {
+    this.ownerOf = ownerOf;
   }
 
   /** The span of the current call, as a message carries it; `undefined` outside of a trace. */
@@ -89,7 +94,8 @@ export class Tracing implements RequestTracing {
     const only = calls.length === 1 ? calls[0] : undefined;
     // Most requests of a busy destination have no span, so nothing more is read of their calls.
     if (only !== undefined && this.isUnsampled(only)) return this.passOn(only);
-    if (!this.limit.allows(destination)) {
+    const owner = this.ownerOf(destination);
+    if (!this.limit.allows(owner)) {
       this.parts.onLeftOut();
       return this.passOn(only);
     }
@@ -105,7 +111,7 @@ export class Tracing implements RequestTracing {
     };
     const options = { kind: api.SpanKind.CLIENT, links, attributes };
     const span = tracer.startSpan(`deliver ${labels.of(destination)}`, options, parent);
-    if (span.isRecording()) this.limit.add(destination);
+    if (span.isRecording()) this.limit.add(owner);
     if (attempt > 1) span.setAttribute('http.request.resend_count', attempt - 1);
     if (calls.length > 1) span.setAttribute('messaging.batch.message_count', calls.length);
     return {

@@ -17,9 +17,9 @@ export interface TracingOptions {
    */
   propagate?: boolean | undefined;
   /**
-   * How many requests a second have a span in this process; the rest have none and are counted. One destination has
-   * half of them at most. An SDK drops spans that come faster than it exports them, those of the application
-   * included: raise this with the queue of your span processor. `0` makes none. @default 1000
+   * How many requests a second have a span in this process; the rest have none and are counted. One destination, or
+   * one tenant with all of its destinations, has half of them at most. An SDK drops spans that come faster than it
+   * exports them, those of the application included: raise this with the queue of your span processor. `0` makes none. @default 1000
    */
   spansPerSecond?: number | undefined;
 }

@@ -34,6 +34,8 @@ export interface RequestSpan {
 
 /** Traces requests. */
 export interface RequestTracing {
+  /** @param ownerOf who shares the limit of spans with a destination: the same for all destinations of a tenant */
+  shareBy(ownerOf: (destination: string) => string): void;
   /** `undefined` if nothing is to be recorded or sent. */
   begin(request: TracedRequest): RequestSpan | undefined;
 }

@@ -4,6 +4,7 @@ import { context, metrics, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, BatchSpanProcessor, InMemorySpanExporter } from '@opentelemetry/sdk-trace-base';
+import { DestinationsService } from '../../src/index.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 
@@ -118,8 +119,8 @@ describe('more deliveries than an SDK can export', () => {
     const ofCall = parents.filter((parent) => parent === `00-${traceId}-${spanId}-01`);
     expect(ofCall).toHaveLength(200 - deliveries.length);
     expect(app.log.analytics.filter((line) => line.includes('spansPerSecond'))).toEqual([
-      'warn: More requests than `tracing.spansPerSecond` (10) were to have a span, and one destination has half of ' +
-        'them at most. The rest have none; the metric nestjs_analytics.delivery.untraced counts them.',
+      'warn: More requests than `tracing.spansPerSecond` (10) were to have a span, and one destination or tenant has ' +
+        'half of them at most. The rest have none; the metric nestjs_analytics.delivery.untraced counts them.',
     ]);
   });
 
@@ -150,6 +151,32 @@ describe('more deliveries than an SDK can export', () => {
     await quiet.received(3);
     await app.settled();
     expect(await spans('deliver quiet')).toHaveLength(3);
+  });
+
+  it('leave spans to the deliveries of another tenant, however many destinations the busy one has', async () => {
+    const [busy, quiet] = [await stage.receiver(), await stage.receiver()];
+    const app = await stage.app({
+      connection: await newConnection(),
+      destinations: { encryptionKey: false, allowPrivateNetwork: true, limitPerTenant: 20 },
+      metrics: { eachDestination: true },
+      tracing: { spansPerSecond: 10 },
+    });
+    const destinations = app.context.get(DestinationsService);
+    for (let n = 0; n < 20; n++) await destinations.create({ tenant: 'busy', urls: [busy.url(`/${n}`)] });
+    const { id } = await destinations.create({ tenant: 'quiet', urls: [quiet.url()] });
+    const track = (tenant: string, count: number): Promise<unknown> => {
+      inSpan(() => {
+        for (let n = 0; n < count; n++)
+          app.analytics.tenant(tenant).track({ userId: `u${n}`, event: 'Paid' });
+      });
+      return app.analytics.flush();
+    };
+    await track('busy', 10);
+    await busy.received(100);
+    await track('quiet', 3);
+    await quiet.received(3);
+    await app.settled();
+    expect(await spans(`deliver ${id}`)).toHaveLength(3);
   });
 
   it('have no span at all with a limit of 0, without a line', async () => {

@@ -1,25 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
 import { SpanLimit } from '../../src/observability/span-limit.js';
 
-/** Asks for so many spans of a destination; how many it may have. */
-function ask(limit: SpanLimit, destination: string, count: number): number {
+/** Asks for so many spans of an owner; how many it may have. */
+function ask(limit: SpanLimit, owner: string, count: number): number {
   let made = 0;
   for (let n = 0; n < count; n++) {
-    if (!limit.allows(destination)) continue;
-    limit.add(destination);
+    if (!limit.allows(owner)) continue;
+    limit.add(owner);
     made++;
   }
   return made;
 }
 
 describe('the limit of spans', () => {
-  it('gives one destination half of them, and leaves some to each of the others', () => {
+  it('gives one owner half of them, and leaves some to each of the others', () => {
     const limit = new SpanLimit(1_000, () => 0);
-    const made = ['a', 'b', 'c', 'd'].map((destination) => ask(limit, destination, 5_000));
+    const made = ['a', 'b', 'c', 'd'].map((owner) => ask(limit, owner, 5_000));
     expect(made).toEqual([500, 250, 125, 63]);
   });
 
-  it('gives destinations all that they ask for below it', () => {
+  it('gives owners all that they ask for below it', () => {
     const limit = new SpanLimit(1_000, () => 0);
     const made = Array.from({ length: 100 }, (_, index) => ask(limit, `d${index}`, 5));
     expect(made).toEqual(Array.from({ length: 100 }, () => 5));
