@@ -1,4 +1,5 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
+import { MessageRefusedError } from '../errors/message.errors.js';
 import type { IdentifyParams } from '../messages/message-params.types.js';
 import type { Integrations } from '../messages/message.types.js';
 import { TimeSlice } from '../shared/time-slice.js';
@@ -16,54 +17,117 @@ export interface Announcement {
 
 export type IdentifyTaker = Pick<AnalyticsClient, 'awaited' | 'reach'>;
 
-/** The calls that tell destinations of changes. */
-export class AudienceCalls {
-  constructor(private readonly client: IdentifyTaker) {}
-
-  /** Whether any destination may get the calls of a change. Never rejects. */
-  mayReach(trait: string, to: Announcement): boolean | Promise<boolean> {
-    return this.client.reach.mayTake(to.source, 'identify', example(trait, to));
-  }
-
-  /** Whether any destination would get a call about a user. Never rejects. */
-  reachFor(trait: string, to: Announcement, userId: string): boolean | Promise<boolean> {
-    return this.client.reach.takes(to.source, 'identify', example(trait, to, userId));
-  }
-
-  /** Those of some users about whom any destination would get a call. */
-  async reached(trait: string, to: Announcement, userIds: readonly string[]): Promise<readonly string[]> {
-    // Nearly always the answer is the same for all.
-    if (!this.client.reach.varies(to.source, 'identify', example(trait, to))) return userIds;
-    const areReached = await Promise.all(userIds.map(async (userId) => this.reachFor(trait, to, userId)));
-    return userIds.filter((_, index) => areReached[index]);
-  }
-
-  /** Resolves when the calls are in the queue. */
-  async say(
-    lock: AudienceLock,
-    { source, integrations }: Announcement,
-    userIds: readonly string[],
-    valueOf: (userId: string) => unknown,
-  ): Promise<void> {
-    function* calls(users: readonly string[]): Generator<IdentifyParams, void> {
-      for (const userId of users) {
-        // Without the lock, another process may have sent something newer about this user.
-        lock.assertHeld();
-        yield { userId, traits: { [lock.trait]: valueOf(userId) }, integrations };
-      }
-    }
-    const slice = new TimeSlice();
-    for (let start = 0; start < userIds.length; start += CALLS_AT_ONCE) {
-      await this.client.awaited.takeAll(
-        source,
-        'identify',
-        calls(userIds.slice(start, start + CALLS_AT_ONCE)),
-      );
-      await slice.check();
-    }
-  }
+/** What became of the calls about some users. All others were refused. */
+export interface ToldUsers {
+  /** Those whose call is in the queue. */
+  told: string[];
+  /** Those whose call no destination would get. */
+  unreached: string[];
 }
 
-function example(trait: string, { integrations }: Announcement, userId = 'any'): IdentifyParams {
-  return { userId, traits: { [trait]: true }, integrations };
+/** The calls of one change, which tell destinations of it. Those that are refused hold up no others. */
+export class AudienceCalls {
+  private refused = 0;
+  private firstError: Error | undefined;
+
+  constructor(
+    private readonly client: IdentifyTaker,
+    private readonly trait: string,
+    private readonly to: Announcement,
+  ) {}
+
+  /** Whether any destination may get the calls. Never rejects. */
+  mayReach(): boolean | Promise<boolean> {
+    return this.client.reach.mayTake(this.to.source, 'identify', this.example());
+  }
+
+  /** Whether any destination would get the call about a user. Never rejects. */
+  reachFor(userId: string): boolean | Promise<boolean> {
+    return this.client.reach.takes(this.to.source, 'identify', this.example(userId));
+  }
+
+  /**
+   * Resolves when the calls are in the queue that are not refused.
+   *
+   * @throws the error of a call that was refused, where nothing gets through to the destinations of all
+   */
+  async tell(
+    lock: AudienceLock,
+    userIds: readonly string[],
+    valueOf: (userId: string) => unknown,
+  ): Promise<ToldUsers> {
+    const slice = new TimeSlice();
+    const { reached, unreached } = await this.split(userIds);
+    const told: string[] = [];
+    for (let start = 0; start < reached.length; start += CALLS_AT_ONCE) {
+      const users = reached.slice(start, start + CALLS_AT_ONCE);
+      told.push(...(await this.say(lock, users, valueOf)));
+      // What refuses some calls and takes none would refuse those of all other users, too.
+      const isShut = told.length === 0 && users.length > 1 && !this.vary;
+      if (isShut) this.assertNoneRefused();
+      await slice.check();
+    }
+    return { told, unreached };
+  }
+
+  /**
+   * Call this when all others have been made.
+   *
+   * @throws MessageRefusedError, or the error of the first one
+   */
+  assertNoneRefused(): void {
+    const { firstError, refused } = this;
+    if (firstError === undefined) return;
+    if (refused === 1 || !(firstError instanceof MessageRefusedError)) throw firstError;
+    throw new MessageRefusedError(firstError.reason, refused);
+  }
+
+  /** Whether calls about other users may have other destinations. */
+  private get vary(): boolean {
+    return this.client.reach.varies(this.to.source, 'identify', this.example());
+  }
+
+  /** Users by whether any destination would get the call about them. */
+  private async split(
+    userIds: readonly string[],
+  ): Promise<{ reached: readonly string[]; unreached: string[] }> {
+    // Nearly always the answer is the same for all.
+    if (userIds.length === 0 || !this.vary) return { reached: userIds, unreached: [] };
+    const reaches = await Promise.all(userIds.map(async (userId) => this.reachFor(userId)));
+    return {
+      reached: userIds.filter((_, index) => reaches[index]),
+      unreached: userIds.filter((_, index) => !reaches[index]),
+    };
+  }
+
+  /** Makes calls. Resolves to the users whose call is in the queue. */
+  private async say(
+    lock: AudienceLock,
+    userIds: readonly string[],
+    valueOf: (userId: string) => unknown,
+  ): Promise<readonly string[]> {
+    const { trait } = this;
+    const { source, integrations } = this.to;
+    function* calls(): Generator<IdentifyParams, void> {
+      for (const userId of userIds) {
+        // Without the lock, another process may have sent something newer about this user.
+        lock.assertHeld();
+        yield { userId, traits: { [trait]: valueOf(userId) }, integrations };
+      }
+    }
+    const failed = await this.client.awaited.takeAll(source, 'identify', calls());
+    if (failed.length === 0) return userIds;
+    for (const { error } of failed) this.refuse(error);
+    const places = new Set(failed.map(({ place }) => place));
+    return userIds.filter((_, place) => !places.has(place));
+  }
+
+  private refuse(error: Error): void {
+    this.refused++;
+    this.firstError ??= error;
+  }
+
+  private example(userId = 'any'): IdentifyParams {
+    return { userId, traits: { [this.trait]: true }, integrations: this.to.integrations };
+  }
 }

@@ -40,6 +40,9 @@ export interface AudiencesServiceOptions {
  * excludes them all), nothing is sent and nothing is recorded. The next change that reaches a destination
  * sends everything. Where `destinations.tenant` goes by the user, the same holds for each user.
  *
+ * A call may be refused: its destination is full, `destinations.tenant` or `beforeSend` throws.
+ * Such a user stays as recorded, and all others get their calls. The next change of this user makes the call.
+ *
  * Every method rejects with `InvalidAudienceNameError` for a name that cannot become a property, with
  * `AudienceNameTakenError` for one whose property belongs to another audience, and with
  * `AnalyticsClosedError` once the application has shut down. Options that a call does not have, or that have a wrong
@@ -61,8 +64,9 @@ export class AudiencesService implements BeforeApplicationShutdown, OnApplicatio
    *
    * @param members ids of all users in it; duplicates count once
    * @throws AudienceBusyError when another sync of it did not end within `wait`, or a single change within a minute
-   * @throws AudienceLockLostError, InvalidMessageError, MessageRefusedError, AnalyticsClosedError; what was
-   *   done until then is recorded
+   * @throws AudienceLockLostError, InvalidMessageError, AnalyticsClosedError; what was done until then is recorded
+   * @throws MessageRefusedError, MessageTooLargeError, EventViolationError for calls that were refused, when all others
+   *   have been made; earlier, where none gets through to the destinations of all
    */
   async sync(
     name: string,

@@ -27,22 +27,18 @@ interface SyncRun extends Announcement {
 
 /**
  * Sends what changes, and records it. Each step marks its users as in doubt, hands their calls to the queue,
- * and then settles them. A user is recorded only once the queue has the call. If a process dies in between,
- * the next step that involves this user sends the call again. If no destination would get the calls, nothing
- * is done at all, so that they can be sent later. Where destinations depend on the user, nobody is recorded whose
- * call no destination would get.
+ * and then settles them. A user is recorded only once the queue has the call. If a process dies in between, or the
+ * call is refused, the next step that involves this user sends the call again. If no destination would get the calls,
+ * nothing is done at all, so that they can be sent later. Where destinations depend on the user, nobody is recorded
+ * whose call no destination would get.
  */
 export class Membership {
-  private readonly calls: AudienceCalls;
-
   constructor(
     private readonly store: AudienceStore,
     private readonly steps: ChangeSteps,
-    client: IdentifyTaker,
+    private readonly client: IdentifyTaker,
     private readonly stepSize = STEP_SIZE,
-  ) {
-    this.calls = new AudienceCalls(client);
-  }
+  ) {}
 
   /** Sets the record to exactly these entries. */
   async sync(
@@ -51,7 +47,8 @@ export class Membership {
     { wait, onProgress, ...to }: SyncRun,
   ): Promise<MembershipCounts> {
     const counts: MembershipCounts = { changed: 0, removed: 0, unchanged: 0 };
-    const reaches = this.calls.mayReach(audience.trait, to);
+    const calls = new AudienceCalls(this.client, audience.trait, to);
+    const reaches = calls.mayReach();
     if (reaches === false) return counts;
     return this.steps.runSync(audience, wait, async (syncLock) => {
       if (!(await reaches)) return counts;
@@ -60,7 +57,9 @@ export class Membership {
       await this.steps.run(audience, (lock) => this.store.advance(lock));
       for await (const chunk of entryChunks(entries, this.stepSize)) {
         syncLock.assertHeld();
-        const { changed, unchanged } = await this.steps.run(audience, (lock) => this.offer(lock, chunk, to));
+        const { changed, unchanged } = await this.steps.run(audience, (lock) =>
+          this.offer(lock, chunk, calls),
+        );
         counts.changed += changed;
         counts.unchanged += unchanged;
         await onProgress({ ...counts });
@@ -69,50 +68,40 @@ export class Membership {
       let from: string | undefined;
       do {
         syncLock.assertHeld();
-        const page = await this.steps.run(audience, (lock) => this.withdrawUnseen(lock, audience, to, from));
+        const page = await this.steps.run(audience, (lock) =>
+          this.withdrawUnseen(lock, audience, calls, from),
+        );
         from = page.next;
         counts.removed += page.removed;
         if (page.removed > 0) await onProgress({ ...counts });
         await slice.check();
       } while (from !== undefined);
+      calls.assertNoneRefused();
       return counts;
     });
   }
 
   /** Resolves to whether this was a change. */
-  async add(audience: AudienceDefinition, userId: string, to: Announcement, wait: number): Promise<boolean> {
+  add(audience: AudienceDefinition, userId: string, to: Announcement, wait: number): Promise<boolean> {
     const chunk: EntryChunk = new Map([[userId, { value: true, fingerprint: 'true' }]]);
-    const reaches = this.calls.reachFor(audience.trait, to, userId);
-    const add = async (lock: AudienceLock): Promise<boolean> => {
-      if (!(await reaches)) return false;
+    return this.changeOne(audience, userId, to, wait, async (lock, calls) => {
       await this.register(audience);
-      return (await this.offer(lock, chunk, to)).changed > 0;
-    };
-    if (reaches === false) return false;
-    return this.steps.run(audience, add, wait);
+      return (await this.offer(lock, chunk, calls)).changed > 0;
+    });
   }
 
   /** Resolves to whether this was a change. */
-  async remove(
-    audience: AudienceDefinition,
-    userId: string,
-    to: Announcement,
-    wait: number,
-  ): Promise<boolean> {
-    const reaches = this.calls.reachFor(audience.trait, to, userId);
-    const remove = async (lock: AudienceLock): Promise<boolean> => {
-      if (!(await reaches)) return false;
+  remove(audience: AudienceDefinition, userId: string, to: Announcement, wait: number): Promise<boolean> {
+    return this.changeOne(audience, userId, to, wait, async (lock, calls) => {
       const known = await this.store.withdraw(lock, [userId]);
-      await this.announce(lock, to, audience, known);
-      return known.length > 0;
-    };
-    if (reaches === false) return false;
-    return this.steps.run(audience, remove, wait);
+      return (await this.announce(lock, calls, audience, known)) > 0;
+    });
   }
 
   /** Deletes an audience, and notifies each of its users first if requested. */
   async delete(audience: AudienceDefinition, to: Announcement | undefined, wait: number): Promise<void> {
-    const reaches = to === undefined || this.calls.mayReach(audience.trait, to);
+    const calls = to && new AudienceCalls(this.client, audience.trait, to);
+    const reaches = calls === undefined || calls.mayReach();
     if (reaches === false) return;
     await this.steps.runSync(audience, wait, async (syncLock) => {
       if (!(await reaches)) return;
@@ -124,16 +113,18 @@ export class Membership {
         await slice.check();
         syncLock.assertHeld();
         isLeft = await this.steps.run(audience, async (lock) => {
-          if (to !== undefined) {
+          if (calls !== undefined) {
             // Others may add users until the last step, so the last pass is one that finds none.
             if (from === undefined) {
               await this.store.advance(lock);
               found = 0;
             }
-            const { removed, next } = await this.withdrawUnseen(lock, audience, to, from);
+            const { removed, next } = await this.withdrawUnseen(lock, audience, calls, from);
             found += removed;
             from = next;
-            if (found > 0 || next !== undefined) return true;
+            if (next !== undefined) return true;
+            calls.assertNoneRefused();
+            if (found > 0) return true;
           }
           await this.store.drop(lock);
           return false;
@@ -160,52 +151,62 @@ export class Membership {
     refuseOther(audience, owner);
   }
 
+  private async changeOne(
+    audience: AudienceDefinition,
+    userId: string,
+    to: Announcement,
+    wait: number,
+    change: (lock: AudienceLock, calls: AudienceCalls) => Promise<boolean>,
+  ): Promise<boolean> {
+    const calls = new AudienceCalls(this.client, audience.trait, to);
+    const reaches = calls.reachFor(userId);
+    if (reaches === false) return false;
+    const changeInTurn = async (lock: AudienceLock): Promise<boolean> =>
+      (await reaches) && change(lock, calls);
+    const isChange = await this.steps.run(audience, changeInTurn, wait);
+    calls.assertNoneRefused();
+    return isChange;
+  }
+
   private async offer(
     lock: AudienceLock,
     chunk: EntryChunk,
-    to: Announcement,
+    calls: AudienceCalls,
   ): Promise<{ changed: number; unchanged: number }> {
     const entries = Array.from(chunk, ([userId, { fingerprint }]) => ({ userId, value: fingerprint }));
     const { changed, unchanged } = await this.store.offer(lock, entries);
-    const told = await this.calls.reached(lock.trait, to, changed);
-    if (told.length < changed.length) {
-      const reached = new Set(told);
-      // Unknown again, as they are where nothing reaches anybody: the next sync offers them once more.
-      await this.drop(
-        lock,
-        changed.filter((userId) => !reached.has(userId)),
-      );
-    }
-    if (told.length > 0) {
-      await this.calls.say(lock, to, told, (userId) => chunk.get(userId)?.value);
-      await this.store.settle(lock, told);
-    }
+    const { told, unreached } = await calls.tell(lock, changed, (userId) => chunk.get(userId)?.value);
+    // Unknown again, as they are where nothing reaches anybody: the next sync offers them once more.
+    if (unreached.length > 0) await this.drop(lock, unreached);
+    if (told.length > 0) await this.store.settle(lock, told);
     return { changed: told.length, unchanged };
   }
 
   private async withdrawUnseen(
     lock: AudienceLock,
     audience: AudienceDefinition,
-    to: Announcement,
+    calls: AudienceCalls,
     from?: string,
   ): Promise<{ removed: number; next: string | undefined }> {
     const { userIds, next } = await this.store.withdrawUnseen(lock, this.stepSize, from);
-    await this.announce(lock, to, audience, userIds);
-    return { removed: userIds.length, next };
+    return { removed: await this.announce(lock, calls, audience, userIds), next };
   }
 
-  /** Sends that users have left, and records it. */
+  /** Sends that users have left, and records it. Resolves to how many have. */
   private async announce(
     lock: AudienceLock,
-    to: Announcement,
+    calls: AudienceCalls,
     { kind }: AudienceDefinition,
     left: readonly string[],
-  ): Promise<void> {
-    if (left.length === 0) return;
+  ): Promise<number> {
+    if (left.length === 0) return 0;
     const value = kind === 'audience' ? false : null;
     // Version 0.1.0 took blank ids, which no call can be about any more.
-    const tellable = left.filter((userId) => !isBlank(userId));
-    await this.calls.say(lock, to, await this.calls.reached(lock.trait, to, tellable), () => value);
-    await this.store.settle(lock, left);
+    const untellable = left.filter((userId) => isBlank(userId));
+    const tellable = untellable.length === 0 ? left : left.filter((userId) => !isBlank(userId));
+    const { told, unreached } = await calls.tell(lock, tellable, () => value);
+    const gone = [...untellable, ...unreached, ...told];
+    if (gone.length > 0) await this.store.settle(lock, gone);
+    return gone.length;
   }
 }

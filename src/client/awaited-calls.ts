@@ -1,10 +1,19 @@
+import { AnalyticsError } from '../errors/analytics.error.js';
 import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.errors.js';
 import type { MessageParams } from '../messages/message-params.types.js';
-import type { AnalyticsMessage, MessageType } from '../messages/message.types.js';
-import { NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
+import type { MessageType } from '../messages/message.types.js';
+import { NO_ROOM, type TakingTerms } from './admission.js';
 import type { MessageCore } from './client-core.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
+
+/** A call that is not in the queue, and will not be. */
+export interface FailedCall {
+  /** Its place among the calls. */
+  readonly place: number;
+  /** Why. */
+  readonly error: AnalyticsError;
+}
 
 /** Takes calls whose caller waits until they are in the queue. */
 export class AwaitedCalls {
@@ -15,44 +24,60 @@ export class AwaitedCalls {
   ) {}
 
   /**
-   * Takes calls one after the other, and resolves once all of them are in the queue, whatever becomes of other
-   * messages. It waits for room, and fills only half of the buffer, which leaves room for other calls. The context
-   * of the current request is left out, since these calls are about other users.
+   * Takes calls one after the other, and resolves once all others than those that it returns are in the queue, whatever
+   * becomes of other messages. It waits for room, and fills only half of the buffer, which leaves room for other calls.
+   * The context of the current request is left out, since these calls are about other users.
    *
-   * @throws InvalidMessageError, MessageTooLargeError, EventViolationError; MessageRefusedError for a message that
-   *   no destination takes, even where that is known only once they are looked up, and AnalyticsClosedError when the
-   *   application shuts down before all are in the queue
+   * @returns those that failed, each for itself: with InvalidMessageError, MessageTooLargeError or EventViolationError;
+   *   with MessageRefusedError for a message that no destination takes, even where that is known only once they are
+   *   looked up
+   * @throws AnalyticsClosedError when the application shuts down before all are in the queue
    */
   async takeAll<T extends MessageType>(
     source: string,
     type: T,
     calls: Iterable<MessageParams[T]>,
-  ): Promise<void> {
-    const numbers: number[] = [];
-    const late: Refusal[] = [];
-    const onRefused = (refusal: Refusal): void => void late.push(refusal);
+  ): Promise<readonly FailedCall[]> {
+    const failed: FailedCall[] = [];
+    const taken: number[] = [];
+    let count = 0;
     for (const params of calls) {
       this.core.assertOpen();
-      const created = this.factory.ofJob(source, type, params);
-      const message = this.filter.pass(created.message, { isAnswered: true });
-      if (message === null) continue;
-      if ('reason' in message) throw new MessageRefusedError(message.reason);
-      const number = await this.takeWhenRoom(source, message, { tenant: created.tenant, onRefused });
-      if (number !== undefined) numbers.push(number);
+      const place = count++;
+      const onRefused = (reason: string): void => {
+        failed.push({ place, error: new MessageRefusedError(reason) });
+      };
+      try {
+        const number = await this.take(source, type, params, onRefused);
+        if (number !== undefined) taken.push(number);
+      } catch (error) {
+        if (!(error instanceof AnalyticsError) || error instanceof AnalyticsClosedError) throw error;
+        failed.push({ place, error });
+      }
     }
-    for (const number of numbers) {
+    for (const number of taken) {
       if (!(await this.core.handOver(number - 1, number, Infinity))) throw new AnalyticsClosedError();
     }
-    const [refusal] = late;
-    if (refusal !== undefined) throw new MessageRefusedError(refusal.reason);
+    return failed;
   }
 
   /** Resolves to the number of the message, or to `undefined` when no destination takes it. */
-  private async takeWhenRoom(
+  private async take<T extends MessageType>(
     source: string,
-    message: AnalyticsMessage,
-    terms: TakingTerms,
+    type: T,
+    params: MessageParams[T],
+    onRefused: (reason: string) => void,
   ): Promise<number | undefined> {
+    const { message: created, tenant } = this.factory.ofJob(source, type, params);
+    const message = this.filter.pass(created, { isAnswered: true });
+    if (message === null) return undefined;
+    if ('reason' in message) throw new MessageRefusedError(message.reason);
+    const terms: TakingTerms = {
+      tenant,
+      onRefused: ({ reason }) => {
+        onRefused(reason);
+      },
+    };
     for (;;) {
       const before = this.core.last;
       const refusal = this.core.isHalfFull() ? NO_ROOM : this.core.take(source, message, terms);

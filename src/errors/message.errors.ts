@@ -39,10 +39,14 @@ export class MessageRefusedError extends AnalyticsError {
   readonly code = 'MESSAGE_REFUSED';
 
   constructor(
-    /** The reason, without any content of the message. */
+    /** The reason, without any content of the message. Of several, the reason of the first one. */
     readonly reason: string,
+    /** How many messages of the operation were refused. */
+    readonly count = 1,
   ) {
-    super(`A message was refused: ${reason}. Correct the cause and run the operation again.`);
+    const what =
+      count === 1 ? 'A message was refused' : `${count} messages were refused, the first one because`;
+    super(`${what}: ${reason}. Correct the cause and run the operation again.`);
   }
 }
 

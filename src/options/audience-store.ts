@@ -49,8 +49,8 @@ export interface UserPage {
  * Where membership is stored. Each call is atomic.
  *
  * A change takes two calls, with the sending in between: `offer` or `withdraw` first puts the user in doubt.
- * Once the message is in the queue, `settle` records it. If a process dies in between, the user stays in
- * doubt, and the next change sends the current value, whatever is recorded: nobody knows what was sent.
+ * Once the message is in the queue, `settle` records it. If a process dies in between, or the message is refused, the
+ * user stays in doubt, and the next change sends the current value, whatever is recorded: nobody knows what was sent.
  * `withdraw` and `settle` without a message in between remove a user who was deleted.
  *
  * Methods that take an `AudienceHold` reject with `AudienceLockLostError`, and do nothing, if the lock is no
@@ -80,7 +80,10 @@ export interface AudienceStore {
   offer(hold: AudienceHold, entries: readonly AudienceEntry[]): Promise<OfferResult>;
   /** Puts users in doubt who are to leave. Resolves to those who are recorded or were in doubt. */
   withdraw(hold: AudienceHold, userIds: readonly string[]): Promise<string[]>;
-  /** As `withdraw`, for some of the users not yet seen in this generation. A page may be empty. */
+  /**
+   * As `withdraw`, for some of the users not yet seen in this generation, also those who are only in doubt. A page may be
+   * empty. The next one has none of the users of this one, even if they were not settled.
+   */
   withdrawUnseen(hold: AudienceHold, limit: number, from: string | undefined): Promise<UserPage>;
   /** Records the values that users were put in doubt with, and ends the doubt. */
   settle(hold: AudienceHold, userIds: readonly string[]): Promise<void>;

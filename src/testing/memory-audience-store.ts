@@ -102,6 +102,8 @@ export class MemoryAudienceStore implements AudienceStore {
   async withdrawUnseen(hold: AudienceHold, limit: number): Promise<UserPage> {
     const { users, generation } = await this.held(hold);
     const unseen = [...users].filter(([, user]) => user.generation < generation).slice(0, limit);
+    // Whoever stays in doubt is not in the next page again.
+    for (const [, user] of unseen) user.generation = generation;
     const userIds = await this.withdraw(
       hold,
       unseen.map(([userId]) => userId),

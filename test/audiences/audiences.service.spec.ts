@@ -362,6 +362,39 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(await life.audiences.add('All', 'ann')).toBe(true);
   });
 
+  it('goes on with a sync past calls that are refused, and ends it where none gets through', async () => {
+    let isAway = false;
+    let seen = 0;
+    const { audiences } = on.live({
+      stepSize: 100,
+      client: {
+        beforeSend: (message) => {
+          seen++;
+          if (isAway || message.userId === 'user-0') throw new Error('a secret');
+          return message;
+        },
+      },
+    });
+    const refused = { code: 'MESSAGE_REFUSED', count: 1 };
+    await expect(audiences.sync('All', ids(300))).rejects.toMatchObject(refused);
+    await expect(audiences.sync('All', ids(300))).rejects.toMatchObject(refused);
+    expect(await on.calls()).toHaveLength(299);
+    expect(await membersOf(life, 'All')).toHaveLength(299);
+
+    isAway = true;
+    seen = 0;
+    await expect(audiences.sync('Others', ids(300))).rejects.toMatchObject({ ...refused, count: 100 });
+    expect(seen).toBe(100);
+  });
+
+  it('sends a large value to nobody, and all others once', async () => {
+    const values = new Map<string, unknown>([['ann', 1], ['bob', 'x'.repeat(40_000)], ['cid', 2]]); // prettier-ignore
+    const tooLarge = { code: 'MESSAGE_TOO_LARGE' };
+    await expect(life.audiences.syncTrait('Score', values)).rejects.toMatchObject(tooLarge);
+    await expect(life.audiences.syncTrait('Score', values)).rejects.toMatchObject(tooLarge);
+    expect(inOrder(await on.calls())).toEqual([['ann', 1], ['cid', 2]]); // prettier-ignore
+  });
+
   it('refuses ids, values and names that cannot be sent', async () => {
     const { audiences } = life;
     const given: readonly unknown[] = ['', ' ', '\n', null, 7, 'a\0b', '\ud800', 'x'.repeat(1_025)];

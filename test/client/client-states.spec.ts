@@ -138,9 +138,9 @@ describe('a client that accepts', () => {
       onRefused: ({ reason }) => reasons.push(reason),
     });
     expect(reasons).toEqual(['it is full']);
-    await expect(client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
-      code: 'MESSAGE_REFUSED',
-    });
+    expect(await client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }])).toMatchObject([
+      { place: 0, error: { code: 'MESSAGE_REFUSED', reason: 'it is full' } },
+    ]);
     await clock.pass(0);
     expect(await client.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
     expect(client.refused).toBe(2);

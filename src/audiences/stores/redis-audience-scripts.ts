@@ -2,8 +2,9 @@ import { RedisScript } from '../../queue/redis/redis-script.js';
 
 /**
  * Keys of an audience. `members`: a sorted set of the recorded users, by the generation in which they were
- * last seen. `values`: a hash of their values, except `true`. `doubts`: a hash of the users in doubt with
- * their new value, empty for those who are to leave. `generation`: the current one.
+ * last seen or withdrawn. `values`: a hash of their values, except `true`. `doubts`: a hash of the users in doubt with
+ * the generation in which they were offered or withdrawn, a colon, and their new value, empty for those who are to
+ * leave. `generation`: the current one.
  */
 const KEYS = 'local members, values, doubts, generation = KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n';
 
@@ -76,7 +77,8 @@ export const OFFER = fenced(`
       or not seen
       or seen ~= now and (redis.call('HGET', values, user) or 'true') ~= value
     then
-      redis.call('HSET', doubts, user, value)
+      redis.call('HSET', doubts, user, now .. ':' .. value)
+      if seen then redis.call('ZADD', members, now, user) end
       changed[#changed + 1] = user
     elseif seen ~= now then
       redis.call('ZADD', members, now, user)
@@ -87,40 +89,54 @@ export const OFFER = fenced(`
 
 /** Arguments: token, then users. */
 export const WITHDRAW = fenced(`
+  local now = redis.call('GET', generation) or '0'
   local found = {}
   for i = 2, #ARGV do
     local user = ARGV[i]
     if redis.call('ZSCORE', members, user) or redis.call('HEXISTS', doubts, user) == 1 then
-      redis.call('HSET', doubts, user, '')
+      redis.call('HSET', doubts, user, now .. ':')
       found[#found + 1] = user
     end
   end
   return found`);
 
-/** Arguments: token, limit. Begins with users who were left in doubt and have not been offered since. */
+/** Where a page of users begins after all who were left in doubt. */
+export const AFTER_DOUBTS = 'members';
+
+/**
+ * Arguments: token, limit, where it begins: a cursor of `HSCAN`, or `AFTER_DOUBTS`. Begins with users who were left
+ * in doubt and have not been offered since. Whoever is found is not found again in this generation, settled or not.
+ */
 export const WITHDRAW_UNSEEN = fenced(`
   local limit = tonumber(ARGV[2])
   local now = redis.call('GET', generation) or '0'
-  local found, known = {}, {}
-  local function add(users)
-    for _, user in ipairs(users) do
-      if #found < limit and not known[user] then
-        known[user] = true
-        found[#found + 1] = user
-      end
-    end
+  local from, found = ARGV[3], {}
+  local function withdraw(user)
+    redis.call('HSET', doubts, user, now .. ':')
+    redis.call('ZADD', members, 'XX', now, user)
+    found[#found + 1] = user
   end
-  add(redis.call('HKEYS', doubts))
-  add(redis.call('ZRANGEBYSCORE', members, '-inf', '(' .. now, 'LIMIT', 0, limit))
-  for _, user in ipairs(found) do redis.call('HSET', doubts, user, '') end
-  return found`);
+  if from ~= '${AFTER_DOUBTS}' then
+    local page = redis.call('HSCAN', doubts, from, 'COUNT', limit)
+    for i = 1, #page[2], 2 do
+      if string.match(page[2][i + 1], '^%d+:') ~= now .. ':' then withdraw(page[2][i]) end
+    end
+    from = page[1] == '0' and '${AFTER_DOUBTS}' or page[1]
+  end
+  if from == '${AFTER_DOUBTS}' and #found < limit then
+    local unseen = redis.call('ZRANGEBYSCORE', members, '-inf', '(' .. now, 'LIMIT', 0, limit - #found)
+    for _, user in ipairs(unseen) do withdraw(user) end
+    if #found < limit then from = '' end
+  end
+  return { found, from }`);
 
 /** Arguments: token, then users. */
 export const SETTLE = fenced(`
   local now = redis.call('GET', generation) or '0'
   for i = 2, #ARGV do
     local user = ARGV[i]
-    local value = redis.call('HGET', doubts, user)
+    local doubt = redis.call('HGET', doubts, user)
+    local value = doubt and string.match(doubt, '^%d+:(.*)$')
     if value == '' then
       redis.call('ZREM', members, user)
       redis.call('HDEL', values, user)

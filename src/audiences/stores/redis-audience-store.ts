@@ -14,7 +14,7 @@ import * as scripts from './redis-audience-scripts.js';
 import type { RedisScript } from '../../queue/redis/redis-script.js';
 
 const DEFINITIONS = 'nestjs-analytics:audiences';
-/** `ZSCAN` starts and ends with this cursor. */
+/** A scan starts and ends with this cursor. */
 const SCAN_START = '0';
 
 /** All keys of an audience share a hash tag, so that a script finds them on one node of a cluster. */
@@ -64,10 +64,9 @@ export class RedisAudienceStore implements AudienceStore {
     return asStrings(await this.runFenced(scripts.WITHDRAW, hold, userIds));
   }
 
-  /** Settled users are gone, so the next page begins where this one did. */
-  async withdrawUnseen(hold: AudienceHold, limit: number): Promise<UserPage> {
-    const userIds = asStrings(await this.runFenced(scripts.WITHDRAW_UNSEEN, hold, [limit]));
-    return { userIds, next: userIds.length < limit ? undefined : SCAN_START };
+  async withdrawUnseen(hold: AudienceHold, limit: number, from = SCAN_START): Promise<UserPage> {
+    const [userIds, next] = asArray(await this.runFenced(scripts.WITHDRAW_UNSEEN, hold, [limit, from]));
+    return { userIds: asStrings(userIds), next: next === '' ? undefined : String(next) };
   }
 
   async settle(hold: AudienceHold, userIds: readonly string[]): Promise<void> {

@@ -164,6 +164,28 @@ describeBackend('an audience store', (backend) => {
     expect(await store.withdraw(HOLD, ['ann', 'bob'])).toEqual([]);
   });
 
+  it('withdraws each user once in a generation, and none who were offered in it, settled or not', async () => {
+    await record(...entries('ann', 'bob', 'cid', 'dan'));
+    await store.offer(HOLD, entries('doubtful', 'eve'));
+    await store.withdraw(HOLD, ['ann']);
+    await store.advance(HOLD);
+    await store.offer(HOLD, entries('ann', 'bob', 'eve', 'new'));
+    const found: string[] = [];
+    let from: string | undefined;
+    do {
+      const page = await store.withdrawUnseen(HOLD, 1, from);
+      found.push(...page.userIds);
+      from = page.next;
+    } while (from !== undefined);
+    expect(found.sort()).toEqual(['cid', 'dan', 'doubtful']);
+    await store.settle(HOLD, ['eve', 'dan']);
+    expect(await members()).toEqual(['ann', 'bob', 'cid', 'eve']);
+
+    await store.advance(HOLD);
+    expect(await unseen()).toEqual(['ann', 'bob', 'cid', 'doubtful', 'eve', 'new']);
+    expect(await members()).toEqual([]);
+  });
+
   it('keeps ids of every kind apart', async () => {
     const ids = [
       '1',
