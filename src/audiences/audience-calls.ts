@@ -1,4 +1,6 @@
+import { LOOKED_UP_TOO_LATE } from '../client/admission.js';
 import type { AnalyticsClient } from '../client/analytics-client.js';
+import type { Reach } from '../client/lookup-wait.js';
 import { MessageRefusedError } from '../errors/message.errors.js';
 import type { IdentifyParams } from '../messages/message-params.types.js';
 import type { Integrations } from '../messages/message.types.js';
@@ -27,6 +29,8 @@ export interface ToldUsers {
 
 /** The calls of one change, which tell destinations of it. Those that are refused hold up no others. */
 export class AudienceCalls {
+  /** Tenants that could not be looked up in time: the rest of the change does not wait for them again. */
+  private readonly unanswered = new Set<string>();
   private refused = 0;
   private firstError: Error | undefined;
 
@@ -37,12 +41,12 @@ export class AudienceCalls {
   ) {}
 
   /** Whether any destination may get the calls. Never rejects. */
-  mayReach(): boolean | Promise<boolean> {
+  mayReach(): Reach | Promise<Reach> {
     return this.client.reach.mayTake(this.to.source, 'identify', this.example());
   }
 
   /** Whether any destination would get the call about a user. Never rejects. */
-  reachFor(userId: string): boolean | Promise<boolean> {
+  reachFor(userId: string): Reach | Promise<Reach> {
     return this.client.reach.takes(this.to.source, 'identify', this.example(userId));
   }
 
@@ -87,16 +91,23 @@ export class AudienceCalls {
     return this.client.reach.varies(this.to.source, 'identify', this.example());
   }
 
-  /** Users by whether any destination would get the call about them. */
+  /** Users by whether any destination would get the call about them. Those of whom that is not known are refused. */
   private async split(
     userIds: readonly string[],
   ): Promise<{ reached: readonly string[]; unreached: string[] }> {
     // Nearly always the answer is the same for all.
     if (userIds.length === 0 || !this.vary) return { reached: userIds, unreached: [] };
-    const reaches = await Promise.all(userIds.map(async (userId) => this.reachFor(userId)));
+    const reaches = await this.client.reach.takesEach(
+      this.to.source,
+      'identify',
+      userIds.map((userId) => this.example(userId)),
+      this.unanswered,
+    );
+    for (const reach of reaches)
+      if (reach === undefined) this.refuse(new MessageRefusedError(LOOKED_UP_TOO_LATE));
     return {
-      reached: userIds.filter((_, index) => reaches[index]),
-      unreached: userIds.filter((_, index) => !reaches[index]),
+      reached: userIds.filter((_, index) => reaches[index] === true),
+      unreached: userIds.filter((_, index) => reaches[index] === false),
     };
   }
 
@@ -130,4 +141,10 @@ export class AudienceCalls {
   private example(userId = 'any'): IdentifyParams {
     return { userId, traits: { [this.trait]: true }, integrations: this.to.integrations };
   }
+}
+
+/** @throws MessageRefusedError where it is not known whether any destination gets a call */
+export function asKnown(reach: Reach): boolean {
+  if (reach === undefined) throw new MessageRefusedError(LOOKED_UP_TOO_LATE);
+  return reach;
 }

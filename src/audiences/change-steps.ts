@@ -41,15 +41,17 @@ export class ChangeSteps {
   ) {}
 
   /**
-   * @param wait the longest wait for other changes, of this process and of others, in milliseconds
+   * @param wait the longest wait for other changes, of this process and of others, in milliseconds; `since` when it
+   *   began, by `performance.now()`
    * @throws AudienceBusyError, AudienceLockLostError
    */
   async run<T>(
     audience: AudienceDefinition,
     step: (lock: AudienceLock) => Promise<T>,
-    wait = this.options.lockDuration * PATIENCE,
+    { wait, since }: { wait?: number | undefined; since?: number } = {},
   ): Promise<T> {
-    const terms = { wait, duration: this.options.lockDuration };
+    const { lockDuration: duration } = this.options;
+    const terms = { wait: wait ?? duration * PATIENCE, since, duration };
     return this.inTurn(audience, 'change', terms, async (lock) => {
       try {
         return await step(lock);
@@ -81,13 +83,12 @@ export class ChangeSteps {
     terms: LockTerms,
     work: (lock: AudienceLock) => Promise<T>,
   ): Promise<T> {
-    const { wait, signal } = terms;
+    const { wait, since = performance.now(), signal } = terms;
     signal?.throwIfAborted();
-    const since = performance.now();
     const turns = this.turns[kind];
     const turn = turns.get(audience.trait) ?? new Mutex();
     turns.set(audience.trait, turn);
-    const endTurn = await turn.acquireWithin(wait, signal);
+    const endTurn = await turn.acquireWithin(Math.max(since + wait - performance.now(), 0), signal);
     if (endTurn === undefined) {
       signal?.throwIfAborted();
       throw new AudienceBusyError(audience.name, wait);

@@ -1,5 +1,5 @@
 import { isBlank } from '../messages/value-kind.js';
-import { type Announcement, AudienceCalls, type IdentifyTaker } from './audience-calls.js';
+import { type Announcement, asKnown, AudienceCalls, type IdentifyTaker } from './audience-calls.js';
 import type { AudienceLock } from './audience-lock.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
@@ -51,7 +51,7 @@ export class Membership {
     const reaches = calls.mayReach();
     if (reaches === false) return counts;
     return this.steps.runSync(audience, wait, async (syncLock) => {
-      if (!(await reaches)) return counts;
+      if (!asKnown(await reaches)) return counts;
       const slice = new TimeSlice();
       await this.register(audience);
       await this.steps.run(audience, (lock) => this.store.advance(lock));
@@ -104,7 +104,7 @@ export class Membership {
     const reaches = calls === undefined || calls.mayReach();
     if (reaches === false) return;
     await this.steps.runSync(audience, wait, async (syncLock) => {
-      if (!(await reaches)) return;
+      if (!asKnown(await reaches)) return;
       const slice = new TimeSlice();
       let from: string | undefined;
       let found = 0;
@@ -139,7 +139,7 @@ export class Membership {
    * @param wait @default a minute
    */
   async forget(audience: AudienceDefinition, userIds: readonly string[], wait?: number): Promise<void> {
-    await this.steps.run(audience, (lock) => this.drop(lock, userIds), wait);
+    await this.steps.run(audience, (lock) => this.drop(lock, userIds), { wait });
   }
 
   private async drop(lock: AudienceLock, userIds: readonly string[]): Promise<void> {
@@ -151,6 +151,7 @@ export class Membership {
     refuseOther(audience, owner);
   }
 
+  /** A look-up that takes long holds up no other change, so it is awaited before its turn. */
   private async changeOne(
     audience: AudienceDefinition,
     userId: string,
@@ -158,12 +159,12 @@ export class Membership {
     wait: number,
     change: (lock: AudienceLock, calls: AudienceCalls) => Promise<boolean>,
   ): Promise<boolean> {
+    const since = performance.now();
     const calls = new AudienceCalls(this.client, audience.trait, to);
     const reaches = calls.reachFor(userId);
-    if (reaches === false) return false;
-    const changeInTurn = async (lock: AudienceLock): Promise<boolean> =>
-      (await reaches) && change(lock, calls);
-    const isChange = await this.steps.run(audience, changeInTurn, wait);
+    // Changes whose destinations are known stay in the order in which they were called.
+    if (!asKnown(typeof reaches === 'object' ? await reaches : reaches)) return false;
+    const isChange = await this.steps.run(audience, (lock) => change(lock, calls), { wait, since });
     calls.assertNoneRefused();
     return isChange;
   }

@@ -49,6 +49,9 @@ export function lookupFailed(error: unknown): Refusal {
   return { kind: 'lookup_failed', reason: `${forTenant} (${reason})`, forTenant };
 }
 
+/** The destinations of a message were not known in time, so its caller waits no longer. */
+export const LOOKED_UP_TOO_LATE = 'its destinations could not be looked up in time';
+
 /** Decides whether a connection takes a message now. It is asked for every message, so it must be cheap. */
 export interface Admission {
   /** The reason why it takes none; `undefined` if it does. */

@@ -2,8 +2,10 @@ import { AnalyticsError } from '../errors/analytics.error.js';
 import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.errors.js';
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { MessageType } from '../messages/message.types.js';
-import { NO_ROOM, type TakingTerms } from './admission.js';
+import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
+import { LOOKED_UP_TOO_LATE, NO_ROOM, type TakingTerms } from './admission.js';
 import type { MessageCore } from './client-core.js';
+import { LOOKUP_PATIENCE } from './lookup-wait.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
 
@@ -15,12 +17,20 @@ export interface FailedCall {
   readonly error: AnalyticsError;
 }
 
+interface TakenCall {
+  /** Of its message. */
+  readonly number: number;
+  /** Called if it is not brought into the queue after all. */
+  readonly onRefused: (reason: string) => void;
+}
+
 /** Takes calls whose caller waits until they are in the queue. */
 export class AwaitedCalls {
   constructor(
     private readonly core: MessageCore,
     private readonly factory: MessageFactory,
     private readonly filter: MessageFilter,
+    private readonly clock: Clock = SYSTEM_CLOCK,
   ) {}
 
   /**
@@ -30,7 +40,7 @@ export class AwaitedCalls {
    *
    * @returns those that failed, each for itself: with InvalidMessageError, MessageTooLargeError or EventViolationError;
    *   with MessageRefusedError for a message that no destination takes, even where that is known only once they are
-   *   looked up
+   *   looked up, or where they are not in time
    * @throws AnalyticsClosedError when the application shuts down before all are in the queue
    */
   async takeAll<T extends MessageType>(
@@ -39,7 +49,7 @@ export class AwaitedCalls {
     calls: Iterable<MessageParams[T]>,
   ): Promise<readonly FailedCall[]> {
     const failed: FailedCall[] = [];
-    const taken: number[] = [];
+    const taken: TakenCall[] = [];
     let count = 0;
     for (const params of calls) {
       this.core.assertOpen();
@@ -49,15 +59,13 @@ export class AwaitedCalls {
       };
       try {
         const number = await this.take(source, type, params, onRefused);
-        if (number !== undefined) taken.push(number);
+        if (number !== undefined) taken.push({ number, onRefused });
       } catch (error) {
         if (!(error instanceof AnalyticsError) || error instanceof AnalyticsClosedError) throw error;
         failed.push({ place, error });
       }
     }
-    for (const number of taken) {
-      if (!(await this.core.handOver(number - 1, number, Infinity))) throw new AnalyticsClosedError();
-    }
+    await this.handOver(taken);
     return failed;
   }
 
@@ -89,6 +97,22 @@ export class AwaitedCalls {
       if (refusal !== NO_ROOM) throw new MessageRefusedError(refusal.reason);
       if (this.core.size === 0) throw new MessageRefusedError('it is larger than `maxBufferedBytes`');
       if (!(await this.core.room())) throw new AnalyticsClosedError();
+    }
+  }
+
+  /** Resolves when the queue has the calls, except those whose destinations are not looked up in time: they are given up. */
+  private async handOver(taken: readonly TakenCall[]): Promise<void> {
+    const patience = this.clock.after(LOOKUP_PATIENCE, () => {
+      for (const { number, onRefused } of taken) {
+        if (this.core.withdraw(number - 1, number)) onRefused(LOOKED_UP_TOO_LATE);
+      }
+    });
+    try {
+      for (const { number } of taken) {
+        if (!(await this.core.handOver(number - 1, number, Infinity))) throw new AnalyticsClosedError();
+      }
+    } finally {
+      patience.cancel();
     }
   }
 }

@@ -2,6 +2,8 @@ import type { MessageParams } from '../messages/message-params.types.js';
 import type { MessageType } from '../messages/message.types.js';
 import type { MessageFactory } from './message-factory.js';
 import type { OutgoingMessages } from './outgoing-messages.js';
+import { type Reach, reachesOf } from './lookup-wait.js';
+import type { Route } from './router.js';
 
 /** Tells whether destinations take calls before they are made. A call that none takes is dropped. */
 export class CallReach {
@@ -11,25 +13,51 @@ export class CallReach {
   ) {}
 
   /** Whether any destination takes a call. Never rejects. */
-  takes<T extends MessageType>(
+  takes<T extends MessageType>(source: string, type: T, params: MessageParams[T]): Reach | Promise<Reach> {
+    const { message, tenant } = this.factory.ofJob(source, type, params);
+    const route = this.outgoing.routeOf(source, message, tenant);
+    if ('connections' in route) return route.connections.length > 0;
+    return reachesOf([route], this.outgoing).then(([reach]) => reach);
+  }
+
+  /**
+   * The same for each of several calls.
+   *
+   * @param unanswered tenants that are not looked up again. Those whose look-up is not waited for any longer are added
+   */
+  async takesEach<T extends MessageType>(
     source: string,
     type: T,
-    params: MessageParams[T],
-  ): boolean | Promise<boolean> {
-    const { message, tenant } = this.factory.ofJob(source, type, params);
-    return this.outgoing.reaches(source, message, tenant);
+    calls: readonly MessageParams[T][],
+    unanswered: Set<string>,
+  ): Promise<readonly Reach[]> {
+    const reaches: Reach[] = calls.map(() => undefined);
+    const lookups: { place: number; owner: string; route: Promise<Route> }[] = [];
+    for (const [place, params] of calls.entries()) {
+      const { message, tenant } = this.factory.ofJob(source, type, params);
+      const owner = this.outgoing.ownerOf(message, tenant);
+      if (unanswered.has(owner)) continue;
+      const route = this.outgoing.routeOf(source, message, tenant);
+      if ('connections' in route) reaches[place] = route.connections.length > 0;
+      else lookups.push({ place, owner, route });
+    }
+    const answers = await reachesOf(
+      lookups.map(({ route }) => route),
+      this.outgoing,
+    );
+    for (const [index, { place, owner }] of lookups.entries()) {
+      reaches[place] = answers[index];
+      if (answers[index] === undefined) unanswered.add(owner);
+    }
+    return reaches;
   }
 
   /** Whether any destination may take such calls, whoever they are about. Never rejects. */
-  mayTake<T extends MessageType>(
-    source: string,
-    type: T,
-    params: MessageParams[T],
-  ): boolean | Promise<boolean> {
+  mayTake<T extends MessageType>(source: string, type: T, params: MessageParams[T]): Reach | Promise<Reach> {
     const takes = this.varies(source, type, params) || this.takes(source, type, params);
-    if (typeof takes === 'boolean') return takes;
+    if (typeof takes !== 'object') return takes;
     // The destinations may have been made meanwhile.
-    return takes.then((isTaken) => isTaken || this.varies(source, type, params));
+    return takes.then((isTaken) => isTaken === true || this.varies(source, type, params) || isTaken);
   }
 
   /** Whether such calls about other users may have other destinations. */

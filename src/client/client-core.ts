@@ -159,9 +159,9 @@ export class ClientCore {
     return this.backlog.waitFor(after, upTo, timeout);
   }
 
-  /** Gives up received messages whose destinations are still looked up, as their sender knows. */
-  withdraw(after: number, upTo: number): void {
-    this.pendingRoutes.withdraw(after, upTo);
+  /** Gives up messages whose destinations are still looked up, as their sender knows. Returns whether there were any. */
+  withdraw(after: number, upTo: number): boolean {
+    return this.pendingRoutes.withdraw(after, upTo);
   }
 
   /** The application shuts down: no message waits to be batched, and waits end after this time in milliseconds. */

@@ -69,15 +69,18 @@ export class OutgoingMessages {
     return { json, bytes, integrationsBytes, tenant: isTenantName(tenant) ? tenant : undefined, route };
   }
 
-  /** Whether any destination takes a message; `true` if they cannot be looked up. Never rejects. */
-  reaches(source: string, message: AnalyticsMessage, tenant?: string): boolean | Promise<boolean> {
-    const filter = eventFilterOf(message, this.options.schemas?.get(source));
-    const route = this.router.route(source, message, filter, tenant);
-    if ('connections' in route) return route.connections.length > 0;
-    return route.then(
-      ({ connections }) => connections.length > 0,
-      // Whoever tracks the message hears what is wrong.
-      () => true,
+  /** Whether the application has made its destinations. */
+  get isReady(): boolean {
+    return this.router.isReady;
+  }
+
+  /** Where a message would go. */
+  routeOf(source: string, message: AnalyticsMessage, tenant?: string): Route | Promise<Route> {
+    return this.router.route(
+      source,
+      message,
+      eventFilterOf(message, this.options.schemas?.get(source)),
+      tenant,
     );
   }
 

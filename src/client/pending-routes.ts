@@ -97,13 +97,20 @@ export class PendingRoutes {
     void this.context.run(() => route.then(onFound, onFailed));
   }
 
-  /** Gives up the received messages after one number up to another that are still held. */
-  withdraw(after: number, upTo: number): void {
+  /**
+   * Gives up messages after one number up to another that are still held: those that were received, and calls that are
+   * answered. Returns whether there were any.
+   */
+  withdraw(after: number, upTo: number): boolean {
+    let isAny = false;
     for (let number = after + 1; number <= upTo; number++) {
       const held = this.held.get(number);
-      if (held?.message.isReceived === true && this.leaves(held.message))
-        this.receiver.onWithdrawn(held.message, held.route);
+      if (held === undefined || !(held.message.isReceived || held.message.call.isAnswered)) continue;
+      if (!this.leaves(held.message)) continue;
+      this.receiver.onWithdrawn(held.message, held.route);
+      isAny = true;
     }
+    return isAny;
   }
 
   /** Look-ups that end from now on are ignored. */

@@ -52,8 +52,8 @@ export class RecordingCore implements MessageCore {
     return Promise.resolve(true);
   }
 
-  withdraw(): void {
-    // Nothing waits.
+  withdraw(): boolean {
+    return false;
   }
 
   take(source: string, message: AnalyticsMessage, terms?: OutgoingTerms): undefined {

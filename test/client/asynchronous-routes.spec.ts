@@ -242,6 +242,24 @@ describe('a route that has to be looked up', () => {
       expect(queue.messagesFor('one')).toEqual(['i1']);
     });
 
+    it('is not waited for by calls that are taken together with its own, which is refused and not made later', async () => {
+      const { client, clock, queue, told } = clientUnderTest({ router });
+      const calls = [
+        { userId: 'u1', messageId: 'i1' },
+        { userId: 'u2', messageId: '10000ms-late' },
+        { userId: 'u3', messageId: '10ms-i3' },
+      ];
+      const taken = client.awaited.takeAll('web', 'identify', calls);
+      await clock.pass(2_000);
+      expect(await taken).toMatchObject([
+        { place: 1, error: { code: 'MESSAGE_REFUSED', reason: expect.stringMatching(/looked up in time$/) } },
+      ]);
+      await clock.pass(20_000);
+      expect(queue.messagesFor('one')).toEqual(['i1', '10ms-i3']);
+      expect(await client.flush()).toEqual({ queued: 0, refused: 0, pending: 0 });
+      expect(told.refused).toEqual([]);
+    });
+
     it('is not waited for by calls that wait for room, either', async () => {
       const { client, clock, queue, track } = clientUnderTest({
         router,
