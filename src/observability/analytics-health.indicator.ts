@@ -2,7 +2,7 @@ import type { BacklogStore } from '../queue/backlog-store.js';
 import type { OutboxStatus } from '../outbox/outbox-store.js';
 import type { BatchStore } from '../queue/batch-store.js';
 import { failureOf } from '../queue/queue-failure.js';
-import { RemovedOwnTableError } from '../queue/removed-tables.js';
+import { OF_HISTORY, RemovedOwnTableError } from '../queue/removed-tables.js';
 import { type OptionRule, type OptionRules, problemsOfCall, textOf } from '../options/call-options.js';
 import { isRecord } from '../options/option-reader.js';
 import type { WhileOpen } from '../shared/application-end.js';
@@ -72,8 +72,6 @@ interface Databases {
 const DEFAULT_TIMEOUT = 1_000;
 /** Whoever watches a service asks every few seconds, so a check stays short while thousands of receivers are down. */
 const MOST_ENDPOINTS = 20;
-/** In the names of tables that only the history of deliveries needs: every message arrives without them. */
-const OF_HISTORY = '.delivery_';
 const LIMIT: OptionRule = {
   expected: 'a number >= 0',
   accepts: (value) => typeof value === 'number' && value >= 0,

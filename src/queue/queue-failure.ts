@@ -2,13 +2,15 @@ import { types } from 'node:util';
 import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../errors/embedded-queue.errors.js';
 import { UnsupportedQueueServerError } from '../errors/setup.errors.js';
+import { EndedStatementError, ENDS } from './ended-statements.js';
 import { MISSING_RIGHT, RefusedTableError } from './refused-tables.js';
 import { RemovedOwnTableError, RemovedTablesError } from './removed-tables.js';
 
 /**
  * Why the queue's server cannot be used: it is unreachable, its connections are silent, or it answers but
  * stores nothing. The embedded database may be broken: it does not come back in this process. Or it refuses or
- * has lost a part of what is stored beside the queue, which goes on.
+ * has lost a part of what is stored beside the queue, or ended a statement that only the history or the metrics need: the
+ * queue goes on.
  */
 export type FailureKind = 'unreachable' | 'silent' | 'refusing' | 'broken' | 'partial';
 
@@ -84,14 +86,11 @@ const SQLSTATES: readonly (readonly [code: string, kind: FailureKind, words: str
   ['3D000', 'unreachable', 'there is no such database'],
   [MISSING_RIGHT, 'refusing', WHAT_TO_GRANT],
   ['25006', 'refusing', READ_ONLY],
-  ['40001', 'refusing', 'transactions conflicted with each other'],
-  ['40P01', 'refusing', 'transactions deadlocked'],
+  ...ENDS.map(({ code, reason }) => [code, 'refusing', reason] as const),
   ['53000', 'refusing', 'it has no file handle left, or lacks another resource: raise its `ulimit -n`'],
   ['53100', 'refusing', DISK_FULL],
   ['53200', 'refusing', 'it is out of memory'],
   [NO_MORE_CONNECTIONS, 'unreachable', `it has too many connections: ${MORE_CONNECTIONS}`],
-  ['55P03', 'refusing', 'it did not get a lock in time: look for who holds it, or raise `lock_timeout`'],
-  ['57014', 'refusing', 'it ended a statement: look for what keeps it busy, or raise `statement_timeout`'],
   ['57P01', 'unreachable', 'an administrator ended the connection'],
   ['57P02', 'unreachable', 'it crashed'],
   ['57P05', 'unreachable', 'it ended an idle connection: raise `idle_session_timeout`'],
@@ -155,6 +154,8 @@ export function failureOf(error: unknown): QueueFailure | undefined {
     return failureOf(error.cause) ?? { kind: 'unreachable', reason: 'the connection was closed' };
   if (error instanceof RefusedTableError || error instanceof RemovedOwnTableError)
     return { kind: 'partial', reason: `${error.message}, ${error.code}` };
+  if (error instanceof EndedStatementError)
+    return { kind: 'partial', reason: `${error.end.reason}, ${error.end.code}` };
   if (error instanceof RemovedTablesError) return { kind: 'refusing', reason: `${REMOVED}, ${error.code}` };
   if ('code' in error && typeof error.code === 'string') return failureOfCode(error.code, error.message);
   // A Redis transaction fails for the reason that one of its commands was refused.

@@ -5,6 +5,8 @@ const MISSING: readonly string[] = ['42P01', '3F000', '42883'];
 
 /** A table of this module's own, and its name without the schema. */
 const OWN_TABLE = /\bnestjs_analytics\w*\.(\w+)/g;
+/** In the names of tables that only the history of deliveries needs: every message arrives without them. */
+export const OF_HISTORY = '.delivery_';
 /** How this module asks which tables there are, without using one. */
 export const LOOK = /^\s*SELECT to_regclass/;
 

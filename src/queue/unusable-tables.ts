@@ -1,16 +1,22 @@
+import { EndedStatementError, EndedStatements } from './ended-statements.js';
 import type { LimitedLog } from './limited-log.js';
 import { RefusedTableError, RefusedTables } from './refused-tables.js';
 import { type FindTables, RemovedOwnTables } from './removed-own-tables.js';
 import { RemovedOwnTableError } from './removed-tables.js';
 
-/** Tells of tables of this module's own that the queue goes on without: those that may not be used, or are missing. */
+/**
+ * Tells of what the queue goes on without: tables of this module's own that may not be used, or are missing, and statements
+ * of the history and the metrics that the server ends.
+ */
 export class UnusableTables {
   private readonly refused: RefusedTables;
   private readonly removed: RemovedOwnTables;
+  private readonly ended: EndedStatements;
 
   constructor(place: string, lines: LimitedLog, now: () => number) {
     this.refused = new RefusedTables(place, lines);
     this.removed = new RemovedOwnTables(place, lines, now);
+    this.ended = new EndedStatements(place, lines);
   }
 
   /** Those that somebody has removed, with their schema. */
@@ -37,12 +43,14 @@ export class UnusableTables {
   failed(error: unknown, statement = ''): void {
     if (error instanceof RefusedTableError) this.refused.add(error, statement);
     else if (error instanceof RemovedOwnTableError) this.removed.add(error);
+    else if (error instanceof EndedStatementError) this.ended.add(error, statement);
   }
 
   /** A statement was answered. */
   answered(statement?: string): void {
     this.refused.answered(statement);
     this.removed.answered(statement);
+    this.ended.answered(statement);
   }
 
   /** Writes nothing after this. */

@@ -34,7 +34,7 @@ export class HistoryLog {
    */
   onAway(failure: unknown): void {
     if (this.told === 'away') return;
-    // A table that is missing, or may not be used, is told of already.
+    // A table that is missing, or may not be used, is told of already, and so are statements that the server ends.
     if (this.lost === 0 && failureOf(failure)?.kind === 'partial') return;
     this.told = 'away';
     const reason = failure === undefined ? 'no answer' : (failureOf(failure)?.reason ?? thrownAt(failure));

@@ -1,4 +1,5 @@
 import type { JobType, PgPool } from 'bullmq';
+import { FOR_METRICS } from '../ended-statements.js';
 
 /** While a queue is paused, its jobs without a priority count as `paused`. */
 const IS_PAUSED = `EXISTS (SELECT 1 FROM meta WHERE queue = $1 AND field = 'paused' AND value = '1')`;
@@ -32,7 +33,10 @@ export async function jobCountsIn(
   types: readonly JobType[],
 ): Promise<number[]> {
   const expressions = types.map((type, at) => `${COUNTS.get(type) ?? '0'} AS n${at}`);
-  const { rows } = await pool.query<Record<string, Count>>(`SELECT ${expressions.join(', ')}`, [queue]);
+  const { rows } = await pool.query<Record<string, Count>>(
+    `${FOR_METRICS} SELECT ${expressions.join(', ')}`,
+    [queue],
+  );
   return types.map((_, at) => Number(rows[0]?.[`n${at}`] ?? 0));
 }
 

@@ -1,7 +1,8 @@
 import type { PgPool } from 'bullmq';
+import { FOR_METRICS } from '../ended-statements.js';
 
 /** BullMQ reads the jobs that wait newest first on PostgreSQL, in whatever order it is asked for. */
-const OLDEST_WAITING = `SELECT min(added_at_ms) AS added FROM (
+const OLDEST_WAITING = `${FOR_METRICS} SELECT min(added_at_ms) AS added FROM (
   (SELECT added_at_ms, attempts_started FROM job
     WHERE queue = $1 AND state = 'waiting' AND priority = 0 ORDER BY seq LIMIT 100)
   UNION ALL

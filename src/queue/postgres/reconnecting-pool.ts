@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { ConnectionClosedError, type PgPool, type PgPoolClient, type PgQueryResult } from 'bullmq';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 import { SharedWork } from '../../shared/shared-work.js';
+import { explainEnd } from '../ended-statements.js';
 import { failureOf } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
 import { explainRefusal } from '../refused-tables.js';
@@ -110,7 +111,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
       this.health.answered(askedAt, text);
       return result;
     } catch (failure) {
-      const error = explainRemoval(explainRefusal(failure, text), text);
+      const error = explainEnd(explainRemoval(explainRefusal(failure, text), text), text);
       if (failureOf(error) === undefined) throw error;
       this.lost(error, text, askedAt);
       // Only this module's own statements need such a table, and their callers are told which one.
