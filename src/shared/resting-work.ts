@@ -7,14 +7,16 @@ const REST = 20;
 const QUICK = 50;
 /** The longest rest, in milliseconds: the work may have taken long because of an outage. */
 const LONGEST_REST = 600_000;
+/** The same after a failure, of which nobody has anything. */
+const LONGEST_REST_AFTER_FAILURE = 60_000;
 
 /**
  * Work that is done for all who ask, and then rests for a time that grows with how long it took: it keeps others from
  * their work for no more than a small share of the time, however large what it looks at becomes. Whoever asks
- * meanwhile gets the last result. Work that failed does not rest.
+ * meanwhile gets the last result, or is told of the failure if the work failed.
  */
 export class RestingWork<T> {
-  private last: { result: T; restsUntil: number } | undefined;
+  private last: { result: Promise<T>; restsUntil: number } | undefined;
   private readonly shared: SharedWork<T>;
 
   constructor(
@@ -26,17 +28,19 @@ export class RestingWork<T> {
 
   result(): Promise<T> {
     const { last, clock, shared } = this;
-    return last !== undefined && clock.now() < last.restsUntil
-      ? Promise.resolve(last.result)
-      : shared.result();
+    return last !== undefined && clock.now() < last.restsUntil ? last.result : shared.result();
   }
 
   private async renewed(work: () => Promise<T>): Promise<T> {
     const begunAt = this.clock.now();
-    const result = await work();
+    const result = work();
+    const longest = await result.then(
+      () => LONGEST_REST,
+      () => LONGEST_REST_AFTER_FAILURE,
+    );
     const endedAt = this.clock.now();
     const took = endedAt - begunAt;
-    const rest = took < QUICK ? 0 : Math.min(REST * took, LONGEST_REST);
+    const rest = took < QUICK ? 0 : Math.min(REST * took, longest);
     this.last = { result, restsUntil: endedAt + rest };
     return result;
   }

@@ -97,6 +97,28 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     });
   });
 
+  it('is not asked again for a while either after it has ended such a question', async () => {
+    const database = new URL(connection).pathname.slice(1);
+    await other.query(`ALTER DATABASE "${database}" SET lock_timeout = '500ms'`);
+    const reader = newReader();
+    const webhooks = { urls: ['https://hooks.example.com/'] };
+    const app = await stage.app({ connection, webhooks, worker: false, shutdownTimeout: 2_000 });
+    /** When sessions that are still there have last begun to count jobs. */
+    const countsBegun = async (): Promise<number[]> => {
+      await other.query('SELECT pg_stat_clear_snapshot()');
+      const rows = await other.query<{ begun: Date }>(`SELECT query_start AS begun FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE '%count(*) FROM job%' AND pid <> pg_backend_pid()`);
+      return rows.map(({ begun }) => begun.getTime());
+    };
+    await other.holding('LOCK TABLE bullmq.job IN ACCESS EXCLUSIVE MODE', async () => {
+      await reader.collect();
+      await app.log.line(/did not answer a statement of the metrics/);
+      const begun = await countsBegun();
+      await reader.collect();
+      expect(begun).toEqual(expect.arrayContaining(await countsBegun()));
+    });
+  });
+
   it('makes the oldest job no younger by not being asked: its age grows meanwhile', async () => {
     const reader = newReader();
     const webhooks = { urls: ['https://hooks.example.com/'] };

@@ -43,16 +43,51 @@ describe('work that rests', () => {
     expect(await second).toBe(2);
   });
 
-  it('does not rest after it failed', async () => {
+  /** Work that fails, and how often it was begun. */
+  function openFailing(duration: number): {
+    clock: FakeClock;
+    work: RestingWork<never>;
+    begun: () => number;
+  } {
     const clock = new FakeClock();
-    const ends: ((error: Error) => void)[] = [];
-    const work = new RestingWork(() => new Promise<never>((_, reject) => ends.push(reject)), clock);
-    const first = work.result();
+    let begun = 0;
+    const work = new RestingWork(() => {
+      begun++;
+      return new Promise<never>((_, reject) => {
+        clock.after(duration, () => {
+          reject(new Error('The queue is away.'));
+        });
+      });
+    }, clock);
+    return { clock, work, begun: () => begun };
+  }
+
+  it('rests as long after it failed, and whoever asks meanwhile is told of that failure', async () => {
+    const { clock, work, begun } = openFailing(DURATION);
+    const first = expect(work.result()).rejects.toThrow('The queue is away.');
     await clock.pass(DURATION);
-    ends[0]?.(new Error('The queue is away.'));
-    await expect(first).rejects.toThrow('The queue is away.');
+    await first;
+    await clock.pass(20 * DURATION - 1);
+    const meanwhile = expect(work.result()).rejects.toThrow('The queue is away.');
+    expect(begun()).toBe(1);
+    await meanwhile;
+    await clock.pass(1);
     work.result().catch(() => undefined);
-    expect(ends).toHaveLength(2);
+    expect(begun()).toBe(2);
+  });
+
+  it('rests for a minute at most after it failed', async () => {
+    const { clock, work, begun } = openFailing(60_000);
+    const first = expect(work.result()).rejects.toThrow('The queue is away.');
+    await clock.pass(60_000);
+    await first;
+    await clock.pass(59_999);
+    const meanwhile = expect(work.result()).rejects.toThrow('The queue is away.');
+    expect(begun()).toBe(1);
+    await meanwhile;
+    await clock.pass(1);
+    work.result().catch(() => undefined);
+    expect(begun()).toBe(2);
   });
 
   it('rests for ten minutes at most, however long an outage has made it take', async () => {
