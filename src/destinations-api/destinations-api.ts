@@ -6,6 +6,7 @@ import type { HttpAnswer } from '../http/http-answer.js';
 import { RequestRate } from '../http/request-rate.js';
 import { RequestRefusal } from '../http/request-refusal.js';
 import type { JsonObject } from '../messages/message.types.js';
+import { TenantTurns } from '../shared/tenant-turns.js';
 import { within } from '../shared/within.js';
 import { notFound, queueUnavailable, refusedAnswer, runningAnswer, errorFor } from './api-answer.js';
 import { type ApiRequest, checkContentType, queryOf } from './api-request.js';
@@ -15,7 +16,6 @@ import type { Authorizer } from './authorizer.js';
 import type { Operations } from './operations.js';
 import { checkConsoleHeader, checkOrigin } from './request-origin.js';
 import { RunningRequests } from './running-requests.js';
-import { TenantTurns } from './tenant-turns.js';
 
 /** The largest body: all fields of a destination have 16 KB. */
 export const MAX_BODY_BYTES = 64 * 1024;
@@ -98,7 +98,7 @@ export class DestinationsApi {
     const { tenant = '' } = request.scope;
     const work = (): Promise<HttpAnswer> => this.parts.operations[route.operation](request);
     const turns = this.turnsOf(route);
-    const take = (): Promise<HttpAnswer> => turns?.run(tenant, request.signal, work) ?? work();
+    const take = (): Promise<HttpAnswer> => turns?.run(tenant, work, request.signal) ?? work();
     return this.runningOf(route)?.run(tenant, take) ?? take();
   }
 

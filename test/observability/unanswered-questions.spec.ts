@@ -6,13 +6,17 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
-import { AnalyticsHealthIndicator } from '../../src/index.js';
+import { AnalyticsHealthIndicator, DeliveriesService, DestinationsService } from '../../src/index.js';
 import { describeWith } from '../support/describe-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { PostgresSession } from '../support/postgres-session.js';
 import { Stage, webhooksTo } from '../support/stage.js';
 import { until } from '../support/until.js';
 
+/** As a `VACUUM FULL` or a `REINDEX` does. */
+const LOCK_HISTORY =
+  'LOCK TABLE nestjs_analytics.delivery_entry, nestjs_analytics.delivery_hour IN ACCESS EXCLUSIVE MODE';
+const DESTINATIONS = { encryptionKey: false } as const;
 /** More than the connections of the queue's pool. */
 const MANY = 20;
 /** In seconds. The questions are not asked again for longer. */
@@ -53,6 +57,63 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
       await receiver.received(2);
     });
     expect((await health.isHealthy('analytics', { timeout: 10_000 })).analytics.status).toBe('up');
+  });
+
+  it('goes on taking and handing out jobs, however often the history of deliveries is read', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection, flushAt: 1, webhooks: webhooksTo(receiver) });
+    const deliveries = app.context.get(DeliveriesService);
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await until(async () => (await deliveries.recent({ destination: 'webhooks' })).at(0));
+    const { reads } = await other.holding(LOCK_HISTORY, async () => {
+      const asked = Array.from({ length: MANY }, () => [
+        deliveries.recent({ destination: 'webhooks' }),
+        deliveries.stats({ destination: 'webhooks' }),
+        deliveries.totals(),
+      ]);
+      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
+      await receiver.received(2);
+      await other.waiting(1);
+      // Two of those who read, and those that write and remove what is old.
+      expect(await other.waitingNow()).toBeLessThanOrEqual(4);
+      return { reads: Promise.all(asked.flat()) };
+    });
+    expect(await reads).toHaveLength(3 * MANY);
+  });
+
+  it('does not keep a tenant who reads the history waiting until another one has read much of it', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection,
+      destinations: DESTINATIONS,
+      flushAt: 1,
+      webhooks: webhooksTo(receiver),
+    });
+    const deliveries = app.context.get(DeliveriesService);
+    const destinations = app.context.get(DestinationsService);
+    const urls = ['https://hooks.example.com/'];
+    const busy = await destinations.create({ tenant: 'busy', urls });
+    const quiet = await destinations.create({ tenant: 'quiet', urls });
+    const read: string[] = [];
+    const readBy = async (tenant: string, destination: string): Promise<void> => {
+      await deliveries.recent({ destination, tenant });
+      read.push(tenant);
+    };
+    app.analytics.track({ userId: 'u1', event: 'First' });
+    await until(async () => (await deliveries.recent({ destination: 'webhooks' })).at(0));
+    await readBy('quiet', quiet.id);
+    read.length = 0;
+    const { reads } = await other.holding(LOCK_HISTORY, async () => {
+      const asked = Array.from({ length: MANY }, () => readBy('busy', busy.id));
+      await other.waiting(2);
+      asked.push(readBy('quiet', quiet.id));
+      // By then it has been looked up whose that is, as of the others, and the read waits for its turn.
+      await destinations.get(quiet.id);
+      await destinations.get(quiet.id);
+      return { reads: Promise.all(asked) };
+    });
+    await reads;
+    expect(read.indexOf('quiet')).toBeLessThan(MANY / 2);
   });
 
   it('is told of in a health check where it refuses to answer', async () => {

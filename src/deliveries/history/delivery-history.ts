@@ -1,6 +1,13 @@
 import type { DestinationProfile } from '../../destinations/destination-registry.js';
 import { DestinationNotFoundError } from '../../errors/delivery.errors.js';
-import { ALL_DESTINATIONS, type HistoryStore, KEPT_ENTRIES, type StoredEntry } from './history-store.js';
+import { TenantTurns } from '../../shared/tenant-turns.js';
+import {
+  ALL_DESTINATIONS,
+  type HistoryStore,
+  KEPT_ENTRIES,
+  type PeriodLength,
+  type StoredEntry,
+} from './history-store.js';
 import type {
   HourRange,
   HourStats,
@@ -24,6 +31,9 @@ interface PeriodRange {
 
 const NO_PERIODS: PeriodRange = { first: 0, last: -1 };
 
+/** Who reads what is of all destinations together, or of one without a tenant. */
+const OPERATOR = '';
+
 /** Finds what callers may see of a destination. */
 export interface DestinationProfiles {
   profile(id: string): Promise<DestinationProfile | undefined>;
@@ -31,24 +41,31 @@ export interface DestinationProfiles {
 
 /** Reads what happened at destinations, in any process. */
 export class DeliveryHistory {
+  private readonly turns: TenantTurns;
+
   /** @param now the time, in milliseconds since the epoch */
   constructor(
     private readonly store: HistoryStore,
     private readonly destinations: DestinationProfiles,
     private readonly now: () => number = Date.now,
-  ) {}
+  ) {
+    const { mostReads = Infinity } = store;
+    this.turns = new TenantTurns(mostReads, mostReads);
+  }
 
   /** @throws DestinationNotFoundError */
   async recent({ destination, tenant, limit = KEPT_ENTRIES }: RecentQuery): Promise<RecentDelivery[]> {
     const profile = await this.profileOf(destination, tenant);
-    const entries = await this.store.recent(destination, limit, this.now());
+    const entries = await this.turns.run(profile.tenant ?? OPERATOR, () =>
+      this.store.recent(destination, limit, this.now()),
+    );
     return entries.map((entry) => deliveryOf(entry, profile));
   }
 
   /** @throws DestinationNotFoundError */
   async stats({ destination, tenant, ...range }: StatsQuery): Promise<HourStats[]> {
-    await this.profileOf(destination, tenant);
-    return this.hoursOf(destination, this.hoursIn(range));
+    const profile = await this.profileOf(destination, tenant);
+    return this.hoursOf(destination, this.hoursIn(range), profile.tenant);
   }
 
   /** The same for all destinations together, with what waited. */
@@ -56,7 +73,7 @@ export class DeliveryHistory {
     const hours = this.hoursIn(range);
     const [stats, waiting] = await Promise.all([
       this.hoursOf(ALL_DESTINATIONS, hours),
-      this.store.waiting('hour', hours.first, hours.last),
+      this.waiting('hour', hours),
     ]);
     const known = new Map(waiting);
     return stats.map((one) => ({ ...one, waiting: known.get(hourOf(one.hour)) }));
@@ -67,8 +84,8 @@ export class DeliveryHistory {
     const last = minuteOf(this.now());
     const first = last - TOLD_MINUTES + 1;
     const [minutes, waiting] = await Promise.all([
-      this.store.minutes(first, last),
-      this.store.waiting('minute', first, last),
+      this.turns.run(OPERATOR, () => this.store.minutes(first, last)),
+      this.waiting('minute', { first, last }),
     ]);
     const [counts, messages] = [new Map(minutes), new Map(waiting)];
     return numbersIn({ first, last }).map((minute) =>
@@ -84,8 +101,16 @@ export class DeliveryHistory {
     return first <= last ? { first, last } : NO_PERIODS;
   }
 
-  private async hoursOf(destination: string, hours: PeriodRange): Promise<HourStats[]> {
-    const known = new Map(await this.store.hours(destination, hours.first, hours.last));
+  private waiting(
+    length: PeriodLength,
+    { first, last }: PeriodRange,
+  ): Promise<[number: number, messages: number][]> {
+    return this.turns.run(OPERATOR, () => this.store.waiting(length, first, last));
+  }
+
+  private async hoursOf(destination: string, hours: PeriodRange, tenant = OPERATOR): Promise<HourStats[]> {
+    const stored = await this.turns.run(tenant, () => this.store.hours(destination, hours.first, hours.last));
+    const known = new Map(stored);
     return numbersIn(hours).map((hour) => HourCounts.of(known.get(hour) ?? {}).statsOf(hour));
   }
 

@@ -54,6 +54,8 @@ export type PeriodLength = 'minute' | 'hour';
 export interface HistoryStore {
   /** Destinations that can be written at once have the same number. Absent if all can. */
   readonly groupOf?: ((destination: string) => number) | undefined;
+  /** How many reads may be on their way at once. Absent if any number may. */
+  readonly mostReads?: number;
   /**
    * Adds to what is stored: attempts to the entry of their message, counts to those of their hour. An entry that
    * is older than the stored one of its message only adds its attempts. All of it is stored, or nothing.

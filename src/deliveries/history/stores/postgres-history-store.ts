@@ -16,6 +16,11 @@ import { entryOf, textsOf } from './stored-texts.js';
 
 /** How often this process removes what is too old, in milliseconds. */
 const EXPIRE_INTERVAL = 3_600_000;
+/**
+ * Each read takes one of the connections on which jobs are added, and keeps it for as long as it waits for a lock on its
+ * table.
+ */
+const MOST_READS = 2;
 
 interface EntryRow {
   message_id: string;
@@ -36,6 +41,7 @@ interface WaitingRow {
 
 /** Stores the history on the queue's PostgreSQL, server or embedded: entries and counts in one statement. */
 export class PostgresHistoryStore implements HistoryStore {
+  readonly mostReads = MOST_READS;
   private readonly tables: OwnTables;
   private expiredAt = -Infinity;
 

@@ -23,8 +23,8 @@ export class TenantTurns {
   }
 
   /** Runs work when it is its turn. If the signal aborts before, it rejects with the signal's reason. */
-  async run<T>(tenant: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    signal.throwIfAborted();
+  async run<T>(tenant: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
     if (this.free > 0 && this.mayBegin(tenant)) this.begin(tenant);
     else await this.turnOf(tenant, signal);
     try {
@@ -34,21 +34,21 @@ export class TenantTurns {
     }
   }
 
-  private turnOf(tenant: string, signal: AbortSignal): Promise<void> {
+  private turnOf(tenant: string, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.waiting.delete(waiting);
-        reject(signal.reason as Error);
+        reject(signal?.reason as Error);
       };
       const begin = (): void => {
-        signal.removeEventListener('abort', leave);
+        signal?.removeEventListener('abort', leave);
         this.waiting.delete(waiting);
         this.begin(tenant);
         resolve();
       };
       const waiting = { tenant, begin };
       this.waiting.add(waiting);
-      signal.addEventListener('abort', leave, { once: true });
+      signal?.addEventListener('abort', leave, { once: true });
     });
   }
 
