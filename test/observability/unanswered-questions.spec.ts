@@ -81,6 +81,31 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     expect(await reads).toHaveLength(3 * MANY);
   });
 
+  it('goes on taking and handing out jobs, however many destinations are deleted with their history', async () => {
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection,
+      destinations: DESTINATIONS,
+      flushAt: 1,
+      webhooks: webhooksTo(receiver),
+    });
+    const destinations = app.context.get(DestinationsService);
+    const urls = ['https://hooks.example.com/'];
+    const ids: string[] = [];
+    while (ids.length < MANY) ids.push((await destinations.create({ tenant: 'acme', urls })).id);
+    const deliveries = app.context.get(DeliveriesService);
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await until(async () => (await deliveries.recent({ destination: 'webhooks' })).at(0));
+    const { deletions } = await other.holding(LOCK_HISTORY, async () => {
+      const asked = ids.map((id) => destinations.delete(id));
+      await until(async () => ((await destinations.list()).destinations.length === 0 ? true : undefined));
+      app.analytics.track({ userId: 'u1', event: 'Meanwhile' });
+      await receiver.received(2);
+      return { deletions: Promise.all(asked) };
+    });
+    expect(await deletions).toHaveLength(MANY);
+  });
+
   it('does not keep a tenant who reads the history waiting until another one has read much of it', async () => {
     const receiver = await stage.receiver();
     const app = await stage.app({

@@ -1,6 +1,7 @@
 import { OwnTables } from '../../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../../queue/queue-backend.js';
 import { failureOf } from '../../../queue/queue-failure.js';
+import { Mutex } from '../../../shared/mutex.js';
 import {
   type HistoryStore,
   oldestOrdinal,
@@ -43,6 +44,8 @@ interface WaitingRow {
 export class PostgresHistoryStore implements HistoryStore {
   readonly mostReads = MOST_READS;
   private readonly tables: OwnTables;
+  /** One at a time, since each keeps a connection as a read does: many destinations may be deleted at once. */
+  private readonly removals = new Mutex();
   private expiredAt = -Infinity;
 
   constructor(pool: Extract<QueueStorage, { kind: 'postgres' }>['pool']) {
@@ -89,7 +92,7 @@ export class PostgresHistoryStore implements HistoryStore {
   }
 
   async forget(destination: string): Promise<void> {
-    await this.tables.look(statements.ENTRIES, statements.FORGET, [destination]);
+    await this.removals.run(() => this.tables.look(statements.ENTRIES, statements.FORGET, [destination]));
   }
 
   /** Removes what is too old. If that fails, what was written stays written: done again, it would be counted twice. */
