@@ -21,10 +21,14 @@ export class DestinationHistory {
   private readonly hours = new Map<number, HourCounts>();
   private discarded = false;
 
-  /** @param owner who shares room with it: the same for all destinations of a tenant */
+  /**
+   * @param owner who shares room with it: the same for all destinations of a tenant
+   * @param group that it is written with
+   */
   constructor(
     readonly destination: string,
     readonly owner: string,
+    readonly group = 0,
   ) {}
 
   /** How many entries it holds. */
@@ -40,6 +44,11 @@ export class DestinationHistory {
   /** How many entries it would hold with this many more. */
   sizeWith(messages: number): number {
     return Math.min(this.entries.length + this.recordedSize + messages, KEPT_ENTRIES);
+  }
+
+  /** Characters of the bodies that it holds. */
+  get bodySize(): number {
+    return this.recorded.reduce((sum, { messages }) => sum + messages.bodySize, 0);
   }
 
   /** Whether it holds no bodies. */

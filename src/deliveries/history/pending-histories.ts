@@ -1,16 +1,31 @@
 import { DestinationHistory } from './destination-history.js';
 import type { RecordedMessages } from './history-entry.js';
-import { HistoryRoom } from './history-room.js';
+import { HistoryRoom, type HistoryRoomOwner } from './history-room.js';
 import { ALL_DESTINATIONS } from './history-store.js';
 import type { HourCounts } from './hour-counts.js';
+
+/** Characters of the bodies that wait for their entries to be made. Each body may have 32,768. */
+const MAX_BODY_SIZE = 4 * 2 ** 20;
+
+export interface PendingHistoriesParts {
+  /** Who shares room with a destination: the same for all destinations of a tenant. */
+  ownerOf: (destination: string) => string;
+  /** The number of the group that a destination is written with. */
+  groupOf: (destination: string) => number;
+  /** Whether nothing of a group is written while others are. */
+  isBehindOthers: (group: number) => boolean;
+}
 
 /** What happened at all destinations and is not written yet, as far as there is room for it. */
 export class PendingHistories {
   private histories = new Map<string, DestinationHistory>();
-  private readonly room = new HistoryRoom();
+  private readonly room: HistoryRoom;
+  /** Characters of the bodies that were added since entries were last made; some may be gone already. */
+  private bodySize = 0;
 
-  /** @param ownerOf who shares room with a destination: the same for all destinations of a tenant */
-  constructor(private readonly ownerOf: (destination: string) => string) {}
+  constructor(private readonly parts: PendingHistoriesParts) {
+    this.room = new HistoryRoom(parts.isBehindOthers);
+  }
 
   get isEmpty(): boolean {
     return this.histories.size === 0;
@@ -48,10 +63,12 @@ export class PendingHistories {
   add(history: DestinationHistory, messages: RecordedMessages, firstOrdinal: number): boolean {
     if (history.isDiscarded) return true;
     const more = history.sizeWith(messages.size) - history.size;
-    if (more > 0 && !this.room.hasRoomFor(history.owner, more)) return false;
+    if (more > 0 && !this.room.hasRoomFor(history, more)) return false;
     this.room.change(history, () => {
       history.add(messages, firstOrdinal);
     });
+    this.bodySize += messages.bodySize;
+    if (this.bodySize > MAX_BODY_SIZE) this.summarize();
     return true;
   }
 
@@ -69,20 +86,30 @@ export class PendingHistories {
     for (const history of this.histories.values()) {
       if (!history.isSummarized) this.room.change(history, () => history.summarize());
     }
+    this.bodySize = 0;
   }
 
-  /** Hands over all of it, in groups. It is in memory until it is released. */
-  take(groupOf: (destination: string) => number): DestinationHistory[][] {
+  /**
+   * Hands over the histories of each group. They are in memory until they are released.
+   *
+   * @param isBusy whether those of a group stay here
+   */
+  take(isBusy: (group: number) => boolean): Map<number, DestinationHistory[]> {
     const groups = new Map<number, DestinationHistory[]>();
+    const staying = new Map<string, DestinationHistory>();
     for (const [destination, history] of this.histories) {
-      const group = groupOf(destination);
+      const { group } = history;
       const known = groups.get(group);
-      if (known === undefined) groups.set(group, [history]);
-      else known.push(history);
+      if (known !== undefined) known.push(history);
+      else if (isBusy(group)) staying.set(destination, history);
+      else groups.set(group, [history]);
     }
-    this.histories = new Map();
-    this.room.sendAll();
-    return [...groups.values()];
+    this.histories = staying;
+    if (this.isEmpty) {
+      this.bodySize = 0;
+      this.room.sendAll();
+    } else for (const taken of groups.values()) this.room.send(taken);
+    return groups;
   }
 
   /** Makes the entries of one that was taken. */
@@ -96,42 +123,52 @@ export class PendingHistories {
   }
 
   /**
-   * These are not in the store, and no others were taken. What has happened since is added to them.
+   * These are not in the store. What has happened since is added to them.
    *
    * @param now milliseconds since the epoch
    */
   putBack(taken: readonly DestinationHistory[], now: number): void {
-    const later = this.histories;
-    this.histories = new Map(taken.map((history) => [history.destination, history]));
-    for (const [destination, history] of later) {
-      const earlier = this.histories.get(destination);
-      if (earlier === undefined) this.histories.set(destination, history);
-      else earlier.absorb(history);
-    }
-    for (const [destination, history] of this.histories) {
-      history.forgetOld(now);
+    for (const history of taken) {
+      const { destination } = history;
+      const later = this.histories.get(destination);
+      if (later !== undefined) this.room.remove(later);
+      this.room.putBack(history);
+      this.room.change(history, () => {
+        if (later !== undefined) history.absorb(later);
+        history.forgetOld(now);
+      });
       if (history.size + history.hourCount === 0) this.histories.delete(destination);
+      else this.histories.set(destination, history);
+      this.bodySize += history.bodySize;
     }
-    this.room.reset(this.histories.values());
   }
 
   /** The history of a destination, unless there is no room for its counts of this hour. */
   private withRoomForHour(destination: string, hour: number): DestinationHistory | undefined {
     const known = this.histories.get(destination);
     if (known?.hasCountsOf(hour) === true) return known;
-    const owner = known?.owner ?? this.ownerOf(destination);
+    const owner = known ?? this.roomOwnerOf(destination);
     if (!this.room.hasRoomForHour(owner)) return undefined;
     if (known !== undefined) return known;
-    const history = new DestinationHistory(destination, owner);
+    const history = new DestinationHistory(destination, owner.owner, owner.group);
     this.histories.set(destination, history);
     return history;
+  }
+
+  private roomOwnerOf(destination: string): HistoryRoomOwner {
+    const { ownerOf, groupOf } = this.parts;
+    return { owner: ownerOf(destination), group: groupOf(destination) };
   }
 
   /** Of those for which there is no room. */
   private ofOthers(): DestinationHistory {
     let others = this.histories.get(ALL_DESTINATIONS);
     if (others === undefined) {
-      others = new DestinationHistory(ALL_DESTINATIONS, ALL_DESTINATIONS);
+      others = new DestinationHistory(
+        ALL_DESTINATIONS,
+        ALL_DESTINATIONS,
+        this.parts.groupOf(ALL_DESTINATIONS),
+      );
       others.discard();
       this.histories.set(ALL_DESTINATIONS, others);
     }

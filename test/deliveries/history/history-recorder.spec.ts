@@ -19,16 +19,20 @@ const NOW = 490_000 * 3_600_000;
 const DELIVERED = { state: 'delivered', error: undefined } as const;
 
 /** Keeps what it is given, as long as it takes it. */
-class TestStore implements Pick<HistoryStore, 'write'> {
+class TestStore implements Pick<HistoryStore, 'write' | 'groupOf'> {
+  groupOf: HistoryStore['groupOf'];
   readonly writes: (readonly StoredHistory[])[] = [];
   readonly minutes: StoredPeriods[] = [];
   failure: Error | undefined;
   refusals = 0;
   /** While it is there, it answers nothing. */
   silence: Promise<void> | undefined;
+  /** The same of writes that go to one node of a cluster. */
+  silenceOf: (histories: readonly StoredHistory[]) => Promise<void> | undefined = () => undefined;
 
   async write(histories: readonly StoredHistory[], _now: number, minutes: StoredPeriods = []): Promise<void> {
     await this.silence;
+    await this.silenceOf(histories);
     if (this.failure !== undefined) {
       this.refusals++;
       throw this.failure;
@@ -72,6 +76,7 @@ describe('the recorder of the history', () => {
   let deleted: Set<string>;
   let tenants: Map<string, string>;
   let lookUpFailure: Error | undefined;
+  let lookUpSilence: Promise<void> | undefined;
 
   beforeEach(() => {
     store = new TestStore();
@@ -81,6 +86,7 @@ describe('the recorder of the history', () => {
     deleted = new Set();
     tenants = new Map();
     lookUpFailure = undefined;
+    lookUpSilence = undefined;
     recorder = new HistoryRecorder({
       store,
       clock,
@@ -97,10 +103,11 @@ describe('the recorder of the history', () => {
       ),
       isQueueUp: () => isQueueUp,
       ownerOf: (destination) => tenants.get(destination) ?? destination,
-      deletedAmong: (ids) =>
-        lookUpFailure === undefined
-          ? Promise.resolve(new Set(ids.filter((id) => deleted.has(id))))
-          : Promise.reject(lookUpFailure),
+      deletedAmong: async (ids) => {
+        await lookUpSilence;
+        if (lookUpFailure !== undefined) throw lookUpFailure;
+        return new Set(ids.filter((id) => deleted.has(id)));
+      },
       now: () => NOW + clock.now(),
     });
   });
@@ -751,5 +758,186 @@ describe('the recorder of the history', () => {
     delivered([message('a')]);
     await recorder.close();
     expect(store.idsOf('crm')).toEqual(['a']);
+  });
+
+  it('writes what it has while the question which destinations are deleted has no answer', async () => {
+    let answer: () => void = () => undefined;
+    lookUpSilence = new Promise((resolve) => {
+      answer = resolve;
+    });
+    delivered([message('a')]);
+    await clock.pass(2 * INTERVAL);
+    expect(store.idsOf('crm')).toEqual(['a']);
+    // It is not waited for again.
+    delivered([message('b')]);
+    await clock.pass(INTERVAL);
+    expect(store.idsOf('crm')).toEqual(['a', 'b']);
+    deleted.add('crm');
+    answer();
+    await clock.pass(0);
+    delivered([message('c')]);
+    await recorder.close();
+    expect(store.idsOf('crm')).toEqual(['a', 'b']);
+  });
+
+  describe('while one node of a cluster does not answer', () => {
+    let answer: () => void;
+
+    const isOfSilent = (destination: string): boolean => destination.startsWith('silent');
+
+    beforeEach(() => {
+      store.groupOf = (destination) => Number(isOfSilent(destination));
+      const silence = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      store.silenceOf = ([first]) =>
+        first !== undefined && isOfSilent(first.destination) ? silence : undefined;
+    });
+
+    const minuteCount = (): number =>
+      store.minutes.flat().reduce((sum, [, { delivered: count = 0 }]) => sum + count, 0);
+
+    it('goes on writing what the others take every two seconds, and the rest when it answers', async () => {
+      for (let round = 0; round < 10; round++) {
+        delivered([message(`s${round}`)], 'silent');
+        delivered([message(`t${round}`)], 'taken');
+        await clock.pass(INTERVAL);
+        expect(store.idsOf('taken').at(-1)).toBe(`t${round}`);
+      }
+      expect(store.idsOf('silent')).toEqual([]);
+      expect(lines.analytics).toEqual([]);
+      answer();
+      await recorder.close();
+      expect(store.idsOf('silent')).toEqual(Array.from({ length: 10 }, (_, round) => `s${round}`));
+      expect(minuteCount()).toBe(20);
+    });
+
+    it('counts what happens in a minute with what the others take', async () => {
+      delivered([message('s')], 'silent');
+      await clock.pass(INTERVAL);
+      for (let round = 0; round < 10; round++) {
+        delivered([message(`s${round}`)], 'silent');
+        delivered([message(`t${round}`)], 'taken');
+        await clock.pass(INTERVAL);
+      }
+      expect(minuteCount()).toBe(20);
+    });
+
+    it('gives no counts of minutes to a node that refused the last write, while another one takes them', async () => {
+      delivered([message('s0')], 'silent');
+      let refuse: (error: Error) => void = () => undefined;
+      const refusal = new Promise<void>((_, reject) => {
+        refuse = reject;
+      });
+      const { silenceOf } = store;
+      store.silenceOf = (histories) => (silenceOf(histories) === undefined ? undefined : refusal);
+      await clock.pass(INTERVAL);
+      refuse(new Error('Command timed out'));
+      await clock.pass(0);
+      store.silenceOf = silenceOf;
+      delivered([message('t')], 'taken');
+      await clock.pass(INTERVAL);
+      expect(store.idsOf('taken')).toEqual(['t']);
+      expect(minuteCount()).toBe(2);
+    });
+
+    it('writes the rest of the others when it is closed', async () => {
+      delivered([message('s')], 'silent');
+      delivered([message('t')], 'taken');
+      await clock.pass(INTERVAL);
+      delivered([message('u')], 'taken');
+      const closed = recorder.close();
+      await clock.pass(0);
+      expect(store.idsOf('taken')).toEqual(['t', 'u']);
+      answer();
+      await closed;
+      expect(store.idsOf('silent')).toEqual(['s']);
+    });
+
+    it('holds no body of what that one is to take', async () => {
+      delivered([message('first')], 'silent');
+      await clock.pass(INTERVAL);
+      const before = await heldBytes();
+      for (let n = 0; n < 1_000; n++) {
+        const properties = { text: `${n}`.padEnd(20_000, 'x') };
+        delivered([message(`m${n}`, [outcome()], { properties })], `silent ${n % 20}`);
+        delivered([message(`t${n}`)], 'taken');
+        if (n % 50 === 0) await clock.pass(INTERVAL);
+      }
+      await clock.pass(INTERVAL);
+      expect((await heldBytes()) - before).toBeLessThan(5_000_000);
+    });
+
+    it('keeps room for what the others take, however much that one is to take', async () => {
+      delivered([message('first')], 'silent');
+      delivered([message('first')], 'taken');
+      await clock.pass(2 * INTERVAL);
+      for (let n = 0; n < 300; n++) delivered(many(100), `silent ${n}`);
+      const taken = Array.from({ length: 50 }, (_, n) => `taken ${n}`);
+      for (const destination of taken) {
+        tenants.set(destination, 'acme');
+        delivered(many(100), destination);
+      }
+      const written = (): number => taken.flatMap((destination) => store.idsOf(destination)).length;
+      for (let n = 0; n < 20 && written() < 5_000; n++) await clock.pass(INTERVAL);
+      expect(written()).toBe(5_000);
+    });
+
+    it('says once that it does not answer, and not that more is delivered than is taken', async () => {
+      delivered([message('first')], 'silent');
+      await clock.pass(INTERVAL);
+      for (let second = 0; second < 70; second += 2) {
+        for (let n = 0; n < 300; n++) {
+          tenants.set(`silent ${n}`, 'acme');
+          delivered(many(100), `silent ${n}`);
+        }
+        delivered([message(`t${second}`)], 'taken');
+        await clock.pass(INTERVAL);
+      }
+      expect(lines.analytics).toEqual([
+        expect.stringMatching(/^warn: The history of deliveries cannot be written \(no answer\)/),
+      ]);
+      answer();
+      await eventually(() => lines.analytics.length > 1);
+      expect(lines.analytics.slice(1)).toEqual([
+        expect.stringMatching(/^log: The history of deliveries is written again; \d+ deliveries are missing/),
+      ]);
+    });
+
+    it('says once that it refuses what it is given, and not that more is delivered than is taken', async () => {
+      const refusal = Promise.reject(new Error('full'));
+      refusal.catch(() => undefined);
+      const { silenceOf } = store;
+      store.silenceOf = (histories) => (silenceOf(histories) === undefined ? undefined : refusal);
+      for (let round = 0; round < 5; round++) {
+        for (let n = 0; n < 300; n++) {
+          tenants.set(`silent ${n}`, 'acme');
+          delivered(many(100), `silent ${n}`);
+        }
+        delivered([message(`t${round}`)], 'taken');
+        await clock.pass(INTERVAL);
+      }
+      expect(lines.analytics).toEqual([
+        expect.stringMatching(/^warn: The history of deliveries cannot be written \(/),
+      ]);
+    });
+
+    it('says that more is delivered than is taken where all of them answer, however slowly', async () => {
+      store.silenceOf = () =>
+        new Promise((resolve) => {
+          clock.after(2 * INTERVAL, resolve);
+        });
+      for (let round = 0; round < 6; round++) {
+        for (let n = 0; n < 300; n++) {
+          const destination = `${n % 2 === 0 ? 'silent' : 'other'} ${n}`;
+          tenants.set(destination, 'acme');
+          delivered(many(100), destination);
+        }
+        await clock.pass(INTERVAL);
+      }
+      expect(lines.analytics).toEqual([
+        expect.stringMatching(/^warn: More is delivered than the history of deliveries takes/),
+      ]);
+    });
   });
 });

@@ -9,6 +9,7 @@ import {
   DestinationsService,
   type HourStats,
 } from '../../../src/index.js';
+import { CLUSTER_GROUPS } from '../../../src/deliveries/history/stores/redis-history-scripts.js';
 import { MAX_PARTITIONS } from '../../../src/options/resolve-connection.js';
 import { partitionOf } from '../../../src/queue/partitions.js';
 import { prefixOf } from '../../../src/queue/redis/hash-tags.js';
@@ -232,6 +233,56 @@ describeRedis('a Redis Cluster', () => {
     await until(() => receiver.requests.length === 2 * ids.length || undefined);
     await app.close();
     await broken.dispose();
+  });
+
+  it('of which one master does not answer goes on storing the history of destinations on the others', async () => {
+    const hanging = await RedisCluster.create();
+    for (const server of hanging.servers) {
+      await hanging.admin(server).call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no');
+    }
+    const receiver = await stage.receiver();
+    const all = Array.from({ length: 40 }, (_, index) => `d${index}`);
+    const webhooks = all.map((id) => webhooksTo(receiver, { id, urls: [receiver.url(`/${id}`)] }));
+    const app = await stage.app({ connection: hanging.connection, webhooks, flushAt: 1 });
+    const deliveries = app.context.get(DeliveriesService);
+    const admin = hanging.admin(hanging.master(1));
+    const masterOfGroup = async (id: string, groups: number): Promise<number> =>
+      masterOf(Number(await admin.call('CLUSTER', 'KEYSLOT', prefixOf(partitionOf(id, groups)))));
+    const places = await Promise.all(
+      all.map(async (id) => ({
+        id,
+        queue: await masterOfGroup(id, app.queues.length),
+        history: await masterOfGroup(id, CLUSTER_GROUPS),
+      })),
+    );
+    const taken = places.filter(({ queue }) => queue !== 0);
+    const used = taken.map(({ id }) => id);
+    const held = taken.filter(({ history }) => history !== 0).map(({ id }) => id);
+    expect(held.length).toBeGreaterThan(0);
+    expect(held.length).toBeLessThan(used.length);
+    const isStored = (ids: readonly string[], event: string): Promise<true> =>
+      until(async () => {
+        const recent = await Promise.all(ids.map((destination) => deliveries.recent({ destination })));
+        return recent.every((entries) => entries.some((entry) => entry.event === event)) || undefined;
+      });
+
+    const trackTo = (ids: readonly string[], event: string): void => {
+      for (const id of ids) {
+        app.analytics.track({ userId: 'u1', event, integrations: { All: false, [id]: true } });
+      }
+    };
+    trackTo(all, 'Before');
+    await isStored(all, 'Before');
+
+    hanging.master(0).pause();
+    for (const event of ['First', 'Second', 'Third']) {
+      trackTo(used, event);
+      await isStored(held, event);
+    }
+    hanging.master(0).resume();
+    await isStored(used, 'Third');
+    await app.close();
+    await hanging.dispose();
   });
 
   it('that serves no slots while one of its masters is away goes on when it is back', async () => {

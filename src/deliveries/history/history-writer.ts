@@ -1,0 +1,170 @@
+import type { Clock } from '../../shared/clock.js';
+import { TimeSlice } from '../../shared/time-slice.js';
+import { DestinationHistory } from './destination-history.js';
+import type { HistoryGroup } from './history-group.js';
+import type { HistoryGroups } from './history-groups.js';
+import type { HistoryStore, StoredHistory } from './history-store.js';
+import type { RecentDelivery } from './history.types.js';
+import { MinuteCounts } from './minute-counts.js';
+import type { PendingHistories } from './pending-histories.js';
+
+/** Entries of one write, or hours, so that neither the database nor this process is busy with it for long. */
+const ROWS_PER_WRITE = 200;
+/** How long a write waits for the answer which destinations are deleted, in milliseconds. */
+const LOOK_UP_PATIENCE = 2_000;
+
+export interface HistoryWriterParts {
+  pending: PendingHistories;
+  groups: HistoryGroups;
+  store: Pick<HistoryStore, 'write'>;
+  /** Which of these destinations are deleted. */
+  deletedAmong: (destinations: readonly string[]) => Promise<ReadonlySet<string>>;
+  clock: Clock;
+  /** The time, in milliseconds since the epoch. */
+  now: () => number;
+  /** A write has ended, whatever became of it. */
+  onEnd: () => void;
+}
+
+/**
+ * Writes what is pending. Each group of destinations is written by itself: a node of a cluster that does not answer holds
+ * back nothing but what it is to store.
+ */
+export class HistoryWriter {
+  private minutes = new MinuteCounts();
+
+  constructor(private readonly parts: HistoryWriterParts) {}
+
+  /** Counts what became of messages at a moment, in milliseconds since the epoch. */
+  count(state: RecentDelivery['state'], messages: number, now: number): void {
+    this.minutes.count(state, messages, now);
+  }
+
+  /** Begins to write what there is of each group of which nothing is under way. */
+  begin(): void {
+    const { pending, groups } = this.parts;
+    const taken = pending.take((group) => groups.isBusy(group));
+    const begun = Array.from(taken, ([number, histories]) => ({ group: groups.begin(number), histories }));
+    const isAnyWell = begun.some(({ group }) => group.failure === undefined);
+    for (const { group, histories } of begun) {
+      // One that has failed may fail again, and hold back what happened at all destinations.
+      const withMinutes = group.failure === undefined || !isAnyWell;
+      group.work = this.write(group, histories, withMinutes).then(this.parts.onEnd);
+    }
+  }
+
+  /** Writes the rest of each group once what is under way of it has ended, whatever becomes of the others. */
+  async finish(): Promise<void> {
+    const { groups } = this.parts;
+    const { work } = groups;
+    this.begin();
+    await Promise.all(
+      work.map((one) =>
+        one.then(() => {
+          this.begin();
+        }),
+      ),
+    );
+    await Promise.all(groups.work);
+  }
+
+  /** Never rejects: what cannot be written stays in memory. */
+  private async write(
+    group: HistoryGroup,
+    histories: DestinationHistory[],
+    withMinutes: boolean,
+  ): Promise<void> {
+    const { pending, groups, now } = this.parts;
+    try {
+      await this.writeParts(group, histories, withMinutes);
+    } catch (error) {
+      pending.putBack(histories, now());
+      groups.onFailure(group, error);
+      return;
+    }
+    groups.onWritten(group);
+  }
+
+  /** Writes histories of a group, and removes those that are written. */
+  private async writeParts(
+    group: HistoryGroup,
+    histories: DestinationHistory[],
+    withMinutes: boolean,
+  ): Promise<void> {
+    const { pending, groups, store, now } = this.parts;
+    const slice = new TimeSlice();
+    while (histories.length > 0) {
+      const part = firstOf(histories);
+      const kept = await this.keptOf(group, part);
+      for (const history of kept) {
+        pending.summarizeTaken(history);
+        await slice.check();
+      }
+      const stored = [...kept.map((history) => history.stored), DestinationHistory.totalOf(part)];
+      if (withMinutes) await this.writeWithMinutes(stored);
+      else await store.write(stored, now());
+      histories.splice(0, part.length);
+      pending.release(part);
+      groups.onAnswer(group);
+    }
+  }
+
+  /** With the counts of minutes until now. */
+  private async writeWithMinutes(histories: readonly StoredHistory[]): Promise<void> {
+    const { minutes } = this;
+    const { store, now } = this.parts;
+    this.minutes = new MinuteCounts();
+    try {
+      await store.write(histories, now(), minutes.stored);
+    } catch (error) {
+      minutes.absorb(this.minutes, now());
+      this.minutes = minutes;
+      throw error;
+    }
+  }
+
+  /** Those whose destination was not deleted while they waited, or while the last request to it was on its way. */
+  private async keptOf(
+    group: HistoryGroup,
+    histories: readonly DestinationHistory[],
+  ): Promise<readonly DestinationHistory[]> {
+    const wanted = histories.filter(({ isDiscarded }) => !isDiscarded);
+    const ids = wanted.map(({ destination }) => destination);
+    // While that is not known, an entry too many is better than one that is missing.
+    const deleted = group.isLookUpSilent ? undefined : await this.deletedAmong(group, ids);
+    return wanted.filter(
+      ({ destination, isDiscarded }) => !isDiscarded && deleted?.has(destination) !== true,
+    );
+  }
+
+  /** `undefined` if that is not known, or not in time: it may be known to a node that does not answer. */
+  private deletedAmong(
+    group: HistoryGroup,
+    ids: readonly string[],
+  ): Promise<ReadonlySet<string> | undefined> {
+    const { clock, deletedAmong } = this.parts;
+    return new Promise((resolve) => {
+      const timer = clock.afterUnlessIdle(LOOK_UP_PATIENCE, () => {
+        group.isLookUpSilent = true;
+        resolve(undefined);
+      });
+      void deletedAmong(ids)
+        .then(resolve, () => {
+          resolve(undefined);
+        })
+        .finally(() => {
+          timer.cancel();
+          group.isLookUpSilent = false;
+        });
+    });
+  }
+}
+
+/** As many of the first histories as fit into a write of bounded size; at least one. Some have only hours. */
+function firstOf(histories: readonly DestinationHistory[]): DestinationHistory[] {
+  let rows = 0;
+  const end = histories.findIndex(
+    ({ size, hourCount }) => (rows += Math.max(size, hourCount)) > ROWS_PER_WRITE,
+  );
+  return histories.slice(0, end === -1 ? histories.length : Math.max(end, 1));
+}
