@@ -3,12 +3,16 @@ import { type Announcement, asKnown, AudienceCalls, type IdentifyTaker } from '.
 import type { AudienceLock } from './audience-lock.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
+import { within } from '../shared/within.js';
 import { refuseOther } from './audience-definition.js';
 import type { ChangeSteps } from './change-steps.js';
 import { entryChunks, type EntryChunk, type TraitEntries } from './trait-entries.js';
 
 /** Users in one step: few enough to fit in memory and to let others in soon, and enough for full batches. */
 const STEP_SIZE = 1_000;
+
+/** After this many milliseconds it is known whether a tenant can be looked up, unless the queue is away. */
+const LOOKUP_TIME = 5_000;
 
 /** The result of a sync, in users. */
 export interface MembershipCounts {
@@ -151,7 +155,10 @@ export class Membership {
     refuseOther(audience, owner);
   }
 
-  /** A look-up that takes long holds up no other change, so it is awaited before its turn. */
+  /**
+   * A look-up that takes long holds up no other change, so it is awaited before its turn. While the queue is away, one of
+   * the changes waits for it in its turn, and others are refused.
+   */
   private async changeOne(
     audience: AudienceDefinition,
     userId: string,
@@ -162,9 +169,13 @@ export class Membership {
     const since = performance.now();
     const calls = new AudienceCalls(this.client, audience.trait, to);
     const reaches = calls.reachFor(userId);
+    const isReached = async (): Promise<boolean> => asKnown(await reaches);
     // Changes whose destinations are known stay in the order in which they were called.
-    if (!asKnown(typeof reaches === 'object' ? await reaches : reaches)) return false;
-    const isChange = await this.steps.run(audience, (lock) => change(lock, calls), { wait, since });
+    if (reaches === false) return false;
+    if (reaches !== true && (await within(Math.max(wait, LOOKUP_TIME), isReached())) === false) return false;
+    const changeInTurn = async (lock: AudienceLock): Promise<boolean> =>
+      (await isReached()) && change(lock, calls);
+    const isChange = await this.steps.run(audience, changeInTurn, { wait, since });
     calls.assertNoneRefused();
     return isChange;
   }

@@ -57,7 +57,7 @@ export class AnalyticsClient {
       options.onDeletion,
     );
     this.awaited = new AwaitedCalls(this.core, this.factory, this.filter, parts.clock);
-    this.reach = new CallReach(this.core.outgoing, this.factory);
+    this.reach = new CallReach(this.core.outgoing, this.factory, parts.clock);
     this.received = new ReceivedMessages(this.core, this.factory, this.filter, this.refusals, this.live);
   }
 

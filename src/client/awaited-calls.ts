@@ -2,10 +2,10 @@ import { AnalyticsError } from '../errors/analytics.error.js';
 import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.errors.js';
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { MessageType } from '../messages/message.types.js';
-import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
+import type { Clock } from '../shared/clock.js';
 import { LOOKED_UP_TOO_LATE, NO_ROOM, type TakingTerms } from './admission.js';
 import type { MessageCore } from './client-core.js';
-import { LOOKUP_PATIENCE } from './lookup-wait.js';
+import { LookupPatience } from './lookup-patience.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
 
@@ -30,7 +30,7 @@ export class AwaitedCalls {
     private readonly core: MessageCore,
     private readonly factory: MessageFactory,
     private readonly filter: MessageFilter,
-    private readonly clock: Clock = SYSTEM_CLOCK,
+    private readonly clock?: Clock,
   ) {}
 
   /**
@@ -102,17 +102,18 @@ export class AwaitedCalls {
 
   /** Resolves when the queue has the calls, except those whose destinations are not looked up in time: they are given up. */
   private async handOver(taken: readonly TakenCall[]): Promise<void> {
-    const patience = this.clock.after(LOOKUP_PATIENCE, () => {
+    const giveUp = (): void => {
       for (const { number, onRefused } of taken) {
         if (this.core.withdraw(number - 1, number)) onRefused(LOOKED_UP_TOO_LATE);
       }
-    });
+    };
+    const patience = new LookupPatience(this.core.outgoing, giveUp, this.clock);
     try {
       for (const { number } of taken) {
         if (!(await this.core.handOver(number - 1, number, Infinity))) throw new AnalyticsClosedError();
       }
     } finally {
-      patience.cancel();
+      patience.end();
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { MessageType } from '../messages/message.types.js';
+import type { Clock } from '../shared/clock.js';
 import type { MessageFactory } from './message-factory.js';
 import type { OutgoingMessages } from './outgoing-messages.js';
 import { type Reach, reachesOf } from './lookup-wait.js';
@@ -10,6 +11,7 @@ export class CallReach {
   constructor(
     private readonly outgoing: OutgoingMessages,
     private readonly factory: MessageFactory,
+    private readonly clock?: Clock,
   ) {}
 
   /** Whether any destination takes a call. Never rejects. */
@@ -17,7 +19,7 @@ export class CallReach {
     const { message, tenant } = this.factory.ofJob(source, type, params);
     const route = this.outgoing.routeOf(source, message, tenant);
     if ('connections' in route) return route.connections.length > 0;
-    return reachesOf([route], this.outgoing).then(([reach]) => reach);
+    return reachesOf([route], this.outgoing, this.clock).then(([reach]) => reach);
   }
 
   /**
@@ -44,6 +46,7 @@ export class CallReach {
     const answers = await reachesOf(
       lookups.map(({ route }) => route),
       this.outgoing,
+      this.clock,
     );
     for (const [index, { place, owner }] of lookups.entries()) {
       reaches[place] = answers[index];

@@ -1,8 +1,7 @@
+import type { Clock } from '../shared/clock.js';
+import { LookupPatience } from './lookup-patience.js';
 import type { OutgoingMessages } from './outgoing-messages.js';
 import type { Route } from './router.js';
-
-/** How long look-ups are waited for while none of them is answered, in milliseconds: one may never be. */
-export const LOOKUP_PATIENCE = 2_000;
 
 /** Whether any destination takes a call; `undefined` where they could not be looked up in time. */
 export type Reach = boolean | undefined;
@@ -14,7 +13,8 @@ export type Reach = boolean | undefined;
  */
 export async function reachesOf(
   routes: readonly Promise<Route>[],
-  outgoing: Pick<OutgoingMessages, 'isReady' | 'abandon'>,
+  outgoing: Pick<OutgoingMessages, 'canLookUp' | 'abandon'>,
+  clock?: Clock,
 ): Promise<readonly Reach[]> {
   const answers = new Map<Promise<Route>, boolean>();
   if (routes.length > 0) {
@@ -22,16 +22,15 @@ export async function reachesOf(
       let isOver = false;
       const end = (): void => {
         isOver = true;
-        clearTimeout(timer);
+        patience.end();
         resolve();
       };
-      // What the application makes at its start takes as long as it takes.
-      const timer = outgoing.isReady ? setTimeout(end, LOOKUP_PATIENCE) : undefined;
+      const patience = new LookupPatience(outgoing, end, clock);
       const onAnswer = (route: Promise<Route>, isTaken: boolean): void => {
         if (isOver) return;
         answers.set(route, isTaken);
         if (answers.size === routes.length) end();
-        else timer?.refresh();
+        else patience.renew();
       };
       for (const route of routes) {
         route.then(

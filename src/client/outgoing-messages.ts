@@ -69,9 +69,16 @@ export class OutgoingMessages {
     return { json, bytes, integrationsBytes, tenant: isTenantName(tenant) ? tenant : undefined, route };
   }
 
-  /** Whether the application has made its destinations. */
-  get isReady(): boolean {
-    return this.router.isReady;
+  /** Whether destinations can be looked up now. Never rejects; while their database stands still, it waits for it. */
+  async canLookUp(): Promise<boolean> {
+    // What the application makes at its start takes as long as it takes.
+    if (!this.router.isReady) return false;
+    try {
+      await this.router.checkLookups?.();
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Where a message would go. */

@@ -68,6 +68,8 @@ export interface Router {
     message: AnalyticsMessage,
     filter: EventFilter | undefined,
   ): readonly SourceConnection[] | undefined;
+  /** Resolves when the database answers where routes are looked up. Rejects while it is away. @default at once */
+  checkLookups?(): Promise<void>;
   /** Nobody waits for a route any longer. @param route as `route` returned it */
   abandon?(route: Promise<Route>): void;
 }
@@ -177,6 +179,10 @@ export class LateRouter implements Router {
     ...message: Parameters<NonNullable<Router['configured']>>
   ): readonly SourceConnection[] | undefined {
     return this.router?.configured?.(...message);
+  }
+
+  async checkLookups(): Promise<void> {
+    await this.router?.checkLookups?.();
   }
 
   abandon(route: Promise<Route>): void {

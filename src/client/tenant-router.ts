@@ -61,7 +61,10 @@ export class TenantRouter implements Router {
 
   constructor(
     private readonly fixed: { route(...message: Parameters<Router['route']>): Route },
-    private readonly directory: Pick<DestinationDirectory, 'isFresh' | 'remembered' | 'ofTenant' | 'abandon'>,
+    private readonly directory: Pick<
+      DestinationDirectory,
+      'isFresh' | 'remembered' | 'ofTenant' | 'refresh' | 'abandon'
+    >,
     private readonly options: TenantRouterOptions,
   ) {
     this.sources = new Set(options.sources);
@@ -112,6 +115,10 @@ export class TenantRouter implements Router {
 
   configured(...message: Parameters<NonNullable<Router['configured']>>): readonly SourceConnection[] {
     return this.fixed.route(...message).connections;
+  }
+
+  checkLookups(): Promise<void> {
+    return this.context.run(() => this.directory.refresh());
   }
 
   abandon(route: Promise<Route>): void {

@@ -260,6 +260,28 @@ describe('a route that has to be looked up', () => {
       expect(told.refused).toEqual([]);
     });
 
+    it('is waited for by such calls while the database is away or stands still, and for two seconds more', async () => {
+      const stood: (() => void)[] = [];
+      let isAway = true;
+      class AwayRouter extends SlowRouter {
+        checkLookups(): Promise<void> {
+          if (isAway) return Promise.reject(new Error('away'));
+          return new Promise((resolve) => stood.push(resolve));
+        }
+      }
+      const { client, clock, queue } = clientUnderTest({ router: (time) => new AwayRouter(time) });
+      const call = { userId: 'u1', messageId: '23900ms-late' };
+      const taken = client.awaited.takeAll('web', 'identify', [call]);
+      await clock.pass(12_000);
+      isAway = false;
+      await clock.pass(10_000);
+      expect(stood).toHaveLength(1);
+      stood[0]?.();
+      await clock.pass(1_900);
+      expect(await taken).toEqual([]);
+      expect(queue.messagesFor('one')).toEqual(['23900ms-late']);
+    });
+
     it('is not waited for by calls that wait for room, either', async () => {
       const { client, clock, queue, track } = clientUnderTest({
         router,
