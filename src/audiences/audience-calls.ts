@@ -10,6 +10,9 @@ import type { AudienceLock } from './audience-lock.js';
 /** Calls made in one go, before others get a turn. */
 const CALLS_AT_ONCE = 200;
 
+/** Where so many calls are refused and none is taken, that is not for what each of them says. */
+const SURELY_SHUT = 100;
+
 /** Where the calls of a change go. */
 export interface Announcement {
   /** Name of the source. */
@@ -66,9 +69,7 @@ export class AudienceCalls {
     for (let start = 0; start < reached.length; start += CALLS_AT_ONCE) {
       const users = reached.slice(start, start + CALLS_AT_ONCE);
       told.push(...(await this.say(lock, users, valueOf)));
-      // What refuses some calls and takes none would refuse those of all other users, too.
-      const isShut = told.length === 0 && users.length > 1 && !this.vary;
-      if (isShut) this.assertNoneRefused();
+      if (told.length === 0 && this.isShut(users.length)) this.assertNoneRefused();
       await slice.check();
     }
     return { told, unreached };
@@ -84,6 +85,13 @@ export class AudienceCalls {
     if (firstError === undefined) return;
     if (refused === 1 || !(firstError instanceof MessageRefusedError)) throw firstError;
     throw new MessageRefusedError(firstError.reason, refused);
+  }
+
+  /** Whether the calls about all other users would be refused as well, after so many of which none was taken. */
+  private isShut(calls: number): boolean {
+    const isUnanswered =
+      this.firstError instanceof MessageRefusedError && this.firstError.reason === LOOKED_UP_TOO_LATE;
+    return (calls >= SURELY_SHUT || isUnanswered) && !this.vary;
   }
 
   /** Whether calls about other users may have other destinations. */

@@ -387,6 +387,14 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(seen).toBe(100);
   });
 
+  it('goes on with a sync past a step whose few calls are all refused', async () => {
+    const { audiences } = on.live({ stepSize: 2 });
+    const large = 'x'.repeat(40_000);
+    const values = new Map<string, unknown>([['ann', large], ['bob', large], ['cid', 1]]); // prettier-ignore
+    await expect(audiences.syncTrait('Score', values)).rejects.toMatchObject({ code: 'MESSAGE_TOO_LARGE' });
+    expect(inOrder(await on.calls())).toEqual([['cid', 1]]);
+  });
+
   it('sends a large value to nobody, and all others once', async () => {
     const values = new Map<string, unknown>([['ann', 1], ['bob', 'x'.repeat(40_000)], ['cid', 2]]); // prettier-ignore
     const tooLarge = { code: 'MESSAGE_TOO_LARGE' };
