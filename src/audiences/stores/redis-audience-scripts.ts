@@ -2,9 +2,9 @@ import { RedisScript } from '../../queue/redis/redis-script.js';
 
 /**
  * Keys of an audience. `members`: a sorted set of the recorded users, by the generation in which they were
- * last seen or withdrawn. `values`: a hash of their values, except `true`. `doubts`: a hash of the users in doubt with
- * the generation in which they were offered or withdrawn, a colon, and their new value, empty for those who are to
- * leave. `generation`: the current one.
+ * last seen or found unseen. `values`: a hash of their values, except `true`. `doubts`: a hash of the users in doubt
+ * with that generation, a colon, and their new value, empty for those who are to leave; in version 0.1.0 the value alone.
+ * `generation`: the current one.
  */
 const KEYS = 'local members, values, doubts, generation = KEYS[2], KEYS[3], KEYS[4], KEYS[5]\n';
 
@@ -89,12 +89,12 @@ export const OFFER = fenced(`
 
 /** Arguments: token, then users. */
 export const WITHDRAW = fenced(`
-  local now = redis.call('GET', generation) or '0'
   local found = {}
   for i = 2, #ARGV do
     local user = ARGV[i]
-    if redis.call('ZSCORE', members, user) or redis.call('HEXISTS', doubts, user) == 1 then
-      redis.call('HSET', doubts, user, now .. ':')
+    local seen, doubt = redis.call('ZSCORE', members, user), redis.call('HGET', doubts, user)
+    if seen or doubt then
+      redis.call('HSET', doubts, user, (doubt and string.match(doubt, '^%d+:') or (seen or '0') .. ':'))
       found[#found + 1] = user
     end
   end

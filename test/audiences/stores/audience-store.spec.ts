@@ -1,11 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { createAudienceStore } from '../../../src/audiences/stores/create-audience-store.js';
 import type { AudienceEntry, AudienceStore } from '../../../src/options/audience-store.js';
 import type { QueueBackend } from '../../../src/queue/queue-backend.js';
-import { describeBackend, describeWith } from '../../support/describe-backend.js';
+import { describeBackend, describeRedis, describeWith } from '../../support/describe-backend.js';
 import { emptyBackends } from '../../support/empty-backends.js';
 import { PostgresServer } from '../../support/postgres-server.js';
+import { RedisServer } from '../../support/redis-server.js';
 import { AudiencesOn } from '../audiences-on.js';
 
 const TRAIT = 'big_spenders';
@@ -186,6 +188,16 @@ describeBackend('an audience store', (backend) => {
     expect(await members()).toEqual([]);
   });
 
+  it('withdraws whom a single change has withdrawn in the same generation, and not settled', async () => {
+    await record(...entries('ann', 'seen'));
+    await store.offer(HOLD, entries('doubtful'));
+    await store.advance(HOLD);
+    await store.offer(HOLD, entries('seen', 'offered'));
+    const all = ['ann', 'doubtful', 'offered', 'seen'];
+    expect((await store.withdraw(HOLD, all)).sort()).toEqual(all);
+    expect(await unseen()).toEqual(['ann', 'doubtful']);
+  });
+
   it('keeps ids of every kind apart', async () => {
     const ids = [
       '1',
@@ -276,6 +288,35 @@ describeBackend('an audience store', (backend) => {
       store.lock('race', 'sync', 'you', MINUTE),
     ]);
     expect(both.sort()).toEqual([false, true]);
+  });
+});
+
+describeRedis('an audience store on Redis', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await RedisServer.create();
+  });
+  afterAll(() => server.dispose());
+
+  it('takes over the users whom version 0.1.0 left in doubt', async () => {
+    const on = await AudiencesOn.open(server.url());
+    const { store } = on;
+    await store.register(AUDIENCE);
+    await store.lock(TRAIT, 'change', HOLD.token, MINUTE);
+    await store.offer(HOLD, entries('leaving'));
+    await store.settle(HOLD, ['leaving']);
+    const redis = new Redis(server.url());
+    const doubts = { offered: 'true', added: 'true', leaving: '' };
+    await redis.hset(`{nestjs-analytics:audience:${TRAIT}}:doubts`, doubts);
+    redis.disconnect();
+
+    await store.advance(HOLD);
+    expect((await store.offer(HOLD, entries('offered'))).changed).toEqual(['offered']);
+    const { userIds, next } = await store.withdrawUnseen(HOLD, 10, undefined);
+    expect([userIds.sort(), next]).toEqual([['added', 'leaving'], undefined]);
+    await store.settle(HOLD, ['offered', 'added', 'leaving']);
+    expect((await store.members(TRAIT, 10, undefined)).userIds).toEqual(['offered']);
+    await on.close();
   });
 });
 
