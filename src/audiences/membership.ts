@@ -29,6 +29,15 @@ interface SyncRun extends Announcement {
   onProgress: (counts: MembershipCounts) => unknown;
 }
 
+/** What became of a page of those who leave. */
+interface LeavingPage {
+  /** The first user in it. */
+  first: string | undefined;
+  removed: number;
+  /** Where the next one begins; `undefined` after the last one. */
+  next: string | undefined;
+}
+
 /**
  * Sends what changes, and records it. Each step marks its users as in doubt, hands their calls to the queue,
  * and then settles them. A user is recorded only once the queue has the call. If a process dies in between, or the
@@ -69,17 +78,14 @@ export class Membership {
         await onProgress({ ...counts });
         await slice.check();
       }
-      let from: string | undefined;
+      let page: LeavingPage | undefined;
       do {
         syncLock.assertHeld();
-        const page = await this.steps.run(audience, (lock) =>
-          this.withdrawUnseen(lock, audience, calls, from),
-        );
-        from = page.next;
+        page = await this.steps.run(audience, (lock) => this.withdrawUnseen(lock, audience, calls, page));
         counts.removed += page.removed;
         if (page.removed > 0) await onProgress({ ...counts });
         await slice.check();
-      } while (from !== undefined);
+      } while (page.next !== undefined);
       calls.assertNoneRefused();
       return counts;
     });
@@ -110,7 +116,7 @@ export class Membership {
     await this.steps.runSync(audience, wait, async (syncLock) => {
       if (!asKnown(await reaches)) return;
       const slice = new TimeSlice();
-      let from: string | undefined;
+      let page: LeavingPage | undefined;
       let found = 0;
       let isLeft = true;
       while (isLeft) {
@@ -119,14 +125,14 @@ export class Membership {
         isLeft = await this.steps.run(audience, async (lock) => {
           if (calls !== undefined) {
             // Others may add users until the last step, so the last pass is one that finds none.
-            if (from === undefined) {
+            if (page?.next === undefined) {
               await this.store.advance(lock);
+              page = undefined;
               found = 0;
             }
-            const { removed, next } = await this.withdrawUnseen(lock, audience, calls, from);
-            found += removed;
-            from = next;
-            if (next !== undefined) return true;
+            page = await this.withdrawUnseen(lock, audience, calls, page);
+            found += page.removed;
+            if (page.next !== undefined) return true;
             calls.assertNoneRefused();
             if (found > 0) return true;
           }
@@ -198,10 +204,14 @@ export class Membership {
     lock: AudienceLock,
     audience: AudienceDefinition,
     calls: AudienceCalls,
-    from?: string,
-  ): Promise<{ removed: number; next: string | undefined }> {
-    const { userIds, next } = await this.store.withdrawUnseen(lock, this.stepSize, from);
-    return { removed: await this.announce(lock, calls, audience, userIds), next };
+    last: LeavingPage | undefined,
+  ): Promise<LeavingPage> {
+    const { userIds, next } = await this.store.withdrawUnseen(lock, this.stepSize, last?.next);
+    const [first] = userIds;
+    const removed = await this.announce(lock, calls, audience, userIds);
+    // A store that was written for version 0.1.0 may give users again until they are settled.
+    const isSame = removed === 0 && first !== undefined && first === last?.first;
+    return { first, removed, next: isSame ? undefined : next };
   }
 
   /** Sends that users have left, and records it. Resolves to how many have. */
