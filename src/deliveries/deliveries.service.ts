@@ -111,7 +111,7 @@ export class DeliveriesService {
   }
 
   /**
-   * How many messages `replay` would deliver again now: ask before you replay. Messages whose destination is
+   * How many messages match the filter: ask before you replay. Messages whose destination is
    * gone, is disabled, has wrong fields or cannot be decrypted, those that cannot be read, and those that another
    * application has queued, count here and are left alone by `replay`.
    *

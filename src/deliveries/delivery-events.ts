@@ -1,3 +1,4 @@
+import { UnsubscriptionError } from 'rxjs';
 import type { FullBacklog } from '../queue/destination-backlog.js';
 import type { UrlOutcome } from '../queue/batch-job.js';
 import { thrownAt } from '../shared/thrown-at.js';
@@ -99,9 +100,12 @@ export class DeliveryEvents {
 export function tellOnce(stream: string, logger: { error(message: string): void }): (error: unknown) => void {
   const told = new Set<string>();
   return (error) => {
-    const thrown = thrownAt(error);
-    if (told.has(thrown)) return;
-    told.add(thrown);
-    logger.error(`A subscriber of \`${stream}\` threw ${thrown}. Delivery continues; fix the subscriber.`);
+    // RxJS gathers what is thrown at the end of a subscription.
+    const errors: unknown[] = error instanceof UnsubscriptionError ? error.errors : [error];
+    for (const thrown of errors.map(thrownAt)) {
+      if (told.has(thrown)) continue;
+      told.add(thrown);
+      logger.error(`A subscriber of \`${stream}\` threw ${thrown}. Delivery continues; fix the subscriber.`);
+    }
   };
 }

@@ -5,13 +5,19 @@ import { types } from 'node:util';
  * hold data that is being sent.
  */
 export function thrownAt(error: unknown): string {
-  if (!types.isNativeError(error)) return `a value of type ${typeof error}`;
   try {
-    return placeOf(error);
+    return isError(error) ? placeOf(error) : `a value of type ${typeof error}`;
   } catch {
     // Its properties may throw when they are read.
     return 'an error that cannot be read';
   }
+}
+
+/** Those that RxJS makes itself, such as `TimeoutError`, are no native ones. */
+function isError(error: unknown): error is Error {
+  if (types.isNativeError(error)) return true;
+  if (typeof error !== 'object' || error === null) return false;
+  return ['name', 'message', 'stack'].every((key) => typeof Reflect.get(error, key) === 'string');
 }
 
 function placeOf(error: Error): string {

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import {
   filter,
   finalize,
+  first,
   lastValueFrom,
   map,
   mergeWith,
@@ -108,7 +109,14 @@ describe('a subscriber that throws', () => {
     };
     outcomes$.subscribe({ complete: fail });
     outcomes$.pipe(filter(() => true)).subscribe({ complete: fail });
-    outcomes$.pipe(finalize(fail)).subscribe();
+    outcomes$
+      .pipe(
+        finalize(() => {
+          throw new TypeError('at the end');
+        }),
+      )
+      .subscribe();
+    outcomes$.pipe(first(() => false)).subscribe();
     // eslint-disable-next-line @typescript-eslint/no-misused-promises -- what applications do
     outcomes$.subscribe({ complete: () => Promise.reject(new SyntaxError('at the end')) });
     const { endpoints$ } = app.context.get(DeliveriesService);
@@ -119,7 +127,9 @@ describe('a subscriber that throws', () => {
     await app.close();
 
     expect(await ends).toEqual(['ended', 'ended']);
-    expect(app.log.analytics).toEqual(expect.arrayContaining([threw('RangeError'), threw('SyntaxError')]));
+    expect(app.log.analytics).toEqual(
+      expect.arrayContaining(['RangeError', 'TypeError', 'EmptyError', 'SyntaxError'].map(threw)),
+    );
   });
 
   it('is logged for `endpoints$` and `changes$` just as well', async () => {
