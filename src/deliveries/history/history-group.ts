@@ -6,6 +6,8 @@ export class HistoryGroup {
   failure: unknown;
   /** When something became overdue to be written, by the clock; `undefined` if nothing is. */
   waitingSince: number | undefined;
+  /** How often the store had taken something of any group by then, or when it last took a part of this one. */
+  answersBefore = 0;
   /** Whether nobody has answered yet which destinations are deleted, and that is not waited for any longer. */
   isLookUpSilent = false;
   /** How often there had been no room for entries when the last write began. */

@@ -22,6 +22,8 @@ export class HistoryGroups {
   private readonly groups = new Map<number, HistoryGroup>();
   private readonly busy = new Set<HistoryGroup>();
   private readonly failing = new Set<HistoryGroup>();
+  /** How often the store has taken a part of any of them. */
+  private answers = 0;
   /** How often there was no room for entries. */
   private losses = 0;
   /** The same when all was written the last time. */
@@ -49,10 +51,10 @@ export class HistoryGroups {
     return group !== undefined && this.busy.has(group);
   }
 
-  /** Whether the store has taken nothing of a group for a while, but whatever there was of another one. */
+  /** Whether the store has taken nothing of a group for a while, but something of others in that time. */
   isBehindOthers(number: number): boolean {
-    if (this.groups.size < 2 || !this.isLate(this.groups.get(number))) return false;
-    return [...this.groups.values()].some((group) => !this.isLate(group));
+    const group = this.groups.get(number);
+    return group !== undefined && this.isLate(group) && group.answersBefore < this.answers;
   }
 
   /** There was no room for deliveries. */
@@ -68,7 +70,10 @@ export class HistoryGroups {
     let group = this.groups.get(number);
     if (group === undefined) this.groups.set(number, (group = new HistoryGroup()));
     group.lossesBefore = group.lossesAtAnswer = this.losses;
-    group.waitingSince ??= this.parts.clock.now();
+    if (group.waitingSince === undefined) {
+      group.waitingSince = this.parts.clock.now();
+      group.answersBefore = this.answers;
+    }
     this.busy.add(group);
     return group;
   }
@@ -76,6 +81,7 @@ export class HistoryGroups {
   /** The store has taken a part of it. */
   onAnswer(group: HistoryGroup): void {
     group.lossesAtAnswer = this.losses;
+    group.answersBefore = ++this.answers;
     if (group.failure === undefined) group.waitingSince = this.parts.clock.now();
     if (group.lossesBefore !== this.losses && this.haveAllAnswered) this.parts.log.onBehind();
   }

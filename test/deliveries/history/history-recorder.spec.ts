@@ -883,6 +883,26 @@ describe('the recorder of the history', () => {
       expect(written()).toBe(5_000);
     });
 
+    it('leaves it all room once no other one answers either', async () => {
+      delivered([message('first')], 'taken');
+      await clock.pass(INTERVAL);
+      expect(store.idsOf('taken')).toEqual(['first']);
+      store.silence = new Promise((resolve) => {
+        answer = resolve;
+      });
+      store.silenceOf = () => undefined;
+      delivered([message('first')], 'silent');
+      await clock.pass(2 * INTERVAL);
+      const later = Array.from({ length: 90 }, (_, n) => `silent ${n}`);
+      for (const destination of later) {
+        tenants.set(destination, 'acme');
+        delivered(many(100), destination);
+      }
+      answer();
+      await recorder.close();
+      expect(later.flatMap((destination) => store.idsOf(destination))).toHaveLength(9_000);
+    });
+
     it('says once that it does not answer, and not that more is delivered than is taken', async () => {
       delivered([message('first')], 'silent');
       await clock.pass(INTERVAL);
