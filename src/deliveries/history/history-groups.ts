@@ -31,11 +31,6 @@ export class HistoryGroups {
 
   constructor(private readonly parts: HistoryGroupsParts) {}
 
-  /** Whether nothing is under way, and nothing has failed. */
-  get areWell(): boolean {
-    return this.busy.size === 0 && this.failing.size === 0;
-  }
-
   /** Whether the store has taken nothing of one of them for a while. */
   get isAnyLate(): boolean {
     return this.isLate(this.oldest);
@@ -49,6 +44,12 @@ export class HistoryGroups {
   isBusy(number: number): boolean {
     const group = this.groups.get(number);
     return group !== undefined && this.busy.has(group);
+  }
+
+  /** Whether nothing of a group is under way, and nothing has failed. */
+  isReady(number: number): boolean {
+    const group = this.groups.get(number);
+    return group === undefined || !(this.busy.has(group) || this.failing.has(group));
   }
 
   /** Whether the store has taken nothing of a group for a while, but something of others in that time. */

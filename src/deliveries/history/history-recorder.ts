@@ -105,28 +105,31 @@ export class HistoryRecorder {
 
   private schedule(): void {
     if (this.isClosed) return;
-    if (this.pending.entries >= MANY_ENTRIES && this.groups.areWell) this.begin();
-    else {
-      this.timer ??= this.clock.afterUnlessIdle(INTERVAL, () => {
-        this.tick();
-      });
-    }
+    if (this.areManyReady) this.writer.beginReady();
+    // What could not be begun must not wait for the next delivery.
+    this.timer ??= this.clock.afterUnlessIdle(INTERVAL, () => {
+      this.tick();
+    });
+  }
+
+  /** Whether there are many entries that can be written at once. */
+  private get areManyReady(): boolean {
+    const { pending, groups } = this;
+    // The first is cheap, and mostly the answer.
+    return (
+      pending.entries >= MANY_ENTRIES && pending.entriesOf((group) => groups.isReady(group)) >= MANY_ENTRIES
+    );
   }
 
   private tick(): void {
-    this.begin();
+    this.timer = undefined;
+    this.writer.begin();
     if (!this.pending.isEmpty) {
       // Bodies may be large, so they are not held until the store answers.
       if (this.groups.isAnyLate) this.pending.summarize();
       this.schedule();
     }
     this.groups.check();
-  }
-
-  private begin(): void {
-    this.timer?.cancel();
-    this.timer = undefined;
-    this.writer.begin();
   }
 }
 

@@ -11,7 +11,7 @@ const ENTRIES: Limit = { most: 10_000, ofOwner: 100, mostReserved: 10_000 };
 /** Hours of destinations, with their counts. */
 const HOURS: Limit = { most: 20_000, ofOwner: 100, mostReserved: 10_000 };
 
-/** The share of all room that a group may fill while others are written and it is not. */
+/** The share of all room that groups may fill together while others are written and they are not. */
 const SHARE_OF_LATE = 1 / 4;
 
 /** A destination, as far as it matters for how much of the room it may fill. */
@@ -45,6 +45,11 @@ export class HistoryRoom {
     return this.entries.total;
   }
 
+  /** How many of them are of some groups. */
+  entryCountOf(isAmong: (group: number) => boolean): number {
+    return this.entries.totalOf(isAmong);
+  }
+
   /** Whether there is room for this many more entries of a destination. */
   hasRoomFor(user: HistoryRoomOwner, entries: number): boolean {
     return this.hasRoomIn(this.entries, user, entries);
@@ -59,7 +64,7 @@ export class HistoryRoom {
   change<T>(user: HistoryRoomUser, change: () => T): T {
     const { size, hourCount } = user;
     const result = change();
-    this.add(user.owner, user.size - size, user.hourCount - hourCount);
+    this.add(user, user.size - size, user.hourCount - hourCount);
     return result;
   }
 
@@ -72,70 +77,84 @@ export class HistoryRoom {
   /** The same of these alone. */
   send(users: readonly HistoryRoomUser[]): void {
     for (const { owner, size, hourCount } of users) {
-      this.entries.addTo(owner, -size);
-      this.hours.addTo(owner, -hourCount);
+      this.entries.addToOwner(owner, -size);
+      this.hours.addToOwner(owner, -hourCount);
     }
   }
 
   /** Changes one that is on its way. */
   changeSent(user: HistoryRoomUser, change: () => void): void {
-    const { size, hourCount } = user;
+    const { group, size, hourCount } = user;
     change();
-    this.entries.total += user.size - size;
-    this.hours.total += user.hourCount - hourCount;
+    this.entries.addToGroup(group, user.size - size);
+    this.hours.addToGroup(group, user.hourCount - hourCount);
   }
 
   /** These have arrived. */
   release(sent: readonly HistoryRoomUser[]): void {
-    for (const { size, hourCount } of sent) {
-      this.entries.total -= size;
-      this.hours.total -= hourCount;
+    for (const { group, size, hourCount } of sent) {
+      this.entries.addToGroup(group, -size);
+      this.hours.addToGroup(group, -hourCount);
     }
   }
 
   /** One has not arrived, and is not on its way any more. */
   putBack({ owner, size, hourCount }: HistoryRoomUser): void {
-    this.entries.addTo(owner, size);
-    this.hours.addTo(owner, hourCount);
+    this.entries.addToOwner(owner, size);
+    this.hours.addToOwner(owner, hourCount);
   }
 
   /** Nothing of one is in memory any more. It was not on its way. */
-  remove({ owner, size, hourCount }: HistoryRoomUser): void {
-    this.add(owner, -size, -hourCount);
+  remove(user: HistoryRoomUser): void {
+    this.add(user, -user.size, -user.hourCount);
   }
 
   private hasRoomIn(room: SharedRoom, { owner, group }: HistoryRoomOwner, more: number): boolean {
-    return room.hasRoomFor(owner, more, this.isBehindOthers(group) ? SHARE_OF_LATE : 1);
+    const { isBehindOthers } = this;
+    return room.hasRoomFor(owner, more, isBehindOthers(group) ? room.totalOf(isBehindOthers) : undefined);
   }
 
-  private add(owner: string, entries: number, hours: number): void {
-    this.entries.add(owner, entries);
-    this.hours.add(owner, hours);
+  private add({ owner, group }: HistoryRoomOwner, entries: number, hours: number): void {
+    this.entries.addToGroup(group, entries);
+    this.entries.addToOwner(owner, entries);
+    this.hours.addToGroup(group, hours);
+    this.hours.addToOwner(owner, hours);
   }
 }
 
-/** Counts what there is of one kind, and what each owner has of it that is not on its way. */
+/** Counts what there is of one kind and of each group, and what each owner has of it that is not on its way. */
 class SharedRoom {
   total = 0;
+  private readonly groups = new Map<number, number>();
   private readonly owners = new Map<string, number>();
 
   constructor(private readonly limit: Limit) {}
 
-  /** @param share of all of it */
-  hasRoomFor(owner: string, more: number, share: number): boolean {
+  /** What there is of some groups. */
+  totalOf(isAmong: (group: number) => boolean): number {
+    let total = 0;
+    for (const [group, ofGroup] of this.groups) if (isAmong(group)) total += ofGroup;
+    return total;
+  }
+
+  /** @param ofLate what the groups have that are behind others, if it is for one of these */
+  hasRoomFor(owner: string, more: number, ofLate?: number): boolean {
     const { most, mostReserved, ofOwner } = this.limit;
-    const filled = (this.total + more) / share;
+    const filledByLate = ofLate === undefined ? 0 : (ofLate + more) / SHARE_OF_LATE;
+    const filled = Math.max(this.total + more, filledByLate);
     if (filled <= most) return true;
     return filled <= most + mostReserved && (this.owners.get(owner) ?? 0) + more <= ofOwner;
   }
 
-  add(owner: string, more: number): void {
+  /** Changes what there is in all. */
+  addToGroup(group: number, more: number): void {
+    if (more === 0) return;
     this.total += more;
-    this.addTo(owner, more);
+    this.groups.set(group, (this.groups.get(group) ?? 0) + more);
   }
 
   /** Changes what counts as its owner's alone. */
-  addTo(owner: string, more: number): void {
+  addToOwner(owner: string, more: number): void {
     if (more === 0) return;
     const sum = (this.owners.get(owner) ?? 0) + more;
     if (sum === 0) this.owners.delete(owner);

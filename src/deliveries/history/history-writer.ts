@@ -42,15 +42,12 @@ export class HistoryWriter {
 
   /** Begins to write what there is of each group of which nothing is under way. */
   begin(): void {
-    const { pending, groups } = this.parts;
-    const taken = pending.take((group) => groups.isBusy(group));
-    const begun = Array.from(taken, ([number, histories]) => ({ group: groups.begin(number), histories }));
-    const isAnyWell = begun.some(({ group }) => group.failure === undefined);
-    for (const { group, histories } of begun) {
-      // One that has failed may fail again, and hold back what happened at all destinations.
-      const withMinutes = group.failure === undefined || !isAnyWell;
-      group.work = this.write(group, histories, withMinutes).then(this.parts.onEnd);
-    }
+    this.beginAllBut((group) => this.parts.groups.isBusy(group));
+  }
+
+  /** The same, but of none that has failed. */
+  beginReady(): void {
+    this.beginAllBut((group) => !this.parts.groups.isReady(group));
   }
 
   /** Writes the rest of each group once what is under way of it has ended, whatever becomes of the others. */
@@ -66,6 +63,18 @@ export class HistoryWriter {
       ),
     );
     await Promise.all(groups.work);
+  }
+
+  private beginAllBut(isStaying: (group: number) => boolean): void {
+    const { pending, groups } = this.parts;
+    const taken = pending.take(isStaying);
+    const begun = Array.from(taken, ([number, histories]) => ({ group: groups.begin(number), histories }));
+    const isAnyWell = begun.some(({ group }) => group.failure === undefined);
+    for (const { group, histories } of begun) {
+      // One that has failed may fail again, and hold back what happened at all destinations.
+      const withMinutes = group.failure === undefined || !isAnyWell;
+      group.work = this.write(group, histories, withMinutes).then(this.parts.onEnd);
+    }
   }
 
   /** Never rejects: what cannot be written stays in memory. */

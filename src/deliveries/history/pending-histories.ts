@@ -36,6 +36,11 @@ export class PendingHistories {
     return this.room.entryCount;
   }
 
+  /** The same of some groups. */
+  entriesOf(isAmong: (group: number) => boolean): number {
+    return this.room.entryCountOf(isAmong);
+  }
+
   /**
    * Counts what happened at a destination: only among all, if there is no room for its own counts.
    *
@@ -92,16 +97,16 @@ export class PendingHistories {
   /**
    * Hands over the histories of each group. They are in memory until they are released.
    *
-   * @param isBusy whether those of a group stay here
+   * @param isStaying whether those of a group stay here
    */
-  take(isBusy: (group: number) => boolean): Map<number, DestinationHistory[]> {
+  take(isStaying: (group: number) => boolean): Map<number, DestinationHistory[]> {
     const groups = new Map<number, DestinationHistory[]>();
     const staying = new Map<string, DestinationHistory>();
     for (const [destination, history] of this.histories) {
       const { group } = history;
       const known = groups.get(group);
       if (known !== undefined) known.push(history);
-      else if (isBusy(group)) staying.set(destination, history);
+      else if (isStaying(group)) staying.set(destination, history);
       else groups.set(group, [history]);
     }
     this.histories = staying;
