@@ -36,6 +36,11 @@ export class HistoryGroups {
     return this.isLate(this.oldest);
   }
 
+  /** Whether something is under way of one of them that has not failed. */
+  get isAnyWellBusy(): boolean {
+    return [...this.busy].some(({ failure }) => failure === undefined);
+  }
+
   /** What is under way. */
   get work(): Promise<void>[] {
     return [...this.busy].flatMap(({ work }) => work ?? []);

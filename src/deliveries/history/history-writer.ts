@@ -63,16 +63,16 @@ export class HistoryWriter {
       ),
     );
     await Promise.all(groups.work);
+    await this.writeRestOfMinutes();
   }
 
   private beginAllBut(isStaying: (group: number) => boolean): void {
     const { pending, groups } = this.parts;
     const taken = pending.take(isStaying);
     const begun = Array.from(taken, ([number, histories]) => ({ group: groups.begin(number), histories }));
-    const isAnyWell = begun.some(({ group }) => group.failure === undefined);
     for (const { group, histories } of begun) {
       // One that has failed may fail again, and hold back what happened at all destinations.
-      const withMinutes = group.failure === undefined || !isAnyWell;
+      const withMinutes = group.failure === undefined || !groups.isAnyWellBusy;
       group.work = this.write(group, histories, withMinutes).then(this.parts.onEnd);
     }
   }
@@ -129,6 +129,16 @@ export class HistoryWriter {
       minutes.absorb(this.minutes, now());
       this.minutes = minutes;
       throw error;
+    }
+  }
+
+  /** The last write may have been of a group that had failed, and have gone without them. */
+  private async writeRestOfMinutes(): Promise<void> {
+    if (this.minutes.isEmpty) return;
+    try {
+      await this.writeWithMinutes([]);
+    } catch {
+      // They are lost, as whatever else the store has not taken by now.
     }
   }
 

@@ -46,6 +46,10 @@ export class MinuteCounts {
     for (const minute of this.minutes.keys()) if (minute < oldest) this.minutes.delete(minute);
   }
 
+  get isEmpty(): boolean {
+    return this.minutes.size === 0;
+  }
+
   get stored(): StoredPeriods {
     return [...this.minutes];
   }

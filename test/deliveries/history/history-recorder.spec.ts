@@ -841,6 +841,45 @@ describe('the recorder of the history', () => {
       expect(minuteCount()).toBe(2);
     });
 
+    describe('and has refused the last write', () => {
+      let answerOthers: () => void;
+
+      beforeEach(async () => {
+        const others = new Promise<void>((resolve) => {
+          answerOthers = resolve;
+        });
+        let refuse: (error: Error) => void = () => undefined;
+        const refusal = new Promise<void>((_, reject) => {
+          refuse = reject;
+        });
+        const { silenceOf } = store;
+        store.silenceOf = (histories) => (silenceOf(histories) === undefined ? others : refusal);
+        delivered([message('s')], 'silent');
+        delivered([message('t')], 'taken');
+        await clock.pass(INTERVAL);
+        refuse(new Error('Command timed out'));
+        await clock.pass(0);
+        store.silenceOf = (histories) => silenceOf(histories) ?? others;
+        await clock.pass(INTERVAL);
+      });
+
+      it('is given no counts of minutes while a write of another one is under way', async () => {
+        answerOthers();
+        delivered([message('u')], 'taken');
+        await eventually(() => store.idsOf('taken').length > 1);
+        expect(minuteCount()).toBe(3);
+      });
+
+      it('leaves no counts of minutes behind when all else is written and the recorder is closed', async () => {
+        answerOthers();
+        answer();
+        await clock.pass(INTERVAL);
+        expect(store.idsOf('silent')).toEqual(['s']);
+        await recorder.close();
+        expect(minuteCount()).toBe(2);
+      });
+    });
+
     it('writes the rest of the others when it is closed', async () => {
       delivered([message('s')], 'silent');
       delivered([message('t')], 'taken');

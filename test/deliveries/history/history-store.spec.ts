@@ -272,6 +272,11 @@ describeBackend('the store of the history', (backend) => {
     );
   });
 
+  it('adds what happened in a minute where nothing else is to be written', async () => {
+    await store.write([], NOW, [[THIS_MINUTE, { delivered: 2 }]]);
+    expect(await store.minutes(THIS_MINUTE, THIS_MINUTE)).toEqual([[THIS_MINUTE, { delivered: 2 }]]);
+  });
+
   it('keeps the most of what processes saw waiting in a minute and in an hour, and adds nothing up', async () => {
     expect(await store.waiting('hour', 0, THIS_HOUR)).toEqual([]);
     await Promise.all([12, 30, 7, 30].map((messages) => store.noteWaiting(messages, NOW)));

@@ -9,6 +9,9 @@ import {
   DestinationsService,
   type HourStats,
 } from '../../../src/index.js';
+import type { HistoryStore } from '../../../src/deliveries/history/history-store.js';
+import { minuteOf } from '../../../src/deliveries/history/minute-counts.js';
+import { HISTORY_STORE } from '../../../src/deliveries/history/history.providers.js';
 import { CLUSTER_GROUPS } from '../../../src/deliveries/history/stores/redis-history-scripts.js';
 import { MAX_PARTITIONS } from '../../../src/options/resolve-connection.js';
 import { partitionOf } from '../../../src/queue/partitions.js';
@@ -109,6 +112,15 @@ describeRedis('a Redis Cluster', () => {
       removed: 1,
       unchanged: 1,
     });
+  });
+
+  it('keeps what happened in a minute where nothing else is to be written', async () => {
+    const webhooks = webhooksTo(await stage.receiver());
+    const { context } = await stage.app({ connection: cluster.connection, webhooks });
+    const store = context.get<HistoryStore>(HISTORY_STORE);
+    const minute = minuteOf(Date.now()) - 60;
+    await store.write([], Date.now(), [[minute, { delivered: 2 }]]);
+    expect(await store.minutes(minute, minute)).toEqual([[minute, { delivered: 2 }]]);
   });
 
   it('keeps the history of destinations on all of its nodes, and tells of all of them together', async () => {

@@ -29,7 +29,7 @@ export class RedisHistoryStore implements HistoryStore {
 
   async write(histories: readonly StoredHistory[], now: number, minutes: StoredPeriods = []): Promise<void> {
     const [first] = histories;
-    const group = first && this.groupOf?.(first.destination);
+    const group = this.groupOf?.(first?.destination ?? ALL_DESTINATIONS);
     const keys = histories.flatMap(({ destination }) => scripts.keysOf(destination, group));
     const args = histories.flatMap(argumentsOf);
     const kept = [oldestOrdinal(now), oldestHour(now), oldestMinute(now)];
