@@ -1,8 +1,11 @@
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { within } from '../shared/within.js';
 
-/** How long a write may be on its way that was begun before a destination was deleted, in milliseconds. */
-const LATE_REMOVAL = 3_000;
+/**
+ * How long it may take until what another process has recorded of a destination is written, in milliseconds: it is written
+ * every two seconds, then waits up to two for the answer which destinations are deleted, and a busy database takes a while.
+ */
+const LATE_REMOVAL = 8_000;
 /** How long whoever deletes a destination waits for its history, in milliseconds. */
 const PATIENCE = 2_000;
 
@@ -23,6 +26,8 @@ export interface HistoryRemovalParts {
 export class HistoryRemoval {
   private readonly clock: Clock;
   private readonly late = new Map<string, Timer>();
+  /** What is under way. */
+  private readonly removals = new Set<Promise<void>>();
   private isClosed = false;
 
   constructor(private readonly parts: HistoryRemovalParts) {
@@ -30,8 +35,9 @@ export class HistoryRemoval {
   }
 
   /**
-   * Never rejects: a destination is deleted whatever becomes of its history. A store that is away is not waited for, and
-   * forgets it when it is back.
+   * Never rejects: a destination is deleted whatever becomes of its history. A store that is away is not waited for. Redis
+   * forgets it when it is back. PostgreSQL refuses at once, and if it still does so a little later, forgets it after seven
+   * days.
    */
   async remove(id: string): Promise<void> {
     // Before the first removal ends, so that `finish` knows of it.
@@ -40,11 +46,12 @@ export class HistoryRemoval {
     await within(PATIENCE, this.removeNow(id));
   }
 
-  /** Removes now what was to be removed a little later. */
+  /** Removes now what was to be removed a little later, and waits for all that is under way. */
   async finish(): Promise<void> {
     const ids = [...this.late.keys()];
     this.cancel();
-    await Promise.all(ids.map((id) => this.forget(id)));
+    for (const id of ids) void this.forget(id);
+    await Promise.all(this.removals);
   }
 
   close(): void {
@@ -73,6 +80,14 @@ export class HistoryRemoval {
   }
 
   private async forget(id: string): Promise<void> {
+    const removal = this.tryToForget(id);
+    this.removals.add(removal);
+    await removal;
+    this.removals.delete(removal);
+  }
+
+  /** Never rejects. */
+  private async tryToForget(id: string): Promise<void> {
     this.parts.discard(id);
     try {
       await this.parts.forget(id);

@@ -59,6 +59,30 @@ describe('the history of a destination that is deleted', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('is removed before the process ends where the second removal is under way', async () => {
+    await removal.remove('crm');
+    const isBack = deferred();
+    answer = isBack.promise;
+    await clock.pass(10_000);
+    const events: string[] = [];
+    const finishing = removal.finish().then(() => events.push('finished'));
+    await clock.pass(0);
+    events.push('answered');
+    isBack.resolve();
+    await finishing;
+    expect(events).toEqual(['answered', 'finished']);
+    expect(removed).toEqual([...ALL, ...ALL]);
+  });
+
+  it('is looked for again when every write that began before has ended', async () => {
+    await removal.remove('crm');
+    // A write waits two seconds for its turn, and two for the answer which destinations are deleted.
+    await clock.pass(5_000);
+    expect(removed).toEqual(ALL);
+    await clock.pass(5_000);
+    expect(removed).toEqual([...ALL, ...ALL]);
+  });
+
   it('is looked for again a little later where it could not be removed', async () => {
     answer = Promise.reject(new Error('the store is away'));
     await removal.remove('crm');
