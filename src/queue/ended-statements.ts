@@ -1,6 +1,6 @@
 import { types } from 'node:util';
-import type { LimitedLog } from './limited-log.js';
-import { OF_HISTORY, ownTablesIn } from './removed-tables.js';
+import type { QueueLog } from './limited-log.js';
+import { LOOK, OF_HISTORY, ownTablesIn } from './removed-tables.js';
 
 /** Why the server ended a statement: PostgreSQL's code, and words. */
 interface End {
@@ -62,35 +62,62 @@ function sideWorkOf(statement: string): SideWork | undefined {
   return tables.length > 0 && tables.every((table) => table.includes(OF_HISTORY)) ? 'history' : undefined;
 }
 
-/** Writes one line when statements of such work are ended, however often that happens, and one when they are answered. */
+/**
+ * For how long no statement may be ended until they count as answered again, in milliseconds: those of the metrics may come
+ * only every other minute, and a server that is too slow for some of them answers others.
+ */
+const QUIET = 5 * 60_000;
+
+/** Statements of some work that were ended, of which a line says so. */
+interface Incident {
+  readonly work: SideWork;
+  /** The tables of this module's own that the latest of them needs. Those of the metrics need none. */
+  readonly tables: readonly string[];
+  /** When the latest of them was ended, by the monotonic clock. */
+  readonly endedAt: number;
+}
+
+/** Whether a statement is of the same work as one that was ended, and asks for one of its tables. */
+function isAbout({ work, tables }: Incident, statement: string): boolean {
+  if (LOOK.test(statement) || sideWorkOf(statement) !== work) return false;
+  return tables.length === 0 || ownTablesIn(statement).some((table) => tables.includes(table));
+}
+
+/**
+ * Writes one line when statements of such work are ended, however often that happens, and one when they are answered. There
+ * are so few that they need no share of the lines about the queue itself.
+ */
 export class EndedStatements {
-  /** The latest statement that was ended, by its work. Any other may not be tried again for hours. */
-  private readonly ended = new Map<SideWork, string>();
+  private readonly incidents = new Map<SideWork, Incident>();
 
   constructor(
     private readonly place: string,
-    private readonly lines: LimitedLog,
+    private readonly logger: QueueLog,
+    private readonly now: () => number,
   ) {}
 
   add({ work, end: { code, reason } }: EndedStatementError, statement: string): void {
-    const isKnown = this.ended.has(work);
-    if (!isKnown && !this.lines.hasRoomFor(1)) return;
-    this.ended.set(work, statement);
+    const isKnown = this.incidents.has(work);
+    this.incidents.set(work, { work, tables: ownTablesIn(statement), endedAt: this.now() });
     if (isKnown) return;
     const { name, meanwhile } = SIDE_WORK[work];
-    this.lines.warn(
+    this.logger.warn(
       `The queue on ${this.place} did not answer a statement of ${name} (${reason}, ${code}). ${meanwhile} Everything ` +
         'else goes on.',
     );
   }
 
-  /** A statement was answered. */
-  answered(statement: string | undefined): void {
-    for (const [work, ended] of this.ended) {
-      if (ended !== statement) continue;
-      this.ended.delete(work);
-      const line = `The queue on ${this.place} answers statements of ${SIDE_WORK[work].name} again.`;
-      if (this.lines.hasRoomFor(1)) this.lines.log(line);
+  /**
+   * A statement was answered.
+   *
+   * @param askedAt when it was sent, by the monotonic clock
+   */
+  answered(askedAt: number, statement: string): void {
+    for (const incident of this.incidents.values()) {
+      if (askedAt < incident.endedAt + QUIET || !isAbout(incident, statement)) continue;
+      this.incidents.delete(incident.work);
+      const { name } = SIDE_WORK[incident.work];
+      this.logger.log(`The queue on ${this.place} answers statements of ${name} again.`);
     }
   }
 }

@@ -75,7 +75,7 @@ export class QueueHealth {
     private readonly now: () => number = () => performance.now(),
   ) {
     this.lines = new LimitedLog(logger, now);
-    this.tables = new UnusableTables(place, this.lines, now);
+    this.tables = new UnusableTables(place, logger, this.lines, now);
   }
 
   get isUp(): boolean {
@@ -159,7 +159,7 @@ export class QueueHealth {
    * its way when its statement was refused says nothing.
    */
   answered(askedAt: number, statement: string | undefined): void {
-    if (!this.isClosed) this.tables.answered(statement);
+    if (!this.isClosed) this.tables.answered(askedAt, statement);
     if (!this.isRefusing) {
       this.up(askedAt);
     } else if (askedAt >= (this.refused.get(statement) ?? Infinity)) {

@@ -1,5 +1,5 @@
 import { EndedStatementError, EndedStatements } from './ended-statements.js';
-import type { LimitedLog } from './limited-log.js';
+import type { LimitedLog, QueueLog } from './limited-log.js';
 import { RefusedTableError, RefusedTables } from './refused-tables.js';
 import { type FindTables, RemovedOwnTables } from './removed-own-tables.js';
 import { RemovedOwnTableError } from './removed-tables.js';
@@ -13,10 +13,11 @@ export class UnusableTables {
   private readonly removed: RemovedOwnTables;
   private readonly ended: EndedStatements;
 
-  constructor(place: string, lines: LimitedLog, now: () => number) {
+  /** @param lines limits what is written to the logger about tables */
+  constructor(place: string, logger: QueueLog, lines: LimitedLog, now: () => number) {
     this.refused = new RefusedTables(place, lines);
     this.removed = new RemovedOwnTables(place, lines, now);
-    this.ended = new EndedStatements(place, lines);
+    this.ended = new EndedStatements(place, logger, now);
   }
 
   /** Those that somebody has removed, with their schema. */
@@ -46,11 +47,15 @@ export class UnusableTables {
     else if (error instanceof EndedStatementError) this.ended.add(error, statement);
   }
 
-  /** A statement was answered. */
-  answered(statement?: string): void {
+  /**
+   * A statement was answered.
+   *
+   * @param askedAt when it was sent, by the monotonic clock
+   */
+  answered(askedAt: number, statement = ''): void {
     this.refused.answered(statement);
     this.removed.answered(statement);
-    this.ended.answered(statement);
+    this.ended.answered(askedAt, statement);
   }
 
   /** Writes nothing after this. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { metrics } from '@opentelemetry/api';
 import {
   AggregationTemporality,
@@ -27,6 +27,9 @@ describeWith('postgres', PostgresServer.installed, 'statements beside the queue 
     other = await stage.add(PostgresSession.open(connection));
     await other.query(`ALTER DATABASE "${new URL(connection).pathname.slice(1)}" SET lock_timeout = '300ms'`);
   });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
   afterAll(async () => {
     metrics.disable();
     await server.dispose();
@@ -51,6 +54,11 @@ describeWith('postgres', PostgresServer.installed, 'statements beside the queue 
       await receiver.received(3);
     });
     await until(async () => (await deliveries.recent({ destination: 'webhooks' })).at(2));
+    expect(app.log.analytics).toHaveLength(1);
+    const now = performance.now.bind(performance);
+    // Some minutes later.
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + 300_000);
+    await deliveries.recent({ destination: 'webhooks' });
     await app.log.line(/answers statements of the history of deliveries again/);
     expect(app.log.analytics).toHaveLength(2);
   });
