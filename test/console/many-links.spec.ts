@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { ConsoleService } from '../../src/index.js';
 import { ConsoleLinks } from '../../src/destinations-api/links/console-links.js';
 import { LinkSigner } from '../../src/destinations-api/links/link-signer.js';
@@ -80,15 +80,28 @@ describeServersOrEmbedded('many links of a tenant', (backend) => {
   });
 });
 
-describeAnyServer('a link whose look-up is never answered', (backend) => {
+describeAnyServer('links whose look-up is never answered', (backend) => {
   const stage = new Stage();
+  afterEach(() => {
+    jest.useRealTimers();
+  });
 
-  it('keeps the other links of its tenant waiting no longer than itself', async () => {
-    const { links } = await openLinks(stage, backend, deferred().promise);
-    const [first = '', second = ''] = linksOf('acme', (...given) => links.create(...given));
-    const unanswered = expect(links.tenantOf(first)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
-    expect(await links.tenantOf(second)).toBe('acme');
+  it('are refused after five seconds each, and looked up anew after a minute', async () => {
+    const { links, lookUps } = await openLinks(stage, backend, deferred().promise);
+    const [first = '', second = '', third = ''] = linksOf('acme', (...given) => links.create(...given));
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+    const refused = (token: string): Promise<void> =>
+      expect(links.tenantOf(token)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    const unanswered = refused(first);
+    await jest.advanceTimersByTimeAsync(4_000);
+    const behind = refused(second);
+    await jest.advanceTimersByTimeAsync(1_000);
     await unanswered;
+    await jest.advanceTimersByTimeAsync(4_000);
+    await behind;
+    expect(lookUps).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(51_000);
+    expect(await links.tenantOf(third)).toBe('acme');
   });
 });
 
@@ -157,6 +170,15 @@ describeWith('postgres', PostgresServer.installed, 'a flood of requests by many 
       expect(await other.waitingNow()).toBe(1);
     });
     expect(statusesOf((await answers) ?? [])).toEqual([200, 429]);
+  });
+
+  it('takes one connection as well where it comes again after each refusal', async () => {
+    const { other, askAll } = await start();
+    await other.holding(`LOCK TABLE ${TABLE}`, async () => {
+      expect(statusesOf(await askAll())).toContain(503);
+      expect(statusesOf(await askAll())).toContain(503);
+      expect(await other.waitingNow()).toBe(1);
+    });
   });
 
   it('is looked up anew after a look-up that failed', async () => {

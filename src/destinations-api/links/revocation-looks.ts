@@ -1,8 +1,13 @@
 import { within } from '../../shared/within.js';
 import type { RevocationStore } from './revocation-store.js';
 
-/** How long the database may take to say whether links were revoked, in milliseconds. */
+/** How long whoever asks waits for an answer, in milliseconds. */
 const PATIENCE = 5_000;
+/**
+ * How long a look-up keeps others from being made, in milliseconds. While it goes on it may hold one of the connections with
+ * which messages are queued, so nobody's patience ends it; but one whose answer was lost must not end all links for ever.
+ */
+const LONGEST = 60_000;
 
 /** When the links of a tenant were last revoked; `undefined` if the database did not say so in time. */
 type Look = Promise<number | undefined>;
@@ -20,6 +25,11 @@ export class RevocationLooks {
   constructor(private readonly store: Pick<RevocationStore, 'revokedAt'>) {}
 
   revokedAt(tenant: string): Look {
+    return within(PATIENCE, this.lookFor(tenant));
+  }
+
+  /** One that begins now or later. */
+  private lookFor(tenant: string): Look {
     const next = this.next.get(tenant);
     if (next !== undefined) return next;
     const running = this.running.get(tenant);
@@ -27,7 +37,7 @@ export class RevocationLooks {
   }
 
   private begin(tenant: string): Look {
-    const look = within(PATIENCE, this.store.revokedAt(tenant)).finally(() => this.running.delete(tenant));
+    const look = within(LONGEST, this.store.revokedAt(tenant)).finally(() => this.running.delete(tenant));
     this.running.set(tenant, look);
     return look;
   }
