@@ -147,18 +147,20 @@ export class LiveEvents implements OnApplicationShutdown {
   private check(): void {
     if (this.isChecking || this.isClosed) return;
     this.isChecking = true;
-    // Whoever watches hears that the database is away.
-    const scopes = this.parts.feed.watched().catch((): string[] => []);
-    void scopes.then((names) => {
+    const scopes = this.parts.feed.watched().then(
+      (names) => (this.lastWatched = new Set(names)),
+      // Whoever watches hears that the database is away.
+      () => new Set<string>(),
+    );
+    void scopes.then((watched) => {
       this.isChecking = false;
-      this.use(new Set(names));
+      this.use(watched);
     });
   }
 
   private use(watched: ReadonlySet<string>): void {
     if (this.isClosed) return;
     this.watched = watched;
-    this.lastWatched = watched;
     this.undecided = 0;
     for (const scope of this.waiting.keys()) if (!watched.has(scope)) this.waiting.delete(scope);
     // One may be left from before somebody began to watch here.

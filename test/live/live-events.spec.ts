@@ -92,6 +92,26 @@ describe('events that somebody watches', () => {
     expect(await feed.read('acme', 0)).toHaveLength(50);
   });
 
+  it('are those of such a tenant also after a question that was not answered', async () => {
+    await feed.watch('acme');
+    let isAway = false;
+    const failing = {
+      watched: () => (isAway ? Promise.reject(new Error('away')) : feed.watched()),
+      append: (...given: Parameters<LocalLiveFeed['append']>) => feed.append(...given),
+    };
+    live = new LiveEvents({ feed: failing, tenantOf: () => undefined, clock });
+    call('first');
+    await clock.pass(2_000);
+    isAway = true;
+    call('unanswered');
+    await clock.pass(2_000);
+    isAway = false;
+    for (let n = 0; n < 10_000; n++) live.add('taken', { name: 'event', tenant: `tenant ${n}` });
+    live.add('taken', { name: 'event', tenant: 'acme' });
+    await clock.pass(1_000);
+    expect(await feed.read('acme', 0)).toHaveLength(1);
+  });
+
   describe('while it is not known whether anybody watches', () => {
     /** What is added for each scope once all are known to be watched, by the scope. */
     const added = new Map<string, { events: readonly string[]; skipped: number }>();
