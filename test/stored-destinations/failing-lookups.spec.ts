@@ -36,6 +36,28 @@ describeRedis('a tenant whose destinations cannot be looked up', () => {
     await app.log.line(/Messages are refused: the buffer is full \(`maxBufferedBytes`\)/);
   });
 
+  it('costs no more than one look at the stack of what its function throws, and none where nobody is told of it', async () => {
+    let stacks = 0;
+    const app = await stage.app({
+      connection: server.url(2),
+      maxBufferedBytes: 1_000,
+      destinations: {
+        tenant: () => {
+          const error = new TypeError('no such user');
+          const stack = error.stack;
+          throw Object.defineProperty(error, 'stack', { get: () => (stacks++, stack) });
+        },
+      },
+    });
+    app.analytics.track({ userId: 'u1', event: 'Refused', properties: { text: 'x'.repeat(1_000) } });
+    await app.analytics.flush();
+    expect(stacks).toBe(0);
+    app.analytics.track({ userId: 'u1', event: 'Told' });
+    expect(await app.analytics.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
+    await app.log.line(/`destinations\.tenant` threw TypeError at /);
+    expect(stacks).toBe(1);
+  });
+
   it('holds up none of another tenant, and gets its own messages when it can be looked up', async () => {
     const [acme, damaged, all] = [await stage.receiver(), await stage.receiver(), await stage.receiver()];
     const table = new DamagedTable();
