@@ -1,8 +1,57 @@
 import { types } from 'node:util';
-import { Observable, type Observer, type Operator, Subject, Subscriber, type Subscription } from 'rxjs';
+import {
+  Observable,
+  type Observer,
+  type Operator,
+  Subject,
+  Subscriber,
+  type Subscription,
+  UnsubscriptionError,
+} from 'rxjs';
 
 type OnThrow = (error: unknown) => void;
 type Subscribable<T> = Partial<Observer<T>> | ((value: T) => void) | null;
+
+/**
+ * Throws nothing at the stream. What is called at the end of a subscription, as by `finalize`, throws at whoever ends that:
+ * where this is the stream, all others who share it would never hear of the end.
+ */
+class GuardedSubscriber<T> extends Subscriber<T> {
+  constructor(
+    subscriber: Subscriber<T>,
+    private readonly onThrow: OnThrow,
+  ) {
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- as the operators of RxJS 7 do
+    super(subscriber);
+  }
+
+  override next(value: T): void {
+    this.guard(() => {
+      super.next(value);
+    });
+  }
+
+  override error(error?: unknown): void {
+    this.guard(() => {
+      super.error(error);
+    });
+  }
+
+  override complete(): void {
+    this.guard(() => {
+      super.complete();
+    });
+  }
+
+  private guard(notify: () => void): void {
+    try {
+      notify();
+    } catch (error) {
+      const errors: unknown[] = error instanceof UnsubscriptionError ? error.errors : [error];
+      for (const each of errors) this.onThrow(each);
+    }
+  }
+}
 
 /**
  * Shields the process from errors that a subscriber throws: rxjs would rethrow them where nobody can catch
@@ -13,7 +62,7 @@ class GuardedObservable<T> extends Observable<T> {
     inner: Observable<T>,
     private readonly onThrow: OnThrow,
   ) {
-    super((subscriber) => inner.subscribe(subscriber));
+    super((subscriber) => inner.subscribe(new GuardedSubscriber(subscriber, onThrow)));
   }
 
   /** What `pipe` returns is guarded as well. */
@@ -67,9 +116,7 @@ export class EventChannel<T> {
 
   /** @param onThrow called with what a subscriber threw; it stays subscribed, unless one of its operators did */
   constructor(onThrow: OnThrow) {
-    // What is called at the end of a subscription, as by `finalize`, throws at whoever ends it: here, the emitter.
-    const source = new Observable<T>((subscriber) => this.subject.subscribe(guarded(subscriber, onThrow)));
-    this.events$ = new GuardedObservable(source, onThrow);
+    this.events$ = new GuardedObservable(this.subject, onThrow);
   }
 
   get isObserved(): boolean {

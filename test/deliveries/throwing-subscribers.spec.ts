@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  config,
   filter,
   finalize,
   first,
@@ -130,6 +131,43 @@ describe('a subscriber that throws', () => {
     expect(app.log.analytics).toEqual(
       expect.arrayContaining(['RangeError', 'TypeError', 'EmptyError', 'SyntaxError'].map(threw)),
     );
+  });
+
+  it.each<[string, (fail: () => void) => Operators]>([
+    ['first', (fail) => (shared$) => shared$.pipe(finalize(fail))],
+    [
+      'before another operator',
+      (fail) => (shared$) =>
+        shared$.pipe(
+          finalize(fail),
+          map((one) => one),
+        ),
+    ],
+    [
+      'after another operator',
+      (fail) => (shared$) =>
+        shared$.pipe(
+          map((one) => one),
+          finalize(fail),
+        ),
+    ],
+  ])('holds back none of those with whom it shares a subscription at its end: %s', async (_, operators) => {
+    const { app, outcomes$ } = await starting();
+    const uncaught: unknown[] = [];
+    config.onUnhandledError = (error) => uncaught.push(error);
+    const shared$ = outcomes$.pipe(share());
+    operators(() => {
+      throw new RangeError('at the end');
+    })(shared$).subscribe();
+    let hasEnded = false;
+    shared$.subscribe({ complete: () => (hasEnded = true) });
+    await app.close();
+    // RxJS reports what nobody caught with the next timer.
+    await new Promise((resolve) => setTimeout(resolve));
+    config.onUnhandledError = null;
+
+    expect({ hasEnded, uncaught }).toEqual({ hasEnded: true, uncaught: [] });
+    expect(app.log.analytics).toEqual([threw('RangeError')]);
   });
 
   it('is logged for `endpoints$` and `changes$` just as well', async () => {
