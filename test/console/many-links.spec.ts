@@ -29,11 +29,11 @@ function linksOf(tenant: string, linkFor: (tenant: string, expiresIn: number) =>
   return Array.from({ length: 100 }, (_, view) => linkFor(tenant, 60_000 + view));
 }
 
-/** The links of a process whose look-ups are noted. The first of them is answered when `held` is. */
+/** The links of a process whose look-ups are noted. The first of them are answered when these promises resolve. */
 async function openLinks(
   stage: Stage,
   { connection }: Backend,
-  held: Promise<void> = Promise.resolve(),
+  ...held: Promise<void>[]
 ): Promise<{ links: ConsoleLinks; lookUps: string[] }> {
   const { storage } = await stage.add(openBackend(connection));
   const store = createRevocationStore(storage);
@@ -41,9 +41,9 @@ async function openLinks(
   const noted: RevocationStore = {
     revoke: (...given) => store.revoke(...given),
     revokedAt: async (tenant) => {
-      const isFirst = lookUps.push(tenant) === 1;
+      const count = lookUps.push(tenant);
       const revokedAt = await store.revokedAt(tenant);
-      if (isFirst) await held;
+      await held[count - 1];
       return revokedAt;
     },
   };
@@ -80,16 +80,33 @@ describeServersOrEmbedded('many links of a tenant', (backend) => {
   });
 });
 
-describeAnyServer('links whose look-up is never answered', (backend) => {
+describeAnyServer('links whose look-up is slow, or never answered', (backend) => {
   const stage = new Stage();
+  const useFakeTimers = (): void => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+  };
   afterEach(() => {
     jest.useRealTimers();
+  });
+
+  it('are good also for who waits for one look-up to end and for the next one, each for less than five seconds', async () => {
+    const [answered, answeredNext] = [deferred(), deferred()];
+    const { links } = await openLinks(stage, backend, answered.promise, answeredNext.promise);
+    const [first = '', second = ''] = linksOf('acme', (...given) => links.create(...given));
+    useFakeTimers();
+    const owners = [links.tenantOf(first), links.tenantOf(second)];
+    await jest.advanceTimersByTimeAsync(3_000);
+    answered.resolve();
+    expect(await owners[0]).toBe('acme');
+    await jest.advanceTimersByTimeAsync(3_000);
+    answeredNext.resolve();
+    expect(await owners[1]).toBe('acme');
   });
 
   it('are refused after five seconds each, and looked up anew after a minute', async () => {
     const { links, lookUps } = await openLinks(stage, backend, deferred().promise);
     const [first = '', second = '', third = ''] = linksOf('acme', (...given) => links.create(...given));
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date', 'performance'] });
+    useFakeTimers();
     const refused = (token: string): Promise<void> =>
       expect(links.tenantOf(token)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
     const unanswered = refused(first);
