@@ -2,6 +2,9 @@ import { within } from '../shared/within.js';
 import type { HistoryRemoval } from './history-removal.js';
 import type { KeptMessages } from './kept-messages.js';
 
+/** How long the end waits for the history of deleted destinations, in milliseconds: what is left of it expires by itself. */
+const HISTORY_PATIENCE = 1_000;
+
 /** Ends what the destinations at run time have running. */
 export class DestinationsEnd {
   constructor(
@@ -12,11 +15,12 @@ export class DestinationsEnd {
   ) {}
 
   /**
-   * Resolves when all that was kept for enabled destinations is delivered, and the history of deleted ones removed, or
-   * after this many milliseconds.
+   * Resolves when all that was kept for enabled destinations is delivered, or after this many milliseconds, and when the
+   * history of deleted ones is removed, unless that takes long.
    */
   async finish(patience: number): Promise<void> {
-    await Promise.all([this.kept.finish(patience), within(patience, this.histories.finish())]);
+    const removed = within(Math.min(patience, HISTORY_PATIENCE), this.histories.finish());
+    await Promise.all([this.kept.finish(patience), removed]);
   }
 
   /** Nothing is looked up or replayed any more. */

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DestinationsEnd } from '../../src/stored-destinations/destinations-end.js';
 import { HistoryRemoval } from '../../src/stored-destinations/history-removal.js';
 import { deferred } from '../support/deferred.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -71,6 +72,15 @@ describe('the history of a destination that is deleted', () => {
     isBack.resolve();
     await finishing;
     expect(events).toEqual(['answered', 'finished']);
+    expect(removed).toEqual([...ALL, ...ALL]);
+  });
+
+  it('leaves the rest of the time to others where its store does not answer as the process ends', async () => {
+    answer = new Promise(() => undefined);
+    void removal.remove('crm');
+    const kept = { finish: () => Promise.resolve(), close: () => undefined };
+    const end = new DestinationsEnd(kept, removal, [], { complete: () => undefined });
+    await end.finish(2 ** 31 - 1);
     expect(removed).toEqual([...ALL, ...ALL]);
   });
 
