@@ -32,8 +32,8 @@ export interface ToldUsers {
 
 /** The calls of one change, which tell destinations of it. Those that are refused hold up no others. */
 export class AudienceCalls {
-  /** Tenants that could not be looked up in time: the rest of the change does not wait for them again. */
-  private readonly unanswered = new Set<string>();
+  /** Tenants that could not be looked up in time, and when they are waited for again. */
+  private readonly givenUp = new Map<string, number>();
   private refused = 0;
   private firstError: Error | undefined;
 
@@ -109,7 +109,7 @@ export class AudienceCalls {
       this.to.source,
       'identify',
       userIds.map((userId) => this.example(userId)),
-      this.unanswered,
+      this.givenUp,
     );
     for (const reach of reaches)
       if (reach === undefined) this.refuse(new MessageRefusedError(LOOKED_UP_TOO_LATE));

@@ -1,17 +1,20 @@
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { MessageType } from '../messages/message.types.js';
-import type { Clock } from '../shared/clock.js';
+import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import type { MessageFactory } from './message-factory.js';
 import type { OutgoingMessages } from './outgoing-messages.js';
 import { type Reach, reachesOf } from './lookup-wait.js';
 import type { Route } from './router.js';
+
+/** After this time a tenant is waited for again whose look-up was given up, in milliseconds. */
+const WAITED_AGAIN = 15_000;
 
 /** Tells whether destinations take calls before they are made. A call that none takes is dropped. */
 export class CallReach {
   constructor(
     private readonly outgoing: OutgoingMessages,
     private readonly factory: MessageFactory,
-    private readonly clock?: Clock,
+    private readonly clock: Clock = SYSTEM_CLOCK,
   ) {}
 
   /** Whether any destination takes a call. Never rejects. */
@@ -25,23 +28,25 @@ export class CallReach {
   /**
    * The same for each of several calls.
    *
-   * @param unanswered tenants that are not looked up again. Those whose look-up is not waited for any longer are added
+   * @param givenUp tenants whose look-up was given up, and when it is waited for again. Until then they count as unknown,
+   *   unless their destinations are known by now. Those are added whose look-up is given up now
    */
   async takesEach<T extends MessageType>(
     source: string,
     type: T,
     calls: readonly MessageParams[T][],
-    unanswered: Set<string>,
+    givenUp: Map<string, number>,
   ): Promise<readonly Reach[]> {
     const reaches: Reach[] = calls.map(() => undefined);
     const lookups: { place: number; owner: string; route: Promise<Route> }[] = [];
     for (const [place, params] of calls.entries()) {
       const { message, tenant } = this.factory.ofJob(source, type, params);
       const owner = this.outgoing.ownerOf(message, tenant);
-      if (unanswered.has(owner)) continue;
       const route = this.outgoing.routeOf(source, message, tenant);
       if ('connections' in route) reaches[place] = route.connections.length > 0;
-      else lookups.push({ place, owner, route });
+      else if (this.clock.now() >= (givenUp.get(owner) ?? 0)) lookups.push({ place, owner, route });
+      // It was asked once more, and a later call has the answer.
+      else this.outgoing.abandon(route);
     }
     const answers = await reachesOf(
       lookups.map(({ route }) => route),
@@ -50,7 +55,7 @@ export class CallReach {
     );
     for (const [index, { place, owner }] of lookups.entries()) {
       reaches[place] = answers[index];
-      if (answers[index] === undefined) unanswered.add(owner);
+      if (answers[index] === undefined) givenUp.set(owner, this.clock.now() + WAITED_AGAIN);
     }
     return reaches;
   }

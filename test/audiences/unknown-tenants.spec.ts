@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { AudiencesService } from '../../src/index.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
+import { deferred } from '../support/deferred.js';
 import { until } from '../support/until.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { messageIn } from '../support/received-message.js';
@@ -10,6 +11,9 @@ import { DamagedTable } from '../stored-destinations/damaged-table.js';
 import { membersOf } from './audiences-on.js';
 
 const REFUSED = { code: 'MESSAGE_REFUSED' };
+
+/** Users that a sync takes at a time. */
+const STEP = 1_000;
 
 /** Whom requests are about, and the value of the trait `vip`. */
 function told(requests: readonly ReceivedRequest[]): string[] {
@@ -74,6 +78,28 @@ describeServersOrEmbedded('an audience with users of a tenant that cannot be loo
     expect(await audiences.sync('VIP', users)).toEqual({ added: 1, removed: 0, unchanged: 1 });
     expect(told(await damaged.received(1))).toEqual(['eve@damaged true']);
     expect(acme.requests).toHaveLength(1);
+  });
+
+  it('is synced for users of its own from the step on before which it could be looked up again', async () => {
+    const { app, audiences, table, damaged } = await scene();
+    const repaired = deferred();
+    async function* users(): AsyncGenerator<string> {
+      for (let n = 0; n < STEP; n++) yield `eve-${n}@damaged`;
+      await repaired.promise;
+      yield 'fay@damaged';
+    }
+    const synced = audiences.sync('VIP', users(), {
+      onProgress: async () => {
+        if (table.isRepaired) return;
+        table.isRepaired = true;
+        app.analytics.identify({ userId: 'gil@damaged', traits: { vip: 'maybe' } });
+        await app.analytics.flush();
+        repaired.resolve();
+      },
+    });
+    await expect(synced).rejects.toMatchObject({ ...REFUSED, count: STEP });
+    expect(told(await damaged.received(2))).toEqual(['fay@damaged true', 'gil@damaged maybe']);
+    expect(await membersOf({ audiences }, 'VIP')).toEqual(['fay@damaged']);
   });
 
   it('is not synced from a source that is bound to it, and then by anybody who can be', async () => {
