@@ -14,6 +14,8 @@ const LOOKS = 4;
 export class LookupPatience {
   private looks = 0;
   private timer: Timer | undefined;
+  /** Whether the last answer took long. Those of some stores always do. */
+  private isSlow = false;
   private isOver = false;
 
   constructor(
@@ -43,9 +45,10 @@ export class LookupPatience {
     const askedAt = this.clock.now();
     const canLookUp = await this.outgoing.canLookUp();
     if (this.isOver) return;
-    // A slow answer ends a standstill, and those to the look-ups may come after it.
-    const isPrompt = this.clock.now() - askedAt < INTERVAL;
-    this.looks = canLookUp && isPrompt ? this.looks + 1 : 0;
+    // The first slow answer ends a standstill, and those to the look-ups may come after it.
+    const wasSlow = this.isSlow;
+    this.isSlow = this.clock.now() - askedAt >= INTERVAL;
+    this.looks = canLookUp && (wasSlow || !this.isSlow) ? this.looks + 1 : 0;
     if (this.looks < LOOKS) {
       this.lookLater();
     } else {

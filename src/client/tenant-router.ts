@@ -63,7 +63,7 @@ export class TenantRouter implements Router {
     private readonly fixed: { route(...message: Parameters<Router['route']>): Route },
     private readonly directory: Pick<
       DestinationDirectory,
-      'isFresh' | 'remembered' | 'ofTenant' | 'refresh' | 'abandon'
+      'isFresh' | 'remembered' | 'ofTenant' | 'check' | 'abandon'
     >,
     private readonly options: TenantRouterOptions,
   ) {
@@ -118,7 +118,7 @@ export class TenantRouter implements Router {
   }
 
   checkLookups(): Promise<void> {
-    return this.context.run(() => this.directory.refresh());
+    return this.context.run(() => this.directory.check());
   }
 
   abandon(route: Promise<Route>): void {

@@ -64,8 +64,8 @@ export class DestinationDirectory {
       // All of them may have given up before its turn came.
       if (this.patient.get(tenant)?.waiting === 0) throw new AnalyticsClosedError();
       const found = await store.findByTenant(tenant === '' ? undefined : tenant);
-      // Most tenants have none, and one list for all of them stays in the processor's cache.
-      return found.length === 0 ? NONE : found;
+      // Most tenants have none, and one list for all of them stays in the processor's cache. A check brings no new list.
+      return this.tenants.get(tenant) ?? (found.length === 0 ? NONE : found);
     }, limits);
     this.ids = new LookupCache(
       async (id) => {
@@ -132,6 +132,13 @@ export class DestinationDirectory {
   /** Hears now what was changed until now. Rejects while that is not possible. */
   refresh(): Promise<void> {
     return this.watch.refresh();
+  }
+
+  /** Resolves when look-ups are answered, be it others. Rejects while they cannot be. */
+  async check(): Promise<void> {
+    await this.watch.refresh();
+    // The application's own store may be away while the feed is not.
+    if (this.parts.mayHang === true) await this.tenants.load('');
   }
 
   /** @param onChange called with each change; `undefined` if everything may have changed */

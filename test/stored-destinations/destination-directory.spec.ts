@@ -43,6 +43,19 @@ describe('a directory of destinations', () => {
     expect(store.asked).toEqual(['changes', 'tenant acme']);
   });
 
+  it('checks with those without a tenant whether a store of the application answers, and keeps what it knows', async () => {
+    directory = new DestinationDirectory({ store, feed: new FarStore(), clock, mayHang: true });
+    const shared = { id: 'a', urls: [], createdAt: 0, updatedAt: 0, version: 1 };
+    await store.insert(shared, Infinity);
+    const before = await directory.ofTenant(undefined);
+    await directory.check();
+    expect(store.asked).toEqual(['tenant undefined', 'tenant undefined']);
+    expect(before).toEqual([shared]);
+    expect(directory.ofTenant(undefined)).toBe(before);
+    store.isAway = true;
+    await expect(directory.check()).rejects.toThrow();
+  });
+
   it('asks nobody for a tenant that cannot exist', async () => {
     await idsOf('acme');
     expect(directory.ofTenant('a\u0000')).toEqual([]);
