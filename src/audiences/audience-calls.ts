@@ -1,5 +1,6 @@
 import { LOOKED_UP_TOO_LATE } from '../client/admission.js';
 import type { AnalyticsClient } from '../client/analytics-client.js';
+import type { FailedCall } from '../client/awaited-calls.js';
 import type { Reach } from '../client/lookup-wait.js';
 import { MessageRefusedError } from '../errors/message.errors.js';
 import type { IdentifyParams } from '../messages/message-params.types.js';
@@ -10,7 +11,7 @@ import type { AudienceLock } from './audience-lock.js';
 /** Calls made in one go, before others get a turn. */
 const CALLS_AT_ONCE = 200;
 
-/** Where so many calls are refused and none is taken, that is not for what each of them says. */
+/** Where so many calls of a step are refused and none is taken, that is not for what each of them says. */
 const SURELY_SHUT = 100;
 
 /** Where the calls of a change go. */
@@ -66,10 +67,14 @@ export class AudienceCalls {
     const slice = new TimeSlice();
     const { reached, unreached } = await this.split(userIds);
     const told: string[] = [];
+    const refusals: MessageRefusedError[] = [];
     for (let start = 0; start < reached.length; start += CALLS_AT_ONCE) {
       const users = reached.slice(start, start + CALLS_AT_ONCE);
-      told.push(...(await this.say(lock, users, valueOf)));
-      if (told.length === 0 && this.isShut(users.length)) this.assertNoneRefused();
+      const failed = await this.say(lock, users, valueOf);
+      for (const { error } of failed) if (error instanceof MessageRefusedError) refusals.push(error);
+      const places = new Set(failed.map(({ place }) => place));
+      told.push(...users.filter((_, place) => !places.has(place)));
+      if (told.length === 0 && this.isShut(refusals)) this.assertNoneRefused();
       await slice.check();
     }
     return { told, unreached };
@@ -87,11 +92,10 @@ export class AudienceCalls {
     throw new MessageRefusedError(firstError.reason, refused);
   }
 
-  /** Whether the calls about all other users would be refused as well, after so many of which none was taken. */
-  private isShut(calls: number): boolean {
-    const isUnanswered =
-      this.firstError instanceof MessageRefusedError && this.firstError.reason === LOOKED_UP_TOO_LATE;
-    return (calls >= SURELY_SHUT || isUnanswered) && !this.vary;
+  /** Whether the calls about all other users would be refused as well, after these, of which none was taken. */
+  private isShut(refusals: readonly MessageRefusedError[]): boolean {
+    const isUnanswered = refusals.some(({ reason }) => reason === LOOKED_UP_TOO_LATE);
+    return (refusals.length >= SURELY_SHUT || isUnanswered) && !this.vary;
   }
 
   /** Whether calls about other users may have other destinations. */
@@ -119,12 +123,12 @@ export class AudienceCalls {
     };
   }
 
-  /** Makes calls. Resolves to the users whose call is in the queue. */
+  /** Makes calls. Resolves to those that are not in the queue, and will not be. */
   private async say(
     lock: AudienceLock,
     userIds: readonly string[],
     valueOf: (userId: string) => unknown,
-  ): Promise<readonly string[]> {
+  ): Promise<readonly FailedCall[]> {
     const { trait } = this;
     const { source, integrations } = this.to;
     function* calls(): Generator<IdentifyParams, void> {
@@ -135,10 +139,8 @@ export class AudienceCalls {
       }
     }
     const failed = await this.client.awaited.takeAll(source, 'identify', calls());
-    if (failed.length === 0) return userIds;
     for (const { error } of failed) this.refuse(error);
-    const places = new Set(failed.map(({ place }) => place));
-    return userIds.filter((_, place) => !places.has(place));
+    return failed;
   }
 
   private refuse(error: Error): void {

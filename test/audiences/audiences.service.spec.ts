@@ -395,6 +395,14 @@ describeServersOrEmbedded('the audiences service', (backend) => {
     expect(inOrder(await on.calls())).toEqual([['cid', 1]]);
   });
 
+  it('goes on with a sync past a step of values that are all too large', async () => {
+    const { audiences } = on.live({ stepSize: 150 });
+    const values = new Map<string, unknown>(ids(150).map((userId) => [userId, 'x'.repeat(40_000)]));
+    values.set('zoe', 1);
+    await expect(audiences.syncTrait('Score', values)).rejects.toMatchObject({ code: 'MESSAGE_TOO_LARGE' });
+    expect(inOrder(await on.calls())).toEqual([['zoe', 1]]);
+  });
+
   it('ends a sync where a store as of version 0.1.0 finds refused users again and again', async () => {
     const unsettled = new Set<string>();
     let isAway = false;
