@@ -172,13 +172,18 @@ export class Membership {
     wait: number,
     change: (lock: AudienceLock, calls: AudienceCalls) => Promise<boolean>,
   ): Promise<boolean> {
-    const since = performance.now();
+    let since = performance.now();
     const calls = new AudienceCalls(this.client, audience.trait, to);
     const reaches = calls.reachFor(userId);
     const isReached = async (): Promise<boolean> => asKnown(await reaches);
     // Changes whose destinations are known stay in the order in which they were called.
     if (reaches === false) return false;
-    if (reaches !== true && (await within(Math.max(wait, LOOKUP_TIME), isReached())) === false) return false;
+    if (reaches !== true) {
+      const isTaken = await within(Math.max(wait, LOOKUP_TIME), isReached());
+      if (isTaken === false) return false;
+      // The wait is for other changes.
+      if (isTaken === true) since = performance.now();
+    }
     const changeInTurn = async (lock: AudienceLock): Promise<boolean> =>
       (await isReached()) && change(lock, calls);
     const isChange = await this.steps.run(audience, changeInTurn, { wait, since });

@@ -85,6 +85,14 @@ describeAnyServer('an audience whose tenants are looked up in a store of the app
     await added;
   }, 60_000);
 
+  it('takes single changes one after the other whose look-up took longer than `wait`', async () => {
+    const { audiences, table } = await scene();
+    table.delay = 1_200;
+    const users = Array.from({ length: 10 }, (_, n) => `user-${n}@acme`);
+    const added = users.map((userId) => audiences.add('VIP', userId, { wait: 1_000 }));
+    expect(await Promise.all(added)).toEqual(users.map(() => true));
+  });
+
   it('is synced for those who can be looked up behind many who cannot', async () => {
     const { audiences, receiver } = await scene();
     const stuck = Array.from({ length: STUCK }, (_, n) => `eve@h${n + 1}`);
