@@ -6,6 +6,7 @@ import { TimeSlice } from '../shared/time-slice.js';
 import { within } from '../shared/within.js';
 import { refuseOther } from './audience-definition.js';
 import type { ChangeSteps } from './change-steps.js';
+import { PassedPages } from './passed-pages.js';
 import { entryChunks, type EntryChunk, type TraitEntries } from './trait-entries.js';
 
 /** Users in one step: few enough to fit in memory and to let others in soon, and enough for full batches. */
@@ -31,8 +32,8 @@ interface SyncRun extends Announcement {
 
 /** What became of a page of those who leave. */
 interface LeavingPage {
-  /** The first user in it. */
-  first: string | undefined;
+  /** This one and those before it, since anybody left. */
+  passed: PassedPages;
   removed: number;
   /** Where the next one begins; `undefined` after the last one. */
   next: string | undefined;
@@ -214,9 +215,10 @@ export class Membership {
     const { userIds, next } = await this.store.withdrawUnseen(lock, this.stepSize, last?.next);
     const [first] = userIds;
     const removed = await this.announce(lock, calls, audience, userIds);
+    const passed = last === undefined || removed > 0 ? new PassedPages() : last.passed;
     // A store that was written for version 0.1.0 may give users again until they are settled.
-    const isSame = removed === 0 && first !== undefined && first === last?.first;
-    return { first, removed, next: isSame ? undefined : next };
+    const isRepeated = removed === 0 && first !== undefined && passed.comesAgain(first);
+    return { passed, removed, next: isRepeated ? undefined : next };
   }
 
   /** Sends that users have left, and records it. Resolves to how many have. */
