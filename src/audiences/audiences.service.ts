@@ -40,8 +40,8 @@ export interface AudiencesServiceOptions {
  * excludes them all), nothing is sent and nothing is recorded. The next change that reaches a destination
  * sends everything. Where `destinations.tenant` goes by the user, the same holds for each user.
  *
- * A call may be refused: its destination is full, its tenant cannot be looked up within 2 seconds although the queue
- * answers, `destinations.tenant` or `beforeSend` throws. Such a user stays as recorded, and all others get their calls.
+ * A call may be refused: its destination is full, its tenant cannot be looked up within 2 seconds although others
+ * can be, `destinations.tenant` or `beforeSend` throws. Such a user stays as recorded, and all others get their calls.
  * The next change of this user makes the call.
  *
  * Every method rejects with `InvalidAudienceNameError` for a name that cannot become a property, with
