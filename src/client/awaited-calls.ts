@@ -111,6 +111,7 @@ export class AwaitedCalls {
     try {
       for (const { number } of taken) {
         if (!(await this.core.handOver(number - 1, number, Infinity))) throw new AnalyticsClosedError();
+        patience.renew();
       }
     } finally {
       patience.end();

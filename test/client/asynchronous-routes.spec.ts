@@ -282,6 +282,18 @@ describe('a route that has to be looked up', () => {
       expect(queue.messagesFor('one')).toEqual(['23900ms-late']);
     });
 
+    it('is waited for by such calls as long as others before it are answered', async () => {
+      const { client, clock, queue } = clientUnderTest({ router });
+      const calls = Array.from({ length: 20 }, (_, index) => ({
+        userId: 'u1',
+        messageId: `${300 * (index + 1)}ms-i${index}`,
+      }));
+      const taken = client.awaited.takeAll('web', 'identify', calls);
+      await clock.pass(8_000);
+      expect(await taken).toEqual([]);
+      expect(queue.messagesFor('one')).toEqual(calls.map(({ messageId }) => messageId));
+    });
+
     it('is not waited for by calls that wait for room, either', async () => {
       const { client, clock, queue, track } = clientUnderTest({
         router,
