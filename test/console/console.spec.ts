@@ -322,7 +322,8 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
       await visitor.sees('Changed');
       expect(await visitor.text()).not.toContain('Of another');
 
-      expect(await visitor.page.title()).toBe('Destinations – Analytics');
+      // The title follows the text.
+      await visitor.page.waitForFunction(`document.title === 'Destinations – Analytics'`);
       expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
       await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
       await visitor.click('Delete');
