@@ -11,7 +11,7 @@ import type { AudienceLock } from './audience-lock.js';
 /** Calls made in one go, before others get a turn. */
 const CALLS_AT_ONCE = 200;
 
-/** Where so many calls of a step are refused and none is taken, that is not for what each of them says. */
+/** If this many calls of a step are refused and none is taken, the reason is not in the calls themselves. */
 const SURELY_SHUT = 100;
 
 /** Where the calls of a change go. */
@@ -55,9 +55,9 @@ export class AudienceCalls {
   }
 
   /**
-   * Resolves when the calls are in the queue that are not refused.
+   * Resolves when all calls that are not refused are in the queue.
    *
-   * @throws the error of a call that was refused, where nothing gets through to the destinations of all
+   * @throws the error of a refused call, if all calls go to the same destinations and none gets through
    */
   async tell(
     lock: AudienceLock,
@@ -81,7 +81,7 @@ export class AudienceCalls {
   }
 
   /**
-   * Call this when all others have been made.
+   * Tells the caller of the change about refused calls, once all others have been made.
    *
    * @throws MessageRefusedError, or the error of the first one
    */
@@ -103,7 +103,7 @@ export class AudienceCalls {
     return this.client.reach.varies(this.to.source, 'identify', this.example());
   }
 
-  /** Users by whether any destination would get the call about them. Those of whom that is not known are refused. */
+  /** Splits users by whether any destination would get the call about them. If that is not known, the call is refused. */
   private async split(
     userIds: readonly string[],
   ): Promise<{ reached: readonly string[]; unreached: string[] }> {

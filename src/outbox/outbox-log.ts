@@ -74,7 +74,7 @@ export class OutboxLog {
     );
   }
 
-  /** Nobody knows whose rows they are. One line a minute is enough: each is read again and again. */
+  /** It is not known to which tenant rows belong. One line a minute is enough, since each row is read again and again. */
   ofUnknownTenant(table: string, row: number, problem: string): void {
     const now = this.now();
     if (now - this.toldOfTenantAt < TENANT_INTERVAL || !this.lines.hasRoomFor(3)) return;
