@@ -40,13 +40,14 @@ export class JobData {
    *
    * @param change returns the new data, or `undefined` to leave it as it is; it is called again with newer
    *   data if another change came first
+   * @returns whether the job was still there; if not, nothing was changed
    */
-  async change(jobId: string, change: (data: unknown) => unknown): Promise<void> {
+  async change(jobId: string, change: (data: unknown) => unknown): Promise<boolean> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const text = await this.read(jobId);
-      if (text === undefined) return;
+      if (text === undefined) return false;
       const changed = change(JSON.parse(text));
-      if (changed === undefined || (await this.replace(jobId, text, JSON.stringify(changed)))) return;
+      if (changed === undefined || (await this.replace(jobId, text, JSON.stringify(changed)))) return true;
     }
     throw new Error(`The data of job ${jobId} kept changing while it was being written`);
   }

@@ -80,7 +80,7 @@ export class PartitionStore {
     // The application chooses the ids, and may have given one to several messages.
     const bodies = new Set(messages.map(({ id, body }) => `${id} ${body}`));
     let given = new Map<string, BatchMessage[]>();
-    await this.data.change(jobId, (data) => {
+    const isThere = await this.data.change(jobId, (data) => {
       given = new Map();
       const read = readJob(data);
       if (!('batches' in read)) return undefined;
@@ -105,7 +105,8 @@ export class PartitionStore {
         if (message.replay !== undefined) given.get(message.replay)?.push(message);
       return next === undefined ? undefined : storedData({ ...read, batches });
     });
-    return given;
+    // If the job is gone, another replay may have taken its messages.
+    return isThere ? given : new Map();
   }
 
   /**
@@ -120,7 +121,7 @@ export class PartitionStore {
     isMeant: (message: BatchMessage, batch: QueuedBatch) => boolean,
   ): Promise<QueuedBatch[]> {
     const found = { removed: new Array<QueuedBatch>(), isEmptied: false };
-    await this.data.change(jobId, (data) => {
+    const isThere = await this.data.change(jobId, (data) => {
       const read = readJob(data);
       if (!('batches' in read)) return undefined;
       const batches = messagesWhere(read.batches, (message, batch) => !isMeant(message, batch));
@@ -128,7 +129,7 @@ export class PartitionStore {
       found.isEmptied = batches.length === 0;
       return found.isEmptied || found.removed.length === 0 ? undefined : storedData({ ...read, batches });
     });
-    if (found.isEmptied && !(await this.removal.remove(jobId))) return [];
+    if (!isThere || (found.isEmptied && !(await this.removal.remove(jobId)))) return [];
     return found.removed;
   }
 

@@ -12,6 +12,7 @@ import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.
 import { AudiencesOn } from '../audiences/audiences-on.js';
 import { bound } from '../audiences/bound-store.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
+import { beforeFirstWrite } from '../support/before-first-write.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { deferred } from '../support/deferred.js';
 import { LogLines } from '../support/log-lines.js';
@@ -274,6 +275,19 @@ describeServersOrEmbedded('the deletion of a user', (backend) => {
     await Promise.all(removals);
     const [left] = await app.failedJobs();
     expect(queuedMessages(left).map(({ id }) => id)).toEqual([messages[0]?.id]);
+  });
+
+  it('has removed nothing of a job that somebody else removes meanwhile', async () => {
+    const receiver = await stage.receiver({ answer: [404] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    for (const userId of ['gone', 'stays']) app.analytics.track({ userId, event: 'Refused' });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    const [gone] = queuedMessages(job);
+    const removedMeanwhile = beforeFirstWrite(jobStorageOf(app), async () => job?.remove());
+    const store = new BatchStore([app.queue], removedMeanwhile);
+    expect(await store.removeWhere(job?.id ?? '', ({ id }) => id === gone?.id)).toEqual([]);
+    expect(await app.queue.getFailedCount()).toBe(0);
   });
 
   it('brings nothing back when failed messages are replayed at the same time', async () => {

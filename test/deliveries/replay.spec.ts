@@ -9,6 +9,7 @@ import { BatchStore } from '../../src/queue/batch-store.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import type { AnalyticsApp } from '../support/analytics-app.js';
+import { beforeFirstWrite } from '../support/before-first-write.js';
 import { deferred } from '../support/deferred.js';
 import { describeServersOrEmbedded } from '../support/describe-backend.js';
 import { openBackend } from '../support/open-backend.js';
@@ -201,6 +202,30 @@ describeServersOrEmbedded('replay', (backend) => {
       await opened.close();
     },
   );
+
+  it('delivers nothing again that another replay takes while this one reads it', async () => {
+    const receiver = await stage.receiver({ answer: [404, 410, 200] });
+    const app = await stage.app({ connection: backend.connection, webhooks: webhooksTo(receiver) });
+    const deliveries = app.context.get(DeliveriesService);
+    for (const event of ['one', 'two']) app.analytics.track({ userId: 'u1', event });
+    await app.analytics.flush();
+    const [job] = await app.failedJobs();
+    expect(queuedMessages(job)).toHaveLength(2);
+
+    const { jobStorage } = app.context.get<QueueBackend>(QUEUE_BACKEND);
+    const overtaken = new FailedMessages(
+      new BatchStore(
+        [app.queue],
+        beforeFirstWrite(jobStorage, () => deliveries.replay()),
+      ),
+      new BatchQueue([app.queue]),
+      app.context.get(DestinationRegistry),
+      app.context.get(DeletedUsers),
+    );
+    expect(await overtaken.replay({ status: 404 })).toBe(0);
+    await app.settled();
+    expect(eventsIn(receiver.requests.slice(2)).sort()).toEqual(['one', 'two']);
+  });
 
   it('counts each message once when two processes remove it at the same time', async () => {
     const receiver = await stage.receiver({ answer: [404, 404, 200] });
