@@ -16,6 +16,7 @@ import { until } from '../support/until.js';
 /** As a `VACUUM FULL` or a `REINDEX` does. */
 const LOCK_HISTORY =
   'LOCK TABLE nestjs_analytics.delivery_entry, nestjs_analytics.delivery_hour IN ACCESS EXCLUSIVE MODE';
+const LOCK_RATE_LIMITS = 'LOCK TABLE nestjs_analytics.rate_limit IN ACCESS EXCLUSIVE MODE';
 const DESTINATIONS = { encryptionKey: false } as const;
 /** More than the connections of the queue's pool. */
 const MANY = 20;
@@ -104,6 +105,28 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
       return { deletions: Promise.all(asked) };
     });
     expect(await deletions).toHaveLength(MANY);
+  });
+
+  it('goes on taking and handing out jobs, however many destinations have a `rateLimit`', async () => {
+    const receiver = await stage.receiver();
+    const limited = Array.from({ length: MANY }, (_, n) =>
+      webhooksTo(receiver, { id: `limited-${n}`, rateLimit: 10 }),
+    );
+    const app = await stage.app({
+      connection,
+      flushAt: 1,
+      webhooks: [...limited, webhooksTo(receiver, { id: 'other' })],
+    });
+    app.analytics.track({ userId: 'u1', event: 'Before' });
+    await receiver.received(MANY + 1);
+    await other.holding(LOCK_RATE_LIMITS, async () => {
+      app.analytics.track({ userId: 'u1', event: 'Limited', integrations: { other: false } });
+      await other.waiting(4);
+      app.analytics.track({ userId: 'u1', event: 'Meanwhile', integrations: { All: false, other: true } });
+      await receiver.received(MANY + 2);
+      expect(await other.waitingNow()).toBe(4);
+    });
+    await receiver.received(2 * MANY + 2);
   });
 
   it('does not keep a tenant who reads the history waiting until another one has read much of it', async () => {

@@ -1,11 +1,20 @@
 import type { PgPool } from 'bullmq';
 import { missingColumn, OwnTables, SCHEMA } from '../../queue/postgres/own-tables.js';
+import { TenantTurns } from '../../shared/tenant-turns.js';
 import { CREDIT, type RateLimitStore } from './rate-limit-store.js';
 
 const TABLE = `${SCHEMA}.rate_limit`;
 const NOW = `(extract(epoch FROM clock_timestamp()) * 1000)::float8`;
 /** Rows that nobody has used for a day are removed when a process starts, in milliseconds. */
 const LIFETIME = 86_400_000;
+
+/**
+ * Each statement takes one of the connections on which jobs are added, and keeps it for as long as it waits for a lock on its
+ * table. With a limit below ten a second, each message needs one, so fewer at once would hold up many such destinations.
+ */
+const MOST_STATEMENTS = 4;
+/** A destination asks for one part of its time after the other, so it does not matter whose it is. */
+const ANYBODY = '';
 
 /** Not logged: after a crash of the server a second of the limit is forgotten, and each write costs less. */
 const TABLES = `
@@ -38,17 +47,22 @@ const FORGET = `DELETE FROM ${TABLE} WHERE destination = $1`;
 /** Shares the time of destinations on the queue's PostgreSQL. */
 export class PostgresRateLimitStore implements RateLimitStore {
   private readonly tables: OwnTables;
+  private readonly turns = new TenantTurns(MOST_STATEMENTS, MOST_STATEMENTS);
 
   constructor(pool: Pick<PgPool, 'query'>) {
     this.tables = new OwnTables(pool, TABLES, FIRST);
   }
 
   async reserve(destination: string, milliseconds: number): Promise<number> {
-    const [row] = await this.tables.query<{ wait: number }>(RESERVE, [destination, milliseconds, CREDIT]);
+    const [row] = await this.query<{ wait: number }>(RESERVE, [destination, milliseconds, CREDIT]);
     return row?.wait ?? 0;
   }
 
   async forget(destination: string): Promise<void> {
-    await this.tables.query(FORGET, [destination]);
+    await this.query(FORGET, [destination]);
+  }
+
+  private query<R>(text: string, params: readonly unknown[]): Promise<R[]> {
+    return this.turns.run(ANYBODY, () => this.tables.query<R>(text, params));
   }
 }
