@@ -1,5 +1,7 @@
 import { missingIndex, OwnTables, SCHEMA } from '../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../queue/queue-backend.js';
+import { SilentConnectionError } from '../queue/queue-failure.js';
+import { TenantTurns } from '../shared/tenant-turns.js';
 import { type Deletion, DELETION_MEMORY, type DeletionStore } from './deletion-store.js';
 
 const TABLE = `${SCHEMA}.deletion`;
@@ -39,6 +41,22 @@ const PENDING = `
   WHERE d.task IS NOT NULL AND (d.deleted_at, d.user_key) > ($2::bigint, $3::text)
   ORDER BY d.deleted_at, d.user_key LIMIT $1`;
 
+/** $1 keys of users */
+const FIND = `SELECT user_key, deleted_at::text FROM ${TABLE} WHERE user_key = ANY ($1::text[])`;
+
+/**
+ * Each look-up takes one of the connections on which jobs are added, and keeps it for as long as it waits for a lock on the
+ * table.
+ */
+const MOST_LOOKUPS = 2;
+/** Their keys do not tell whose they are. */
+const ANYBODY = '';
+/**
+ * How long a look-up waits for its turn, in milliseconds: as long as for a connection. The job that it is for keeps its place
+ * in the worker meanwhile.
+ */
+const PATIENCE = 10_000;
+
 interface DeletionRow {
   user_key: string;
   deleted_at: string;
@@ -48,8 +66,13 @@ interface DeletionRow {
 /** Stores deletions on the queue's PostgreSQL, server or embedded. A `task` is there until it is done. */
 export class PostgresDeletionStore implements DeletionStore {
   private readonly tables: OwnTables;
+  private readonly turns = new TenantTurns(MOST_LOOKUPS, MOST_LOOKUPS);
 
-  constructor(pool: Extract<QueueStorage, { kind: 'postgres' }>['pool']) {
+  /** @param patience how long a look-up waits for its turn, in milliseconds */
+  constructor(
+    pool: Extract<QueueStorage, { kind: 'postgres' }>['pool'],
+    private readonly patience = PATIENCE,
+  ) {
     this.tables = new OwnTables(pool, TABLES);
   }
 
@@ -61,11 +84,15 @@ export class PostgresDeletionStore implements DeletionStore {
   }
 
   async find(keys: readonly string[]): Promise<Map<string, number>> {
-    const rows = await this.tables.look<DeletionRow>(
-      TABLE,
-      `SELECT user_key, deleted_at::text FROM ${TABLE} WHERE user_key = ANY ($1::text[])`,
-      [keys],
-    );
+    const waiting = new AbortController();
+    const timer = setTimeout(() => {
+      waiting.abort(new SilentConnectionError(this.patience / 1_000));
+    }, this.patience).unref();
+    const look = (): Promise<DeletionRow[]> => {
+      clearTimeout(timer);
+      return this.tables.look<DeletionRow>(TABLE, FIND, [keys]);
+    };
+    const rows = await this.turns.run(ANYBODY, look, waiting.signal);
     return new Map(rows.map(({ user_key: key, deleted_at: at }) => [key, Number(at)]));
   }
 

@@ -7,7 +7,12 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { AnalyticsHealthIndicator, DeliveriesService, DestinationsService } from '../../src/index.js';
+import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
+import { userKey } from '../../src/deliveries/deletion-key.js';
+import { PostgresDeletionStore } from '../../src/deliveries/postgres-deletion-store.js';
+import { QUEUE_BACKEND, type QueueBackend } from '../../src/queue/queue-backend.js';
 import { describeWith } from '../support/describe-backend.js';
+import { openBackend } from '../support/open-backend.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { PostgresSession } from '../support/postgres-session.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -17,6 +22,7 @@ import { until } from '../support/until.js';
 const LOCK_HISTORY =
   'LOCK TABLE nestjs_analytics.delivery_entry, nestjs_analytics.delivery_hour IN ACCESS EXCLUSIVE MODE';
 const LOCK_RATE_LIMITS = 'LOCK TABLE nestjs_analytics.rate_limit IN ACCESS EXCLUSIVE MODE';
+const LOCK_DELETIONS = 'LOCK TABLE nestjs_analytics.deletion IN ACCESS EXCLUSIVE MODE';
 const DESTINATIONS = { encryptionKey: false } as const;
 /** More than the connections of the queue's pool. */
 const MANY = 20;
@@ -127,6 +133,50 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
       expect(await other.waitingNow()).toBe(4);
     });
     await receiver.received(2 * MANY + 2);
+  });
+
+  it('goes on taking and handing out jobs, however many are put back while it does not say who was deleted', async () => {
+    let status = 200;
+    const failing = await stage.receiver({ answer: () => status });
+    const receiver = await stage.receiver();
+    const app = await stage.app({
+      connection,
+      flushAt: 1,
+      webhooks: [
+        ...Array.from({ length: MANY }, (_, n) => webhooksTo(failing, { id: `failing-${n}` })),
+        webhooksTo(receiver, { id: 'other' }),
+      ],
+    });
+    app.analytics.delete({ userId: 'gone' });
+    await Promise.all([failing.received(MANY), receiver.received(1)]);
+    const deletions = await createDeletionStore(app.context.get<QueueBackend>(QUEUE_BACKEND).storage);
+    await until(async () => ((await deletions.find([userKey('gone')])).size === 1 ? true : undefined));
+    await until(async () => ((await deletions.pending(1)).length === 0 ? true : undefined));
+    await other.holding(LOCK_DELETIONS, async () => {
+      status = 503;
+      app.analytics.track({ userId: 'u1', event: 'Failing', integrations: { other: false } });
+      await other.waiting(2);
+      app.analytics.track({ userId: 'u1', event: 'Meanwhile', integrations: { All: false, other: true } });
+      await receiver.received(2);
+      // Two that ask, and the search for deletions that are left.
+      expect(await other.waitingNow()).toBeLessThanOrEqual(3);
+    });
+    await until(async () => ((await app.queue.getDelayedCount()) === MANY ? true : undefined));
+  });
+
+  it('keeps nobody waiting for long who asks it who was deleted, and cannot before others are answered', async () => {
+    const { storage } = await stage.add(openBackend(connection));
+    if (storage.kind !== 'postgres') throw new Error('this is not PostgreSQL');
+    const store = new PostgresDeletionStore(storage.pool, 100);
+    await store.add([{ key: 'gone', at: 1_000, task: 'of web' }]);
+    const { found } = await other.holding(LOCK_DELETIONS, async () => {
+      const asked = [store.find(['gone']), store.find(['gone'])];
+      await expect(store.find(['gone'])).rejects.toMatchObject({ code: 'QUEUE_CONNECTION_SILENT' });
+      return { found: Promise.all(asked) };
+    });
+    for (const one of [...(await found), await store.find(['gone'])]) {
+      expect(one).toEqual(new Map([['gone', 1_000]]));
+    }
   });
 
   it('does not keep a tenant who reads the history waiting until another one has read much of it', async () => {
