@@ -54,6 +54,12 @@ export class AudienceCalls {
     return this.client.reach.takes(this.to.source, 'identify', this.example(userId));
   }
 
+  /** @throws MessageRefusedError where it is not known whether any destination gets a call, which counts as refused */
+  asKnown(reach: Reach): boolean {
+    if (reach === undefined) throw this.client.awaited.refuseUnknown();
+    return reach;
+  }
+
   /**
    * Resolves when all calls that are not refused are in the queue.
    *
@@ -94,7 +100,7 @@ export class AudienceCalls {
 
   /** Whether the calls about all other users would be refused as well, after these, of which none was taken. */
   private isShut(refusals: readonly MessageRefusedError[]): boolean {
-    const isUnanswered = refusals.some(({ reason }) => reason === LOOKED_UP_TOO_LATE);
+    const isUnanswered = refusals.some(({ reason }) => reason === LOOKED_UP_TOO_LATE.reason);
     return (refusals.length >= SURELY_SHUT || isUnanswered) && !this.vary;
   }
 
@@ -115,8 +121,7 @@ export class AudienceCalls {
       userIds.map((userId) => this.example(userId)),
       this.givenUp,
     );
-    for (const reach of reaches)
-      if (reach === undefined) this.refuse(new MessageRefusedError(LOOKED_UP_TOO_LATE));
+    for (const reach of reaches) if (reach === undefined) this.refuse(this.client.awaited.refuseUnknown());
     return {
       reached: userIds.filter((_, index) => reaches[index] === true),
       unreached: userIds.filter((_, index) => reaches[index] === false),
@@ -151,10 +156,4 @@ export class AudienceCalls {
   private example(userId = 'any'): IdentifyParams {
     return { userId, traits: { [this.trait]: true }, integrations: this.to.integrations };
   }
-}
-
-/** @throws MessageRefusedError where it is not known whether any destination gets a call */
-export function asKnown(reach: Reach): boolean {
-  if (reach === undefined) throw new MessageRefusedError(LOOKED_UP_TOO_LATE);
-  return reach;
 }

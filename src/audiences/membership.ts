@@ -1,5 +1,5 @@
 import { isBlank } from '../messages/value-kind.js';
-import { type Announcement, asKnown, AudienceCalls, type IdentifyTaker } from './audience-calls.js';
+import { type Announcement, AudienceCalls, type IdentifyTaker } from './audience-calls.js';
 import type { AudienceLock } from './audience-lock.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
@@ -65,7 +65,7 @@ export class Membership {
     const reaches = calls.mayReach();
     if (reaches === false) return counts;
     return this.steps.runSync(audience, wait, async (syncLock) => {
-      if (!asKnown(await reaches)) return counts;
+      if (!calls.asKnown(await reaches)) return counts;
       const slice = new TimeSlice();
       await this.register(audience);
       await this.steps.run(audience, (lock) => this.store.advance(lock));
@@ -112,10 +112,10 @@ export class Membership {
   /** Deletes an audience, and notifies each of its users first if requested. */
   async delete(audience: AudienceDefinition, to: Announcement | undefined, wait: number): Promise<void> {
     const calls = to && new AudienceCalls(this.client, audience.trait, to);
-    const reaches = calls === undefined || calls.mayReach();
+    const reaches = calls?.mayReach();
     if (reaches === false) return;
     await this.steps.runSync(audience, wait, async (syncLock) => {
-      if (!asKnown(await reaches)) return;
+      if (calls !== undefined && !calls.asKnown(await reaches)) return;
       const slice = new TimeSlice();
       let page: LeavingPage | undefined;
       let found = 0;
@@ -176,17 +176,17 @@ export class Membership {
     let since = performance.now();
     const calls = new AudienceCalls(this.client, audience.trait, to);
     const reaches = calls.reachFor(userId);
-    const isReached = async (): Promise<boolean> => asKnown(await reaches);
+    const isReached = Promise.resolve(reaches).then((reach) => calls.asKnown(reach));
     // Changes whose destinations are known stay in the order in which they were called.
     if (reaches === false) return false;
     if (reaches !== true) {
-      const isTaken = await within(Math.max(wait, LOOKUP_TIME), isReached());
+      const isTaken = await within(Math.max(wait, LOOKUP_TIME), isReached);
       if (isTaken === false) return false;
       // The wait is for other changes.
       if (isTaken === true) since = performance.now();
     }
     const changeInTurn = async (lock: AudienceLock): Promise<boolean> =>
-      (await isReached()) && change(lock, calls);
+      (await isReached) && change(lock, calls);
     const isChange = await this.steps.run(audience, changeInTurn, { wait, since });
     calls.assertNoneRefused();
     return isChange;

@@ -50,7 +50,10 @@ export function lookupFailed(error: unknown): Refusal {
 }
 
 /** The destinations of a message were not known in time, so its caller waits no longer. */
-export const LOOKED_UP_TOO_LATE = 'its destinations could not be looked up in time';
+export const LOOKED_UP_TOO_LATE: Refusal = {
+  kind: 'lookup_failed',
+  reason: 'its destinations could not be looked up in time',
+};
 
 /** Decides whether a connection takes a message now. It is asked for every message, so it must be cheap. */
 export interface Admission {

@@ -56,7 +56,7 @@ export class AnalyticsClient {
       this.refusals,
       options.onDeletion,
     );
-    this.awaited = new AwaitedCalls(this.core, this.factory, this.filter, parts.clock);
+    this.awaited = new AwaitedCalls(this.core, this.factory, this.filter, this.refusals, parts.clock);
     this.reach = new CallReach(this.core.outgoing, this.factory, parts.clock);
     this.received = new ReceivedMessages(this.core, this.factory, this.filter, this.refusals, this.live);
   }

@@ -3,11 +3,17 @@ import { AnalyticsClosedError, MessageRefusedError } from '../errors/message.err
 import type { MessageParams } from '../messages/message-params.types.js';
 import type { MessageType } from '../messages/message.types.js';
 import type { Clock } from '../shared/clock.js';
-import { LOOKED_UP_TOO_LATE, NO_ROOM, type TakingTerms } from './admission.js';
+import { LOOKED_UP_TOO_LATE, NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
 import type { MessageCore } from './client-core.js';
 import { LookupPatience } from './lookup-patience.js';
 import type { MessageFactory } from './message-factory.js';
 import type { MessageFilter } from './message-filter.js';
+import type { Refusals } from './refusals.js';
+
+/** Whoever waits for a call hears that it is refused. */
+const CALLER = { isAnswered: true };
+
+const LARGER_THAN_BUFFER: Refusal = { kind: 'buffer_full', reason: 'it is larger than `maxBufferedBytes`' };
 
 /** A call that is not in the queue, and will not be. */
 export interface FailedCall {
@@ -21,7 +27,7 @@ interface TakenCall {
   /** Of its message. */
   readonly number: number;
   /** Called if it is not brought into the queue after all. */
-  readonly onRefused: (reason: string) => void;
+  readonly onRefused: (error: MessageRefusedError) => void;
 }
 
 /** Takes calls whose caller waits until they are in the queue. */
@@ -30,6 +36,7 @@ export class AwaitedCalls {
     private readonly core: MessageCore,
     private readonly factory: MessageFactory,
     private readonly filter: MessageFilter,
+    private readonly refusals: Pick<Refusals, 'add'>,
     private readonly clock?: Clock,
   ) {}
 
@@ -54,8 +61,8 @@ export class AwaitedCalls {
     for (const params of calls) {
       this.core.assertOpen();
       const place = count++;
-      const onRefused = (reason: string): void => {
-        failed.push({ place, error: new MessageRefusedError(reason) });
+      const onRefused = (error: MessageRefusedError): void => {
+        failed.push({ place, error });
       };
       try {
         const number = await this.take(source, type, params, onRefused);
@@ -69,21 +76,26 @@ export class AwaitedCalls {
     return failed;
   }
 
+  /** Refuses a call whose destinations are not known in time. */
+  refuseUnknown(): MessageRefusedError {
+    return this.refused(LOOKED_UP_TOO_LATE);
+  }
+
   /** Resolves to the number of the message, or to `undefined` when no destination takes it. */
   private async take<T extends MessageType>(
     source: string,
     type: T,
     params: MessageParams[T],
-    onRefused: (reason: string) => void,
+    onRefused: TakenCall['onRefused'],
   ): Promise<number | undefined> {
     const { message: created, tenant } = this.factory.ofJob(source, type, params);
-    const message = this.filter.pass(created, { isAnswered: true });
+    const message = this.filter.pass(created, CALLER);
     if (message === null) return undefined;
     if ('reason' in message) throw new MessageRefusedError(message.reason);
     const terms: TakingTerms = {
       tenant,
       onRefused: ({ reason }) => {
-        onRefused(reason);
+        onRefused(new MessageRefusedError(reason));
       },
     };
     for (;;) {
@@ -94,8 +106,8 @@ export class AwaitedCalls {
         const { last } = this.core;
         return last > before ? last : undefined;
       }
-      if (refusal !== NO_ROOM) throw new MessageRefusedError(refusal.reason);
-      if (this.core.size === 0) throw new MessageRefusedError('it is larger than `maxBufferedBytes`');
+      if (refusal !== NO_ROOM) throw this.refused(refusal);
+      if (this.core.size === 0) throw this.refused(LARGER_THAN_BUFFER);
       if (!(await this.core.room())) throw new AnalyticsClosedError();
     }
   }
@@ -104,7 +116,7 @@ export class AwaitedCalls {
   private async handOver(taken: readonly TakenCall[]): Promise<void> {
     const giveUp = (): void => {
       for (const { number, onRefused } of taken) {
-        if (this.core.withdraw(number - 1, number)) onRefused(LOOKED_UP_TOO_LATE);
+        if (this.core.withdraw(number - 1, number)) onRefused(this.refuseUnknown());
       }
     };
     const patience = new LookupPatience(this.core.outgoing, giveUp, this.clock);
@@ -116,5 +128,11 @@ export class AwaitedCalls {
     } finally {
       patience.end();
     }
+  }
+
+  /** Counts a call that no one has counted yet. */
+  private refused(refusal: Refusal): MessageRefusedError {
+    this.refusals.add([refusal], CALLER);
+    return new MessageRefusedError(refusal.reason);
   }
 }

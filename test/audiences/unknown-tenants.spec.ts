@@ -56,21 +56,23 @@ describeServersOrEmbedded('an audience with users of a tenant that cannot be loo
   }
 
   it('takes changes of others at once, and refuses those of its own', async () => {
-    const { audiences, acme } = await scene();
+    const { app, audiences, acme } = await scene();
     const refused = Promise.all([
       expect(audiences.add('VIP', 'eve@damaged')).rejects.toMatchObject(REFUSED),
       expect(audiences.add('VIP', 'fay', { source: 'broken' })).rejects.toMatchObject(REFUSED),
     ]);
     expect(await audiences.add('VIP', 'ann@acme', { wait: 1_000 })).toBe(true);
     await refused;
+    expect(app.analytics.status().refused).toBe(2);
     expect(told(await acme.received(1))).toEqual(['ann@acme true']);
     expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann@acme']);
   });
 
   it('is synced for all others, and for its own when it can be looked up', async () => {
-    const { audiences, table, acme, damaged } = await scene();
+    const { app, audiences, table, acme, damaged } = await scene();
     const users = ['eve@damaged', 'ann@acme'];
     await expect(audiences.sync('VIP', users)).rejects.toMatchObject(REFUSED);
+    expect(app.analytics.status().refused).toBe(1);
     expect(told(await acme.received(1))).toEqual(['ann@acme true']);
     expect(await membersOf({ audiences }, 'VIP')).toEqual(['ann@acme']);
 

@@ -257,7 +257,8 @@ describe('a route that has to be looked up', () => {
       await clock.pass(20_000);
       expect(queue.messagesFor('one')).toEqual(['i1', '10ms-i3']);
       expect(await client.flush()).toEqual({ queued: 0, refused: 0, pending: 0 });
-      expect(told.refused).toEqual([]);
+      expect(told.refused).toEqual([expect.stringMatching(/looked up in time$/)]);
+      expect(client.refused).toBe(1);
     });
 
     it('is waited for by such calls while the database is away or stands still, and for two seconds more', async () => {

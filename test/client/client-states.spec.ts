@@ -143,8 +143,8 @@ describe('a client that accepts', () => {
     ]);
     await clock.pass(0);
     expect(await client.flush()).toEqual({ queued: 0, refused: 1, pending: 0 });
-    expect(client.refused).toBe(2);
-    expect(told.refused).toEqual(['it is full', 'it is full']);
+    expect(client.refused).toBe(3);
+    expect(told.refused).toEqual(['it is full', 'it is full', 'it is full']);
   });
 });
 

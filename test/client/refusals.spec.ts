@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import type { Route, Router } from '../../src/client/router.js';
-import type { FlushResult } from '../../src/index.js';
+import { AudiencesService, type FlushResult } from '../../src/index.js';
 import type { BeforeSend } from '../../src/client/before-send.js';
 import { quickConnections } from '../support/quick-connections.js';
 import { Stage, webhooksTo } from '../support/stage.js';
@@ -99,6 +99,22 @@ describe('a message that is refused', () => {
     server.analytics.track({ ...GOOD, ...toHealthy });
     expect(await server.analytics.flush()).toMatchObject({ refused: 0, pending: 0 });
     expect(server.analytics.status().refused).toBe(batch.length);
+  });
+
+  it('that is a call of an audience counts in `status()`, and in no flush', async () => {
+    const down = await stage.receiver({ answer: [503] });
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(down, { id: 'full', backlogLimit: 1 }),
+    });
+    const audiences = app.context.get(AudiencesService);
+    app.analytics.track(GOOD);
+    expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 0, pending: 0 });
+    await expect(audiences.add('VIP', 'u1')).rejects.toMatchObject({ code: 'MESSAGE_REFUSED' });
+    await expect(audiences.sync('VIP', ['u1', 'u2'])).rejects.toMatchObject({ code: 'MESSAGE_REFUSED' });
+    expect(app.analytics.status().refused).toBe(3);
+    expect(await app.analytics.flush()).toMatchObject({ refused: 0 });
+    expect(app.log.analytics.filter((line) => line.includes('Messages are refused'))).toHaveLength(1);
   });
 });
 
