@@ -4,7 +4,7 @@ import type { DestinationDirectory } from '../stored-destinations/destination-di
 import { DestinationKeys } from '../destinations/destination-selection.js';
 import { DESTINATION_DIRECTORY } from '../stored-destinations/stored-destinations.tokens.js';
 import { LiveEvents } from '../live/live-events.js';
-import { checkGroup, groupOf } from '../messages/context-group.js';
+import { checkGroup } from '../messages/context-group.js';
 import { LIBRARY } from '../messages/library.js';
 import type { AnalyticsMessage, JsonObject, MessageType } from '../messages/message.types.js';
 import { UnknownFields } from '../messages/unknown-fields.js';
@@ -85,7 +85,7 @@ function createRouter(
   return new TenantRouter(fixed, directory, {
     sources: sources.filter((source) => enabled && source.enabled).map(({ name }) => name),
     tenantOf: destinations.tenantOf,
-    isOwnTenantOf: destinations.tenantOf !== groupOf,
+    isOwnTenantOf: !options.groupIsTenant,
     onWrongTenant: log.wrongTenant.bind(log),
     destinationName: WEBHOOKS_NAME,
     failedRetention: longestRetention(options),
@@ -178,7 +178,7 @@ function createClient(
       onCall: watchCalls(),
       callContext: () => hooks.callContext(),
       refusal: (message) => hooks.refusal(message),
-      check: options.destinations?.tenantOf === groupOf ? checkGroup : undefined,
+      check: options.groupIsTenant ? checkGroup : undefined,
       // Without a queue, nothing is kept that would have to be removed.
       onDeletion: connection.kind === 'none' ? undefined : hooks.onDeletion,
     },

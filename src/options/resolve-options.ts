@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from 'bullmq';
 import type { OptionProblem } from '../errors/option-problem.js';
 import { InvalidOptionsError } from '../errors/setup.errors.js';
+import { groupOf } from '../messages/context-group.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { limitedByHeap } from '../shared/share-of-heap.js';
@@ -112,11 +113,13 @@ export function resolveOptions(
   const names = sources.map(({ name }) => name);
   const console = resolveConsole(options);
   const webhooks = resolveWebhooks(options, names);
+  const destinations = withConsoleApi(resolveDestinations(options), console);
   const connection = resolveConnection(options, hostConnection);
   const resolved: ResolvedOptions = {
     sources,
     webhooks,
-    destinations: withConsoleApi(resolveDestinations(options), console),
+    destinations,
+    groupIsTenant: destinations?.tenantOf === groupOf,
     console,
     customDestinations: resolveCustomDestinations(
       options,
@@ -149,8 +152,8 @@ export function resolveOptions(
   };
   extras.boolean('isGlobal', true);
   checkSourceNames(extras, names);
-  checkApiPath(options, resolved.destinations?.api, resolved.trackingApi?.path);
-  checkConsolePath(options, resolved.console?.path, resolved.destinations?.api?.path);
+  checkApiPath(options, destinations?.api, resolved.trackingApi?.path);
+  checkConsolePath(options, resolved.console?.path, destinations?.api?.path);
   const isOpened = resolved.enabled && !isRecorded;
   if (isOpened && resolved.connection.kind === 'embedded' && !resolved.worker) {
     options.report(

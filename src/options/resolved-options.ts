@@ -136,6 +136,8 @@ export interface ResolvedOptions {
   webhooks: ResolvedWebhooks[];
   /** `undefined` if there are none at run time. */
   destinations: ResolvedDestinations | undefined;
+  /** Whether the group in its context says whose event a message is, so that it has to be a text. */
+  groupIsTenant: boolean;
   customDestinations: ResolvedCustomDestinations;
   /** `undefined` if it is not served. */
   console: ResolvedConsole | undefined;

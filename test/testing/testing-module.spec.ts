@@ -121,6 +121,19 @@ describe('the testing module', () => {
     expect(recorded.messages).toEqual([]);
   });
 
+  it('refuses a group in the context that cannot be a tenant, where it says whose event a message is', async () => {
+    const call = { userId: 'u1', event: 'Numbered', context: { groupId: 42 } };
+    const { analytics, recorded } = await start({ destinations: { encryptionKey: false } });
+    expect(() => analytics.track(call)).toThrow(
+      expect.objectContaining({ code: 'INVALID_MESSAGE', field: 'context.groupId' }),
+    );
+    analytics.tenant('acme').track(call);
+    expect(recorded.messages.map(({ context }) => context.groupId)).toEqual(['acme']);
+    const without = await start();
+    without.analytics.track(call);
+    expect(without.recorded.messages).toHaveLength(1);
+  });
+
   it('keeps to schemas, `beforeSend`, the filter of a source and `integrations`', async () => {
     const { analytics, recorded } = await start({
       sources: [{ name: 'web', writeKey: 'wk', schema: { 'Debug Event': false } }],
