@@ -74,8 +74,8 @@ export class NotAWebhookError extends AnalyticsError {
 
   constructor(readonly destination: string) {
     super(
-      `The destination "${destination}" is no webhooks destination, so there are no requests to send or to ` +
-        "explain. Call a custom destination's own code to test it.",
+      `The destination "${destination}" is not a webhooks destination, so it has no requests to send or explain. ` +
+        "Call a custom destination's own code to test it.",
     );
   }
 }

@@ -39,9 +39,11 @@ export function createDeadDestinations(
     },
     tell: (event: DeadDestinationEvent) => {
       const { type, destination, reason } = event;
-      const what = type === 'disabled' ? 'was disabled' : 'will be disabled soon';
-      const line = `The destination "${destination}" ${what}: ${reason}. Its messages are kept when it is.`;
-      lines.writeEach('warn', type, line);
+      const [what, waiting] =
+        type === 'disabled'
+          ? ['was disabled', 'What waits is kept, and delivered once it is enabled.']
+          : ['will be disabled soon', 'What waits then is kept.'];
+      lines.writeEach('warn', type, `The destination "${destination}" ${what}: ${reason}. ${waiting}`);
       endpoints.emit(event);
     },
     onFailed: (id: string, error: unknown) => {

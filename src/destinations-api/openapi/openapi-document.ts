@@ -10,7 +10,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   403: 'A page of another origin sent the request.',
   404: 'There is no such destination for the sender.',
   408: 'The body did not arrive in time.',
-  409: 'Somebody else changed the destination, it is configured in code or no webhook, or the tenant has as many as it may have.',
+  409: 'Somebody else changed the destination, it is configured in code, it is not a webhook, or the tenant has reached its limit.',
   413: 'The body is too large.',
   415: 'The header `content-type: application/json` is missing.',
   422: 'Fields are wrong; `problems` lists them.',
