@@ -73,7 +73,7 @@ function complete({ name, code }: Snippet): string {
   if (code.startsWith('[')) return `${head}const results: TestResult[] = ${code}`;
   if (code.startsWith('@Post()'))
     return `${head}class Orders { constructor(private readonly orders: OrdersService) {}\n${code} }`;
-  return head + code.replace('forRoot({\n  identity:', "forRoot({\n  writeKey: 'wk', identity:");
+  return head + code;
 }
 
 /**
