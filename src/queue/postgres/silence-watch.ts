@@ -32,7 +32,9 @@ export interface SilenceObserver {
 }
 
 interface Watched {
-  /** Checks in a row without an answer to a statement; negative for a while after it proved to be at work. */
+  /** Checks in a row without an answer to a statement. */
+  runsFor: number;
+  /** The same, but negative for a while after it proved to be at work. */
   silentFor: number;
   bytesRead: number;
   /** Whether it ever listened. */
@@ -63,6 +65,7 @@ export class SilenceWatch {
 
   add(client: WatchedClient): void {
     this.clients.set(client, {
+      runsFor: 0,
       silentFor: 0,
       // A pooler greets for a server that is away.
       bytesRead: bytesReadBy(client),
@@ -92,9 +95,11 @@ export class SilenceWatch {
       watched.bytesRead = bytesRead;
       if (isWaiting) {
         isAnyWaiting = true;
+        watched.runsFor++;
         if (++watched.silentFor >= SUSPECT_AFTER) suspect ??= client;
         continue;
       }
+      watched.runsFor = 0;
       watched.silentFor = 0;
       watched.isAsked = false;
       watched.isTold = false;
@@ -124,7 +129,7 @@ export class SilenceWatch {
     if (watched === undefined || watched.silentFor < SUSPECT_AFTER || !isSilent(suspect, watched)) return;
     const isAtWork = answer ?? this.isPresumedAtWork();
     if (isAtWork) {
-      this.observer.onSlow(watched.silentFor);
+      this.observer.onSlow(watched.runsFor);
       watched.silentFor = -CHECKS_WITHOUT_SUSPICION;
       return;
     }

@@ -26,17 +26,17 @@ class WaitingClient {
 }
 
 let silent: number[];
-let slow: number;
+let slow: number[];
 let inquiries: ((isAtWork: boolean | undefined) => void)[];
 let watch: SilenceWatch;
 let client: WaitingClient;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  [silent, slow, inquiries] = [[], 0, []];
+  [silent, slow, inquiries] = [[], [], []];
   watch = new SilenceWatch({
     isAtWork: () => new Promise((resolve) => inquiries.push(resolve)),
-    onSlow: () => slow++,
+    onSlow: (seconds) => slow.push(seconds),
     onSilent: (seconds) => silent.push(seconds),
   });
   client = new WaitingClient();
@@ -77,6 +77,15 @@ it('lets a connection be that answered while the server was asked about it', asy
   await jest.advanceTimersByTimeAsync(0);
   expect(silent).toEqual([]);
   expect(client.connection.stream.isDestroyed).toBe(false);
+});
+
+it('tells of a statement that is at work for how long it has run, each time', async () => {
+  for (const seconds of [7, 67]) {
+    await jest.advanceTimersByTimeAsync(1_000 * seconds);
+    inquiries.at(-1)?.(true);
+    await jest.advanceTimersByTimeAsync(0);
+  }
+  expect([slow, silent]).toEqual([[7, 74], []]);
 });
 
 it('tells once of a silence that began a little later for another connection', async () => {
@@ -121,10 +130,10 @@ describe('a statement that the server cannot be asked about', () => {
     await addAnswered();
     await jest.advanceTimersByTimeAsync(6_000);
     await cannotAsk(0);
-    expect([slow, silent]).toEqual([1, []]);
+    expect([slow, silent]).toEqual([[7], []]);
     await jest.advanceTimersByTimeAsync(67_000);
     await cannotAsk(1);
-    expect([slow, silent]).toEqual([1, [7]]);
+    expect([slow, silent]).toEqual([[7], [7]]);
     expect(client.connection.stream.isDestroyed).toBe(true);
   });
 
@@ -135,7 +144,7 @@ describe('a statement that the server cannot be asked about', () => {
     later.readyForQuery = false;
     await jest.advanceTimersByTimeAsync(7_000);
     await cannotAsk(1);
-    expect([slow, silent]).toEqual([2, []]);
+    expect([slow, silent]).toEqual([[7, 7], []]);
   });
 
   it('is spared for as long as others are answered', async () => {
@@ -146,7 +155,7 @@ describe('a statement that the server cannot be asked about', () => {
     other.answer();
     await jest.advanceTimersByTimeAsync(37_000);
     await cannotAsk(1);
-    expect([slow, silent]).toEqual([2, []]);
+    expect([slow, silent]).toEqual([[7, 74], []]);
   });
 
   it('is lost where a connection that listened gives no sign of life, also while its worker has work', async () => {
@@ -158,7 +167,7 @@ describe('a statement that the server cannot be asked about', () => {
     listener.isListening = false;
     await jest.advanceTimersByTimeAsync(6_000);
     await cannotAsk(0);
-    expect([slow, silent]).toEqual([0, [7]]);
+    expect([slow, silent]).toEqual([[], [7]]);
     expect(listener.connection.stream.isDestroyed).toBe(true);
   });
 
@@ -173,7 +182,7 @@ describe('a statement that the server cannot be asked about', () => {
     watch.add(greeted as unknown as WatchedClient);
     await jest.advanceTimersByTimeAsync(7_000);
     await cannotAsk(1);
-    expect(slow).toBe(0);
+    expect(slow).toEqual([]);
     expect(greeted.connection.stream.isDestroyed).toBe(true);
   });
 });
