@@ -183,7 +183,7 @@ export class FailedMessages {
       const removed = await this.store.removeWhere(jobId, (message) => message.replay === id);
       // Another replay may have added the same job, and only one of them removes a message.
       const count = removed.flatMap((one) => one.messages).length;
-      this.queue.count(destination, count);
+      this.queue.countReplayed(destination, count);
       replayed += count;
     }
     return replayed;

@@ -91,11 +91,16 @@ export class BacklogCounter {
     if (tenant !== undefined) this.tenants.add(tenant, backlog);
   }
 
-  /** Messages are in the queue. */
+  /** Messages that were admitted are in the queue. */
   taken(destination: string, messages: number): void {
     const backlog = this.kept(this.known(destination));
     backlog.admitted = Math.max(backlog.admitted - messages, 0);
     this.change(backlog, messages);
+  }
+
+  /** Messages that had ended are in the queue again. They were not admitted: they wait whether there is room or not. */
+  returned(destination: string, messages: number): void {
+    this.change(this.kept(this.known(destination)), messages);
   }
 
   /** Messages no longer wait: they were delivered, or failed for good. */

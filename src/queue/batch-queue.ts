@@ -23,6 +23,8 @@ const AFTER_OTHERS: JobsOptions = { priority: 1 };
 export interface BatchQueueOptions {
   /** Called with the messages for a destination that were not in the queue before. */
   onAdded?: (destination: string, messages: number) => void;
+  /** Called with the messages for a destination that had failed for good, and wait again. */
+  onReplayed?: (destination: string, messages: number) => void;
   /** Whether many messages wait for a destination. @default none has many */
   hasManyWaiting?: (destination: string) => boolean;
   memory?: AddMemory;
@@ -63,16 +65,16 @@ export class BatchQueue {
   async add(jobs: readonly NewJob[]): Promise<void> {
     await this.addUncounted(jobs);
     for (const { batches } of jobs) {
-      for (const { destination, messages } of batches) this.count(destination, messages.length);
+      for (const { destination, messages } of batches) this.options.onAdded?.(destination, messages.length);
     }
   }
 
-  /** Counts messages as waiting for a destination. */
-  count(destination: string, messages: number): void {
-    this.options.onAdded?.(destination, messages);
+  /** Counts messages as waiting for a destination again. */
+  countReplayed(destination: string, messages: number): void {
+    this.options.onReplayed?.(destination, messages);
   }
 
-  /** The same as `add`, for callers who only know later how much of it was not there before. They call `count` then. */
+  /** The same as `add`, for a replay: it only knows later how much was not there before, and calls `countReplayed` then. */
   async addUncounted(jobs: readonly NewJob[]): Promise<void> {
     const { ids } = this.memory;
     const parts = jobs.flatMap((job) =>

@@ -151,6 +151,10 @@ export const QUEUE_PROVIDERS: Provider[] = [
           counter.taken(destination, messages);
           telemetry?.queued(destination, messages);
         },
+        onReplayed: (destination, messages) => {
+          counter.returned(destination, messages);
+          telemetry?.queued(destination, messages);
+        },
         hasManyWaiting: (destination) => counter.hasManyWaiting(destination),
         memory,
         written,

@@ -67,6 +67,25 @@ describeServersOrEmbedded(
       expect(ids.size).toBe(LIMIT + 10);
     });
 
+    it('has no room left by messages that a replay adds while others are on their way to the queue', async () => {
+      let isGone = true;
+      const crm = await stage.receiver({ answer: () => (isGone ? 410 : 503) });
+      const app = await stage.app({
+        connection: backend.connection,
+        flushAfter: 60_000,
+        webhooks: webhooksTo(crm, { backlogLimit: 10 }),
+      });
+      const deliveries = app.context.get(DeliveriesService);
+      track(app, 8);
+      await app.analytics.flush();
+      await until(async () => ((await deliveries.countFailed()) === 8 ? true : undefined));
+      isGone = false;
+      track(app, 8);
+      expect(await deliveries.replay()).toBe(8);
+      track(app, 5);
+      expect(await app.analytics.flush()).toEqual({ queued: 8, refused: 5, pending: 0 });
+    });
+
     it('may be one that was added at run time, while those of other tenants get theirs', async () => {
       const others = await stage.receiver();
       const app = await stage.app({
