@@ -131,6 +131,7 @@ const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string
   ['Connection terminated', 'unreachable', 'the connection was closed'],
   ['Client has encountered a connection error', 'unreachable', 'the connection broke'],
   ['Connection is closed', 'unreachable', 'the connection was closed'],
+  ['Command aborted', 'unreachable', 'the connection was closed'],
   ['Failed to refresh slots cache', 'unreachable', 'none of its nodes answers'],
   ['None of startup nodes is available', 'unreachable', 'none of its nodes can be reached'],
   ['Cluster is ended', 'unreachable', 'the connection was closed'],

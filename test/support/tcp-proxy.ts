@@ -6,10 +6,18 @@ interface Target {
   readonly port: number;
 }
 
+/** Where in an exchange a connection breaks. */
+interface Break {
+  asked: RegExp;
+  answered: RegExp;
+  onBroken: () => void;
+}
+
 /** Stands between an application and its server, as a load balancer does, and misbehaves on request. */
 export class TcpProxy {
   private readonly connections = new Set<[near: Socket, far: Socket]>();
   private isSwallowing = false;
+  private break: Break | undefined;
   /** Connections that were accepted so far. */
   accepted = 0;
 
@@ -62,6 +70,18 @@ export class TcpProxy {
     for (const [near] of this.connections) near.resetAndDestroy();
   }
 
+  /**
+   * Breaks a connection in the middle of an answer, once. Resolves when it has.
+   *
+   * @param asked what is written to the server in one piece
+   * @param answered the beginning of what the server answers, which is all that is passed on
+   */
+  breakWithin(asked: RegExp, answered: RegExp): Promise<void> {
+    return new Promise((onBroken) => {
+      this.break = { asked, answered, onBroken };
+    });
+  }
+
   /** New connections lead to another server. */
   turnTo(target: Target): void {
     this.target = target;
@@ -93,6 +113,24 @@ export class TcpProxy {
     } else {
       near.pipe(far);
       far.pipe(near);
+      near.on('data', (chunk: Buffer) => {
+        if (this.break?.asked.test(chunk.toString('latin1')) === true) this.breakNow(near, far, this.break);
+      });
     }
+  }
+
+  private breakNow(near: Socket, far: Socket, { answered, onBroken }: Break): void {
+    this.break = undefined;
+    let answer = '';
+    far
+      .unpipe(near)
+      .on('data', (chunk: Buffer) => {
+        answer += chunk.toString('latin1');
+        const [beginning] = answered.exec(answer) ?? [];
+        if (beginning === undefined) return;
+        far.pause();
+        near.end(beginning, 'latin1', onBroken);
+      })
+      .resume();
   }
 }

@@ -9,6 +9,7 @@ const OWN_OPTIONS = {
   lazyConnect: false,
   enableOfflineQueue: true,
   enableReadyCheck: true,
+  enableAutoPipelining: false,
   clusterRetryStrategy: retryDelay,
   // A node that went away is connected to again when the slots name it. One that retries by itself does not end where
   // it is disconnected between two connections, and the client would wait for that.

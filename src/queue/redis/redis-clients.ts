@@ -27,6 +27,8 @@ export const SOCKET_OPTIONS = {
   socketTimeout: SILENCE_TIMEOUT,
   // It would end a worker's wait for a job too early, and what the server then still answers would be lost.
   commandTimeout: undefined,
+  // What is left of a pipeline when its connection breaks is not sent again.
+  enableAutoPipelining: false,
   // Commands wait until the handshake is done: if their database does not exist, they must not run in another
   // one.
   enableReadyCheck: true,

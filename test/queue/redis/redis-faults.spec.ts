@@ -2,13 +2,21 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { GuardedChild } from '../../support/child-process.js';
+import { deferred } from '../../support/deferred.js';
 import { describeRedis } from '../../support/describe-backend.js';
+import { messageIds } from '../../support/message-ids.js';
 import { eventsIn } from '../../support/received-message.js';
 import { DEMOTED, NO_SNAPSHOTS, OUT_OF_MEMORY, type RedisRefusal } from '../../support/redis-refusals.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { Stage, webhooksTo } from '../../support/stage.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { until } from '../../support/until.js';
+
+/** Destinations that are down, so many that what is left for several of them is put back together. */
+const DOWN = messageIds('down', 10);
+/** Two jobs that are put back, and the answer to the first: their ids end like this. */
+const TWO_PUT_BACK = /-d[0-9a-f]{8}\b[^]*\bevalsha\b[^]*-d[0-9a-f]{8}\b/i;
+const FIRST_PUT_BACK = /^[^]*?-d[0-9a-f]{8}\r\n/;
 
 const STANDING_STILL = new URL('./children/standing-still.ts', import.meta.url);
 
@@ -173,6 +181,45 @@ describeRedis('a Redis that answers and stores nothing', () => {
     expect(app.log.analytics.length).toBeLessThanOrEqual(5);
   });
 });
+
+describeRedis(
+  'a Redis whose connection breaks between the answers to commands that were sent together',
+  () => {
+    const stage = new Stage();
+    let server: RedisServer;
+
+    beforeEach(async () => {
+      server = await RedisServer.create();
+    });
+    afterEach(() => server.dispose());
+
+    it('is sent the rest again when what was delivered is recorded, and nothing is delivered twice', async () => {
+      const all = ['up', ...DOWN];
+      const tried = deferred();
+      const receiver = await stage.receiver({
+        answer: async ({ url }, index) => {
+          if (index >= all.length) return 200;
+          if (index === all.length - 1) tried.resolve();
+          await tried.promise;
+          return url === '/up' ? 200 : 503;
+        },
+      });
+      const proxy = await stage.add(TcpProxy.start(server));
+      const app = await stage.app({
+        connection: proxy.through(server.url()),
+        webhooks: all.map((id) => webhooksTo(receiver, { id, urls: [receiver.url(`/${id}`)] })),
+      });
+      const broken = proxy.breakWithin(TWO_PUT_BACK, FIRST_PUT_BACK);
+      app.analytics.track({ userId: 'u1', event: 'Shared' });
+      await app.analytics.flush();
+      await broken;
+      await app.settled();
+      const paths = receiver.requests.map(({ url }) => url);
+      expect(paths.sort()).toEqual([...all, ...DOWN].map((id) => `/${id}`).sort());
+      expect(app.log.errors).toEqual([]);
+    });
+  },
+);
 
 async function callsOf(admin: Redis, command: string): Promise<number> {
   const stats = await admin.info('commandstats');

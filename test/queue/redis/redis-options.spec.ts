@@ -31,6 +31,7 @@ describeRedis('ioredis options that do not suit a queue', () => {
     commandTimeout?: number;
     autoResendUnfulfilledCommands?: boolean;
     stringNumbers?: boolean;
+    enableAutoPipelining?: boolean;
   }): Promise<AnalyticsApp> {
     return stage.app({
       connection: { host: '127.0.0.1', port: proxy.port, ...options },
@@ -59,6 +60,14 @@ describeRedis('ioredis options that do not suit a queue', () => {
     proxy.reset();
     server.resume();
     await receiver.received(1);
+  });
+
+  it('repeat what was asked when a connection broke, also where some of it was answered: `enableAutoPipelining`', async () => {
+    const { queue } = await start({ enableAutoPipelining: true });
+    await queue.getFailedCount();
+    const broken = proxy.breakWithin(/\bfailed\b[^]*\bcompleted\b/, /^[^]*?\*1\r\n:0\r\n/);
+    expect(await Promise.all([queue.getFailedCount(), queue.getCompletedCount()])).toEqual([0, 0]);
+    await broken;
   });
 
   it('count and change audiences: `stringNumbers`', async () => {
