@@ -128,6 +128,7 @@ const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string
   ['timeout exceeded when trying to connect', 'silent', 'it gave no connection in time'],
   ['timeout expired', 'silent', 'it accepts no connection in time'],
   ['Socket timeout', 'silent', 'no answer to a command'],
+  ['Query read timeout', 'silent', 'no answer to a statement'],
   ['Connection terminated', 'unreachable', 'the connection was closed'],
   ['Client has encountered a connection error', 'unreachable', 'the connection broke'],
   ['Connection is closed', 'unreachable', 'the connection was closed'],

@@ -61,7 +61,7 @@ export function ownSettings(
   postgres: PostgresSettings,
   types: typeof pg.types,
 ): { settings: PoolConfig; sockets: Set<Duplex> } {
-  const settings = settingsOf(postgres);
+  const settings = withoutTimeoutInUrl(settingsOf(postgres));
   const sockets = new Set<Duplex>();
   const stream = (): Duplex => {
     const socket = settings.stream?.() ?? new Socket();
@@ -69,7 +69,15 @@ export function ownSettings(
     socket.once('close', () => sockets.delete(socket));
     return socket;
   };
-  const own = { binary: false, types: ownTypes(types), stream, keepAlive: true, allowExitOnIdle: true };
+  const own = {
+    binary: false,
+    types: ownTypes(types),
+    stream,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    // A statement that waits for a lock would count as failed, and then be done all the same.
+    query_timeout: undefined,
+  };
   return { settings: { ...settings, ...own }, sockets };
 }
 
@@ -80,6 +88,12 @@ function settingsOf(postgres: PostgresSettings): PoolConfig {
     return {};
   const options: PoolConfig = postgres.options;
   return options.password === undefined ? { ...options } : { ...options, password: options.password };
+}
+
+/** What a URL says goes before other settings. */
+function withoutTimeoutInUrl({ connectionString, ...settings }: PoolConfig): PoolConfig {
+  if (connectionString === undefined) return settings;
+  return { ...settings, connectionString: connectionString.replace(/(?<=[?&])query_timeout=[^&#]*&?/g, '') };
 }
 
 /** Loads `pg`, an optional peer dependency. A bundler takes an import in a `try` for an optional one. */
