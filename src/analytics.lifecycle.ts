@@ -34,6 +34,8 @@ const DISCONNECTING = { share: 0.02, most: 100 };
  * How long other modules wait for the first flush: one of them may close a connection that the queue uses.
  */
 const FIRST_FLUSH = { share: 0.1, most: 1_000 };
+/** What is not in the queue yet has this much at least, even where the application itself has taken all of the time. */
+const LEAST = { share: 0.5, most: 1_000 };
 /**
  * How long a database in this process has to close at least, in milliseconds, even where the time is over: one that does
  * not hang rarely takes as long.
@@ -66,7 +68,8 @@ export interface AnalyticsParts {
 
 /**
  * Starts delivery when the application is ready. Ends everything in order when it closes, within
- * `shutdownTimeout` whatever the queue does. A database in the main thread closes as it can.
+ * `shutdownTimeout` whatever the queue does, or soon after what the application itself does for longer. A database in the
+ * main thread closes as it can.
  */
 export class AnalyticsLifecycle
   implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
@@ -119,7 +122,7 @@ export class AnalyticsLifecycle
     const { client, worker, eraser, outbox, events, logs, destinations } = this.parts;
     const { webhookClients, backlogs, backlogUpkeep, history, waitingSampler } = this.parts;
     const { partitions, partitionWatch, backend, end } = this.parts;
-    const patience = this.timeLeft(CLOSING);
+    const patience = Math.max(this.timeLeft(CLOSING), this.part(LEAST));
     this.work ??= this.endWork();
     const [, kept, workerEnded] = await Promise.all([
       client.close(patience),

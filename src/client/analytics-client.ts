@@ -167,7 +167,7 @@ export class AnalyticsClient {
 
   /**
    * The application is shutting down. From now on messages go to the queue without waiting to be batched, and
-   * a wait for messages ends after this many milliseconds.
+   * a wait for messages ends after this many milliseconds. One that begins later takes a second at most.
    */
   drain(patience: number): void {
     this.core.drain(patience);

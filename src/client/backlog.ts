@@ -6,6 +6,9 @@ import type { BufferedBytes } from './buffered-bytes.js';
 import { OutstandingNumbers } from './outstanding-numbers.js';
 import { type RangeWait, RangeWaits } from './range-waits.js';
 
+/** How long a wait may take that begins when the time of a shutdown is over, in milliseconds. */
+const LATE_PATIENCE = 1_000;
+
 /** What a message is taken from. */
 export interface TakenCall {
   readonly source: string;
@@ -69,7 +72,8 @@ export class Backlog {
   private readonly rangeWaits: RangeWaits;
   private roomWaiters: ((hasRoom: boolean) => void)[] = [];
   private count = 0;
-  private isReleased = false;
+  /** The longest that a wait may take which begins now, in milliseconds. */
+  private patience = Infinity;
 
   constructor(
     /** Of all its messages. */
@@ -130,7 +134,7 @@ export class Backlog {
     const upTo = this.numbers.last;
     const waiting = this.count;
     if (waiting === 0) return Promise.resolve({ queued: 0, pending: 0 });
-    if (this.isReleased) return Promise.resolve({ queued: 0, pending: waiting });
+    if (this.patience === 0) return Promise.resolve({ queued: 0, pending: waiting });
     return new Promise((resolve) => {
       const waiter: Waiter = {
         upTo,
@@ -157,7 +161,7 @@ export class Backlog {
   waitFor(after: number, upTo: number, timeout: number): Promise<boolean> {
     const lowest = this.numbers.lowestFrom(after + 1, upTo);
     if (lowest > upTo) return Promise.resolve(true);
-    if (this.isReleased) return Promise.resolve(false);
+    if (this.patience === 0) return Promise.resolve(false);
     return new Promise((resolve) => {
       const timer = this.timer(timeout, () => {
         this.rangeWaits.delete(wait);
@@ -174,21 +178,32 @@ export class Backlog {
 
   /** Resolves to `true` when the next message has left, or to `false` when waits end. */
   room(): Promise<boolean> {
-    if (this.isReleased) return Promise.resolve(false);
+    if (this.patience < Infinity) return Promise.resolve(false);
     return new Promise((resolve) => this.roomWaiters.push(resolve));
   }
 
-  /** Ends all waits: the time of a shutdown is over. */
+  /** The time of a shutdown is over: ends all waits. Later ones are short, and there is none for room. */
   release(): void {
-    this.isReleased = true;
-    for (const waiter of this.waiters) waiter.end(false);
-    this.rangeWaits.release();
-    this.endRoomWaits(false);
+    this.endAllWaits(LATE_PATIENCE);
+  }
+
+  /** No message gets into the queue any more, so nobody waits for that. */
+  close(): void {
+    this.endAllWaits(0);
   }
 
   /** A wait that is longer than any timer has no timeout. */
   private timer(timeout: number, callback: () => void): Timer | undefined {
-    return timeout > LONGEST_TIMER ? undefined : this.clock.after(timeout, callback);
+    const limit = Math.min(timeout, this.patience);
+    return limit > LONGEST_TIMER ? undefined : this.clock.after(limit, callback);
+  }
+
+  /** @param patience of those that begin from now on */
+  private endAllWaits(patience: number): void {
+    this.patience = patience;
+    for (const waiter of this.waiters) waiter.end(false);
+    this.rangeWaits.release();
+    this.endRoomWaits(false);
   }
 
   private settle(message: TakenMessage): void {

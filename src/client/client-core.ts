@@ -183,11 +183,11 @@ export class ClientCore {
     this.batches.passThrough();
     this.flushNow();
     this.senders.drain();
-    await this.backlog.wait(patience);
     this.deadline?.cancel();
+    await this.backlog.wait(patience);
     this.pendingRoutes.close();
     this.senders.close();
-    this.backlog.release();
+    this.backlog.close();
   }
 
   /** The messages that are not in the queue. An add in flight may still succeed, so read this late. */

@@ -172,9 +172,26 @@ describe('a client that drains', () => {
     await clock.pass(1);
     expect(await flushed).toEqual({ queued: 0, refused: 0, pending: 1 });
     expect(await handedOver).toBe(false);
-    await expect(client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }])).rejects.toMatchObject({
-      code: 'ANALYTICS_CLOSED',
-    });
+  });
+
+  it('has whoever waits after the deadline wait for a second at most', async () => {
+    const { client, clock, queue, track } = clientUnderTest();
+    client.drain(PATIENCE);
+    await clock.pass(PATIENCE);
+    queue.delay = 999;
+    track('late');
+    const flushed = client.flush();
+    await clock.pass(999);
+    expect(await flushed).toEqual({ queued: 1, refused: 0, pending: 0 });
+
+    queue.delay = Infinity;
+    track('lost');
+    const taken = client.awaited.takeAll('web', 'identify', [{ userId: 'u1' }]);
+    const refused = expect(taken).rejects.toMatchObject({ code: 'ANALYTICS_CLOSED' });
+    const pending = client.flush({ timeout: 60_000 });
+    await clock.pass(1_000);
+    expect(await pending).toEqual({ queued: 0, refused: 0, pending: 2 });
+    await refused;
   });
 
   it('repeats an add that failed at once, and then often, so that a queue which comes back is used', async () => {
@@ -205,6 +222,21 @@ describe('a client that closes', () => {
     await closed;
     expect(queue.messagesFor('one')).toEqual(ids(30));
     expect(client.losses).toMatchObject({ messages: 0, unconfirmed: 0 });
+  });
+
+  it('uses all of the time that it is given when the deadline passes meanwhile', async () => {
+    const { client, clock, queue, track } = clientUnderTest();
+    client.drain(PATIENCE);
+    await clock.pass(PATIENCE - 1);
+    queue.error = new Error('away');
+    track('late');
+    const closed = client.close(500);
+    await clock.pass(100);
+    queue.error = undefined;
+    await clock.pass(400);
+    await closed;
+    expect(queue.messagesFor('one')).toEqual(['late']);
+    expect(client.losses).toMatchObject({ messages: 0 });
   });
 
   it('tells what is lost by destination, and what may not be, and takes back what arrives late', async () => {

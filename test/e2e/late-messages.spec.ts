@@ -1,9 +1,15 @@
 import { request } from 'node:http';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BeforeApplicationShutdown, Inject, Injectable, Module } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Module,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { expect, it } from '@jest/globals';
-import { AnalyticsModule, AnalyticsService } from '../../src/index.js';
+import { AnalyticsModule, AnalyticsService, type FlushResult } from '../../src/index.js';
 import { basic, TrackingServer } from '../ingest/http/tracking-server.js';
 import { describeServersOrEmbedded, type TestConnection } from '../support/describe-backend.js';
 import { messageIds, queuedIds } from '../support/message-ids.js';
@@ -14,6 +20,7 @@ import { Stage, webhooksTo } from '../support/stage.js';
 const SHUTDOWN_TIMEOUT = 4_000;
 /** More than half of the time is over: 5.5 of 10 seconds. */
 const LATE = 2_200;
+const SHORT_TIMEOUT = 2_000;
 const ROUND_TRIP = 30;
 /** Long enough for a busy machine to track the last messages before the first are answered. */
 const LONG_ROUND_TRIP = 100;
@@ -37,6 +44,24 @@ class LateWork implements BeforeApplicationShutdown {
 @Module({ providers: [LateWork] })
 class LateModule {}
 
+/** Part of an application that still works when the whole time of the shutdown is over. */
+@Injectable()
+class LastWork implements OnApplicationShutdown {
+  flushed: FlushResult | undefined;
+
+  constructor(@Inject(AnalyticsService) private readonly analytics: AnalyticsService) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await sleep(SHORT_TIMEOUT);
+    this.analytics.track({ userId: 'u1', event: 'Late', messageId: 'flushed' });
+    this.flushed = await this.analytics.flush();
+    this.analytics.track({ userId: 'u1', event: 'Late', messageId: 'left' });
+  }
+}
+
+@Module({ providers: [LastWork] })
+class LastModule {}
+
 describeServersOrEmbedded('a shutdown', (backend) => {
   const stage = new Stage();
 
@@ -59,6 +84,21 @@ describeServersOrEmbedded('a shutdown', (backend) => {
     ]);
     await app.close();
     expect(await lookIntoQueue(backend.connection, queuedIds)).toEqual([...IDS].sort());
+    expect(app.log.analytics.filter((line) => line.includes('lost'))).toEqual([]);
+  });
+
+  it('stores what is tracked when all of its time is over, whether or not it is flushed', async () => {
+    const analytics = AnalyticsModule.forRoot({
+      writeKey: 'wk_test',
+      connection: backend.connection,
+      webhooks: webhooksTo(await stage.receiver({ answer: [503] })),
+      shutdownTimeout: SHORT_TIMEOUT,
+    });
+    const app = await stage.appWith([{ module: LastModule, imports: [analytics] }]);
+    const work = app.context.get(LastWork);
+    await app.close();
+    expect(work.flushed).toEqual({ queued: 1, refused: 0, pending: 0 });
+    expect(await lookIntoQueue(backend.connection, queuedIds)).toEqual(['flushed', 'left']);
     expect(app.log.analytics.filter((line) => line.includes('lost'))).toEqual([]);
   });
 

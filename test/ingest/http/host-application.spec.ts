@@ -9,6 +9,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Body,
   type CanActivate,
@@ -328,11 +329,16 @@ describe('the tracking API', () => {
   const newConnection = quickConnections();
 
   it('takes calls until the end, over a connection on which the host has answered so late', async () => {
+    const shutdownTimeout = 2_000;
     const events = new EventEmitter();
     const server = await stage.add(
       TrackingServer.start({
         platform: 'Express',
-        analytics: { connection: await newConnection(), shutdownTimeout: 2_000 },
+        analytics: {
+          connection: await newConnection(),
+          webhooks: webhooksTo(await stage.receiver()),
+          shutdownTimeout,
+        },
         configure: (app) => {
           app.use('/held', (_request: unknown, response: ServerResponse) => {
             void once(events, 'over').then(() => response.end());
@@ -359,6 +365,7 @@ describe('the tracking API', () => {
     await once(server.app.getHttpServer(), 'request');
     const closed = server.close();
     expect(await unfinished).toBe(503);
+    await sleep(shutdownTimeout);
     events.emit('over');
     expect(await held).toBe(200);
     expect(await send('/v1/track', { agent }, JSON.stringify(TRACK))).toBe(200);
