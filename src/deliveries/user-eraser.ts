@@ -14,6 +14,8 @@ const debug = debugFactory('analytics');
 
 const FIRST_RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 60_000;
+/** How long the end waits for deletions that are stored, in milliseconds: the next start carries them out. */
+const STORED_PATIENCE = 1_000;
 /** Deletions that are stored, or carried out, together: a script of Redis has only so many arguments. */
 const LIMIT = 1_000;
 
@@ -44,6 +46,8 @@ export class UserEraser implements OnApplicationBootstrap {
   /** Times of the deletions whose messages the last look at all of them has removed, by their keys. */
   private erased: ReadonlyMap<string, number> = new Map();
   private readonly erasures: Erasure[] = [];
+  /** Stored deletions that fail are left to the next start. */
+  private readonly closing = new AbortController();
   private readonly stop = new AbortController();
   private readonly log: DeletionLog;
   private storing: Promise<void> | undefined;
@@ -99,11 +103,14 @@ export class UserEraser implements OnApplicationBootstrap {
   }
 
   /**
-   * Ends within the timeout. Returns the number of users whose deletion could not be stored. Stored deletions
-   * are carried out by the next start.
+   * Ends within the timeout, all of which deletions have that are not stored yet. Returns the number of users whose
+   * deletion could not be stored. Stored deletions are carried out by the next start.
    */
   async close(timeout: number): Promise<number> {
-    await within(timeout, this.work ?? Promise.resolve());
+    const end = performance.now() + timeout;
+    this.closing.abort();
+    await within(timeout, this.allStored());
+    await within(Math.min(end - performance.now(), STORED_PATIENCE), this.work ?? Promise.resolve());
     this.stop.abort();
     clearTimeout(this.keepAlive);
     return this.waitingUsers;
@@ -119,8 +126,12 @@ export class UserEraser implements OnApplicationBootstrap {
     return !this.waiting.has(key);
   }
 
+  private async allStored(): Promise<void> {
+    while (this.waiting.size > 0 && !this.stop.signal.aborted) await this.storing;
+  }
+
   private startStoring(): void {
-    this.storing ??= this.repeat(() => this.storeWaiting()).then(() => {
+    this.storing ??= this.repeat(() => this.storeWaiting(), this.stop.signal).then(() => {
       this.storing = undefined;
       // Another one may have come since the last were stored.
       if (this.waiting.size > 0 && !this.stop.signal.aborted) this.startStoring();
@@ -136,19 +147,18 @@ export class UserEraser implements OnApplicationBootstrap {
     this.keepAlive = setTimeout(() => undefined, LONGEST_TIMER);
     do {
       await this.storing;
-      await this.repeat(() => this.carryOut());
+      await this.repeat(() => this.carryOut(), this.closing.signal);
     } while ((this.storing !== undefined || this.hasStored) && !this.stop.signal.aborted);
     clearTimeout(this.keepAlive);
     this.work = undefined;
   }
 
-  /** Repeats a step until it says that nothing is left. One that fails is tried again, less and less often. */
-  private async repeat(step: () => Promise<boolean>): Promise<void> {
-    const { signal } = this.stop;
+  /** Repeats a step until nothing is left. One that fails is tried again, less and less often, until a signal ends that. */
+  private async repeat(step: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     let delay = FIRST_RETRY_DELAY;
     let isReported = false;
     let isDone = false;
-    while (!isDone && !signal.aborted) {
+    while (!isDone && !this.stop.signal.aborted) {
       try {
         isDone = await step();
         isReported = false;
@@ -156,8 +166,7 @@ export class UserEraser implements OnApplicationBootstrap {
       } catch (error) {
         if (!isReported) this.reportFailure(error);
         isReported = true;
-        // The shutdown ends the pause.
-        await pause(delay, undefined, { signal }).catch(() => undefined);
+        if (!(await pause(delay, true, { signal }).catch(() => false))) return;
         delay = Math.min(delay * 2, MAX_RETRY_DELAY);
       }
     }

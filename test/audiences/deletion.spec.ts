@@ -117,10 +117,10 @@ describeServersOrEmbedded('a deleted user', (backend) => {
 describe('a deleted user of an audience that cannot be changed', () => {
   const stage = new Stage();
 
-  it('is removed from the others, and from that one once it can', async () => {
+  /** @param breaks what happens instead, if anything, when the user is removed from the audience `Broken` */
+  async function brokenApp(breaks: () => Promise<never> | undefined): Promise<AnalyticsApp> {
     const { store } = await stage.add(AudiencesOn.open(await newConnection()));
-    let isBroken = true;
-    const app = await stage.app({
+    return stage.app({
       connection: await newConnection(),
       webhooks: webhooksTo(await stage.receiver()),
       audiences: {
@@ -129,12 +129,16 @@ describe('a deleted user of an audience that cannot be changed', () => {
           // The broken one comes first.
           list: async () => (await store.list()).sort((a, b) => (a.trait < b.trait ? -1 : 1)),
           withdraw: (hold, userIds) =>
-            isBroken && hold.trait === 'broken'
-              ? Promise.reject(new Error('a bad row'))
-              : store.withdraw(hold, userIds),
+            (hold.trait === 'broken' ? breaks() : undefined) ?? store.withdraw(hold, userIds),
         },
       },
+      shutdownTimeout: 1_000_000,
     });
+  }
+
+  it('is removed from the others, and from that one once it can', async () => {
+    let isBroken = true;
+    const app = await brokenApp(() => (isBroken ? Promise.reject(new Error('a bad row')) : undefined));
     const audiences = app.context.get(AudiencesService);
     for (const name of ['Broken', 'Other']) await audiences.sync(name, ['ann', 'bob']);
     app.analytics.delete({ userId: 'ann' });
@@ -142,6 +146,22 @@ describe('a deleted user of an audience that cannot be changed', () => {
     expect(await membersOf({ audiences }, 'Broken')).toEqual(['ann', 'bob']);
     isBroken = false;
     await until(async () => (await membersOf({ audiences }, 'Broken')).join() === 'bob' || undefined);
+  });
+
+  it.each([
+    ['fails', () => Promise.reject(new Error('a bad row'))],
+    ['hangs', () => new Promise<never>(() => undefined)],
+  ])('does not hold up the end of the application while its change %s', async (_, change) => {
+    const tried = deferred();
+    const app = await brokenApp(() => {
+      tried.resolve();
+      return change();
+    });
+    await app.context.get(AudiencesService).sync('Broken', ['ann']);
+    app.analytics.delete({ userId: 'ann' });
+    await tried.promise;
+    await app.close();
+    expect(app.log.errors).toEqual([]);
   });
 });
 
