@@ -9,6 +9,7 @@ import type { BacklogStore } from './backlog-store.js';
 import { BacklogUpkeep } from './backlog-upkeep.js';
 import { BatchQueue } from './batch-queue.js';
 import { BatchStore } from './batch-store.js';
+import { CompletedRetention } from './completed-retention.js';
 import { FailedRetention } from './failed-retention.js';
 import { createQueueBackend } from './create-queue-backend.js';
 import { PartitionWatch } from './partition-watch.js';
@@ -165,6 +166,19 @@ export const QUEUE_PROVIDERS: Provider[] = [
     provide: FailedRetention,
     inject: [RESOLVED_OPTIONS, QueuePartitions, QUEUE_BACKEND],
     useFactory: createFailedRetention,
+  },
+  {
+    provide: CompletedRetention,
+    inject: [RESOLVED_OPTIONS, QueuePartitions, QUEUE_BACKEND],
+    useFactory: ({ worker }: ResolvedOptions, { queues }: QueuePartitions, backend: QueueBackend) =>
+      new CompletedRetention({
+        queues,
+        storage: backend.jobStorage,
+        store: createBacklogStore(backend.storage),
+        health: backend.health,
+        age: backend.memory.completed.age,
+        isWorker: worker,
+      }),
   },
   {
     provide: BatchStore,
