@@ -58,7 +58,9 @@ export interface HistoryStore {
   readonly mostReads?: number;
   /**
    * Adds to what is stored: attempts to the entry of their message, counts to those of their hour. An entry that
-   * is older than the stored one of its message only adds its attempts. All of it is stored, or nothing.
+   * is older than the stored one of its message only adds its attempts. Where clocks differ, the one of an earlier attempt
+   * may seem to be later: a message that was delivered does not become one that is tried again. All of it is stored, or
+   * nothing.
    *
    * @param now milliseconds since the epoch
    * @param minutes counts of all destinations together. They are kept for two hours, apart from those of hours:

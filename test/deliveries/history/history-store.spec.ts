@@ -98,7 +98,8 @@ describeBackend('the store of the history', (backend) => {
   });
 
   it('adds attempts to the entry of their message, which comes first again', async () => {
-    await store.write([history({ entries: [entry('a'), entry('b', { ordinal: ordinalOf(NOW) + 1 })] })], NOW);
+    const before = entry('a', { head: named('earlier') });
+    await store.write([history({ entries: [before, entry('b', { ordinal: ordinalOf(NOW) + 1 })] })], NOW);
     const later = entry('a', { ordinal: ordinalOf(NOW) + 2, head: named('later'), attempts: attempts(2) });
     await store.write([history({ entries: [later] })], NOW);
     expect(await idsOf('crm')).toEqual(['a', 'b']);
@@ -116,6 +117,38 @@ describeBackend('the store of the history', (backend) => {
     const [found] = await store.recent('crm', 100, NOW);
     expect(found).toMatchObject({ ordinal: later.ordinal, head: later.head });
     expect(new Set(found?.attempts)).toEqual(new Set(attempts(1, 2)));
+  });
+
+  it.each([
+    ['before', 'by several attempts', false],
+    ['before', 'by its first attempt', true],
+    ['after', 'by several attempts', false],
+    ['after', 'by its first attempt', true],
+  ])(
+    'knows what was delivered, where a clock that is ahead says %s that it is tried again: %s',
+    async (order, _, isWhole) => {
+      const tried = entry('a', { ordinal: ordinalOf(NOW + 8_000), head: named('tried') });
+      const delivered = entry('a', { ordinal: ordinalOf(NOW + 5_000), attempts: attempts(2), isWhole });
+      for (const one of order === 'before' ? [tried, delivered] : [delivered, tried]) {
+        await store.write([history({ entries: [one] })], NOW);
+      }
+      const [found, ...others] = await store.recent('crm', 100, NOW);
+      expect(others).toEqual([]);
+      expect(found?.head).toEqual(delivered.head);
+      expect(new Set(found?.attempts)).toEqual(new Set(attempts(1, 2)));
+    },
+  );
+
+  it('knows that a message which has failed is tried again, since it was replayed', async () => {
+    const failed: EntryHead = { ...named('failed'), state: 'failed' };
+    await store.write([history({ entries: [entry('a', { head: failed })] })], NOW);
+    const replayed = entry('a', {
+      ordinal: ordinalOf(NOW) + 1,
+      head: named('replayed'),
+      attempts: attempts(2),
+    });
+    await store.write([history({ entries: [replayed] })], NOW);
+    expect((await store.recent('crm', 100, NOW))[0]?.head).toEqual(replayed.head);
   });
 
   it('keeps the latest 20 attempts of a message', async () => {

@@ -1,5 +1,6 @@
 import { missingIndex, SCHEMA, WITHOUT_SYNC } from '../../../queue/postgres/own-tables.js';
 import { KEPT_ATTEMPTS, KEPT_ENTRIES } from '../history-store.js';
+import type { RecentDelivery } from '../history.types.js';
 
 export const ENTRIES = `${SCHEMA}.delivery_entry`;
 const HOURS = `${SCHEMA}.delivery_hour`;
@@ -47,6 +48,10 @@ const sumOf = (row: string): string => `(
     ) AS totals
   )`;
 
+/** Whether a head says that its message is in a state. No name of an event can say so: its quotes are escaped. */
+const isIn = (row: string, state: RecentDelivery['state']): string =>
+  `${row}.head LIKE '%"state":"${state}"%'`;
+
 /**
  * $1 destinations, $2 message ids, $3 ordinals, $4 heads and $5 attempts of entries, which are lines of a text;
  * $6 destinations, $7 hours and $8 counts; $9 minutes and $10 counts. Rows are locked in one order, so that no two
@@ -61,7 +66,12 @@ export const WRITE = `
     ORDER BY destination COLLATE "C", message_id COLLATE "C"
     ON CONFLICT (destination, message_id) DO UPDATE SET
       ordinal = greatest(e.ordinal, excluded.ordinal),
-      head = CASE WHEN e.ordinal > excluded.ordinal THEN e.head ELSE excluded.head END,
+      head = CASE
+        WHEN ${isIn('e', 'delivered')} AND ${isIn('excluded', 'retrying')} THEN e.head
+        WHEN ${isIn('e', 'retrying')} AND ${isIn('excluded', 'delivered')} THEN excluded.head
+        WHEN e.ordinal > excluded.ordinal THEN e.head
+        ELSE excluded.head
+      END,
       attempts = (e.attempts || excluded.attempts)
         [greatest(cardinality(e.attempts) + cardinality(excluded.attempts) - ${KEPT_ATTEMPTS - 1}, 1):]
   ), minutes AS (

@@ -60,14 +60,21 @@ const REMOVE_OLD = `
 export const WRITE = new RedisScript(
   `${REMOVE_OLD}
 
+  -- No name of an event can say so: its quotes are escaped.
+  local function is_in(head, state) return string.find(head, '"state":"' .. state .. '"', 1, true) end
+
   local function text_of(entry, known, known_ordinal)
     local lines = {}
     local head, ordinal = entry.head, entry.ordinal
     if known then
       for line in string.gmatch(known, '[^\\n]+') do lines[#lines + 1] = line end
       local known_head = table.remove(lines, 1)
-      if known_ordinal and tonumber(known_ordinal) > tonumber(ordinal) then
-        head, ordinal = known_head, known_ordinal
+      local is_known_later = known_ordinal and tonumber(known_ordinal) > tonumber(ordinal)
+      if is_known_later then ordinal = known_ordinal end
+      if is_in(known_head, 'delivered') and is_in(head, 'retrying') then
+        head = known_head
+      elseif is_known_later and not (is_in(known_head, 'retrying') and is_in(head, 'delivered')) then
+        head = known_head
       end
     end
     for _, attempt in ipairs(entry.attempts) do lines[#lines + 1] = attempt end

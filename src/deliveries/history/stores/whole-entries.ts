@@ -92,15 +92,17 @@ function rowOf([, attempts, ordinal]: WrittenGroup, entry: StoredEntry): Written
 
 /**
  * The latest entries, the latest first, with one for each message: a replay, or a delivery that is repeated after a crash, may
- * have written another one.
+ * have written another one. What was delivered stays so, as where entries are written.
  */
 export function latestOf(entries: readonly StoredEntry[], limit: number): StoredEntry[] {
   const byMessage = new Map<string, StoredEntry>();
   for (const entry of [...entries].sort((one, other) => one.ordinal - other.ordinal)) {
     const earlier = byMessage.get(entry.messageId);
     const attempts = earlier === undefined ? entry.attempts : [...earlier.attempts, ...entry.attempts];
+    const isDelivered = earlier?.head.state === 'delivered' && entry.head.state === 'retrying';
+    const head = isDelivered ? earlier.head : entry.head;
     byMessage.delete(entry.messageId);
-    byMessage.set(entry.messageId, { ...entry, attempts: attempts.slice(-KEPT_ATTEMPTS) });
+    byMessage.set(entry.messageId, { ...entry, head, attempts: attempts.slice(-KEPT_ATTEMPTS) });
   }
   return [...byMessage.values()].reverse().slice(0, limit);
 }
