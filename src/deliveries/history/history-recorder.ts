@@ -12,6 +12,8 @@ import { PendingHistories } from './pending-histories.js';
 const INTERVAL = 2_000;
 /** Entries that are written without waiting for that. */
 const MANY_ENTRIES = 5_000;
+/** Entries keep their order while the clock is set back by no more than this. */
+const MAX_LEAD = ordinalOf(10_000);
 
 export interface HistoryRecorderParts {
   store: Pick<HistoryStore, 'write' | 'groupOf'>;
@@ -84,7 +86,7 @@ export class HistoryRecorder {
     });
     this.writer.count(state.state, messages.length, now);
     const recorded = new RecordedMessages(messages, attempts, batch.source, state, known === undefined);
-    const firstOrdinal = Math.max(this.nextOrdinal, ordinalOf(now));
+    const firstOrdinal = this.firstOrdinalAt(now);
     if (history !== undefined && this.pending.add(history, recorded, firstOrdinal)) {
       this.nextOrdinal = firstOrdinal + recorded.size;
     } else this.groups.onLost(messages.length);
@@ -110,6 +112,12 @@ export class HistoryRecorder {
     this.timer ??= this.clock.afterUnlessIdle(INTERVAL, () => {
       this.tick();
     });
+  }
+
+  /** What would seem to be hours ahead, since the clock was, would hide what others deliver. */
+  private firstOrdinalAt(now: number): number {
+    const ordinal = ordinalOf(now);
+    return this.nextOrdinal > ordinal + MAX_LEAD ? ordinal : Math.max(this.nextOrdinal, ordinal);
   }
 
   /** Whether there are many entries that can be written at once. */

@@ -4,6 +4,7 @@ import { HistoryRecorder } from '../../../src/deliveries/history/history-recorde
 import {
   ALL_DESTINATIONS,
   type HistoryStore,
+  ordinalOf,
   type StoredHistory,
   type StoredPeriods,
 } from '../../../src/deliveries/history/history-store.js';
@@ -77,6 +78,7 @@ describe('the recorder of the history', () => {
   let tenants: Map<string, string>;
   let lookUpFailure: Error | undefined;
   let lookUpSilence: Promise<void> | undefined;
+  let clockError: number;
 
   beforeEach(() => {
     store = new TestStore();
@@ -87,6 +89,7 @@ describe('the recorder of the history', () => {
     tenants = new Map();
     lookUpFailure = undefined;
     lookUpSilence = undefined;
+    clockError = 0;
     recorder = new HistoryRecorder({
       store,
       clock,
@@ -108,7 +111,7 @@ describe('the recorder of the history', () => {
         if (lookUpFailure !== undefined) throw lookUpFailure;
         return new Set(ids.filter((id) => deleted.has(id)));
       },
-      now: () => NOW + clock.now(),
+      now: () => NOW + clock.now() + clockError,
     });
   });
 
@@ -137,6 +140,27 @@ describe('the recorder of the history', () => {
     delivered([message('d')]);
     await eventually(() => store.writes.length > 1);
     expect(store.idsOf('crm')).toEqual(['a', 'b', 'd']);
+  });
+
+  /** Records two messages, between which the clock is set back. Resolves to how much later the second one seems to be. */
+  async function laterAfter(setBack: number): Promise<number> {
+    clockError = setBack;
+    delivered([message('a')]);
+    clockError = 0;
+    delivered([message('b')]);
+    await recorder.close();
+    const [first = NaN, second = NaN] = store.writes
+      .flat()
+      .flatMap(({ entries }) => entries.map(({ ordinal }) => ordinal));
+    return second - first;
+  }
+
+  it('keeps entries in their order where the clock is set back by seconds', async () => {
+    expect(await laterAfter(3_000)).toBeGreaterThan(0);
+  });
+
+  it('goes by the clock again where it is set back by hours, and hides nothing that others deliver', async () => {
+    expect(await laterAfter(3 * 3_600_000)).toBe(ordinalOf(-3 * 3_600_000));
   });
 
   it('holds no process back from its end, and writes the rest when it is closed', async () => {
