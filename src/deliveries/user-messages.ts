@@ -27,8 +27,8 @@ const LONGEST_WAIT = 60_000;
 
 /**
  * Finds the messages of users in the jobs that are kept or retried. The first search reads all jobs and
- * remembers their users, at four bytes a user. Later searches read only new jobs and those that hold one of
- * the users.
+ * remembers their users, at four bytes a user. Later searches read only new jobs, those that hold one of
+ * the users, and those beyond what is remembered.
  */
 export class UserMessages {
   /** By job id. A job only ever loses messages, so it cannot gain a user later. */
