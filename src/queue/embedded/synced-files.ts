@@ -19,6 +19,8 @@ export class SyncedFiles {
   private readonly putOff = new Set<number>();
   /** Folders with new files, with their descriptors. PostgreSQL syncs a table's file, but not its name. */
   private readonly withNewFiles = new Map<string, number>();
+  /** That the log could not be synced. The next try would succeed without what was to be written. */
+  private failure: Error | undefined;
 
   /**
    * @param files are watched from their `init` on
@@ -41,9 +43,15 @@ export class SyncedFiles {
     this.isPaused = false;
   }
 
-  /** Makes all that was committed durable. */
+  /** Makes all that was committed durable. Once it has failed, it always does. */
   readonly sync = (): void => {
-    for (const descriptor of this.putOff) fsyncSync(descriptor);
+    if (this.failure !== undefined) throw this.failure;
+    try {
+      for (const descriptor of this.putOff) fsyncSync(descriptor);
+    } catch (error) {
+      this.failure = error as Error;
+      throw error;
+    }
     this.putOff.clear();
   };
 

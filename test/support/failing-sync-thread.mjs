@@ -1,0 +1,33 @@
+/**
+ * The thread of an embedded database on a disk that fails: where a file `sync-fails` lies beside the database, the next
+ * sync of its log fails and removes that file. As on Linux, later syncs say nothing of what was not written.
+ */
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import path from 'node:path';
+
+const { openSync, closeSync, fsyncSync, existsSync, rmSync } = { ...fs };
+/** Of each descriptor of the log, the file that lets its sync fail. */
+const failures = new Map();
+
+fs.openSync = (name, ...rest) => {
+  const descriptor = openSync(name, ...rest);
+  const folder = path.dirname(name);
+  if (path.basename(folder) === 'pg_wal') failures.set(descriptor, path.resolve(folder, '../../sync-fails'));
+  return descriptor;
+};
+fs.closeSync = (descriptor) => {
+  failures.delete(descriptor);
+  closeSync(descriptor);
+};
+fs.fsyncSync = (descriptor) => {
+  const failure = failures.get(descriptor);
+  if (failure !== undefined && existsSync(failure)) {
+    rmSync(failure);
+    throw Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' });
+  }
+  fsyncSync(descriptor);
+};
+syncBuiltinESMExports();
+
+await import('../../dist/esm/queue/embedded/database-thread.worker.js');
