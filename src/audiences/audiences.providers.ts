@@ -6,6 +6,7 @@ import { Membership } from './membership.js';
 import { RunningChanges } from './running-changes.js';
 import { createAudienceStore } from './stores/create-audience-store.js';
 import { AnalyticsClient } from '../client/analytics-client.js';
+import type { CreatedMessage } from '../client/message-factory.js';
 import { UserEraser } from '../deliveries/user-eraser.js';
 import { groupOf } from '../messages/context-group.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
@@ -48,13 +49,14 @@ function memberOwner(
   tenantOf: ResolvedDestinations['tenantOf'] = groupOf,
 ): MemberOwner {
   return (trait, source = '', userId) => {
+    let call: CreatedMessage;
     try {
-      const { message, tenant } = client.ofJob(source, 'identify', { userId, traits: { [trait]: true } });
-      return tenant ?? tenantOf(message);
+      call = client.ofJob(source, 'identify', { userId, traits: { [trait]: true } });
     } catch {
       // Calls about this user are refused for the same reason, so no tenant has such a member.
       return undefined;
     }
+    return call.tenant ?? tenantOf(call.message);
   };
 }
 

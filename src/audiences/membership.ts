@@ -153,6 +153,12 @@ export class Membership {
     await this.steps.run(audience, (lock) => this.drop(lock, userIds), { wait });
   }
 
+  /** Puts users in doubt who may have to be forgotten, and waits as `forget` does. Resolves to whether there are any. */
+  async doubt(audience: AudienceDefinition, userIds: readonly string[], wait?: number): Promise<boolean> {
+    const found = await this.steps.run(audience, (lock) => this.store.withdraw(lock, userIds), { wait });
+    return found.length > 0;
+  }
+
   private async drop(lock: AudienceLock, userIds: readonly string[]): Promise<void> {
     await this.store.settle(lock, await this.store.withdraw(lock, userIds));
   }

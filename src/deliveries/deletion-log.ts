@@ -12,7 +12,7 @@ export class DeletionLog {
     const reason = failureOf(error)?.reason ?? thrownAt(error);
     this.logger.warn(
       `The deletion of ${countOf(users, 'user')} is not complete yet (${reason}). ` +
-        'It is tried again until it is; check the queue, and `audiences.store` if you have given one.',
+        'It is tried again until it is; check the queue, and `audiences.store` and `destinations.tenant` if you have given them.',
     );
   }
 

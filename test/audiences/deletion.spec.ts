@@ -169,8 +169,13 @@ describe('the deletion of a user by a tenant', () => {
   const stage = new Stage();
 
   /** Waits until a deletion is carried out, which is known by an audience that loses the user. */
-  async function carriedOut(app: AnalyticsApp, audiences: AudiencesService, name: string): Promise<void> {
-    await until(async () => ((await membersOf({ audiences }, name)).includes('1') ? undefined : true));
+  async function carriedOut(
+    app: AnalyticsApp,
+    audiences: AudiencesService,
+    name: string,
+    userId = '1',
+  ): Promise<void> {
+    await until(async () => ((await membersOf({ audiences }, name)).includes(userId) ? undefined : true));
     const store = await createDeletionStore(app.context.get<QueueBackend>(QUEUE_BACKEND).storage);
     await until(async () => (await store.pending(1)).length === 0 || undefined);
   }
@@ -216,6 +221,41 @@ describe('the deletion of a user by a tenant', () => {
     const acme = app.analytics.tenant('acme');
     acme.delete({ userId: '2' });
     acme.delete({ userId: '1' });
+    await carriedOut(app, audiences, 'All');
+    expect(await membersOf({ audiences }, 'All')).toEqual(['2']);
+  });
+
+  it('is repeated while that function throws, for members alone, and holds up no others', async () => {
+    let isAway = false;
+    const app = await stage.app({
+      connection: await newConnection(),
+      sources: [
+        { name: 'acme', writeKey: 'wk_1', tenant: 'acme' },
+        { name: 'app', writeKey: 'wk_2' },
+      ],
+      webhooks: webhooksTo(await stage.receiver()),
+      destinations: {
+        tenant: ({ userId }) => {
+          if (isAway) throw new Error('a secret');
+          return userId === '2' ? 'globex' : 'acme';
+        },
+      },
+    });
+    const audiences = app.context.get(AudiencesService);
+    await audiences.sync('Visitors', ['1', '3'], { source: 'acme' });
+    await audiences.sync('All', ['1', '2'], { source: 'app' });
+    const acme = app.analytics.tenant('acme');
+    isAway = true;
+    acme.delete({ userId: '3' });
+    await carriedOut(app, audiences, 'Visitors', '3');
+    expect(app.log.analytics.filter((line) => line.includes('not complete'))).toEqual([]);
+    for (const userId of ['1', '2']) acme.delete({ userId });
+    const line = await app.log.line(/is not complete yet/);
+    expect(line).toMatch(/The deletion of 1 user .* `destinations\.tenant` if you have given them\.$/);
+    expect(line).not.toContain('a secret');
+    expect(await membersOf({ audiences }, 'Visitors')).toEqual([]);
+    expect(await membersOf({ audiences }, 'All')).toEqual(['1', '2']);
+    isAway = false;
     await carriedOut(app, audiences, 'All');
     expect(await membersOf({ audiences }, 'All')).toEqual(['2']);
   });
