@@ -69,13 +69,19 @@ export class EmbeddedUpkeep {
     if (this.tidiedAt !== undefined && (await this.position()) - this.tidiedAt < BYTES_PER_ROUND) return;
     const { rows } = await this.pool.query<{ name: string }>(NEIGHBOURS, []);
     const tables = [...TABLES, ...rows.map(({ name }) => name)];
+    let failed: Promise<unknown> | undefined;
     for (const statement of [...tables.map((table) => `VACUUM ${table}`), 'CHECKPOINT']) {
       // Each statement takes a turn of its own (VACUUM cannot run in a transaction), so that others get in
       // between.
       if (this.pool.ended) return;
-      await this.pool.query(statement);
+      const done = this.pool.query(statement);
+      // A table that is damaged must not keep others from being cleaned up, nor the log from being shortened.
+      await done.catch(() => {
+        failed ??= done;
+      });
     }
     if (!this.pool.ended) this.tidiedAt = await this.position();
+    await failed;
   }
 
   private async position(): Promise<bigint> {

@@ -1,8 +1,19 @@
-import { describe, expect, it } from '@jest/globals';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import type { AnalyticsError } from '../../../src/errors/analytics.error.js';
 import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
+import { EmbeddedFolders } from '../../support/embedded-folder.js';
 import { Stage } from '../../support/stage.js';
 
+/** Of a page, what PostgreSQL checks when it reads it. */
+const PAGE_HEADER = 24;
+/** Where the log begins that PostgreSQL would need after a crash. */
+const CHECKPOINT = 'SELECT redo_lsn::text AS at FROM pg_control_checkpoint()';
+
 const stage = new Stage();
+const folders = new EmbeddedFolders();
+afterAll(() => folders.dispose());
 
 describe('the upkeep of the embedded database', () => {
   it('stays out of transactions', async () => {
@@ -31,5 +42,33 @@ describe('the upkeep of the embedded database', () => {
     client.release();
     expect(await tidied()).toBeGreaterThan(before);
     expect(warnings).toEqual([]);
+  });
+
+  it('cleans up the rest, and shortens the log, where a table is damaged', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const intact = await openEmbeddedDatabase({ dataDir });
+    await intact.query(`CREATE TABLE public.a_note AS SELECT 'text' AS text`);
+    const { rows: files } = await intact.query<{ path: string }>(
+      `SELECT pg_relation_filepath('public.a_note') AS path`,
+    );
+    await intact.end();
+    const file = await open(join(dataDir, 'postgres', files[0]?.path ?? ''), 'r+');
+    await file.write(Buffer.alloc(PAGE_HEADER, 0xff), 0, PAGE_HEADER, 0);
+    await file.close();
+
+    const warnings: AnalyticsError[] = [];
+    const pool = await openEmbeddedDatabase({ dataDir, onWarning: (warning) => warnings.push(warning) });
+    await stage.add(Promise.resolve({ close: () => pool.end() }));
+    const checkpoint = async (): Promise<string | undefined> =>
+      (await pool.query<{ at: string }>(CHECKPOINT, [])).rows[0]?.at;
+    const before = await checkpoint();
+    while (warnings.length === 0) await pool.query('SELECT 1');
+    expect(warnings).toEqual([
+      expect.objectContaining({
+        code: 'EMBEDDED_QUEUE_UPKEEP_FAILED',
+        cause: expect.objectContaining({ code: 'XX001' }),
+      }),
+    ]);
+    expect(await checkpoint()).not.toBe(before);
   });
 });
