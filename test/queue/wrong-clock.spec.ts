@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { BATCH_JOB_VERSION, JOB_NAME } from '../../src/queue/batch-job.js';
 import type { QueueBackend } from '../../src/queue/queue-backend.js';
+import { createBacklogStore } from '../../src/queue/queue.providers.js';
 import { deferred } from '../support/deferred.js';
 import { describeWith, type TestConnection } from '../support/describe-backend.js';
 import { EmbeddedFolders } from '../support/embedded-folder.js';
@@ -13,6 +14,7 @@ import { until } from '../support/until.js';
 
 const DESTINATION = 'crm';
 const DAY = 86_400_000;
+const MINUTE = 60_000;
 /** How far ahead a lock may be at most, in milliseconds. */
 const LIMIT = 300_000;
 
@@ -76,6 +78,24 @@ describe('a job of a worker that crashed while its clock was a day ahead, in the
     const app = await stage.app({ connection, webhooks: webhooksTo(receiver, { id: DESTINATION }) });
     expect(eventsIn(await receiver.received(1))).toEqual(['In hand']);
     await app.settled();
+  });
+});
+
+describe('a task that a process claimed before the clock was set back', () => {
+  const stage = new Stage();
+  const folders = new EmbeddedFolders();
+  afterAll(() => folders.dispose());
+
+  it('is done by the next one that asks for it, and by no other', async () => {
+    const dataDir = await folders.copiedDataDir();
+    const { storage } = await stage.add(openBackend({ embedded: { dataDir } }));
+    if (storage.kind !== 'postgres') throw new Error('The embedded database is a PostgreSQL');
+    const store = createBacklogStore(storage);
+    expect(await store.claim('task', MINUTE)).toBe(true);
+    const anHour = `SET claimed_until = claimed_until + interval '1 hour'`;
+    await storage.pool.query(`UPDATE nestjs_analytics.backlog_task ${anHour}`);
+    expect(await store.claim('task', MINUTE)).toBe(true);
+    expect(await store.claim('task', MINUTE)).toBe(false);
   });
 });
 

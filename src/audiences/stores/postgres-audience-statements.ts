@@ -65,11 +65,14 @@ export const LIST = `
 /** $1 trait */
 export const FIND = `${LIST} WHERE trait = $1`;
 
-/** $1 trait, $2 kind, $3 token, $4 milliseconds */
+/**
+ * $1 trait, $2 kind, $3 token, $4 milliseconds. A lock that ends much later was taken before the clock was set back. Whoever
+ * holds it all the same hears that it is lost.
+ */
 export const LOCK = `
   INSERT INTO ${SCHEMA}.audience_lock AS l (trait, kind, token, expires_at) VALUES ($1, $2, $3, ${until('$4')})
   ON CONFLICT (trait, kind) DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at
-  WHERE l.expires_at <= clock_timestamp()
+  WHERE l.expires_at <= clock_timestamp() OR l.expires_at > ${until('2 * $4')}
   RETURNING 1`;
 
 /** $1 trait, $2 kind */

@@ -47,12 +47,13 @@ const TIDY = `
   )
   DELETE FROM ${SCHEMA}.backlog AS b USING unused WHERE b.destination = unused.destination`;
 
-/** $1 name, $2 milliseconds */
+/** $1 name, $2 milliseconds. A claim that ends much later was made before the clock was set back. */
 const CLAIM = `
   INSERT INTO ${SCHEMA}.backlog_task AS t (name, claimed_until)
   VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')
   ON CONFLICT (name) DO UPDATE SET claimed_until = excluded.claimed_until
   WHERE t.claimed_until <= clock_timestamp()
+    OR t.claimed_until > clock_timestamp() + 2 * $2::double precision * interval '1 millisecond'
   RETURNING 1`;
 
 interface TotalRow {

@@ -340,6 +340,18 @@ describeWith('postgres', PostgresServer.installed, 'an audience store on Postgre
     expect((await rowsRead(connection)) - before).toBeLessThan(4 * MANY);
   });
 
+  it('takes a lock from before the clock was set back, of which its holder hears', async () => {
+    const connection = await server.createDatabase();
+    const on = await AudiencesOn.open(connection);
+    expect(await on.store.lock(TRAIT, 'change', STRANGER.token, MINUTE)).toBe(true);
+    const anHour = `SET expires_at = expires_at + interval '1 hour'`;
+    await query(connection, `UPDATE nestjs_analytics.audience_lock ${anHour}`);
+    const { audiences } = on.live();
+    expect(await audiences.add(AUDIENCE.name, 'ann', { wait: 1_000 })).toBe(true);
+    await expect(on.store.offer(STRANGER, entries('bob'))).rejects.toMatchObject(LOST);
+    await on.close();
+  });
+
   it('takes over the audiences of an older version, and leaves them readable for it', async () => {
     const connection = await server.createDatabase();
     const before = await AudiencesOn.open(connection);
