@@ -8,6 +8,12 @@ const STATEMENTS_PER_CHECK = 50;
 /** Bytes of write-ahead log that make maintenance worthwhile: about 2,000 small jobs from add to removal. */
 const BYTES_PER_ROUND = 8 * 1024 * 1024;
 
+/**
+ * Transactions after which the rows of all tables are frozen. Tables that nobody vacuums keep PostgreSQL from forgetting how
+ * transactions ended, at two bits each, and after two billion it would take no more.
+ */
+const TRANSACTIONS_PER_FREEZE = 100_000_000;
+
 const POSITION = `SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS position`;
 
 /**
@@ -18,6 +24,11 @@ const TABLES = ['job', 'event', 'pg_class', 'pg_attribute', 'pg_type', 'pg_depen
 /** The tables beside the queue. */
 const NEIGHBOURS = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
   WHERE schemaname NOT IN ('pg_catalog', 'information_schema', '${DEFAULT_SCHEMA}')`;
+
+const IS_OLD = `SELECT age(datfrozenxid) > ${TRANSACTIONS_PER_FREEZE} AS "isOld" FROM pg_database
+  WHERE datname = current_database()`;
+
+const ALL_TABLES = `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relpersistence <> 't'`;
 
 /**
  * Does the work of a server's autovacuum and checkpointer. The embedded database has no background processes,
@@ -67,10 +78,8 @@ export class EmbeddedUpkeep {
     // The first check of a process always runs maintenance. Otherwise a process that restarts often never
     // would.
     if (this.tidiedAt !== undefined && (await this.position()) - this.tidiedAt < BYTES_PER_ROUND) return;
-    const { rows } = await this.pool.query<{ name: string }>(NEIGHBOURS, []);
-    const tables = [...TABLES, ...rows.map(({ name }) => name)];
     let failed: Promise<unknown> | undefined;
-    for (const statement of [...tables.map((table) => `VACUUM ${table}`), 'CHECKPOINT']) {
+    for (const statement of [...(await this.vacuums()), 'CHECKPOINT']) {
       // Each statement takes a turn of its own (VACUUM cannot run in a transaction), so that others get in
       // between.
       if (this.pool.ended) return;
@@ -82,6 +91,18 @@ export class EmbeddedUpkeep {
     }
     if (!this.pool.ended) this.tidiedAt = await this.position();
     await failed;
+  }
+
+  private async vacuums(): Promise<string[]> {
+    const { rows } = await this.pool.query<{ isOld: boolean }>(IS_OLD, []);
+    if (rows[0]?.isOld === true)
+      return (await this.namesOf(ALL_TABLES)).map((table) => `VACUUM (FREEZE) ${table}`);
+    return [...TABLES, ...(await this.namesOf(NEIGHBOURS))].map((table) => `VACUUM ${table}`);
+  }
+
+  private async namesOf(query: string): Promise<string[]> {
+    const { rows } = await this.pool.query<{ name: string }>(query, []);
+    return rows.map(({ name }) => name);
   }
 
   private async position(): Promise<bigint> {

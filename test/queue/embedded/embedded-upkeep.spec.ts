@@ -11,6 +11,15 @@ const PAGE_HEADER = 24;
 /** Where the log begins that PostgreSQL would need after a crash. */
 const CHECKPOINT = 'SELECT redo_lsn::text AS at FROM pg_control_checkpoint()';
 
+/** Has a table that the upkeep leaves alone look as after 150 million transactions. */
+const GROW_OLD = `WITH old AS (
+    SELECT ((txid_current() + (1::bigint << 32) - 150000000) % (1::bigint << 32))::text::xid AS xid
+  ), of_table AS (
+    UPDATE pg_class SET relfrozenxid = old.xid FROM old WHERE relname = 'pg_proc'
+  )
+  UPDATE pg_database SET datfrozenxid = old.xid FROM old WHERE datname = current_database()`;
+const AGE = 'SELECT age(datfrozenxid)::int AS age FROM pg_database WHERE datname = current_database()';
+
 const stage = new Stage();
 const folders = new EmbeddedFolders();
 afterAll(() => folders.dispose());
@@ -70,5 +79,23 @@ describe('the upkeep of the embedded database', () => {
       }),
     ]);
     expect(await checkpoint()).not.toBe(before);
+  });
+
+  it('freezes the rows of all tables after many transactions', async () => {
+    const warnings: AnalyticsError[] = [];
+    const pool = await openEmbeddedDatabase({
+      dataDir: 'memory://',
+      onWarning: (warning) => warnings.push(warning),
+    });
+    await stage.add(Promise.resolve({ close: () => pool.end() }));
+    await pool.query(GROW_OLD);
+    const age = async (): Promise<number> => (await pool.query<{ age: number }>(AGE, [])).rows[0]?.age ?? 0;
+    const checkpoint = async (): Promise<string | undefined> =>
+      (await pool.query<{ at: string }>(CHECKPOINT, [])).rows[0]?.at;
+    expect(await age()).toBeGreaterThan(149_000_000);
+    const before = await checkpoint();
+    while ((await checkpoint()) === before);
+    expect(await age()).toBeLessThan(1_000_000);
+    expect(warnings).toEqual([]);
   });
 });
