@@ -55,7 +55,7 @@ export class MessageFactory {
     const known = callContext?.();
     const message = createMessage(type, params, known === undefined ? context : mergedFields(context, known));
     const own = 'context' in params ? params.context : undefined;
-    return this.withTenant(source, message, boundTo, known && without(known, own));
+    return this.withTenant(source, message, boundTo, known && without(known, own ?? {}));
   }
 
   /** Leaves out the context of the current request, for a call about somebody else. @throws as `ofCall` */
@@ -124,6 +124,6 @@ export class MessageFactory {
 }
 
 /** The fields of an object whose keys another one does not have. */
-function without(fields: JsonObject, others: object = {}): JsonObject {
+function without(fields: JsonObject, others: object): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => !Object.hasOwn(others, key)));
 }

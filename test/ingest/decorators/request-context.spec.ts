@@ -84,6 +84,13 @@ class ShopController {
     return this.deep.note('Noted', { locale: 'fr', page: { title: 'Shop' } });
   }
 
+  @Get('absent')
+  @Track('Opened', { userId: 'u1' })
+  absent(): Promise<void> {
+    // As a program without types may call it.
+    return this.deep.note('Noted', null as unknown as object);
+  }
+
   @Get('file')
   @Track('Opened', { userId: 'u1' })
   file(): StreamableFile {
@@ -192,6 +199,12 @@ describe.each(['express', 'fastify'] as const)('within a decorated handler on %s
       userAgent: 'Firefox',
     });
     expect(contextOf(app, 'Noted')).toMatchObject({ ip: '127.0.0.1', locale: 'fr', page: { title: 'Shop' } });
+  });
+
+  it('a call whose context is `null` carries that of its request as one without any', async () => {
+    const app = await apps.start({ ...SHOP, adapter });
+    expect(await app.request('/absent', { headers: HEADERS })).toMatchObject({ status: 200 });
+    expect(contextOf(app, 'Noted')).toEqual(contextOf(app, 'Opened'));
   });
 
   it('what the request tells wins over the default context', async () => {
