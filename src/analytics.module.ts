@@ -46,7 +46,7 @@ export class AnalyticsModule extends ConfigurableModuleClass {
    * everything that is wrong with them.
    */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
-    return complete(super.forRoot({ sourceNames: sourceNamesOf(options), ...options }));
+    return complete(super.forRoot(withSourceNames(options)));
   }
 
   /**
@@ -121,6 +121,12 @@ function refuseBareImports(modules: ModulesContainer): void {
     if (importing.length === 0 || importing.some((module) => !isComplete.has(module)))
       throw InvalidImportError.bare();
   }
+}
+
+/** An extra that is `undefined` counts as left out. Untyped code may pass no options at all. */
+function withSourceNames(options: typeof OPTIONS_TYPE): typeof OPTIONS_TYPE {
+  const { sourceNames = sourceNamesOf(options) } = { ...options };
+  return { ...options, sourceNames };
 }
 
 /** Wrong `sources` are reported when the options are checked. Untyped code may pass anything. */

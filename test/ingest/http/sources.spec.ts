@@ -58,7 +58,10 @@ describe('sources', () => {
     expect(() => app.analytics.source('tv')).toThrow(UnknownSourceError);
   });
 
-  it('are injected by their names with forRoot', async () => {
+  it.each<[string, { sourceNames?: undefined }]>([
+    ['with forRoot', {}],
+    ['with forRoot where `sourceNames` is undefined', { sourceNames: undefined }],
+  ])('are injected by their names %s', async (_case, extras) => {
     @Injectable()
     class Shop {
       constructor(
@@ -67,7 +70,7 @@ describe('sources', () => {
       ) {}
     }
     const options = { sources: [WEB, MOBILE], webhooks: webhooksTo(receiver, { sources: ['mobile'] }) };
-    const shop = await startShop(Shop, AnalyticsModule.forRoot({ ...options, connection }));
+    const shop = await startShop(Shop, AnalyticsModule.forRoot({ ...options, ...extras, connection }));
     shop.first.track({ userId: 'u1', event: 'of the first' });
     shop.mobile.track({ userId: 'u1', event: 'of mobile' });
     await shop.first.flush();
