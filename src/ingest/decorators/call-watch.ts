@@ -29,15 +29,20 @@ export function watchCall(run: () => unknown, onOutcome: OutcomeListener, observ
   else if (isPromise(returned)) {
     const { fulfilled, rejected } = reactionsOf(onOutcome, observe);
     // A branch beside the promise, which itself goes to the caller without an extra tick.
-    returned.then(fulfilled, rejected);
+    void Promise.prototype.then.call(returned, fulfilled, rejected);
   } else if (!isObject(returned) || !watchThenable(returned, reactionsOf(onOutcome, observe)))
     onOutcome({ failed: false, result: returned, error: undefined });
   return returned;
 }
 
-/** A promise of any realm, or of a subclass that leaves `then` as it is. */
+/**
+ * A promise that settles whether or not its `then` is called: one that `await` takes as it is, or one of any realm, or of
+ * a subclass, that leaves `then` as it is.
+ */
 function isPromise(value: unknown): value is Promise<unknown> {
   if (!types.isPromise(value)) return false;
+  // Then `await` does not look at its `then`, not even at one of its own.
+  if (value.constructor === Promise) return true;
   let owner: unknown = value;
   while (isObject(owner) && !Object.hasOwn(owner, 'then')) owner = Object.getPrototypeOf(owner);
   // Above the prototype of all promises there is only that of all objects.

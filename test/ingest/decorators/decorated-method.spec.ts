@@ -17,6 +17,10 @@ class Jobs {
   readonly failing = new Error('no paper');
   readonly query = new LazyQuery();
   readonly lazyPromise = new LazyPromise(() => undefined);
+  /** As tools that trace promises leave them. */
+  readonly patched = Object.defineProperty(Promise.resolve('patched'), 'then', {
+    value: Reflect.get(Promise.prototype, 'then') as unknown,
+  });
 
   @Track('Returned', { userId: 'u1', properties: resultOf })
   returns(name: string): string {
@@ -31,6 +35,11 @@ class Jobs {
   @Track('Resolved', { userId: 'u1', properties: resultOf })
   resolves(): Promise<string> {
     return this.started;
+  }
+
+  @Track('Traced', { userId: 'u1', properties: resultOf })
+  traces(): Promise<string> {
+    return this.patched;
   }
 
   @Track('Rejected', { userId: 'u1', on: 'failure' })
@@ -135,6 +144,17 @@ describe('a decorated method', () => {
     expect([promise.runs, events()]).toEqual([0, []]);
     await expect(promise).resolves.toBe('answer');
     expect([promise.runs, events()]).toEqual([1, [['Requested']]]);
+  });
+
+  it.each([
+    ['awaited', async (promise: Promise<string>) => await promise],
+    ['given a `finally`', (promise: Promise<string>) => promise.finally(() => undefined)],
+  ])('may return a promise with a `then` of its own, which is recorded when it is %s', async (_, use) => {
+    const { jobs, events } = await startJobs();
+    const promise = jobs.traces();
+    expect(promise).toBe(jobs.patched);
+    await expect(use(promise)).resolves.toBe('patched');
+    expect(events()).toEqual([['Traced', 'patched']]);
   });
 
   it('is recorded once, however often its query is awaited', async () => {
