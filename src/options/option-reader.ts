@@ -1,4 +1,5 @@
 import type { OptionProblem } from '../errors/option-problem.js';
+import { describeKind } from '../messages/value-kind.js';
 import { closestName } from '../shared/closest-name.js';
 
 /** Whoever gives more wrong options is told of these: customers fill in destinations, and an answer must not be huge. */
@@ -43,7 +44,7 @@ export function describeType(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (value === '') return 'an empty string';
-  return typeof value === 'object' ? 'an object' : `a value of type ${typeof value}`;
+  return typeof value === 'object' ? describeKind(value) : `a value of type ${typeof value}`;
 }
 
 function isArray(value: unknown): value is unknown[] {

@@ -1,5 +1,6 @@
 import { AUDIENCE_STORE_METHODS, type AudienceStore } from './audience-store.js';
 import type { Integrations } from '../messages/message.types.js';
+import { isJsonObject } from '../messages/value-kind.js';
 import type { AudiencesOptions } from './analytics-options.interface.js';
 import { describe, describeType, isRecord, OptionReader } from './option-reader.js';
 import type { ResolvedAudiences } from './resolved-options.js';
@@ -41,7 +42,9 @@ function resolveIntegrations(options: OptionReader): Integrations | undefined {
 }
 
 function isIntegrations(value: unknown): value is Integrations {
-  return isRecord(value) && Object.values(value).every((flag) => typeof flag === 'boolean' || isRecord(flag));
+  return (
+    isJsonObject(value) && Object.values(value).every((flag) => typeof flag === 'boolean' || isRecord(flag))
+  );
 }
 
 function resolveStore(options: OptionReader): AudienceStore | undefined {

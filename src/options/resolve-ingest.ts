@@ -1,4 +1,5 @@
 import type { OptionProblem } from '../errors/option-problem.js';
+import { isJsonObject } from '../messages/value-kind.js';
 import type { IdentityResolver } from './request-context.types.js';
 import type { StandardSchema } from './standard-schema.types.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
@@ -29,7 +30,7 @@ function isIdentityResolver(value: unknown): value is IdentityResolver {
 function resolveEvents(options: OptionReader): Record<string, StandardSchema> {
   const events = options.get('events');
   if (events === undefined) return {};
-  if (!isRecord(events)) {
+  if (!isJsonObject(events)) {
     options.report('events', 'an object of names of events and their schemas', describe(events));
     return {};
   }

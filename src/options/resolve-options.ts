@@ -3,6 +3,7 @@ import type { OptionProblem } from '../errors/option-problem.js';
 import { InvalidOptionsError } from '../errors/setup.errors.js';
 import { groupOf } from '../messages/context-group.js';
 import type { AnalyticsMessage, JsonObject } from '../messages/message.types.js';
+import { isJsonObject } from '../messages/value-kind.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { limitedByHeap } from '../shared/share-of-heap.js';
 import type { AnalyticsModuleOptions } from './analytics-options.interface.js';
@@ -194,7 +195,7 @@ function checkSourceNames(extras: OptionReader, sources: readonly string[]): voi
 function resolveContext(options: OptionReader): JsonObject {
   const context = options.get('context');
   if (context === undefined) return {};
-  if (isRecord(context)) return { ...context };
+  if (isJsonObject(context)) return { ...context };
   options.report('context', 'an object', describe(context));
   return {};
 }

@@ -1,4 +1,5 @@
 import type { EventFilter, SourceFilter } from '../messages/source-filter.js';
+import { isJsonObject } from '../messages/value-kind.js';
 import { describe, isRecord, OptionReader } from './option-reader.js';
 import type { ResolvedSource } from './resolved-options.js';
 import { isTenantName, TENANT_NAME } from './tenant-name.js';
@@ -60,7 +61,7 @@ function resolveTenant(source: OptionReader): string | undefined {
 function resolveSourceFilter(source: OptionReader): SourceFilter {
   const schema = source.get('schema');
   if (schema === undefined) return new Map();
-  if (!isRecord(schema)) {
+  if (!isJsonObject(schema)) {
     source.report('schema', EXPECTED_SCHEMA, describe(schema));
     return new Map();
   }
@@ -76,7 +77,7 @@ function resolveSourceFilter(source: OptionReader): SourceFilter {
 
 function resolveRule(value: unknown): EventFilter | undefined {
   if (typeof value === 'boolean') return value ? [] : false;
-  if (!isRecord(value) || 'All' in value) return undefined;
+  if (!isJsonObject(value) || 'All' in value) return undefined;
   const flags = Object.entries(value);
   if (!flags.every(([, flag]) => typeof flag === 'boolean')) return undefined;
   return flags.flatMap(([destination, flag]) => (flag === false ? [destination] : []));

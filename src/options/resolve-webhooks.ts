@@ -1,3 +1,4 @@
+import { isJsonObject } from '../messages/value-kind.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
 import { headerProblems } from './header-rules.js';
 import type { HmacKey } from '../signing/hmac-key.js';
@@ -137,7 +138,7 @@ function resolveUrls(options: OptionReader, allowPrivateNetwork: boolean): URL[]
 function resolveHeaders(options: OptionReader): Record<string, string> {
   const headers = options.get('headers');
   if (headers === undefined) return {};
-  if (!isRecord(headers)) {
+  if (!isJsonObject(headers)) {
     options.report('headers', 'an object of names and values', describeType(headers));
     return {};
   }
