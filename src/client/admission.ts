@@ -17,7 +17,10 @@ export interface Refusal {
 
 /** How a message is taken. */
 export interface TakingTerms extends OutgoingTerms {
-  /** Called if the message is refused after its destinations were looked up. It has been counted by then. */
+  /**
+   * Called if the message is refused after its destinations were looked up, with the first reason of several. It has been
+   * counted by then.
+   */
   onRefused?: ((refusal: Refusal) => void) | undefined;
 }
 
@@ -26,6 +29,8 @@ export const NO_ROOM: Refusal = {
   reason: 'the buffer is full (`maxBufferedBytes`): messages come faster than the queue takes them',
   forTenant: 'the buffer is full',
 };
+
+export const NO_REFUSALS: readonly Refusal[] = [];
 
 /** One reason for the log, since those of many customers may be full at once. */
 const FULL_AT_RUN_TIME =
@@ -68,8 +73,6 @@ export interface Admitted {
   readonly connections: readonly SourceConnection[];
   readonly refusals: readonly Refusal[];
 }
-
-const NO_REFUSALS: readonly Refusal[] = [];
 
 /** @param admission `undefined` in an application without limits */
 export function admit(connections: readonly SourceConnection[], admission: Admission | undefined): Admitted {

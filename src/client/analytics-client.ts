@@ -203,10 +203,9 @@ export class AnalyticsClient {
     const { message, tenant, spareContext } = prepared;
     if (message === null) return prepared;
     try {
-      const refusal = this.core.take(source, message, { tenant, spareContext });
-      if (refusal === undefined) return prepared;
-      this.refusals.add([refusal]);
-      this.live.refused({ source, tenant, message }, refusal);
+      const refusals = this.core.take(source, message, { tenant, spareContext });
+      this.refusals.add(refusals);
+      for (const refusal of refusals) this.live.refused({ source, tenant, message }, refusal);
       return prepared;
     } catch (error) {
       return this.live.failed({ source, type, fields: params, tenant }, error);

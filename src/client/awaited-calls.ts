@@ -100,7 +100,7 @@ export class AwaitedCalls {
     };
     for (;;) {
       const before = this.core.last;
-      const refusal = this.core.isHalfFull() ? NO_ROOM : this.core.take(source, message, terms);
+      const [refusal] = this.core.isHalfFull() ? [NO_ROOM] : this.core.take(source, message, terms);
       if (refusal === undefined) {
         // Read before anything is awaited: then the last number may be another call's.
         const { last } = this.core;

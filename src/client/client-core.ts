@@ -4,7 +4,7 @@ import { withoutMessage } from '../live/live-event.js';
 import type { AnalyticsMessage } from '../messages/message.types.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { OwnContext } from '../shared/own-context.js';
-import { admit, NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
+import { admit, NO_REFUSALS, NO_ROOM, type Refusal, type TakingTerms } from './admission.js';
 import { Backlog, type TakenCall, type TakenMessage, type WaitResult } from './backlog.js';
 import { Batches } from './batches.js';
 import { BufferedBytes } from './buffered-bytes.js';
@@ -97,12 +97,12 @@ export class ClientCore {
   }
 
   /**
-   * Takes a message, or returns why it is refused. A message whose destinations are looked up may still be refused
-   * later, which `onRefused` of the terms hears.
+   * Takes a message, or returns why it is refused, by each of its destinations where they are full. A message whose
+   * destinations are looked up may still be refused later, which `onRefused` of the terms hears.
    *
    * @throws InvalidMessageError, MessageTooLargeError, AnalyticsClosedError
    */
-  take(source: string, message: AnalyticsMessage, terms: TakingTerms = {}): Refusal | undefined {
+  take(source: string, message: AnalyticsMessage, terms: TakingTerms = {}): readonly Refusal[] {
     this.assertOpen();
     const { tenant, isReceived = false, onRefused } = terms;
     const outgoing = this.outgoing.of(source, message, terms);
@@ -119,26 +119,26 @@ export class ClientCore {
       const refusal = this.pendingRoutes.refusal(held, this.backlog.bytes.free);
       if (refusal !== undefined) {
         this.outgoing.abandon(route);
-        return refusal;
+        return [refusal];
       }
       this.outgoing.taken(source, message, undefined, tenant);
       const taken = this.backlog.add(checked, 1);
       this.pendingRoutes.add({ taken, call: withoutMessage(call, owner), ...held }, route);
-      return undefined;
+      return NO_REFUSALS;
     }
     const { connections, refusals } = admit(route.connections, this.parts.admission);
-    if (connections.length === 0 && refusals.length > 0) return refusals[0];
-    if (!this.backlog.bytes.hasRoomFor(bytes, connections.length, checked)) return NO_ROOM;
+    if (connections.length === 0 && refusals.length > 0) return refusals;
+    if (!this.backlog.bytes.hasRoomFor(bytes, connections.length, checked)) return [NO_ROOM];
     this.outgoing.taken(source, message, route, tenant);
     if (refusals.length > 0) this.observer.onRefused(refusals, call);
     if (isWatched) this.observer.onRouted(call, connections.length > 0);
     if (connections.length === 0) {
       this.outgoing.dropped(message.messageId);
-      return undefined;
+      return NO_REFUSALS;
     }
     const taken = this.backlog.add(checked, connections.length);
     for (const connection of connections) this.push(connection, taken);
-    return undefined;
+    return NO_REFUSALS;
   }
 
   /** Flushes, and resolves to `true` when the next message has left, or to `false` when a shutdown ends the wait. */
@@ -200,9 +200,8 @@ export class ClientCore {
     const { taken, call } = held;
     if (isFiltered) this.outgoing.usageOf(call.source).filtered++;
     const { connections, refusals } = admit(meant, this.parts.admission);
-    const [refusal] = refusals;
-    if (connections.length === 0 && refusal !== undefined) {
-      this.onRefused(held, refusal);
+    if (connections.length === 0 && refusals.length > 0) {
+      this.onRefused(held, refusals);
       return;
     }
     if (refusals.length > 0) this.observer.onRefused(refusals, call, taken.number);
@@ -218,9 +217,10 @@ export class ClientCore {
   }
 
   /** A message is refused now that its destinations are known, or cannot be looked up. */
-  onRefused({ taken, call, onRefused }: HeldMessage, refusal: Refusal): void {
-    this.observer.onRefused([refusal], call, taken.number);
-    onRefused?.(refusal);
+  onRefused({ taken, call, onRefused }: HeldMessage, refusals: readonly Refusal[]): void {
+    this.observer.onRefused(refusals, call, taken.number);
+    const [first] = refusals;
+    if (first !== undefined) onRefused?.(first);
     this.backlog.drop(taken);
   }
 

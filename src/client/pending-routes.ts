@@ -28,7 +28,7 @@ const TOO_MANY: Refusal = {
 /** Learns what became of each message. */
 export interface RouteReceiver {
   onRouted(held: HeldMessage, route: Route): void;
-  onRefused(held: HeldMessage, refusal: Refusal): void;
+  onRefused(held: HeldMessage, refusals: readonly Refusal[]): void;
   onWithdrawn(held: HeldMessage, route: Promise<Route>): void;
 }
 
@@ -92,7 +92,7 @@ export class PendingRoutes {
       if (this.leaves(message)) this.receiver.onRouted(message, found);
     };
     const onFailed = (error: unknown): void => {
-      if (this.leaves(message)) this.receiver.onRefused(message, lookupFailed(error));
+      if (this.leaves(message)) this.receiver.onRefused(message, [lookupFailed(error)]);
     };
     void this.context.run(() => route.then(onFound, onFailed));
   }

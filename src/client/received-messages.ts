@@ -126,16 +126,17 @@ export class ReceivedMessages {
       if (finished === null) return true;
       const room = this.factory.roomFor(source, context, uncountedBytes);
       const before = this.core.last;
-      const refusal = this.core.take(source, finished, { tenant, ...room, isReceived: true, onRefused });
+      const refusals = this.core.take(source, finished, { tenant, ...room, isReceived: true, onRefused });
       if (this.core.last > before) {
         request.lastOf.set(this.core.outgoing.ownerOf(finished, tenant), this.core.last);
       }
-      if (refusal === undefined) return true;
-      this.live.refused({ source, tenant, message: finished }, refusal);
-      if (refusal.kind !== 'backlog_full') return false;
-      // Its destination may be full for hours, which must not keep the rest of the request away from others.
-      this.refusals.add([refusal], CALLER);
-      onRefused?.(refusal);
+      const [first] = refusals;
+      if (first === undefined) return true;
+      for (const refusal of refusals) this.live.refused({ source, tenant, message: finished }, refusal);
+      if (first.kind !== 'backlog_full') return false;
+      // Its destinations may be full for hours, which must not keep the rest of the request away from others.
+      this.refusals.add(refusals, CALLER);
+      onRefused?.(first);
       return true;
     } catch (error) {
       const tenant = this.factory.tenantOf(source);

@@ -1,3 +1,4 @@
+import { NO_REFUSALS } from '../client/admission.js';
 import type { MessageCore } from '../client/client-core.js';
 import type { ClientCoreOptions, ClientCoreParts, Losses } from '../client/client-core.types.js';
 import { OutgoingMessages, type OutgoingTerms } from '../client/outgoing-messages.js';
@@ -56,15 +57,16 @@ export class RecordingCore implements MessageCore {
     return false;
   }
 
-  take(source: string, message: AnalyticsMessage, terms?: OutgoingTerms): undefined {
+  take(source: string, message: AnalyticsMessage, terms?: OutgoingTerms): typeof NO_REFUSALS {
     this.assertOpen();
     const { route } = this.outgoing.of(source, message, terms);
     // A destination that has to be looked up first counts as one that takes it.
     const known = 'connections' in route ? route : undefined;
     this.outgoing.taken(source, message, known);
-    if (known?.connections.length === 0) return;
+    if (known?.connections.length === 0) return NO_REFUSALS;
     this.taken++;
     this.record(message, source);
+    return NO_REFUSALS;
   }
 
   room(): Promise<boolean> {

@@ -128,6 +128,20 @@ describeServersOrEmbedded(
       ]);
     });
 
+    it('is told of with all others that a message is for, where none of them takes it', async () => {
+      const down = await stage.receiver({ answer: [503] });
+      const app = await stage.app({
+        connection: backend.connection,
+        webhooks: ['crm', 'mail'].map((id) => webhooksTo(down, { id, backlogLimit: 1 })),
+      });
+      track(app, 2);
+      expect(await app.analytics.flush()).toEqual({ queued: 1, refused: 1, pending: 0 });
+      expect(linesOf(app).sort()).toEqual([
+        expect.stringMatching(/^warn: Messages are refused: 1 messages wait for the destination "crm"/),
+        expect.stringMatching(/^warn: Messages are refused: 1 messages wait for the destination "mail"/),
+      ]);
+    });
+
     // No other process delivers from an embedded database.
     ifServer(backend, () => {
       it('is not one that has room, when what waits is counted behind a long line for another one', async () => {
