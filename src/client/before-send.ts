@@ -49,6 +49,8 @@ export function applyBeforeSend(
   try {
     const checked = checkMessage(returned);
     check?.(checked);
+    // What the hook has nested in it would be taken for the fault of whoever made the call.
+    stringify({ ...checked });
     return checked;
   } catch (error) {
     // A getter of what it returned has thrown.

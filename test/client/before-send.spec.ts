@@ -96,6 +96,11 @@ describe('beforeSend', () => {
         'properties',
         /^`beforeSend` returned .* got an array$/,
       ],
+      [
+        (message) => ({ ...message, properties: { geo: Promise.resolve() } }),
+        'properties',
+        /^`beforeSend` returned .*a Promise, which JSON cannot hold/,
+      ],
     ];
     for (const [next, field, text] of cases) {
       change = next;

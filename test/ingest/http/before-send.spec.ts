@@ -17,6 +17,11 @@ describe('a `beforeSend` for the messages of other programs', () => {
     ['nothing', () => undefined, 'got undefined'],
     ['a wrong field', (message: object) => ({ ...message, userId: 42 }), '`userId` .* got a number'],
     [
+      'what JSON cannot hold',
+      (message: object) => ({ ...message, properties: { total: 10n } }),
+      '`beforeSend` returned a message that cannot be sent.*`properties`.*BigInt',
+    ],
+    [
       'a getter that throws',
       (message: object) => ({
         ...message,
