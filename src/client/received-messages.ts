@@ -17,13 +17,21 @@ export interface ReceivedMessage {
   onRefused?: ((refusal: Refusal) => void) | undefined;
 }
 
+/** The messages of one source and tenant in a request. */
+interface RequestPart {
+  /** `''` for nobody. */
+  readonly tenant: string;
+  /** Number of the last one. */
+  last: number;
+}
+
 /** The messages of one request. */
 export interface RequestMessages {
   /** Number of the message before them. */
   readonly after: number;
-  /** Number of the last one of each tenant; `''` for nobody's. */
-  readonly lastOf: Map<string, number>;
-  /** Whether messages of every tenant are taken now. */
+  /** Those of each source and tenant, by both. */
+  readonly parts: Map<string, RequestPart>;
+  /** Whether messages of every source and tenant are taken now. */
   readonly isForAll: boolean;
 }
 
@@ -35,17 +43,15 @@ const MAX_OVERDUE = 20;
 /** It has an answer of its own to each of its requests. */
 const CALLER = { isReceived: true, isAnswered: true };
 
-/** The messages of a tenant that the queue did not get in time. */
-interface Overdue {
+/** The messages of a source and tenant that the queue did not get in time. */
+interface Overdue extends Readonly<RequestPart> {
   /** Number of the message before those of their request that may still wait; one object for all of its tenants. */
   readonly rest: { after: number };
-  /** Number of the last one. */
-  readonly last: number;
 }
 
 /** Takes the messages that other programs send, with the same checks and on the same path as calls. */
 export class ReceivedMessages {
-  /** By the tenant, `''` for nobody. */
+  /** By the source and the tenant: another source may lead to destinations that the queue does take messages for. */
   private readonly overdue = new Map<string, Overdue>();
 
   constructor(
@@ -56,9 +62,9 @@ export class ReceivedMessages {
     private readonly live: LiveCalls,
   ) {}
 
-  /** Whether messages of a tenant are taken now, or with `''` those of nobody. */
-  isOpenTo(tenant: string): boolean {
-    const overdue = this.overdue.get(tenant);
+  /** Whether messages of a source and tenant are taken now, or with `''` those of nobody. */
+  isOpenTo(source: string, tenant: string): boolean {
+    const overdue = this.overdue.get(keyOf(source, tenant));
     return overdue === undefined || this.core.isQueued(overdue.last);
   }
 
@@ -73,18 +79,18 @@ export class ReceivedMessages {
 
   /** Begins a request. Its messages have to be taken before anything else is. */
   begin(): RequestMessages {
-    for (const tenant of this.overdue.keys()) if (this.isOpenTo(tenant)) this.overdue.delete(tenant);
-    return { after: this.core.last, lastOf: new Map(), isForAll: this.overdue.size === 0 };
+    for (const [key, { last }] of this.overdue) if (this.core.isQueued(last)) this.overdue.delete(key);
+    return { after: this.core.last, parts: new Map(), isForAll: this.overdue.size === 0 };
   }
 
   /**
-   * Whether messages of a message's tenant are taken now.
+   * Whether messages of a message's source and tenant are taken now.
    *
    * @throws InvalidMessageError
    */
   admits(source: string, fields: JsonObject): boolean {
     const { message, tenant } = this.factory.received(source, fields, objectOf(fields, 'context'));
-    return this.isOpenTo(this.core.outgoing.ownerOf(message, tenant));
+    return this.isOpenTo(source, this.core.outgoing.ownerOf(message, tenant));
   }
 
   /**
@@ -103,13 +109,14 @@ export class ReceivedMessages {
 
   /**
    * Flushes at once. Resolves to whether all messages of a request got into the queue before the timeout. If they
-   * did not, their tenants send them again, and nothing else of these tenants should be taken until they have.
+   * did not, they are sent again, and nothing else of their sources and tenants should be taken until they have been.
    */
-  async handOver({ after, lastOf }: RequestMessages, timeout: number): Promise<boolean> {
-    if (await this.core.handOver(after, Math.max(after, ...lastOf.values()), timeout)) return true;
+  async handOver({ after, parts }: RequestMessages, timeout: number): Promise<boolean> {
+    const upTo = Array.from(parts.values(), ({ last }) => last);
+    if (await this.core.handOver(after, Math.max(after, ...upTo), timeout)) return true;
     const rest = { after };
-    for (const [tenant, last] of lastOf) {
-      if (!this.core.isQueued(last)) this.overdue.set(tenant, { rest, last });
+    for (const [key, part] of parts) {
+      if (!this.core.isQueued(part.last)) this.overdue.set(key, { ...part, rest });
     }
     this.withdrawOldest();
     return false;
@@ -128,7 +135,8 @@ export class ReceivedMessages {
       const before = this.core.last;
       const refusals = this.core.take(source, finished, { tenant, ...room, isReceived: true, onRefused });
       if (this.core.last > before) {
-        request.lastOf.set(this.core.outgoing.ownerOf(finished, tenant), this.core.last);
+        const owner = this.core.outgoing.ownerOf(finished, tenant);
+        request.parts.set(keyOf(source, owner), { tenant: owner, last: this.core.last });
       }
       const [first] = refusals;
       if (first === undefined) return true;
@@ -144,14 +152,22 @@ export class ReceivedMessages {
     }
   }
 
-  /** What waits for longer must leave room for other messages. */
+  /** What waits for longer must leave room for other messages. The application has only so many sources. */
   private withdrawOldest(): void {
-    for (const [tenant, { rest, last }] of this.overdue) {
-      if (this.overdue.size <= MAX_OVERDUE && !this.core.isCrowded) return;
+    let tenants = 0;
+    for (const { tenant } of this.overdue.values()) if (tenant !== '') tenants++;
+    for (const [key, { tenant, rest, last }] of this.overdue) {
+      const isOneTooMany = tenant !== '' && tenants > MAX_OVERDUE;
+      if (!isOneTooMany && !this.core.isCrowded) continue;
       this.core.withdraw(rest.after, last);
       // A request may have thousands of tenants.
       rest.after = Math.max(rest.after, last);
-      this.overdue.delete(tenant);
+      this.overdue.delete(key);
+      if (tenant !== '') tenants--;
     }
   }
+}
+
+function keyOf(source: string, tenant: string): string {
+  return JSON.stringify([source, tenant]);
 }

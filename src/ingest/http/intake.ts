@@ -20,26 +20,35 @@ export interface IncomingMessage extends Omit<ReceivedMessage, 'onRefused'> {
 export class Intake {
   private readonly received: ReceivedMessages;
 
-  constructor({ received }: Pick<AnalyticsClient, 'received'>) {
+  /** @param sources names of all of them */
+  constructor(
+    { received }: Pick<AnalyticsClient, 'received'>,
+    private readonly sources: readonly string[],
+  ) {
     this.received = received;
   }
 
-  /**
-   * Whether the API accepts messages now. It does not while one of nobody's waits for the queue, or for the
-   * destinations that all tenants share.
-   */
+  /** Whether the API accepts messages of any source now. */
   get isOpen(): boolean {
-    return this.received.isOpenTo('');
+    return this.sources.some((source) => this.isOpenTo(source));
+  }
+
+  /**
+   * Whether the API accepts messages of a source now. It does not while one of nobody's waits for the queue, or for
+   * the destinations that all tenants share.
+   */
+  isOpenTo(source: string): boolean {
+    return this.received.isOpenTo(source, '');
   }
 
   /**
    * Begins a request, which has room for all of its messages then. They have to be taken before anything else is.
    *
    * @param bytes of its messages
-   * @throws {RequestRefusal} if there is no room for them
+   * @throws {RequestRefusal} if there is no room for them, or no messages of the source are accepted
    */
-  begin(bytes: number): IncomingRequest {
-    if (!this.received.hasRoomFor(bytes)) throw queueUnavailable();
+  begin(source: string, bytes: number): IncomingRequest {
+    if (!this.isOpenTo(source) || !this.received.hasRoomFor(bytes)) throw queueUnavailable();
     return new IncomingRequest(this.received);
   }
 }
@@ -53,8 +62,8 @@ export class IncomingRequest {
   }
 
   /**
-   * Whether messages of a message's tenant are taken now. They are not while one waits for the queue, or for the
-   * tenant's destinations.
+   * Whether messages of a message's source and tenant are taken now. They are not while one waits for the queue, or for
+   * the tenant's destinations.
    *
    * @throws {InvalidMessageError}
    */
@@ -62,7 +71,7 @@ export class IncomingRequest {
     return this.received.admits(source, fields);
   }
 
-  /** Whether messages of every tenant are taken now. */
+  /** Whether messages of every source and tenant are taken now. */
   get isForAll(): boolean {
     return this.request.isForAll;
   }

@@ -84,7 +84,10 @@ export function createTrackingApi(
 ): TrackingApiHandler {
   const logger = new AnalyticsLogger();
   const api = new TrackingApi({
-    intake: new Intake(client),
+    intake: new Intake(
+      client,
+      sources.map(({ name }) => name),
+    ),
     keys: new WriteKeys(sources),
     limiter: new RateLimiter(rateLimit),
     unknownKeys: new UnknownKeyLog(logger),

@@ -61,7 +61,8 @@ export class TrackingApi {
     // What the header tells is refused before the body is read, which costs the most.
     const known = key === undefined ? undefined : this.sourceOf(key);
     if (known !== undefined) this.refuseIfLimited(known);
-    if (!this.parts.intake.isOpen) throw queueUnavailable();
+    const { intake } = this.parts;
+    if (!(known === undefined ? intake.isOpen : intake.isOpenTo(known))) throw queueUnavailable();
     const { body, source } =
       known === undefined ? await this.bodyWithKey(raw) : await this.bodyOf(raw, known);
     this.refuseIfLimited(source);
@@ -69,7 +70,7 @@ export class TrackingApi {
       restoreIds(body.text, body.fields);
       return readRequest(route, body, { receivedAt, ip });
     });
-    const incoming = this.parts.intake.begin(request.size.bytes);
+    const incoming = intake.begin(source, request.size.bytes);
     // Nothing that waits for the queue may hold the body, which takes far more memory than what is taken of it.
     return answerWhenQueued(incoming, this.take(incoming, source, request), request.isSingle);
   }

@@ -16,6 +16,7 @@ import { CLUSTER_GROUPS } from '../../../src/deliveries/history/stores/redis-his
 import { MAX_PARTITIONS } from '../../../src/options/resolve-connection.js';
 import { partitionOf } from '../../../src/queue/partitions.js';
 import { prefixOf } from '../../../src/queue/redis/hash-tags.js';
+import { basic, TrackingServer } from '../../ingest/http/tracking-server.js';
 import type { AnalyticsApp } from '../../support/analytics-app.js';
 import { describeRedis } from '../../support/describe-backend.js';
 import { eventsIn, messageIn } from '../../support/received-message.js';
@@ -244,6 +245,49 @@ describeRedis('a Redis Cluster', () => {
     await lost.start();
     await until(() => receiver.requests.length === 2 * ids.length || undefined);
     await app.close();
+    await broken.dispose();
+  });
+
+  it('that has lost a master takes what other programs send to sources whose destinations the others hold', async () => {
+    const broken = await RedisCluster.create();
+    for (const server of broken.servers) {
+      await broken.admin(server).call('CONFIG', 'SET', 'cluster-require-full-coverage', 'no');
+    }
+    const receiver = await stage.receiver();
+    const partitions = 8;
+    const ids = Array.from({ length: 12 }, (_, index) => `d${index}`);
+    const api = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          connection: broken.connection,
+          partitions,
+          sources: ids.map((id) => ({ name: id, writeKey: id })),
+          webhooks: ids.map((id) => webhooksTo(receiver, { id, sources: [id] })),
+        },
+      }),
+    );
+    const admin = broken.admin(broken.master(1));
+    const isLost = await Promise.all(
+      ids.map(async (id) => {
+        const slot = await admin.call('CLUSTER', 'KEYSLOT', prefixOf(partitionOf(id, partitions)));
+        return masterOf(Number(slot)) === 0;
+      }),
+    );
+    const track = { userId: 'u1', event: 'Sent' };
+    const send = async (id = ''): Promise<number> => (await api.post('/v1/track', track, basic(id))).status;
+    const sendWithKey = async (writeKey = ''): Promise<number> =>
+      (await api.post('/v1/track', { ...track, writeKey })).status;
+    const lost = ids.find((_, index) => isLost[index] === true);
+    const held = ids.filter((_, index) => isLost[index] === false);
+    await broken.master(0).kill();
+    expect(await send(lost)).toBe(503);
+    expect(await Promise.all(held.map((id) => send(id)))).toEqual(held.map(() => 200));
+    expect(await sendWithKey(held[0])).toBe(200);
+    expect([await send(lost), await sendWithKey(lost)]).toEqual([503, 503]);
+    await broken.master(0).start();
+    await until(() => receiver.requests.length === held.length + 2 || undefined);
+    await api.close();
     await broken.dispose();
   });
 
