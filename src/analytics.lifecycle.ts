@@ -13,6 +13,7 @@ import type { WaitingSampler } from './deliveries/history/waiting-sampler.js';
 import { countOf } from './shared/count-of.js';
 import type { DestinationsEnd } from './stored-destinations/destinations-end.js';
 import type { DeliveryWorker } from './delivery/delivery-worker.js';
+import type { UnfinishedDeletions } from './deliveries/unfinished-deletions.js';
 import type { UserEraser } from './deliveries/user-eraser.js';
 import type { WebhookClients } from './webhooks/http/webhook-clients.js';
 import type { Outbox } from './outbox/outbox.js';
@@ -48,6 +49,7 @@ export interface AnalyticsParts {
   /** `undefined` in a process that only produces. */
   worker: DeliveryWorker | undefined;
   eraser: UserEraser;
+  unfinishedDeletions: UnfinishedDeletions;
   /** `undefined` if the application has none. */
   outbox: Outbox | undefined;
   events: DeliveryEvents;
@@ -85,8 +87,9 @@ export class AnalyticsLifecycle
   ) {}
 
   onApplicationBootstrap(): void {
-    const { worker, backlogs, backlogUpkeep, waitingSampler, outbox } = this.parts;
+    const { worker, unfinishedDeletions, backlogs, backlogUpkeep, waitingSampler, outbox } = this.parts;
     void backlogs.start();
+    unfinishedDeletions.start();
     outbox?.start();
     if (worker === undefined) return;
     worker.start();
@@ -119,11 +122,12 @@ export class AnalyticsLifecycle
   }
 
   private async close(): Promise<void> {
-    const { client, worker, eraser, outbox, events, logs, destinations } = this.parts;
+    const { client, worker, eraser, unfinishedDeletions, outbox, events, logs, destinations } = this.parts;
     const { webhookClients, backlogs, backlogUpkeep, history, waitingSampler } = this.parts;
     const { partitions, partitionWatch, backend, end } = this.parts;
     const patience = Math.max(this.timeLeft(CLOSING), this.part(LEAST));
     this.work ??= this.endWork();
+    unfinishedDeletions.close();
     const [, kept, workerEnded] = await Promise.all([
       client.close(patience),
       eraser.close(patience),

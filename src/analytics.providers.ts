@@ -12,6 +12,7 @@ import { DestinationLines } from './deliveries/destination-lines.js';
 import { EndpointLog } from './deliveries/endpoint-log.js';
 import { HistoryRecorder } from './deliveries/history/history-recorder.js';
 import { WaitingSampler } from './deliveries/history/waiting-sampler.js';
+import { UnfinishedDeletions } from './deliveries/unfinished-deletions.js';
 import { UserEraser } from './deliveries/user-eraser.js';
 import { DELIVERY_PROVIDERS } from './delivery/delivery.providers.js';
 import { DeliveryWorker } from './delivery/delivery-worker.js';
@@ -54,6 +55,7 @@ const ROOT_PROVIDERS: Provider[] = [
       RESOLVED_OPTIONS,
       AnalyticsClient,
       UserEraser,
+      UnfinishedDeletions,
       DeliveryWorker,
       DeliveryEvents,
       EndpointLog,
@@ -74,6 +76,7 @@ const ROOT_PROVIDERS: Provider[] = [
       { shutdownTimeout }: ResolvedOptions,
       client: AnalyticsClient,
       eraser: UserEraser,
+      unfinishedDeletions: UnfinishedDeletions,
       worker: DeliveryWorker | undefined,
       events: DeliveryEvents,
       endpointLog: EndpointLog,
@@ -94,6 +97,7 @@ const ROOT_PROVIDERS: Provider[] = [
         {
           client,
           eraser,
+          unfinishedDeletions,
           worker,
           events,
           logs: [endpointLog, destinationLines],

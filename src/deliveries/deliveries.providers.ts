@@ -7,6 +7,7 @@ import { EndpointLog } from './endpoint-log.js';
 import { FailedMessages } from './failed-messages.js';
 import { DeliveryHistory } from './history/delivery-history.js';
 import { HISTORY_PROVIDERS } from './history/history.providers.js';
+import { UnfinishedDeletions } from './unfinished-deletions.js';
 import { UserEraser } from './user-eraser.js';
 import { UserMessages } from './user-messages.js';
 import { DestinationRegistry } from '../destinations/destination-registry.js';
@@ -19,6 +20,7 @@ import { BatchQueue } from '../queue/batch-queue.js';
 import { BatchStore } from '../queue/batch-store.js';
 import { ApplicationMarks } from '../queue/application-marks.js';
 import { FailedLimit } from '../queue/failed-limit.js';
+import { createBacklogStore } from '../queue/queue.providers.js';
 import { QueuePartitions } from '../queue/queue-partitions.js';
 import { TELEMETRY, type Telemetry } from '../shared/telemetry.js';
 import { QUEUE_BACKEND, type QueueBackend } from '../queue/queue-backend.js';
@@ -117,6 +119,14 @@ export const DELIVERIES_PROVIDERS: Provider[] = [
         counter.ended(destination, count);
       });
       return new UserEraser(await createDeletionStore(storage), messages, logger());
+    },
+  },
+  {
+    provide: UnfinishedDeletions,
+    inject: [UserEraser, QUEUE_BACKEND],
+    useFactory: async (eraser: UserEraser, { storage }: QueueBackend): Promise<UnfinishedDeletions> => {
+      const [store, backlogs] = [await createDeletionStore(storage), createBacklogStore(storage)];
+      return new UnfinishedDeletions({ store, backlogs, eraser });
     },
   },
   {

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { OnApplicationBootstrap } from '@nestjs/common';
 import debugFactory from 'debug';
 import { firstChunkOf } from '../shared/chunks.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
@@ -14,7 +13,7 @@ const debug = debugFactory('analytics');
 
 const FIRST_RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 60_000;
-/** How long the end waits for deletions that are stored, in milliseconds: the next start carries them out. */
+/** How long the end waits for deletions that are stored, in milliseconds: other processes complete them. */
 const STORED_PATIENCE = 1_000;
 /** Deletions that are stored, or carried out, together: a script of Redis has only so many arguments. */
 const LIMIT = 1_000;
@@ -35,10 +34,10 @@ interface OwnDeletion {
 /**
  * Carries out the deletion of users in the background: removes them from audiences, and removes their
  * messages that are kept or retried. A deletion is stored beside the queue first, even while others are
- * carried out, so that every process knows of it, and so that the next start completes what this process
- * leaves undone.
+ * carried out, so that every process knows of it, and so that another one, or the next start, completes what
+ * this process leaves undone.
  */
-export class UserEraser implements OnApplicationBootstrap {
+export class UserEraser {
   /** Not stored yet, by their keys. */
   private readonly waiting = new Map<string, OwnDeletion>();
   /** Not carried out yet, by their keys. A new one of the same key replaces it, and has its sources too. */
@@ -46,7 +45,7 @@ export class UserEraser implements OnApplicationBootstrap {
   /** Times of the deletions whose messages the last look at all of them has removed, by their keys. */
   private erased: ReadonlyMap<string, number> = new Map();
   private readonly erasures: Erasure[] = [];
-  /** Stored deletions that fail are left to the next start. */
+  /** Stored deletions that fail are left to another process, or to the next start. */
   private readonly closing = new AbortController();
   private readonly stop = new AbortController();
   private readonly log: DeletionLog;
@@ -70,19 +69,6 @@ export class UserEraser implements OnApplicationBootstrap {
     this.erasures.push(erasure);
   }
 
-  /** Carries out the deletions that another process, or an earlier run of this one, left undone. */
-  onApplicationBootstrap(): void {
-    void this.store
-      .pending(1)
-      .then(({ length }) => {
-        if (length > 0) this.start();
-      })
-      .catch((error: unknown) => {
-        // The next deletion carries out these as well.
-        debug('unfinished deletions could not be looked up: %o', error);
-      });
-  }
-
   /**
    * Never rejects.
    *
@@ -102,9 +88,15 @@ export class UserEraser implements OnApplicationBootstrap {
     return this.isStored(key);
   }
 
+  /** Carries out all deletions that are stored, whichever process was told of them. */
+  start(): void {
+    if (this.stop.signal.aborted) return;
+    this.work ??= this.run();
+  }
+
   /**
    * Ends within the timeout, all of which deletions have that are not stored yet. Returns the number of users whose
-   * deletion could not be stored. Stored deletions are carried out by the next start.
+   * deletion could not be stored. Stored deletions are carried out by another process, or by the next start.
    */
   async close(timeout: number): Promise<number> {
     const end = performance.now() + timeout;
@@ -136,11 +128,6 @@ export class UserEraser implements OnApplicationBootstrap {
       // Another one may have come since the last were stored.
       if (this.waiting.size > 0 && !this.stop.signal.aborted) this.startStoring();
     });
-  }
-
-  private start(): void {
-    if (this.stop.signal.aborted) return;
-    this.work ??= this.run();
   }
 
   private async run(): Promise<void> {
