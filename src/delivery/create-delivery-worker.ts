@@ -98,7 +98,7 @@ async function createScheduler(
     eventLoop: new EventLoopBudget(),
     batches: concurrency,
     jobs: concurrency * JOBS_IN_HAND,
-    rateLimits: await createRateLimitStore(backend.storage, connection.kind === 'embedded'),
+    rateLimits: await createRateLimitStore(backend, connection.kind === 'embedded'),
     ...limits,
   });
 }

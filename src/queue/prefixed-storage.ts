@@ -24,6 +24,10 @@ class PrefixedCommands implements RedisCommands {
     return this.client.isCluster ?? false;
   }
 
+  get keyPrefix(): string {
+    return `${this.prefix}:`;
+  }
+
   eval(script: string, keys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown> {
     return this.client.eval(script, keys, ...this.prefixed(keys, keysAndArguments));
   }
@@ -39,7 +43,7 @@ class PrefixedCommands implements RedisCommands {
   private keyOf(key: string): string {
     const tagEnd = key.startsWith('{') ? key.indexOf('}') + 1 : 0;
     return tagEnd === 0
-      ? `${this.prefix}:${key}`
+      ? `${this.keyPrefix}${key}`
       : `${key.slice(0, tagEnd)}${this.prefix}${key.slice(tagEnd)}`;
   }
 }

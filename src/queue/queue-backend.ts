@@ -68,6 +68,8 @@ export type RedisArgument = string | number;
 export interface RedisCommands {
   /** Whether the keys of one script have to be in one slot. */
   readonly isCluster?: boolean;
+  /** What it puts before keys without a hash tag. @default nothing */
+  readonly keyPrefix?: string;
   eval(script: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
   evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>;
 }

@@ -119,6 +119,8 @@ const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words
   ['ERR DB index is out of range', 'unreachable', 'it has no database with this number'],
 ];
 
+const KEYS_REFUSED = 'the user may not use the keys of the queue';
+
 /** How Redis says that its user may not do something, also from within a script, and before version 7.2. */
 const REFUSED_RIGHT = /^NOPERM\b|^ERR (The user executing the script can't|ACL failure in script)/;
 
@@ -195,9 +197,12 @@ export function missingRight(error: unknown): string | undefined {
   if (!types.isNativeError(error) || !REFUSED_RIGHT.test(error.message)) return undefined;
   const [, commands] = /run the ('.*') command/.exec(error.message) ?? [];
   if (commands !== undefined) return `the user may not run ${commands.replaceAll("'", '`')}`;
-  return error.message.includes('key')
-    ? 'the user may not use the keys of the queue'
-    : 'the user may not run a command of the queue';
+  return error.message.includes('key') ? KEYS_REFUSED : 'the user may not run a command of the queue';
+}
+
+/** Whether the user of a Redis may run a command, but not on its keys. */
+export function areKeysRefused(error: unknown): boolean {
+  return missingRight(error) === KEYS_REFUSED;
 }
 
 /** What to say of an error that `failureOf` does not know, when the queue cannot be used. */

@@ -248,7 +248,7 @@ describeBackend('the store of rate limits', (backend) => {
 
   beforeEach(async () => {
     opened = await openEmpty();
-    store = await createRateLimitStore(opened.storage, isEmbedded(backend.connection));
+    store = await createRateLimitStore(opened, isEmbedded(backend.connection));
   });
   afterEach(() => opened.close());
 
@@ -313,7 +313,7 @@ describeServers('the store of rate limits', (backend) => {
 
   it('goes on where it was when the clock of its server is set back', async () => {
     const opened = await openBackend(backend.connection);
-    const store = await createRateLimitStore(opened.storage, false);
+    const store = await createRateLimitStore(opened, false);
     const length = 100_000;
     const first = await store.reserve('one', length);
     await setBackClock(opened);

@@ -1,4 +1,4 @@
-import type { QueueStorage } from '../../queue/queue-backend.js';
+import type { QueueBackend } from '../../queue/queue-backend.js';
 import { LocalRateLimitStore, type RateLimitStore } from './rate-limit-store.js';
 
 /**
@@ -6,11 +6,14 @@ import { LocalRateLimitStore, type RateLimitStore } from './rate-limit-store.js'
  *
  * @param isOwn whether no other process uses the queue
  */
-export async function createRateLimitStore(storage: QueueStorage, isOwn: boolean): Promise<RateLimitStore> {
+export async function createRateLimitStore(
+  { storage, health }: Pick<QueueBackend, 'storage' | 'health'>,
+  isOwn: boolean,
+): Promise<RateLimitStore> {
   if (isOwn) return new LocalRateLimitStore();
   if (storage.kind === 'redis') {
     const { RedisRateLimitStore } = await import('./redis-rate-limit-store.js');
-    return new RedisRateLimitStore(storage.client);
+    return new RedisRateLimitStore(storage.client, health);
   }
   const { PostgresRateLimitStore } = await import('./postgres-rate-limit-store.js');
   return new PostgresRateLimitStore(storage.pool);

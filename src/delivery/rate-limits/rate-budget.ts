@@ -69,7 +69,7 @@ export class RateBudget {
       this.wakeIn(wait);
       this.forgetFormer(key);
     } catch {
-      // The queue's health reports that its database is away. Nothing is sent past the limit meanwhile.
+      // The queue's health has been told. Nothing is sent past the limit meanwhile.
       this.wakeIn(RETRY_INTERVAL);
     } finally {
       this.isAsking = false;

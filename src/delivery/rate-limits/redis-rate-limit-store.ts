@@ -1,9 +1,15 @@
+import { types } from 'node:util';
 import type { RedisCommands } from '../../queue/queue-backend.js';
+import { areKeysRefused, failureOf } from '../../queue/queue-failure.js';
+import type { QueueHealth } from '../../queue/queue-health.js';
 import { RedisScript } from '../../queue/redis/redis-script.js';
 import { CREDIT, type RateLimitStore } from './rate-limit-store.js';
 
 /** Without a hash tag, so that a cluster spreads the destinations over its nodes. */
 const PREFIX = 'nestjs-analytics:rates:';
+/** The keys that the documentation names for the user of a Redis. */
+const OWN_KEYS = 'nestjs-analytics:*';
+const WAITING = 'Messages for destinations with a `rateLimit` wait until then.';
 /** An unused key is gone after this many milliseconds. */
 const LIFETIME = 60_000;
 
@@ -28,13 +34,32 @@ const FORGET = new RedisScript(`return redis.call('DEL', KEYS[1])`, false);
 
 /** Shares the time of destinations on the queue's Redis. */
 export class RedisRateLimitStore implements RateLimitStore {
-  constructor(private readonly client: RedisCommands) {}
+  constructor(
+    private readonly client: RedisCommands,
+    private readonly health: Pick<QueueHealth, 'report'>,
+  ) {}
 
   async reserve(destination: string, milliseconds: number): Promise<number> {
-    return Number(await RESERVE.run(this.client, [PREFIX + destination], [milliseconds, CREDIT, LIFETIME]));
+    try {
+      return Number(await RESERVE.run(this.client, [PREFIX + destination], [milliseconds, CREDIT, LIFETIME]));
+    } catch (error) {
+      this.report(error);
+      throw error;
+    }
   }
 
   async forget(destination: string): Promise<void> {
     await FORGET.run(this.client, [PREFIX + destination], []);
+  }
+
+  /** The queue does not use these keys, so only their own failures show that its user may not either. */
+  private report(error: unknown): void {
+    if (areKeysRefused(error)) {
+      const pattern = `~${this.client.keyPrefix ?? ''}${OWN_KEYS}`;
+      const text = `the user may not use the keys of rate limits (NOPERM): give it \`${pattern}\`. ${WAITING}`;
+      this.health.report(new Error(text, { cause: error }));
+    } else if (types.isNativeError(error) && failureOf(error) === undefined) {
+      this.health.report(error);
+    }
   }
 }

@@ -116,6 +116,28 @@ describeRedis('the user of a Redis', () => {
     },
   );
 
+  it('is told which keys it may not use when a `prefix` has moved those of rate limits', async () => {
+    await setUser(...documented);
+    const app = await start({
+      prefix: 'shop',
+      webhooks: [
+        { ...webhooksTo(receiver, { rateLimit: 1_000 }), id: 'limited' },
+        { ...webhooksTo(receiver), id: 'other' },
+      ],
+    });
+    app.analytics.track({ userId: 'u1', event: 'Waits' });
+    await app.log.line(
+      /user may not use the keys of rate limits \(NOPERM\): give it `~shop:nestjs-analytics:\*`/,
+    );
+    await receiver.received(1);
+    expect(app.analytics.status().queue).toBe('up');
+
+    await setUser('~shop:nestjs-analytics:*');
+    await receiver.received(2);
+    await app.settled();
+    expect(new Set(app.log.analytics).size).toBe(1);
+  });
+
   it('needs two rights more on a Redis Cluster', async () => {
     const cluster = await RedisCluster.create();
     for (const node of cluster.servers) {
