@@ -1,6 +1,7 @@
 import type { DeliveryResult } from '../destinations/destination.js';
 import type { BatchMessage, QueuedBatch } from '../queue/batch-job.js';
-import { lastAttemptAt, nextAttemptAt } from './retry-policy.js';
+import { isLocalError } from '../webhooks/outcome-class.js';
+import { lastAttemptAt, nextAttemptAt, unsentAttemptAt } from './retry-policy.js';
 
 /** A batch after an attempt, before anything is decided about it. */
 export interface TriedBatch {
@@ -91,7 +92,10 @@ export function leftOf(batch: QueuedBatch, settlement: BatchSettlement): QueuedB
   };
 }
 
-/** Computes when the retried messages are due. If their window is over, moves them to those that failed. */
+/**
+ * Computes when the retried messages are due. If their window is over, moves those to the failed ones whose last attempt has left
+ * this process.
+ */
 function scheduleRetries(
   settlement: BatchSettlement,
   attempt: TriedBatch,
@@ -100,12 +104,22 @@ function scheduleRetries(
 ): number | undefined {
   if (settlement.retried.length === 0) return undefined;
   const attempts = settlement.retried.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.attempt));
-  const retryAt = nextAttemptAt({ ...attempt, attempt: Math.max(...attempts), now, retryAfter });
-  if (retryAt === undefined) {
-    settlement.failed.push(...settlement.retried.map((message) => ({ ...message, failedAt: now })));
-    settlement.retried = [];
+  const state = { ...attempt, attempt: Math.max(...attempts), now, retryAfter };
+  const retryAt = nextAttemptAt(state);
+  if (retryAt !== undefined) return retryAt;
+  const unsentAt = unsentAttemptAt(state);
+  const { retried } = settlement;
+  settlement.retried = [];
+  for (const message of retried) {
+    if (unsentAt !== undefined && isUnsent(message)) settlement.retried.push(message);
+    else settlement.failed.push({ ...message, failedAt: now });
   }
-  return retryAt;
+  return settlement.retried.length > 0 ? unsentAt : undefined;
+}
+
+/** Whether a URL that a message has left was not even asked, for a reason on this side. */
+function isUnsent({ outcomes }: BatchMessage): boolean {
+  return outcomes.some((outcome) => outcome.class === 'retry' && isLocalError(outcome.error));
 }
 
 /**

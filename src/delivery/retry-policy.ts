@@ -29,6 +29,15 @@ const LAST_ATTEMPT_SHARE = 1 / 14_400;
  */
 const JITTER = 0.2;
 
+/**
+ * For how long after the window a last attempt is made again that could not leave this process: an eighth of the window, and a
+ * minute at least.
+ */
+const UNSENT_SHARE = 1 / 8;
+const SHORTEST_UNSENT = 60_000;
+/** In that time it is made again about this often. */
+const UNSENT_ATTEMPTS = 30;
+
 /** When the last attempt is due: just before the end of the window. Any attempt from then on is the last. */
 export function lastAttemptAt({ firstAttemptAt, retryWindow }: RetryWindow): number {
   return firstAttemptAt + Math.floor(retryWindow * (1 - LAST_ATTEMPT_SHARE));
@@ -38,7 +47,8 @@ export function lastAttemptAt({ firstAttemptAt, retryWindow }: RetryWindow): num
  * When a batch is tried again, in milliseconds since the epoch; `undefined` if its window is over. The delays
  * double from 1/2880 of the window (5 s of 4 hours) up to an eighth of it (30 minutes), each varied by 20 %:
  * about 17 attempts in 4 hours. `Retry-After` is a lower bound. The last attempt comes just before the end of
- * the window. It is always made, even if the process was away at that moment.
+ * the window. It is always made, even if the process was away at that moment. For one that cannot leave this process, see
+ * `unsentAttemptAt`.
  */
 export function nextAttemptAt(state: RetryState, random: () => number = Math.random): number | undefined {
   const { attempt, startedAt, now, retryWindow, retryAfter = 0 } = state;
@@ -46,8 +56,27 @@ export function nextAttemptAt(state: RetryState, random: () => number = Math.ran
   if (startedAt >= last) return undefined;
   const growing = retryWindow * FIRST_DELAY_SHARE * 2 ** (attempt - 1);
   const delay = Math.min(growing, retryWindow * LONGEST_DELAY_SHARE);
-  const jittered = Math.ceil(delay * (1 - JITTER + 2 * JITTER * random()));
-  return Math.max(Math.min(now + Math.max(jittered, retryAfter), last), now + 1);
+  return attemptAt(now, Math.max(varied(delay, random), retryAfter), last);
+}
+
+/**
+ * When a batch is tried again whose last attempt could not leave this process, in milliseconds since the epoch; `undefined` if
+ * that went on for too long after its window. `Retry-After`, of another of its URLs, is a lower bound.
+ */
+export function unsentAttemptAt(state: RetryState, random: () => number = Math.random): number | undefined {
+  const { firstAttemptAt, startedAt, now, retryWindow, retryAfter = 0 } = state;
+  const patience = Math.max(retryWindow * UNSENT_SHARE, SHORTEST_UNSENT);
+  const last = firstAttemptAt + retryWindow + patience;
+  if (startedAt >= last) return undefined;
+  return attemptAt(now, Math.max(varied(patience / UNSENT_ATTEMPTS, random), retryAfter), last);
+}
+
+function varied(delay: number, random: () => number): number {
+  return Math.ceil(delay * (1 - JITTER + 2 * JITTER * random()));
+}
+
+function attemptAt(now: number, delay: number, last: number): number {
+  return Math.max(Math.min(now + delay, last), now + 1);
 }
 
 /** What is known of a batch in the queue. */

@@ -95,6 +95,33 @@ describe('a batch after an attempt', () => {
     expect(settlement.dueAt).toBeUndefined();
   });
 
+  it('keeps, after the last attempt, what could not even be sent to one of its URLs', () => {
+    const late = NOW + 4 * HOUR;
+    const busy = outcome({ error: 'DNS_BUSY' });
+    const refused = outcome({ error: 'DNS_BUSY', class: 'permanent' });
+    const settlement = settle(
+      [
+        ['asked', {}],
+        ['not asked', { outcomes: [busy] }],
+        ['asked by one', { outcomes: [outcome({ status: 503 }), busy] }],
+        ['refused by one', { outcomes: [refused, outcome({ status: 503 })] }],
+      ],
+      { startedAt: late },
+      late,
+    );
+    expect(ids(settlement.retried)).toEqual(['not asked', 'asked by one']);
+    expect(ids(settlement.failed)).toEqual(['asked', 'refused by one']);
+    expect(settlement.dueAt).toBeGreaterThan(late);
+  });
+
+  it('does not keep it for longer than an eighth of its window', () => {
+    const late = NOW + 4.5 * HOUR;
+    const unsent: Came[] = [['a', { outcomes: [outcome({ error: 'EMFILE' })] }]];
+    const settlement = settle(unsent, { startedAt: late }, late);
+    expect(ids(settlement.failed)).toEqual(['a']);
+    expect(settlement.dueAt).toBeUndefined();
+  });
+
   it.each([
     ['when its URLs may be asked', 0, 10_000, 10_000],
     ['the more rarely the older it is', HOUR / 60, 1_000, 15_000],

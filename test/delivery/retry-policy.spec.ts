@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastAttemptAt, nextAttemptAt, type RetryState } from '../../src/delivery/retry-policy.js';
+import {
+  lastAttemptAt,
+  nextAttemptAt,
+  type RetryState,
+  unsentAttemptAt,
+} from '../../src/delivery/retry-policy.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -62,6 +67,24 @@ describe('the retry policy', () => {
 
   it('makes no second attempt where the window is 0', () => {
     expect(nextAttemptAt(state({ retryWindow: 0, now: 7 }), middle)).toBeUndefined();
+  });
+
+  it.each([
+    ['4 hours', 4 * HOUR, MINUTE],
+    ['a second', SECOND, 2 * SECOND],
+    ['0', 0, 2 * SECOND],
+  ])('makes a last attempt that was not sent again, soon after a window of %s', (_, retryWindow, delay) => {
+    const late = { retryWindow, startedAt: retryWindow, now: retryWindow };
+    expect(unsentAttemptAt(state(late), middle)).toBe(retryWindow + delay);
+  });
+
+  it.each([
+    ['an eighth of the window', 4 * HOUR, 4.5 * HOUR],
+    ['a minute where the window is short', 0, MINUTE],
+  ])('ends with one that was not sent either after %s', (_, retryWindow, end) => {
+    const before = { retryWindow, startedAt: end - 1, now: end - 1, retryAfter: HOUR };
+    expect(unsentAttemptAt(state(before), middle)).toBe(end);
+    expect(unsentAttemptAt(state({ retryWindow, startedAt: end, now: end }), middle)).toBeUndefined();
   });
 
   it('comes to 15 to 20 attempts in 4 hours whatever the jitter', () => {
