@@ -43,9 +43,10 @@ export interface DeliveriesParts {
 export class DeliveriesService {
   /**
    * The result of each message at each attempt that this process made, URL by URL, including URLs that failed
-   * while another one took the message. Emits once the queue knows the result too. Errors that a subscriber
-   * throws are logged and harm nobody else, also behind `pipe`. What an operator such as `map` throws ends that
-   * subscription: it goes to its `error` handler, or to the log. Completes at shutdown.
+   * while another one took the message. `retry` and `failed` are emitted once the queue knows the result too,
+   * `delivered` perhaps before: after a crash at that moment it comes again. Errors that a subscriber throws are
+   * logged and harm nobody else, also behind `pipe`. What an operator such as `map` throws ends that subscription:
+   * it goes to its `error` handler, or to the log. Completes at shutdown.
    */
   readonly outcomes$: Observable<MessageOutcome>;
 

@@ -63,7 +63,7 @@ export class DeliveryReporter {
   }
 
   /**
-   * Reports what became of the messages, once the queue knows it too.
+   * Reports what became of the messages, once the queue knows what is left to do.
    *
    * @param left what the queue holds of the batch from now on
    */
