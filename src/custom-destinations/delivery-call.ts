@@ -24,8 +24,10 @@ export function callDeliver(
   if (shutdown.aborted) return Promise.resolve({ kind: 'brokenOff' });
   const controller = new AbortController();
   return new Promise((resolve) => {
+    let overdue: NodeJS.Immediate | undefined;
     const end = (result: CallEnd): void => {
       clearTimeout(timer);
+      clearImmediate(overdue);
       shutdown.removeEventListener('abort', onShutdown);
       resolve(result);
     };
@@ -33,9 +35,13 @@ export function callDeliver(
       end({ kind: 'brokenOff' });
       controller.abort(new AnalyticsClosedError());
     };
-    const timer = setTimeout(() => {
+    const onTimeout = (): void => {
       end({ kind: 'timedOut' });
       controller.abort(new ReceiverTimeoutError(timeout));
+    };
+    // After a stall of the event loop, timers fire before sockets are read: what the call waits for may be there.
+    const timer = setTimeout(() => {
+      overdue = setImmediate(onTimeout);
     }, timeout);
     shutdown.addEventListener('abort', onShutdown, { once: true });
     void run(() => deliver(messages, { signal: controller.signal, attempt })).then(end);
