@@ -13,6 +13,11 @@ import { RetryLater } from './job-outcome.errors.js';
 
 /** Shortest lock, in milliseconds: an event loop that stalls for two seconds must not lose one. */
 const MIN_LOCK = 6_000;
+/**
+ * Longest lock, in milliseconds. It is renewed for as long as a request takes, and after a crash all that its worker had in hand
+ * waits for its end, for whichever destination.
+ */
+const MAX_LOCK = 30_000;
 /** How long a worker waits before it tries an unreachable queue again, in milliseconds. */
 const RUN_RETRY_DELAY = 1_000;
 /**
@@ -102,7 +107,7 @@ export class DeliveryWorker {
 
   private open(partition: number): void {
     const { timeout, budget } = this.options;
-    const lockDuration = Math.max(2 * timeout, MIN_LOCK);
+    const lockDuration = Math.min(Math.max(2 * timeout, MIN_LOCK), MAX_LOCK);
     const workerOptions: BatchWorkerOptions = {
       autorun: false,
       look: (look) => budget.look(worker, look),

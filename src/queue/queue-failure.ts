@@ -184,8 +184,8 @@ export function hidesFromProbes({ reason }: QueueFailure): boolean {
 
 /**
  * In milliseconds: a refusal this soon after a probe shows that it proved too little, and 0 if it does not. Tries to add come
- * more often, but a look for stalled jobs, which needs functions of its own, only as often as the longest `timeout` of
- * `webhooks`: once a minute at most.
+ * more often, but a look for stalled jobs, which needs functions of its own, only every 15 seconds, or later where the process
+ * is busy.
  */
 export function quietAfter(failure: QueueFailure | undefined): number {
   if (failure === undefined || !hidesFromProbes(failure)) return 0;
