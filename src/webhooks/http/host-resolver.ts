@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { types } from 'node:util';
-import { NameLookupError } from '../../errors/delivery.errors.js';
+import { NameLookupBusyError, NameLookupError } from '../../errors/delivery.errors.js';
 import { within } from '../../shared/within.js';
 import { DnsClient, LOOKUP_TIME, type NameAnswer } from './dns-client.js';
 import { HostsFile, systemHostsFile } from './hosts-file.js';
@@ -27,6 +27,12 @@ const SLOW = 1_000;
  * of them belongs to the application.
  */
 const MAX_SYSTEM_LOOKUPS = 1;
+
+/**
+ * After a look-up by the system that took long, names whose last one did too wait for this many times as long. Names that hang
+ * would have all of its time otherwise.
+ */
+const SYSTEM_REST = 3;
 
 /** How long a name waits for its turn, in milliseconds. */
 const PATIENCE = 2_000;
@@ -64,6 +70,8 @@ export class HostResolver {
   private readonly querySlots = new LookupSlots(MAX_QUERIES, PATIENCE);
   private readonly slowSlots = new LookupSlots(MAX_SLOW_QUERIES, PATIENCE);
   private readonly systemSlots = new LookupSlots(MAX_SYSTEM_LOOKUPS, PATIENCE);
+  /** When the system may be asked for a name again that took long, by `performance.now()`. */
+  private slowSystemAt = -Infinity;
   private readonly dnsNames: NameCache;
   private readonly systemNames: NameCache;
 
@@ -139,16 +147,31 @@ export class HostResolver {
    * A look-up by the system cannot be cancelled. It keeps its slot to its end, even if nobody waits any more.
    */
   private async askSystem(lookup: NameLookup): Promise<NameAnswer> {
-    const found = this.systemSlots.run(() => {
-      lookup.begun = performance.now();
-      return this.systemLookup(lookup.name).catch((error: unknown) => {
-        if (types.isNativeError(error) && isOwnLack(webhookErrorCode(error))) throw error;
-        throw new NameLookupError('unknown');
-      });
-    });
-    const addresses = await within(LOOKUP_TIME, found);
-    if (addresses === undefined) throw new NameLookupError('timeout');
+    const addresses = await within(
+      LOOKUP_TIME,
+      this.systemSlots.run(() => this.lookUpBySystem(lookup)),
+    );
+    if (addresses === undefined) {
+      lookup.wasSlow = true;
+      throw new NameLookupError('timeout');
+    }
     return { addresses, ttl: SYSTEM_TTL };
+  }
+
+  private async lookUpBySystem(lookup: NameLookup): Promise<LookupAddress[]> {
+    const begun = performance.now();
+    if (lookup.wasSlow && begun < this.slowSystemAt) throw new NameLookupBusyError();
+    lookup.begun = begun;
+    try {
+      return await this.systemLookup(lookup.name);
+    } catch (error) {
+      if (types.isNativeError(error) && isOwnLack(webhookErrorCode(error))) throw error;
+      throw new NameLookupError('unknown');
+    } finally {
+      const now = performance.now();
+      lookup.wasSlow = now - begun >= SLOW;
+      if (lookup.wasSlow) this.slowSystemAt = now + SYSTEM_REST * (now - begun);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -29,6 +29,7 @@ describe('resolving the name of a receiver', () => {
   });
 
   afterEach(async () => {
+    jest.restoreAllMocks();
     for (const close of closing.splice(0).reverse()) await close();
     rmSync(folder, { recursive: true });
   });
@@ -240,6 +241,49 @@ describe('resolving the name of a receiver', () => {
       await new Promise((resolve) => setTimeout(resolve, 50));
       answer([{ address: ADDRESS, family: 4 }]);
       expect(await third).toEqual([ADDRESS]);
+    });
+
+    it('lets names that took the system long wait three times as long, so that it answers for others', async () => {
+      const { now } = performance;
+      let passed = 0;
+      jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passed);
+      const { resolver } = await setUp(() => 'NXDOMAIN', {
+        systemLookup: (name) => {
+          if (!name.startsWith('silent')) return Promise.resolve([{ address: ADDRESS, family: 4 }]);
+          passed += 10_000;
+          return Promise.reject(new Error('not found'));
+        },
+      });
+      const silent = ['silent-1.apps', 'silent-2.apps', 'silent-3.apps'];
+      const findSilent = async (): Promise<unknown[]> => {
+        const found: unknown[] = [];
+        for (const name of silent) found.push(await find(resolver, name));
+        return found;
+      };
+      expect(await findSilent()).toEqual(['DNS_FAILED', 'DNS_FAILED', 'DNS_FAILED']);
+      // A failure is remembered for two seconds.
+      passed += 2_100;
+      expect(await findSilent()).toEqual(['DNS_BUSY', 'DNS_BUSY', 'DNS_BUSY']);
+      expect(await find(resolver, 'good.apps')).toEqual([ADDRESS]);
+      passed += 30_000;
+      expect(await findSilent()).toEqual(['DNS_FAILED', 'DNS_BUSY', 'DNS_BUSY']);
+      expect(await find(resolver, 'other.apps')).toEqual([ADDRESS]);
+    });
+
+    it('knows that a name took the system long for which nobody waits any more', async () => {
+      const { now } = performance;
+      let passed = 0;
+      jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passed);
+      let answer: (addresses: LookupAddress[]) => void = () => undefined;
+      const { resolver } = await setUp(() => 'NXDOMAIN', {
+        systemLookup: () => new Promise((resolve) => (answer = resolve)),
+      });
+      expect(await find(resolver, 'silent.apps')).toBe('DNS_FAILED');
+      passed += 2_100;
+      const again = find(resolver, 'silent.apps');
+      await new Promise(setImmediate);
+      answer([{ address: ADDRESS, family: 4 }]);
+      expect(await again).toBe('DNS_BUSY');
     });
   });
 
