@@ -1,4 +1,4 @@
-import type { DeletedUser } from '../deliveries/deletion-task.js';
+import type { DeletedUser, UnfinishedUsers } from '../deliveries/deletion-task.js';
 import { AudienceBusyError } from '../errors/audience.errors.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
@@ -12,11 +12,13 @@ import { isStorable } from './trait-entries.js';
  */
 export type MemberOwner = (trait: string, source: string | undefined, userId: string) => string | undefined;
 
+const NOBODY: UnfinishedUsers = new Map();
+
 /** The users whom a deletion concerns in an audience. */
 interface Concerned {
-  userIds: string[];
-  /** Those of whom nobody can say yet whose they are, and the first error of this. */
-  unknown: { userIds: string[]; error: unknown };
+  users: DeletedUser[];
+  /** Those of whom nobody can say yet whose they are, each with the error of this. */
+  unknown: UnfinishedUsers;
 }
 
 /** Removes deleted users from audiences and computed traits. */
@@ -33,52 +35,58 @@ export class DeletedMembers {
    * Those of an audience that is busy or cannot be changed hold up no others, nor do members of whom the application cannot
    * say whose they are.
    *
-   * @throws AudienceBusyError when one is still busy after a minute, or what the application's function throws about a
-   *   member; the others are done then
+   * @returns whom it has to be repeated for: those of an audience that is still busy after a minute or cannot be changed,
+   *   and members about whom the application's function throws
    */
-  async forget(deleted: readonly DeletedUser[]): Promise<void> {
+  async forget(deleted: readonly DeletedUser[]): Promise<UnfinishedUsers> {
     const users = deleted.filter(({ userId }) => isStorable(userId));
-    const removals: Promise<void>[] = [];
+    const unfinished: UnfinishedUsers[] = [];
     const busy: { audience: AudienceDefinition; concerned: Concerned }[] = [];
     for (const audience of users.length === 0 ? [] : await this.store.list()) {
       const concerned = await this.concernedBy(audience, users);
       const removal = this.remove(audience, concerned, 0).catch((error: unknown) => {
-        if (!(error instanceof AudienceBusyError)) throw error;
+        if (!(error instanceof AudienceBusyError)) return allOf(concerned, error);
         busy.push({ audience, concerned });
+        return NOBODY;
       });
-      removals.push(removal);
-      await Promise.allSettled([removal]);
+      unfinished.push(await removal);
     }
-    removals.push(...busy.map(({ audience, concerned }) => this.remove(audience, concerned)));
-    await Promise.allSettled(removals);
-    await Promise.all(removals);
+    const removals = busy.map(({ audience, concerned }) =>
+      this.remove(audience, concerned).catch((error: unknown) => allOf(concerned, error)),
+    );
+    unfinished.push(...(await Promise.all(removals)));
+    return new Map(unfinished.flatMap((left) => [...left]));
   }
 
+  /** Resolves to the members of whom nobody can say yet whose they are. */
   private async remove(
     audience: AudienceDefinition,
-    { userIds, unknown }: Concerned,
+    { users, unknown }: Concerned,
     wait?: number,
-  ): Promise<void> {
-    if (userIds.length > 0) await this.membership.forget(audience, userIds, wait);
-    if (unknown.userIds.length === 0) return;
+  ): Promise<UnfinishedUsers> {
+    if (users.length > 0) await this.membership.forget(audience, idsOf(users), wait);
+    if (unknown.size === 0) return NOBODY;
     // A function that throws for everybody it does not know must not have deletions of others repeated for ever.
-    if (await this.membership.doubt(audience, unknown.userIds, wait)) throw unknown.error;
+    const members = new Set(await this.membership.doubt(audience, idsOf(unknown.keys()), wait));
+    return new Map([...unknown].filter(([{ userId }]) => members.has(userId)));
   }
 
-  private async concernedBy(audience: AudienceDefinition, users: readonly DeletedUser[]): Promise<Concerned> {
+  private async concernedBy(
+    audience: AudienceDefinition,
+    deleted: readonly DeletedUser[],
+  ): Promise<Concerned> {
     const slice = new TimeSlice();
-    const userIds: string[] = [];
-    const unknown: Concerned['unknown'] = { userIds: [], error: undefined };
-    for (const user of users) {
+    const users: DeletedUser[] = [];
+    const unknown = new Map<DeletedUser, unknown>();
+    for (const user of deleted) {
       if (slice.isOver) await slice.pause();
       try {
-        if (this.concerns(user, audience)) userIds.push(user.userId);
+        if (this.concerns(user, audience)) users.push(user);
       } catch (error) {
-        if (unknown.userIds.length === 0) unknown.error = error;
-        unknown.userIds.push(user.userId);
+        unknown.set(user, error);
       }
     }
-    return { userIds, unknown };
+    return { users, unknown };
   }
 
   private concerns(deleted: DeletedUser, audience: AudienceDefinition): boolean {
@@ -88,4 +96,12 @@ export class DeletedMembers {
       return tenant === undefined || this.ownerOf(audience.trait, source, userId) === tenant;
     });
   }
+}
+
+function allOf({ users, unknown }: Concerned, error: unknown): UnfinishedUsers {
+  return new Map([...users, ...unknown.keys()].map((user) => [user, error]));
+}
+
+function idsOf(users: Iterable<DeletedUser>): string[] {
+  return Array.from(users, ({ userId }) => userId);
 }

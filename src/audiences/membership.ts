@@ -153,10 +153,9 @@ export class Membership {
     await this.steps.run(audience, (lock) => this.drop(lock, userIds), { wait });
   }
 
-  /** Puts users in doubt who may have to be forgotten, and waits as `forget` does. Resolves to whether there are any. */
-  async doubt(audience: AudienceDefinition, userIds: readonly string[], wait?: number): Promise<boolean> {
-    const found = await this.steps.run(audience, (lock) => this.store.withdraw(lock, userIds), { wait });
-    return found.length > 0;
+  /** Puts users in doubt who may have to be forgotten, and waits as `forget` does. Resolves to those who are members. */
+  async doubt(audience: AudienceDefinition, userIds: readonly string[], wait?: number): Promise<string[]> {
+    return this.steps.run(audience, (lock) => this.store.withdraw(lock, userIds), { wait });
   }
 
   private async drop(lock: AudienceLock, userIds: readonly string[]): Promise<void> {

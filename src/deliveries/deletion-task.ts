@@ -9,6 +9,9 @@ export interface DeletedUser {
   tenant?: string | undefined;
 }
 
+/** Users whose deletion has to be repeated, each with the error that is the reason. */
+export type UnfinishedUsers = ReadonlyMap<DeletedUser, unknown>;
+
 /** What is stored of a deletion that has to be carried out. Older versions go by its sources alone. */
 export function taskOf({ userId, sources, isOfAllSources, tenant }: DeletedUser): string {
   return JSON.stringify({ userId, sources, tenant, ...(isOfAllSources === true && { all: true }) });

@@ -6,7 +6,8 @@ import { within } from '../shared/within.js';
 import { DeletionLog } from './deletion-log.js';
 import { deletionKey, type TakenDeletion } from './deletion-key.js';
 import type { Deletion, DeletionStore } from './deletion-store.js';
-import { type DeletedUser, deletedUser, taskOf } from './deletion-task.js';
+import { taskOf } from './deletion-task.js';
+import { type Erasure, Erasures } from './erasures.js';
 import type { UserMessages } from './user-messages.js';
 
 const debug = debugFactory('analytics');
@@ -17,9 +18,6 @@ const MAX_RETRY_DELAY = 60_000;
 const STORED_PATIENCE = 1_000;
 /** Deletions that are stored, or carried out, together: a script of Redis has only so many arguments. */
 const LIMIT = 1_000;
-
-/** Removes what a part of the module stores about deleted users. */
-export type Erasure = (users: readonly DeletedUser[]) => Promise<void>;
 
 /** A deletion that this process was told of. */
 interface OwnDeletion {
@@ -42,12 +40,10 @@ export class UserEraser {
   private readonly waiting = new Map<string, OwnDeletion>();
   /** Not carried out yet, by their keys. A new one of the same key replaces it, and has its sources too. */
   private readonly stored = new Map<string, OwnDeletion>();
-  /** Times of the deletions whose messages the last look at all of them has removed, by their keys. */
-  private erased: ReadonlyMap<string, number> = new Map();
-  private readonly erasures: Erasure[] = [];
   /** Stored deletions that fail are left to another process, or to the next start. */
   private readonly closing = new AbortController();
   private readonly stop = new AbortController();
+  private readonly erasures: Erasures;
   private readonly log: DeletionLog;
   private storing: Promise<void> | undefined;
   private work: Promise<void> | undefined;
@@ -58,15 +54,16 @@ export class UserEraser {
 
   constructor(
     private readonly store: DeletionStore,
-    private readonly messages: Pick<UserMessages, 'erase'>,
+    messages: Pick<UserMessages, 'erase'>,
     logger: { warn(message: string): void },
   ) {
+    this.erasures = new Erasures(messages, this.stop.signal);
     this.log = new DeletionLog(logger);
   }
 
   /** Registers another removal that runs together with that of the messages. */
   alsoRuns(erasure: Erasure): void {
-    this.erasures.push(erasure);
+    this.erasures.add(erasure);
   }
 
   /**
@@ -105,11 +102,7 @@ export class UserEraser {
     await within(Math.min(end - performance.now(), STORED_PATIENCE), this.work ?? Promise.resolve());
     this.stop.abort();
     clearTimeout(this.keepAlive);
-    return this.waitingUsers;
-  }
-
-  private get waitingUsers(): number {
-    return new Set(Array.from(this.waiting.values(), ({ userId }) => userId)).size;
+    return usersOf(this.waiting.values()).size;
   }
 
   /** Resolves to whether the deletions of a key are stored, when they are or when the application closes. */
@@ -182,44 +175,32 @@ export class UserEraser {
   /** Goes through all that is left, once. Resolves to whether nothing was. */
   private async carryOut(): Promise<boolean> {
     this.hasStored = false;
-    const erased = new Map<string, number>();
     let isAnyLeft = false;
     let failed: Promise<void> | undefined;
     for await (const deletions of this.store.pages(LIMIT)) {
       isAnyLeft = true;
-      const page = this.carryOutPage(deletions, erased);
+      const page = this.carryOutPage(deletions);
       // What fails must not hold up the deletions that come after it.
       await page.catch(() => {
         failed ??= page;
       });
       if (this.stop.signal.aborted) return false;
     }
-    this.erased = erased;
+    this.erasures.endLook();
     await failed;
     if (!isAnyLeft) this.forgetStored();
     return !isAnyLeft;
   }
 
-  /** @param erased gets the deletions whose messages are removed */
-  private async carryOutPage(deletions: readonly Deletion[], erased: Map<string, number>): Promise<void> {
-    const tasks = deletions.flatMap(({ task }) => task.split('\n'));
-    const users = tasks.flatMap(deletedUser);
-    this.log.onUnreadable(tasks.length - users.length);
-    const parts = [this.eraseMessages(deletions, erased), ...this.erasures.map((erasure) => erasure(users))];
-    // All of them end before any is tried again.
-    await Promise.allSettled(parts);
-    await Promise.all(parts);
+  private async carryOutPage(deletions: readonly Deletion[]): Promise<void> {
+    const { done, unfinished, unreadable } = await this.erasures.run(deletions);
     if (this.stop.signal.aborted) return;
-    await this.store.done(deletions);
-    for (const { key, at } of deletions) if (this.stored.get(key)?.at === at) this.stored.delete(key);
-    debug('carried out %d deletions', deletions.length);
-  }
-
-  /** Leaves out those whose messages were removed when something else failed. */
-  private async eraseMessages(deletions: readonly Deletion[], erased: Map<string, number>): Promise<void> {
-    const left = deletions.filter(({ key, at }) => this.erased.get(key) !== at);
-    if (left.length > 0) await this.messages.erase(timesOf(left), this.stop.signal);
-    if (!this.stop.signal.aborted) for (const { key, at } of deletions) erased.set(key, at);
+    this.log.onUnreadable(unreadable);
+    if (done.length > 0) await this.store.done(done);
+    for (const { key, at } of done) if (this.stored.get(key)?.at === at) this.stored.delete(key);
+    debug('carried out %d of %d deletions', done.length, deletions.length);
+    const [error] = unfinished.values();
+    if (unfinished.size > 0) throw error;
   }
 
   /** Nothing was left to do, since other processes carry deletions out as well. */
@@ -228,10 +209,13 @@ export class UserEraser {
   }
 
   private reportFailure(error: unknown): void {
-    if (!this.stop.signal.aborted) this.log.onFailure(Math.max(this.waitingUsers, 1), error);
+    if (this.stop.signal.aborted) return;
+    const users = usersOf([...this.waiting.values(), ...this.stored.values()]);
+    // Those that other processes were told of are not counted.
+    this.log.onFailure(Math.max(users.size, 1), error);
   }
 }
 
-function timesOf(deletions: readonly Deletion[]): Map<string, number> {
-  return new Map(deletions.map(({ key, at }) => [key, at]));
+function usersOf(deletions: Iterable<OwnDeletion>): Set<string> {
+  return new Set(Array.from(deletions, ({ userId }) => userId));
 }

@@ -1,0 +1,71 @@
+import type { Deletion } from './deletion-store.js';
+import { type DeletedUser, deletedUser, type UnfinishedUsers } from './deletion-task.js';
+import type { UserMessages } from './user-messages.js';
+
+/**
+ * Removes what a part of the module stores about deleted users. Resolves to those for whom it has to be repeated. If it
+ * rejects, that is all of them.
+ */
+export type Erasure = (users: readonly DeletedUser[]) => Promise<UnfinishedUsers>;
+
+/** What became of some deletions. */
+export interface Erased {
+  done: Deletion[];
+  unfinished: UnfinishedUsers;
+  /** Tasks that cannot be read. */
+  unreadable: number;
+}
+
+/** Removes all that is stored about deleted users: their messages, and what other parts of the module store. */
+export class Erasures {
+  private readonly others: Erasure[] = [];
+  /** Times of the deletions whose messages the last look at all of them has removed, by their keys. */
+  private lastErased: ReadonlyMap<string, number> = new Map();
+  /** The same of the look that is going on. */
+  private erased = new Map<string, number>();
+
+  /** @param signal ends a search for messages; it is not complete then */
+  constructor(
+    private readonly messages: Pick<UserMessages, 'erase'>,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Registers another removal that runs together with that of the messages. */
+  add(erasure: Erasure): void {
+    this.others.push(erasure);
+  }
+
+  /** Rejects when nothing is known to be done of any of them. */
+  async run(deletions: readonly Deletion[]): Promise<Erased> {
+    const tasks = deletions.map(({ task }) => task.split('\n'));
+    const users = tasks.map((lines) => lines.flatMap(deletedUser));
+    const messages = this.eraseMessages(deletions);
+    const others = this.others.map((erasure) => erasure(users.flat()));
+    // All of them end before any is tried again.
+    await Promise.allSettled([messages, ...others]);
+    await messages;
+    const unfinished = new Map((await Promise.all(others)).flatMap((left) => [...left]));
+    return {
+      done: deletions.filter((_, n) => !users[n]?.some((user) => unfinished.has(user))),
+      unfinished,
+      unreadable: tasks.flat().length - users.flat().length,
+    };
+  }
+
+  /** All deletions were looked at. */
+  endLook(): void {
+    this.lastErased = this.erased;
+    this.erased = new Map();
+  }
+
+  /** Leaves out those whose messages were removed when something else failed. */
+  private async eraseMessages(deletions: readonly Deletion[]): Promise<void> {
+    const left = deletions.filter(({ key, at }) => this.lastErased.get(key) !== at);
+    if (left.length > 0) await this.messages.erase(timesOf(left), this.signal);
+    if (!this.signal.aborted) for (const { key, at } of deletions) this.erased.set(key, at);
+  }
+}
+
+function timesOf(deletions: readonly Deletion[]): Map<string, number> {
+  return new Map(deletions.map(({ key, at }) => [key, at]));
+}
