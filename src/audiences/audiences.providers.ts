@@ -7,6 +7,7 @@ import { RunningChanges } from './running-changes.js';
 import { createAudienceStore } from './stores/create-audience-store.js';
 import { AnalyticsClient } from '../client/analytics-client.js';
 import type { CreatedMessage } from '../client/message-factory.js';
+import { TenantThrew } from '../destinations/tenant-threw.js';
 import { UserEraser } from '../deliveries/user-eraser.js';
 import { groupOf } from '../messages/context-group.js';
 import { RESOLVED_OPTIONS } from '../options/options.tokens.js';
@@ -56,7 +57,11 @@ function memberOwner(
       // Calls about this user are refused for the same reason, so no tenant has such a member.
       return undefined;
     }
-    return call.tenant ?? tenantOf(call.message);
+    try {
+      return call.tenant ?? tenantOf(call.message);
+    } catch (error) {
+      return new TenantThrew(error);
+    }
   };
 }
 

@@ -1,4 +1,5 @@
 import type { DeletedUser, UnfinishedUsers } from '../deliveries/deletion-task.js';
+import { TenantThrew } from '../destinations/tenant-threw.js';
 import { AudienceBusyError } from '../errors/audience.errors.js';
 import type { AudienceDefinition, AudienceStore } from '../options/audience-store.js';
 import { TimeSlice } from '../shared/time-slice.js';
@@ -7,10 +8,14 @@ import type { Membership } from './membership.js';
 import { isStorable } from './trait-entries.js';
 
 /**
- * The tenant whose event a call of an audience from a source about a user is; `undefined` for nobody's. It throws what the
+ * The tenant whose event a call of an audience from a source about a user is; `undefined` for nobody's. An error where the
  * application's function throws.
  */
-export type MemberOwner = (trait: string, source: string | undefined, userId: string) => string | undefined;
+export type MemberOwner = (
+  trait: string,
+  source: string | undefined,
+  userId: string,
+) => string | TenantThrew | undefined;
 
 const NOBODY: UnfinishedUsers = new Map();
 
@@ -77,24 +82,25 @@ export class DeletedMembers {
   ): Promise<Concerned> {
     const slice = new TimeSlice();
     const users: DeletedUser[] = [];
-    const unknown = new Map<DeletedUser, unknown>();
+    const unknown = new Map<DeletedUser, TenantThrew>();
     for (const user of deleted) {
       if (slice.isOver) await slice.pause();
-      try {
-        if (this.concerns(user, audience)) users.push(user);
-      } catch (error) {
-        unknown.set(user, error);
-      }
+      const isConcerned = this.concerns(user, audience);
+      if (isConcerned instanceof TenantThrew) unknown.set(user, isConcerned);
+      else if (isConcerned) users.push(user);
     }
     return { users, unknown };
   }
 
-  private concerns(deleted: DeletedUser, audience: AudienceDefinition): boolean {
+  /** Whether it does, or why nobody can say yet. */
+  private concerns(deleted: DeletedUser, audience: AudienceDefinition): boolean | TenantThrew {
     const { userId, sources, isOfAllSources = false, tenant } = deleted;
-    return sourcesOf(audience).some((source) => {
-      if (!isOfAllSources && source !== undefined && !sources.includes(source)) return false;
-      return tenant === undefined || this.ownerOf(audience.trait, source, userId) === tenant;
-    });
+    const concerned = sourcesOf(audience).filter(
+      (source) => isOfAllSources || source === undefined || sources.includes(source),
+    );
+    if (tenant === undefined) return concerned.length > 0;
+    const owners = concerned.map((source) => this.ownerOf(audience.trait, source, userId));
+    return owners.includes(tenant) || (owners.find((owner) => owner instanceof TenantThrew) ?? false);
   }
 }
 

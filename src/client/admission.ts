@@ -2,7 +2,7 @@ import { thrownAt } from '../shared/thrown-at.js';
 import type { RefusalKind } from '../shared/telemetry.js';
 import type { OutgoingTerms } from './outgoing-messages.js';
 import type { SourceConnection } from './router.js';
-import { TenantThrew } from './tenant-threw.js';
+import { TenantThrew } from '../destinations/tenant-threw.js';
 
 /** Why a message is not delivered. */
 export interface Refusal {

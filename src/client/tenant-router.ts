@@ -15,7 +15,7 @@ import {
   type Router,
   type SourceConnection,
 } from './router.js';
-import { TenantThrew } from './tenant-threw.js';
+import { TenantThrew } from '../destinations/tenant-threw.js';
 
 export interface TenantRouterOptions {
   /** Names of the sources whose messages are delivered. */

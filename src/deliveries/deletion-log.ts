@@ -1,4 +1,5 @@
 import { countOf } from '../shared/count-of.js';
+import { TenantThrew } from '../destinations/tenant-threw.js';
 import { failureOf } from '../queue/queue-failure.js';
 import { thrownAt } from '../shared/thrown-at.js';
 
@@ -9,7 +10,8 @@ export class DeletionLog {
   constructor(private readonly logger: { warn(message: string): void }) {}
 
   onFailure(users: number, error: unknown): void {
-    const reason = failureOf(error)?.reason ?? thrownAt(error);
+    const reason =
+      error instanceof TenantThrew ? error.message : (failureOf(error)?.reason ?? thrownAt(error));
     this.logger.warn(
       `The deletion of ${countOf(users, 'user')} is not complete yet (${reason}). ` +
         'It is tried again until it is; check the queue, and `audiences.store` and `destinations.tenant` if you have given them.',

@@ -1,6 +1,6 @@
 import type { AnalyticsClient } from '../client/analytics-client.js';
 import type { Route, SourceConnection } from '../client/router.js';
-import { TenantThrew } from '../client/tenant-threw.js';
+import { TenantThrew } from '../destinations/tenant-threw.js';
 import { AnalyticsError } from '../errors/analytics.error.js';
 import { thrownAt } from '../shared/thrown-at.js';
 import type { DeletionOfUser } from '../client/deletions.js';
