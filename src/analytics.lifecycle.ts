@@ -70,8 +70,8 @@ export interface AnalyticsParts {
 
 /**
  * Starts delivery when the application is ready. Ends everything in order when it closes, within
- * `shutdownTimeout` whatever the queue does, or soon after what the application itself does for longer. A database in the
- * main thread closes as it can.
+ * `shutdownTimeout` whatever the queue does, or up to a second later, where the application itself took nearly all of it or
+ * more. A database in the main thread closes as it can.
  */
 export class AnalyticsLifecycle
   implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
