@@ -14,6 +14,7 @@ const debug = debugFactory('analytics');
 
 const FIRST_RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 60_000;
+const RETRY_DELAY_CLOSING = 250;
 /** How long the end waits for deletions that are stored, in milliseconds: other processes complete them. */
 const STORED_PATIENCE = 1_000;
 /** Deletions that are stored, or carried out, together: a script of Redis has only so many arguments. */
@@ -133,7 +134,10 @@ export class UserEraser {
     this.work = undefined;
   }
 
-  /** Repeats a step until nothing is left. One that fails is tried again, less and less often, until a signal ends that. */
+  /**
+   * Repeats a step until nothing is left. One that fails is tried again, less and less often before the application closes,
+   * until a signal ends that.
+   */
   private async repeat(step: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     let delay = FIRST_RETRY_DELAY;
     let isReported = false;
@@ -146,10 +150,18 @@ export class UserEraser {
       } catch (error) {
         if (!isReported) this.reportFailure(error);
         isReported = true;
-        if (!(await pause(delay, true, { signal }).catch(() => false))) return;
+        if (!signal.aborted) await this.rest(delay);
+        if (signal.aborted) return;
         delay = Math.min(delay * 2, MAX_RETRY_DELAY);
       }
     }
+  }
+
+  /** The shutdown ends it. */
+  private async rest(delay: number): Promise<void> {
+    const isClosing = this.closing.signal.aborted;
+    const { signal } = isClosing ? this.stop : this.closing;
+    await pause(isClosing ? RETRY_DELAY_CLOSING : delay, undefined, { signal }).catch(() => undefined);
   }
 
   /** Stores some of them. Resolves to whether all are stored. */

@@ -539,6 +539,26 @@ describe('the deletion of users', () => {
     expect(await eraser.close(10_000)).toBe(0);
   });
 
+  it('is stored while the application closes, however long that failed before', async () => {
+    const { storage } = await stage.add(openBackend(await newConnection()));
+    const store = await createDeletionStore(storage);
+    const add = store.add.bind(store);
+    const failedAgain = deferred();
+    let tries = 0;
+    store.add = (deletions) => {
+      if (++tries === 3) failedAgain.resolve();
+      return tries < 5 ? Promise.reject(new Error('away')) : add(deletions);
+    };
+    const eraser = new UserEraser(store, { erase: () => Promise.resolve(true) }, new LogLines());
+    const reach = { source: 'web', isOfAllSources: true, tenant: undefined };
+    const isStored = eraser.add({ userId: 'gone', ...reach });
+    await failedAgain.promise;
+    // Without the end, the next one would come after four seconds.
+    expect(await eraser.close(3_500)).toBe(0);
+    expect(await isStored).toBe(true);
+    expect((await store.find([userKey('gone')])).size).toBe(1);
+  });
+
   it('searches the messages once, however long that takes and whatever else fails meanwhile', async () => {
     const failed = deferred();
     let failures = 0;
