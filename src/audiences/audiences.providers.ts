@@ -31,7 +31,7 @@ async function createAudiences(
   const steps = new ChangeSteps(store, { lockDuration: LOCK_DURATION, signal: running.signal });
   const membership = new Membership(store, steps, client);
   const deleted = new DeletedMembers(store, membership, memberOwner(client, destinations?.tenantOf));
-  eraser.alsoRuns((users) => deleted.forget(users));
+  eraser.alsoRuns((users, onProgress) => deleted.forget(users, onProgress));
   return new AudiencesService(store, membership, {
     sources: sourceNames(sources),
     defaults,

@@ -40,10 +40,14 @@ export class DeletedMembers {
    * Those of an audience that is busy or cannot be changed hold up no others, nor do members of whom the application cannot
    * say whose they are.
    *
+   * @param onProgress called whenever an audience is done
    * @returns whom it has to be repeated for: those of an audience that is still busy after a minute or cannot be changed,
    *   and members about whom the application's function throws
    */
-  async forget(deleted: readonly DeletedUser[]): Promise<UnfinishedUsers> {
+  async forget(
+    deleted: readonly DeletedUser[],
+    onProgress: () => void = () => undefined,
+  ): Promise<UnfinishedUsers> {
     const users = deleted.filter(({ userId }) => isStorable(userId));
     const unfinished: UnfinishedUsers[] = [];
     const busy: { audience: AudienceDefinition; concerned: Concerned }[] = [];
@@ -55,6 +59,7 @@ export class DeletedMembers {
         return NOBODY;
       });
       unfinished.push(await removal);
+      onProgress();
     }
     const removals = busy.map(({ audience, concerned }) =>
       this.remove(audience, concerned).catch((error: unknown) => allOf(concerned, error)),

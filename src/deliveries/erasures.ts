@@ -5,8 +5,10 @@ import type { UserMessages } from './user-messages.js';
 /**
  * Removes what a part of the module stores about deleted users. Resolves to those for whom it has to be repeated. If it
  * rejects, that is all of them.
+ *
+ * @param onProgress called whenever a part of it is done
  */
-export type Erasure = (users: readonly DeletedUser[]) => Promise<UnfinishedUsers>;
+export type Erasure = (users: readonly DeletedUser[], onProgress: () => void) => Promise<UnfinishedUsers>;
 
 /** What became of some deletions. */
 export interface Erased {
@@ -24,10 +26,14 @@ export class Erasures {
   /** The same of the look that is going on. */
   private erased = new Map<string, number>();
 
-  /** @param signal ends a search for messages; it is not complete then */
+  /**
+   * @param signal ends a search for messages; it is not complete then
+   * @param onProgress called whenever a part of a removal is done
+   */
   constructor(
     private readonly messages: Pick<UserMessages, 'erase'>,
     private readonly signal: AbortSignal,
+    private readonly onProgress: () => void,
   ) {}
 
   /** Registers another removal that runs together with that of the messages. */
@@ -40,7 +46,7 @@ export class Erasures {
     const tasks = deletions.map(({ task }) => task.split('\n'));
     const users = tasks.map((lines) => lines.flatMap(deletedUser));
     const messages = this.eraseMessages(deletions);
-    const others = this.others.map((erasure) => erasure(users.flat()));
+    const others = this.others.map((erasure) => erasure(users.flat(), this.onProgress));
     // All of them end before any is tried again.
     await Promise.allSettled([messages, ...others]);
     await messages;
@@ -61,7 +67,7 @@ export class Erasures {
   /** Leaves out those whose messages were removed when something else failed. */
   private async eraseMessages(deletions: readonly Deletion[]): Promise<void> {
     const left = deletions.filter(({ key, at }) => this.lastErased.get(key) !== at);
-    if (left.length > 0) await this.messages.erase(timesOf(left), this.signal);
+    if (left.length > 0) await this.messages.erase(timesOf(left), this.signal, this.onProgress);
     if (!this.signal.aborted) for (const { key, at } of deletions) this.erased.set(key, at);
   }
 }

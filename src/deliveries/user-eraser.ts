@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import debugFactory from 'debug';
 import { firstChunkOf } from '../shared/chunks.js';
 import { LONGEST_TIMER } from '../shared/clock.js';
+import { Progress } from '../shared/progress.js';
 import { within } from '../shared/within.js';
 import { DeletionLog } from './deletion-log.js';
 import { deletionKey, type TakenDeletion } from './deletion-key.js';
@@ -15,7 +16,9 @@ const debug = debugFactory('analytics');
 const FIRST_RETRY_DELAY = 1_000;
 const MAX_RETRY_DELAY = 60_000;
 const RETRY_DELAY_CLOSING = 250;
-/** How long the end waits for deletions that are stored, in milliseconds: other processes complete them. */
+/**
+ * How long the end waits for deletions that are stored and make no progress, in milliseconds: other processes complete them.
+ */
 const STORED_PATIENCE = 1_000;
 /** Deletions that are stored, or carried out, together: a script of Redis has only so many arguments. */
 const LIMIT = 1_000;
@@ -44,6 +47,7 @@ export class UserEraser {
   /** Stored deletions that fail are left to another process, or to the next start. */
   private readonly closing = new AbortController();
   private readonly stop = new AbortController();
+  private readonly progress = new Progress();
   private readonly erasures: Erasures;
   private readonly log: DeletionLog;
   private storing: Promise<void> | undefined;
@@ -58,7 +62,7 @@ export class UserEraser {
     messages: Pick<UserMessages, 'erase'>,
     logger: { warn(message: string): void },
   ) {
-    this.erasures = new Erasures(messages, this.stop.signal);
+    this.erasures = new Erasures(messages, this.stop.signal, this.progress.make);
     this.log = new DeletionLog(logger);
   }
 
@@ -100,7 +104,7 @@ export class UserEraser {
     const end = performance.now() + timeout;
     this.closing.abort();
     await within(timeout, this.allStored());
-    await within(Math.min(end - performance.now(), STORED_PATIENCE), this.work ?? Promise.resolve());
+    if (this.work !== undefined) await this.progress.wait(this.work, STORED_PATIENCE, end);
     this.stop.abort();
     clearTimeout(this.keepAlive);
     return usersOf(this.waiting.values()).size;

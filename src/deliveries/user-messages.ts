@@ -47,12 +47,17 @@ export class UserMessages {
    *
    * @param deletedAt when each was deleted, by the deletion's key, in milliseconds since the epoch
    * @param signal ends the search; it is not complete then
+   * @param onProgress called whenever a page of jobs is done
    * @returns whether it was completed
    */
-  async erase(deletedAt: ReadonlyMap<string, number>, signal: AbortSignal): Promise<boolean> {
+  async erase(
+    deletedAt: ReadonlyMap<string, number>,
+    signal: AbortSignal,
+    onProgress: () => void = () => undefined,
+  ): Promise<boolean> {
     const active = await this.idsOfActive();
     const found = new Map<string, Uint32Array>();
-    const search = { deletedAt, found, signal };
+    const search = { deletedAt, found, signal, onProgress };
     for (const state of KEPT) await this.eraseFrom(this.store.ids(state), search, active);
     if (signal.aborted) return false;
     // Those that are gone are forgotten.
@@ -69,16 +74,18 @@ export class UserMessages {
    */
   private async eraseFrom(
     pages: AsyncIterable<string[]> | Iterable<string[]>,
-    { deletedAt, found, signal }: Search,
+    { deletedAt, found, signal, onProgress }: Search,
     active?: Set<string>,
   ): Promise<void> {
     const wanted = new Set(Array.from(deletedAt.keys(), shortOf));
     const slice = new TimeSlice();
     let begunAt = performance.now();
     const rest = async (): Promise<void> => {
+      onProgress();
       const duration = performance.now() - begunAt;
       // The shutdown ends it.
       await sleep(REST * duration, undefined, { signal }).catch(() => undefined);
+      onProgress();
       begunAt = performance.now();
     };
     for await (const ids of pages) {
@@ -143,6 +150,7 @@ interface Search {
   /** Gets the users of the jobs that are read. */
   found: Map<string, Uint32Array>;
   signal: AbortSignal;
+  onProgress: () => void;
 }
 
 function usersIn({ batches }: StoredJob): Uint32Array {

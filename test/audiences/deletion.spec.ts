@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { createDeletionStore } from '../../src/deliveries/deleted-users.js';
 import { userKey } from '../../src/deliveries/deletion-key.js';
@@ -180,6 +181,37 @@ describe('a deleted user of an audience that cannot be changed', () => {
     await tried.promise;
     await app.close();
     expect(app.log.errors).toEqual([]);
+  });
+});
+
+describe('a deleted user of audiences that change slowly', () => {
+  const stage = new Stage();
+
+  it('is removed from all of them before the application has closed', async () => {
+    const { store } = await stage.add(AudiencesOn.open(await newConnection()));
+    const begun = deferred();
+    const left: string[] = [];
+    const app = await stage.app({
+      connection: await newConnection(),
+      webhooks: webhooksTo(await stage.receiver()),
+      audiences: {
+        store: {
+          ...bound(store),
+          withdraw: async (hold, userIds) => {
+            begun.resolve();
+            await sleep(400);
+            left.push(hold.trait);
+            return store.withdraw(hold, userIds);
+          },
+        },
+      },
+    });
+    const names = ['one', 'two', 'three', 'four', 'five'];
+    for (const name of names) await app.context.get(AudiencesService).sync(name, ['ann']);
+    app.analytics.delete({ userId: 'ann' });
+    await begun.promise;
+    await app.close();
+    expect(left.sort()).toEqual(names.sort());
   });
 });
 

@@ -43,10 +43,15 @@ it('a deletion reads jobs page by page, and leaves the queue to others most of t
   const messages = new UserMessages(store, () => undefined);
   const startedAt = performance.now();
   const deleted = new Map([[userKey('gone'), Date.now()]]);
-  expect(await messages.erase(deleted, new AbortController().signal)).toBe(true);
+  let advances = 0;
+  const count = (): void => {
+    advances++;
+  };
+  expect(await messages.erase(deleted, new AbortController().signal, count)).toBe(true);
   const duration = performance.now() - startedAt;
   const page = ['ids', '10 jobs', '10 jobs'];
   expect(store.asked).toEqual([...page, ...page, ...page]);
+  expect(advances).toBeGreaterThanOrEqual(PAGES * 2);
   expect(store.reading / duration).toBeLessThan(1 / 2);
 });
 
