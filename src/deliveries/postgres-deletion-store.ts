@@ -1,7 +1,7 @@
 import { missingIndex, OwnTables, SCHEMA } from '../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../queue/queue-backend.js';
-import { SilentConnectionError } from '../queue/queue-failure.js';
-import { TenantTurns } from '../shared/tenant-turns.js';
+import { chunksOf } from '../shared/chunks.js';
+import { DeletionLookups } from './deletion-lookups.js';
 import { type Deletion, DELETION_MEMORY, type DeletionStore } from './deletion-store.js';
 
 const TABLE = `${SCHEMA}.deletion`;
@@ -44,13 +44,8 @@ const PENDING = `
 /** $1 keys of users */
 const FIND = `SELECT user_key, deleted_at::text FROM ${TABLE} WHERE user_key = ANY ($1::text[])`;
 
-/**
- * Each look-up takes one of the connections on which jobs are added, and keeps it for as long as it waits for a lock on the
- * table.
- */
-const MOST_LOOKUPS = 2;
-/** Their keys do not tell whose they are. */
-const ANYBODY = '';
+/** Many who ask share a look-up. It asks for so many keys at once, so that others get the database in between. */
+const MOST_KEYS = 10_000;
 /**
  * How long a look-up waits for its turn, in milliseconds: as long as for a connection. The job that it is for keeps its place
  * in the worker meanwhile.
@@ -66,14 +61,12 @@ interface DeletionRow {
 /** Stores deletions on the queue's PostgreSQL, server or embedded. A `task` is there until it is done. */
 export class PostgresDeletionStore implements DeletionStore {
   private readonly tables: OwnTables;
-  private readonly turns = new TenantTurns(MOST_LOOKUPS, MOST_LOOKUPS);
+  private readonly lookups: DeletionLookups;
 
   /** @param patience how long a look-up waits for its turn, in milliseconds */
-  constructor(
-    pool: Extract<QueueStorage, { kind: 'postgres' }>['pool'],
-    private readonly patience = PATIENCE,
-  ) {
+  constructor(pool: Extract<QueueStorage, { kind: 'postgres' }>['pool'], patience = PATIENCE) {
     this.tables = new OwnTables(pool, TABLES);
+    this.lookups = new DeletionLookups((keys) => this.look(keys), patience);
   }
 
   async add(deletions: readonly Deletion[]): Promise<void> {
@@ -83,17 +76,8 @@ export class PostgresDeletionStore implements DeletionStore {
     await this.tables.query(ADD, columnsOf(deletions));
   }
 
-  async find(keys: readonly string[]): Promise<Map<string, number>> {
-    const waiting = new AbortController();
-    const timer = setTimeout(() => {
-      waiting.abort(new SilentConnectionError(this.patience / 1_000));
-    }, this.patience).unref();
-    const look = (): Promise<DeletionRow[]> => {
-      clearTimeout(timer);
-      return this.tables.look<DeletionRow>(TABLE, FIND, [keys]);
-    };
-    const rows = await this.turns.run(ANYBODY, look, waiting.signal);
-    return new Map(rows.map(({ user_key: key, deleted_at: at }) => [key, Number(at)]));
+  find(keys: readonly string[]): Promise<Map<string, number>> {
+    return this.lookups.find(keys);
   }
 
   pending(limit: number): Promise<Deletion[]> {
@@ -112,6 +96,15 @@ export class PostgresDeletionStore implements DeletionStore {
 
   async done(deletions: readonly Deletion[]): Promise<void> {
     await this.tables.query(DONE, columnsOf(deletions));
+  }
+
+  private async look(keys: readonly string[]): Promise<Map<string, number>> {
+    const found = new Map<string, number>();
+    for (const some of chunksOf(keys, MOST_KEYS)) {
+      const rows = await this.tables.look<DeletionRow>(TABLE, FIND, [some]);
+      for (const { user_key: key, deleted_at: at } of rows) found.set(key, Number(at));
+    }
+    return found;
   }
 
   private async pendingAfter(last: Deletion | undefined, limit: number): Promise<Deletion[]> {

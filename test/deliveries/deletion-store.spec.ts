@@ -6,6 +6,8 @@ import { Stage } from '../support/stage.js';
 
 /** Redis keeps this many in 256 places, at random. With a few less left, it would make fewer places of them. */
 const MANY = 150;
+/** More than PostgreSQL is asked for in one statement. */
+const VERY_MANY = 15_000;
 const LEFT = 26;
 const ROUNDS = 20;
 
@@ -23,6 +25,15 @@ describeBackend('the store of deletions', (backend) => {
     expect(pending).toEqual([{ key: 'gone', at: 2_000_000_000_000, task: 'second\nfirst' }]);
     await store.done(pending);
     expect(await store.pending(1)).toEqual([]);
+  });
+
+  it('finds the first and the last of very many users', async () => {
+    const { storage } = await stage.add(openEmpty());
+    const store = await createDeletionStore(storage);
+    const keys = Array.from({ length: VERY_MANY }, (_, n) => `user${n}`);
+    const deleted = [keys[0] ?? '', keys.at(-1) ?? ''];
+    await store.add(deleted.map((key) => ({ key, at: 1_000, task: 'of web' })));
+    expect(await store.find(keys)).toEqual(new Map(deleted.map((key) => [key, 1_000])));
   });
 
   it('keeps each task of a user once until all are done that were there', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { metrics } from '@opentelemetry/api';
 import {
   AggregationTemporality,
@@ -155,7 +155,8 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     await other.holding(LOCK_DELETIONS, async () => {
       status = 503;
       app.analytics.track({ userId: 'u1', event: 'Failing', integrations: { other: false } });
-      await other.waiting(2);
+      await failing.received(2 * MANY);
+      await other.waiting(1);
       app.analytics.track({ userId: 'u1', event: 'Meanwhile', integrations: { All: false, other: true } });
       await receiver.received(2);
       // Two that ask, and the search for deletions that are left.
@@ -170,13 +171,40 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that leaves que
     const store = new PostgresDeletionStore(storage.pool, 100);
     await store.add([{ key: 'gone', at: 1_000, task: 'of web' }]);
     const { found } = await other.holding(LOCK_DELETIONS, async () => {
-      const asked = [store.find(['gone']), store.find(['gone'])];
-      await expect(store.find(['gone'])).rejects.toMatchObject({ code: 'QUEUE_CONNECTION_SILENT' });
+      const asked: Promise<Map<string, number>>[] = [];
+      for (let n = 1; n <= 2; n++) {
+        asked.push(store.find(['gone']));
+        await other.waiting(n);
+      }
+      for (let n = 1; n <= 2; n++)
+        await expect(store.find(['gone'])).rejects.toMatchObject({ code: 'QUEUE_CONNECTION_SILENT' });
       return { found: Promise.all(asked) };
     });
     for (const one of [...(await found), await store.find(['gone'])]) {
       expect(one).toEqual(new Map([['gone', 1_000]]));
     }
+  });
+
+  it('is asked once who was deleted for all who wait for others to be answered', async () => {
+    const { storage } = await stage.add(openBackend(connection));
+    if (storage.kind !== 'postgres') throw new Error('this is not PostgreSQL');
+    const query = jest.spyOn(storage.pool, 'query');
+    const store = await createDeletionStore(storage);
+    const keys = Array.from({ length: MANY }, (_, n) => `user${n}`);
+    await store.add(keys.map((key, at) => ({ key, at, task: 'of web' })));
+    // The first look finds out whether there is a table.
+    await store.find(['nobody']);
+    query.mockClear();
+    const { found } = await other.holding(LOCK_DELETIONS, async () => {
+      const asked: Promise<Map<string, number>>[] = [];
+      for (const [n, key] of keys.entries()) {
+        asked.push(store.find([key, 'nobody']));
+        if (n < 2) await other.waiting(n + 1);
+      }
+      return { found: Promise.all(asked) };
+    });
+    expect(await found).toEqual(keys.map((key, at) => new Map([[key, at]])));
+    expect(query).toHaveBeenCalledTimes(3);
   });
 
   it('does not keep a tenant who reads the history waiting until another one has read much of it', async () => {

@@ -1,0 +1,71 @@
+import { SilentConnectionError } from '../queue/queue-failure.js';
+import { TenantTurns } from '../shared/tenant-turns.js';
+
+/**
+ * Each look-up takes one of the connections on which jobs are added, and keeps it for as long as it waits for a lock on the
+ * table.
+ */
+const MOST_LOOKUPS = 2;
+/** Their keys do not tell whose they are. */
+const ANYBODY = '';
+
+type DeletedAt = ReadonlyMap<string, number>;
+
+/** A look-up that has not begun. */
+interface NextLookup {
+  readonly keys: Set<string>;
+  readonly found: Promise<DeletedAt>;
+}
+
+/**
+ * Looks up deletions for many who ask at the same time, as the batches of a job do: whoever asks while others are answered
+ * shares the next look-up, so that nobody waits for more than one. It begins after all of them have asked, and so finds what
+ * was stored before.
+ */
+export class DeletionLookups {
+  private readonly turns = new TenantTurns(MOST_LOOKUPS, MOST_LOOKUPS);
+  private next: NextLookup | undefined;
+
+  /**
+   * @param look when users were deleted, by the deletion's key
+   * @param patience how long a look-up waits for its turn, in milliseconds
+   */
+  constructor(
+    private readonly look: (keys: readonly string[]) => Promise<DeletedAt>,
+    private readonly patience: number,
+  ) {}
+
+  /** When users were deleted, by the deletion's key. @throws SilentConnectionError */
+  async find(keys: readonly string[]): Promise<Map<string, number>> {
+    const next = (this.next ??= this.prepare());
+    for (const key of keys) next.keys.add(key);
+    const found = await next.found;
+    const own = new Map<string, number>();
+    for (const key of keys) {
+      const at = found.get(key);
+      if (at !== undefined) own.set(key, at);
+    }
+    return own;
+  }
+
+  private prepare(): NextLookup {
+    const keys = new Set<string>();
+    return { keys, found: this.inTurn(keys) };
+  }
+
+  private async inTurn(keys: ReadonlySet<string>): Promise<DeletedAt> {
+    // Those who ask at the same moment share it as well.
+    await Promise.resolve();
+    const waiting = new AbortController();
+    const timer = setTimeout(() => {
+      this.next = undefined;
+      waiting.abort(new SilentConnectionError(this.patience / 1_000));
+    }, this.patience).unref();
+    const begin = (): Promise<DeletedAt> => {
+      clearTimeout(timer);
+      this.next = undefined;
+      return this.look([...keys]);
+    };
+    return this.turns.run(ANYBODY, begin, waiting.signal);
+  }
+}
