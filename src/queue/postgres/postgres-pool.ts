@@ -4,6 +4,7 @@ import type { PgPool, PgPoolClient } from 'bullmq';
 import type pg from 'pg';
 import type { PoolClient, PoolConfig } from 'pg';
 import { MissingPackageError } from '../../errors/setup.errors.js';
+import { LONGEST_TIMER } from '../../shared/clock.js';
 import { within } from '../../shared/within.js';
 import { SilentConnectionError } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
@@ -75,8 +76,9 @@ export function ownSettings(
     stream,
     keepAlive: true,
     allowExitOnIdle: true,
-    // A statement that waits for a lock would count as failed, and then be done all the same.
-    query_timeout: undefined,
+    // A statement that waits for a lock would count as failed, and then be done all the same. Without a value, `pg` takes
+    // that of its `defaults`.
+    query_timeout: LONGEST_TIMER,
   };
   return { settings: { ...settings, ...own }, sockets };
 }
