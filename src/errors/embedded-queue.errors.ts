@@ -6,6 +6,9 @@ const NO_MEMORY = /(could not|cannot) allocate memory|out of memory|\bENOMEM\b|a
 /** What Node and PostgreSQL say where the process, or the system, has no file handle left (`EMFILE`, `ENFILE`). */
 const NO_HANDLE = /no file descriptors available|too many open files|\b(EMFILE|ENFILE)\b/i;
 
+/** PostgreSQL's code for a page that it cannot read. */
+const DAMAGED = 'XX001';
+
 const RAISE_HANDLES =
   'Raise the limit of open files (`ulimit -n`), or look for files and sockets that the process does not close.';
 
@@ -30,6 +33,11 @@ export function messageOf(error: unknown): string | undefined {
   return typeof error === 'object' && error !== null && 'message' in error
     ? String(error.message)
     : undefined;
+}
+
+/** PostgreSQL's code of an error, if it has one. As above, it may be no native error. */
+export function sqlStateOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
 /**
@@ -129,17 +137,26 @@ export class EmbeddedQueueUnclosedError extends AnalyticsError {
   }
 }
 
-/** Maintenance of the embedded database failed. No job is harmed, and the next round tries again. */
+/**
+ * Maintenance of the embedded database failed. The next round tries again, and no job is harmed, unless the cause names a
+ * damaged page (`XX001`).
+ */
 export class EmbeddedQueueUpkeepError extends AnalyticsError {
   readonly code = 'EMBEDDED_QUEUE_UPKEEP_FAILED';
 
   constructor(options?: ErrorOptions) {
     super(
       `The embedded queue's database could not be cleaned up; its folder grows until that works again. ` +
-        (lacksHandle(options?.cause) ? RAISE_HANDLES : `Check the free space on its disk.`),
+        whatKeepsIt(options?.cause),
       options,
     );
   }
+}
+
+function whatKeepsIt(cause: unknown): string {
+  if (sqlStateOf(cause) === DAMAGED)
+    return 'A page of it is damaged. Stop the process, and put back a copy of its folder.';
+  return lacksHandle(cause) ? RAISE_HANDLES : 'Check the free space on its disk.';
 }
 
 /** The embedded queue cannot lock its folder here: there is no build of `fs-native-extensions` for the platform. */

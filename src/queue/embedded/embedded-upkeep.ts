@@ -1,5 +1,9 @@
 import { DEFAULT_SCHEMA } from 'bullmq';
-import { EmbeddedQueueBrokenError, EmbeddedQueueUpkeepError } from '../../errors/embedded-queue.errors.js';
+import {
+  EmbeddedQueueBrokenError,
+  EmbeddedQueueUpkeepError,
+  sqlStateOf,
+} from '../../errors/embedded-queue.errors.js';
 import type { PGlitePool } from './pglite-pool.js';
 
 /** Statements between two checks of how much was written. */
@@ -39,7 +43,8 @@ export class EmbeddedUpkeep {
   private statements = 0;
   private tidiedAt: bigint | undefined;
   private running = false;
-  private failing = false;
+  /** PostgreSQL's codes of what failed in the last round. */
+  private failing: ReadonlySet<unknown> = new Set();
 
   constructor(
     private readonly pool: PGlitePool,
@@ -52,45 +57,55 @@ export class EmbeddedUpkeep {
     this.statements = 0;
     this.running = true;
     void this.check()
-      .then(
-        () => {
-          this.failing = false;
-        },
-        (cause: unknown) => {
-          this.warn(cause);
-        },
-      )
+      .catch((cause: unknown) => {
+        this.warn([cause]);
+      })
       .finally(() => {
         this.running = false;
       });
-  }
-
-  /** Reported once per run of failures: the next rounds fail for the same reason. */
-  private warn(cause: unknown): void {
-    // A process that ends closes the database in the middle of a round, and so does a crash, which is told as what it
-    // is. The next start begins with a round.
-    if (this.pool.ended || cause instanceof EmbeddedQueueBrokenError) return;
-    if (!this.failing) this.onWarning(new EmbeddedQueueUpkeepError({ cause }));
-    this.failing = true;
   }
 
   private async check(): Promise<void> {
     // The first check of a process always runs maintenance. Otherwise a process that restarts often never
     // would.
     if (this.tidiedAt !== undefined && (await this.position()) - this.tidiedAt < BYTES_PER_ROUND) return;
-    let failed: Promise<unknown> | undefined;
-    for (const statement of [...(await this.vacuums()), 'CHECKPOINT']) {
+    this.warn(await this.round());
+  }
+
+  /** Returns why statements failed, if any did. */
+  private async round(): Promise<unknown[]> {
+    const causes: unknown[] = [];
+    const succeeds = async (statement: string): Promise<boolean> => {
       // Each statement takes a turn of its own (VACUUM cannot run in a transaction), so that others get in
       // between.
-      if (this.pool.ended) return;
-      const done = this.pool.query(statement);
-      // A table that is damaged must not keep others from being cleaned up, nor the log from being shortened.
-      await done.catch(() => {
-        failed ??= done;
-      });
+      if (this.pool.ended) return false;
+      try {
+        await this.pool.query(statement);
+        return true;
+      } catch (cause) {
+        causes.push(cause);
+        return false;
+      }
+    };
+    // A table that is damaged must not keep others from being cleaned up, nor the log from being shortened.
+    for (const statement of await this.vacuums()) await succeeds(statement);
+    if (await succeeds('CHECKPOINT')) this.tidiedAt = await this.position();
+    return causes;
+  }
+
+  /** Reported once per run of failures: the next rounds fail for the same reason. Another reason is told as well. */
+  private warn(causes: readonly unknown[]): void {
+    // A process that ends closes the database in the middle of a round, and so does a crash, which is told as what it
+    // is. The next start begins with a round.
+    if (this.pool.ended || causes.some((cause) => cause instanceof EmbeddedQueueBrokenError)) return;
+    const codes = new Set<unknown>();
+    for (const cause of causes) {
+      const code = sqlStateOf(cause);
+      if (!codes.has(code) && !this.failing.has(code))
+        this.onWarning(new EmbeddedQueueUpkeepError({ cause }));
+      codes.add(code);
     }
-    if (!this.pool.ended) this.tidiedAt = await this.position();
-    await failed;
+    this.failing = codes;
   }
 
   private async vacuums(): Promise<string[]> {

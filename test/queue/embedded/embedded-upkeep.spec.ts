@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { AnalyticsError } from '../../../src/errors/analytics.error.js';
 import { openEmbeddedDatabase } from '../../../src/queue/embedded/embedded-database.js';
 import { EmbeddedFolders } from '../../support/embedded-folder.js';
@@ -19,6 +19,9 @@ const GROW_OLD = `WITH old AS (
   )
   UPDATE pg_database SET datfrozenxid = old.xid FROM old WHERE datname = current_database()`;
 const AGE = 'SELECT age(datfrozenxid)::int AS age FROM pg_database WHERE datname = current_database()';
+
+/** More than the log may have between two rounds. */
+const WRITE_MUCH = `CREATE TABLE public.much AS SELECT repeat('x', 1000) AS text FROM generate_series(1, 10000)`;
 
 const stage = new Stage();
 const folders = new EmbeddedFolders();
@@ -75,10 +78,27 @@ describe('the upkeep of the embedded database', () => {
     expect(warnings).toEqual([
       expect.objectContaining({
         code: 'EMBEDDED_QUEUE_UPKEEP_FAILED',
+        message: expect.stringContaining('A page of it is damaged.'),
         cause: expect.objectContaining({ code: 'XX001' }),
       }),
     ]);
     expect(await checkpoint()).not.toBe(before);
+
+    // The disk fills up later, with no room to shorten the log.
+    const query = pool.query.bind(pool);
+    let refused = 0;
+    jest.spyOn(pool, 'query').mockImplementation((text, ...rest) => {
+      if (text !== 'CHECKPOINT' || refused === 2) return query(text, ...rest);
+      refused++;
+      return Promise.reject(Object.assign(new Error('No space left on device'), { code: '53100' }));
+    });
+    const full = await checkpoint();
+    await pool.query(WRITE_MUCH);
+    while ((await checkpoint()) === full);
+    expect(refused).toBe(2);
+    expect(warnings.slice(1)).toEqual([
+      expect.objectContaining({ cause: expect.objectContaining({ code: '53100' }) }),
+    ]);
   });
 
   it('freezes the rows of all tables after many transactions', async () => {
