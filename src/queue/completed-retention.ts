@@ -29,7 +29,8 @@ export interface CompletedRetentionParts {
 
 /**
  * Removes completed jobs, which hold the messages that were delivered, when their time is over. BullMQ would do so only when
- * another job is completed. The time goes by the clock of the queue's server.
+ * another job is completed. How old a job is goes by the clock of the queue's server, and by that of the worker which
+ * completed it.
  */
 export class CompletedRetention implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
