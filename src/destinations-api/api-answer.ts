@@ -5,6 +5,7 @@ import { type HttpAnswer, retryAfterHeader } from '../http/http-answer.js';
 import { RequestRefusal, type RefusalStatus } from '../http/request-refusal.js';
 import { failureOf } from '../queue/queue-failure.js';
 import type { DestinationScope } from '../stored-destinations/destinations.types.js';
+import { isOfOwnStore } from '../stored-destinations/own-store-errors.js';
 
 /** When to ask again while the database cannot be reached, in milliseconds. */
 const QUEUE_RETRY = 5_000;
@@ -106,7 +107,7 @@ export function errorFor({ tenant }: DestinationScope, error: unknown): unknown 
 /** The stable code of a request's error. */
 export function codeOf(error: unknown): string {
   if (error instanceof RequestRefusal) return error.code;
-  if (failureOf(error) !== undefined) return queueUnavailable().code;
+  if (isOfQueue(error)) return queueUnavailable().code;
   return error instanceof AnalyticsError ? error.code : internalError().code;
 }
 
@@ -123,7 +124,7 @@ export function isRefusal(error: unknown): boolean {
  */
 export function answerToError(error: unknown, isChange = false): HttpAnswer | undefined {
   if (error instanceof RequestRefusal) return refusedAnswer(error);
-  if (failureOf(error) !== undefined) return refusedAnswer(queueUnavailable(isChange));
+  if (isOfQueue(error)) return refusedAnswer(queueUnavailable(isChange));
   const status = error instanceof AnalyticsError ? STATUSES.get(error.code) : undefined;
   if (status === undefined || !(error instanceof AnalyticsError)) return undefined;
   if (status === 404) return refusedAnswer(notFound());
@@ -131,4 +132,9 @@ export function answerToError(error: unknown, isChange = false): HttpAnswer | un
   const { code, message } = error;
   const wait = status === 503 ? QUEUE_RETRY : undefined;
   return jsonAnswer(status, { error: { code, message, problems } }, retryAfterHeader(wait));
+}
+
+/** Whether the database of the queue is away, and not that of an application's own store. */
+function isOfQueue(error: unknown): boolean {
+  return failureOf(error) !== undefined && !isOfOwnStore(error);
 }

@@ -2,6 +2,7 @@ import { DestinationStoreTimeoutError } from '../errors/destination.errors.js';
 import type { DestinationRecord, DestinationStore } from '../options/destination-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import { LookupTries } from './lookup-tries.js';
+import { askOwnStore } from './own-store-errors.js';
 import { inTime, STORE_DEADLINE } from './store-deadline.js';
 
 /** Look-ups that were late, and are remembered. */
@@ -80,7 +81,7 @@ export class TimedStore implements DestinationStore {
     const { answers, silence } = this;
     const lateError = (): Error => new DestinationStoreTimeoutError(method, STORE_DEADLINE);
     try {
-      const found = await inTime(this.clock, STORE_DEADLINE, lookUp, lateError);
+      const found = await inTime(this.clock, STORE_DEADLINE, () => askOwnStore(lookUp), lateError);
       this.answered(key);
       return found;
     } catch (error) {

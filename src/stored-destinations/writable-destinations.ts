@@ -13,6 +13,7 @@ import {
 } from '../options/destination-store.js';
 import { type Clock, SYSTEM_CLOCK } from '../shared/clock.js';
 import type { ChangeNotices } from './change-notices.js';
+import { askOwnStore } from './own-store-errors.js';
 import { inTime, STORE_DEADLINE } from './store-deadline.js';
 import { asDeclared } from './timed-store.js';
 
@@ -94,7 +95,7 @@ export class WritableDestinations {
 
   private ended<T>(call: () => Promise<T>, lateError: () => Error): Promise<T> {
     const { isOwn, clock = SYSTEM_CLOCK } = this.parts;
-    return isOwn ? inTime(clock, STORE_DEADLINE, call, lateError) : call();
+    return isOwn ? inTime(clock, STORE_DEADLINE, () => askOwnStore(call), lateError) : call();
   }
 
   private get writable(): WritableDestinationStore {

@@ -7,12 +7,20 @@ import { ConsoleApp } from './console-app.js';
 
 const OPERATOR = { cookie: 'user=operator', 'x-analytics-console': '1' };
 /** What a page and its stream ask for, each of which looks at the store. */
-const PATHS = ['/overview', '/changes'];
+const PATHS = ['/overview', '/changes', '/changes?destination=dst_1'];
 const TIMES = 10;
 
 class BrokenStore extends MemoryDestinationStore {
+  constructor(private readonly error: Error) {
+    super();
+  }
+
   override list(): Promise<never> {
-    return Promise.reject(new TypeError('teehee'));
+    return Promise.reject(this.error);
+  }
+
+  override findById(): Promise<never> {
+    return Promise.reject(this.error);
   }
 }
 
@@ -20,20 +28,27 @@ describe.each(PLATFORMS)('the console on %s, while a store of the application fa
   const stage = new Stage();
   const newConnection = quickConnections();
 
-  it('says so in the log, though not for each of the requests that a page keeps sending', async () => {
-    const analytics = { destinations: { store: new BrokenStore(), encryptionKey: '0'.repeat(64) } };
-    const { server } = await stage.add(
-      ConsoleApp.start(await newConnection(), { platform, analytics: () => analytics }),
-    );
-    for (const path of PATHS) {
-      for (let sent = 0; sent < TIMES; sent++) {
-        const { status } = await server.send(`/analytics${path}`, { headers: OPERATOR });
-        expect(status).toBe(500);
+  it.each([
+    { its: 'an error of its own', error: new TypeError('teehee') },
+    { its: 'no connection', error: Object.assign(new TypeError('teehee'), { code: 'ECONNREFUSED' }) },
+    { its: 'a database that shuts down', error: Object.assign(new TypeError('teehee'), { code: '57P01' }) },
+  ])(
+    'for $its, says so in the log, though not for each request that a page keeps sending',
+    async ({ error }) => {
+      const analytics = { destinations: { store: new BrokenStore(error), encryptionKey: '0'.repeat(64) } };
+      const { server } = await stage.add(
+        ConsoleApp.start(await newConnection(), { platform, analytics: () => analytics }),
+      );
+      for (const path of PATHS) {
+        for (let sent = 0; sent < TIMES; sent++) {
+          const { status } = await server.send(`/analytics${path}`, { headers: OPERATOR });
+          expect(status).toBe(500);
+        }
       }
-    }
-    const lines = server.log.analytics.filter((line) => line.startsWith('error: A request of the console'));
-    expect(lines).toHaveLength(5);
-    expect(lines[0]).toContain('TypeError at ');
-    expect(lines.join()).not.toContain('teehee');
-  });
+      const lines = server.log.analytics.filter((line) => line.startsWith('error: A request of the console'));
+      expect(lines).toHaveLength(5);
+      expect(lines[0]).toContain('TypeError at ');
+      expect(lines.join()).not.toContain('teehee');
+    },
+  );
 });

@@ -189,20 +189,20 @@ describe('the audit log of the destinations', () => {
     const api = await start({ store: new LosingStore() });
     const { acme } = api;
     const id = await acme.create();
-    expect(await acme.post(`/${id}/disable`)).toMatchObject({
+    expect(await acme.post(`/${id}/disable`)).toMatchObject({ status: 500 });
+    expect(await acme.ok(acme.get(`/${id}`))).toMatchObject({ enabled: false });
+    Object.assign(api.server.app.get(DeliveriesService), {
+      replay: () => Promise.reject(Object.assign(new Error('teehee'), { code: 'ECONNRESET' })),
+    });
+    expect(await acme.post(`/${id}/replay`)).toMatchObject({
       status: 503,
       body: { error: { code: 'QUEUE_UNAVAILABLE' } },
     });
-    expect(await acme.ok(acme.get(`/${id}`))).toMatchObject({ enabled: false });
-    Object.assign(api.server.app.get(DeliveriesService), {
-      replay: () => Promise.reject(new Error('teehee')),
-    });
-    expect(await acme.post(`/${id}/replay`)).toMatchObject({ status: 500 });
     const failed = (code: string): string =>
       `It failed (${code}), and may have been done all the same, or in part.`;
     expect(auditOf(api).slice(1)).toEqual([
-      `log: Audit: the tenant "acme" disabled the destination "${id}". ${failed('QUEUE_UNAVAILABLE')}`,
-      `log: Audit: the tenant "acme" replayed failed messages of the destination "${id}". ${failed('INTERNAL_ERROR')}`,
+      `log: Audit: the tenant "acme" disabled the destination "${id}". ${failed('INTERNAL_ERROR')}`,
+      `log: Audit: the tenant "acme" replayed failed messages of the destination "${id}". ${failed('QUEUE_UNAVAILABLE')}`,
     ]);
     expect(api.server.log.analytics.join('\n')).not.toContain('teehee');
   });
