@@ -68,10 +68,8 @@ export class DestinationDirectory {
       return this.tenants.get(tenant) ?? (found.length === 0 ? NONE : found);
     }, limits);
     this.ids = new LookupCache(
-      async (id) => {
-        const changes = this.changes.count;
-        return { found: await store.findById(id), changes };
-      },
+      // The changes are counted first: others may come during the look-up.
+      async (id) => ({ changes: this.changes.count, found: await store.findById(id) }),
       { ...limits, isOutdated: ({ found, changes }) => this.changes.concern(found, changes) },
     );
     this.watch = new ChangeWatch(feed, this.clock, (changes) => {
@@ -146,13 +144,17 @@ export class DestinationDirectory {
     this.observers.push(onChange);
   }
 
-  /** Somebody has changed a destination, or any of a tenant. */
+  /** Somebody has changed a destination, or any of a tenant, or of all. */
   forget(change: DestinationChange): void {
-    const key = change.tenant ?? '';
-    this.tenants.forget(key);
-    this.endSharing(key);
-    if (change.id === undefined) this.changes.add(change.tenant);
-    else this.ids.forget(change.id);
+    const { tenant, id } = change;
+    if (id !== undefined) this.ids.forget(id);
+    else if (tenant !== undefined) this.changes.add(tenant);
+    else {
+      this.forgetAll();
+      return;
+    }
+    this.tenants.forget(tenant ?? '');
+    this.endSharing(tenant ?? '');
     for (const onChange of this.observers) onChange(change);
   }
 

@@ -1,4 +1,4 @@
-/** Which destinations a change may concern. */
+/** Which destinations a change may concern: those of all, with and without a tenant, if it names nothing. */
 export interface DestinationChange {
   tenant: string | undefined;
   /** `undefined`: any destination of the tenant. */

@@ -208,11 +208,11 @@ export class DestinationsService {
   }
 
   /**
-   * The application has changed destinations of a tenant in a store of its own. That is in force here at once,
-   * and in all other processes within two seconds. While the queue's database is away it is kept, and told when
-   * that is back; until then no process uses what it remembers of destinations. What was kept for those that are
-   * enabled is delivered a few seconds later. Everything that has failed is read for that, which takes a quarter of
-   * the time at most, however often this is called.
+   * The application has changed destinations in a store of its own: those of a tenant, or all of them if none is given,
+   * also those without one. That is in force here at once, and in all other processes within two seconds. While the
+   * queue's database is away it is kept, and told when that is back; until then no process uses what it remembers of
+   * destinations. What was kept for those that are enabled is delivered a few seconds later. Everything that has failed
+   * is read for that, which takes a quarter of the time at most, however often this is called.
    */
   async changed(tenant?: string): Promise<void> {
     const { notices, kept } = this.parts;

@@ -11,7 +11,7 @@ const REST = 3;
 /** Most names in a line of the log. */
 const MAX_NAMES = 5;
 
-/** What was kept for one destination, or for all of a tenant; `undefined`: those without a tenant. */
+/** What was kept for one destination, or for all of a tenant; `undefined`: all, with and without a tenant. */
 export type KeptFor = { id: string } | { tenant: string | undefined };
 
 export interface KeptMessagesParts {
@@ -195,7 +195,7 @@ function keyOf(destinations: KeptFor): string {
 export function namesOf(destinations: readonly KeptFor[]): string {
   const names = destinations.slice(0, MAX_NAMES).map((one) => {
     if ('id' in one) return `the destination "${one.id}"`;
-    return `destinations ${one.tenant === undefined ? 'without a tenant' : `of the tenant "${one.tenant}"`}`;
+    return one.tenant === undefined ? 'all destinations' : `destinations of the tenant "${one.tenant}"`;
   });
   const more = destinations.length - names.length;
   return [...names, ...(more > 0 ? [`${more} more`] : [])].join(', ');
@@ -212,5 +212,5 @@ export function idsOf(destinations: readonly KeptFor[]): ReadonlySet<string> | u
 }
 
 export function isAmong({ id, tenant }: DestinationRecord, destinations: readonly KeptFor[]): boolean {
-  return destinations.some((one) => ('id' in one ? one.id === id : one.tenant === tenant));
+  return destinations.some((one) => ('id' in one ? one.id === id : (one.tenant ?? tenant) === tenant));
 }

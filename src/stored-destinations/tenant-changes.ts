@@ -19,12 +19,12 @@ export class TenantChanges {
     return this.made;
   }
 
-  add(tenant: string | undefined): void {
+  add(tenant: string): void {
     if (this.latest.size >= MAX_TENANTS) {
       this.latest.clear();
       this.unknown = this.made;
     }
-    this.latest.set(tenant ?? '', ++this.made);
+    this.latest.set(tenant, ++this.made);
   }
 
   /**

@@ -98,14 +98,17 @@ describeAnyServer("destinations in the application's own store", (backend) => {
     expect(app.analytics.usage()).toEqual({ received: 2, filtered: 0 });
   });
 
-  it('get what was kept while they were disabled once the application has enabled them', async () => {
+  it.each([
+    { names: 'their tenant', tenant: 'acme' },
+    { names: 'no tenant', tenant: undefined },
+  ])('get what was kept while they were disabled after a change that names $names', async ({ tenant }) => {
     isDown = true;
     const app = await start();
     const destinations = app.context.get(DestinationsService);
     const deliveries = app.context.get(DeliveriesService);
     const set = async (enabled: boolean): Promise<void> => {
       table.rows.splice(0, 1, { id: 'hook', tenant: 'acme', urls: [customer.url()], enabled });
-      await destinations.changed('acme');
+      await destinations.changed(tenant);
     };
     track(app, 'kept');
     await customer.received(1);

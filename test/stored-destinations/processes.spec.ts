@@ -149,6 +149,33 @@ describeServers('destinations that another process changes', (backend) => {
     expect(await destinationsOf(mine).get('hook')).toMatchObject({ tenant: 'acme', enabled: true });
   });
 
+  it('in a store of the application are looked up again for all tenants if none is named', async () => {
+    const { connection } = backend;
+    const { store, memory } = readOnlyStore();
+    const mine = await start({ connection, worker: false, destinations: { ...DESTINATIONS, store } });
+    const other = await start({ connection, destinations: { ...DESTINATIONS, store } });
+    const insert = (id: string): Promise<boolean> =>
+      memory.insert({ id, tenant: 'acme', urls: [receiver.url(`/${id}`)], ...TIMES }, 2);
+    await insert('known');
+    for (const app of [mine, other]) {
+      track(app, 'before');
+      await app.analytics.flush();
+    }
+    await receiver.received(2);
+    await memory.remove('known');
+    await insert('new');
+    await destinationsOf(mine).changed();
+    track(mine, 'by mine');
+    await receiver.received(3);
+    expect(receiver.requests[2]?.url).toBe('/new');
+    await until(async () => {
+      track(other, 'by other');
+      await other.analytics.flush();
+      await other.settled();
+      return receiver.requests.length > 3 && receiver.requests.at(-1)?.url === '/new' ? true : undefined;
+    });
+  });
+
   it('in a store of the application while the queue is away are told to all when it is back', async () => {
     const { connection, server } = backend;
     const { store, memory } = readOnlyStore();
