@@ -131,6 +131,37 @@ describeWith('chromium', Browser.binary !== undefined, 'the console behind a pro
     TIMEOUT,
   );
 
+  it.each([
+    { part: 'its request', path: '/explain', again: 'Load its request again', left: ['127.0.0.1', '400'] },
+    { part: 'what failed', path: '/failed', again: 'Load what failed again', left: ['127.0.0.1', 'POST'] },
+  ])(
+    'sees the rest of a message while $part cannot be asked for',
+    async ({ path, again, left }) => {
+      const { visitor } = visit;
+      const id = await addDestination();
+      status = 400;
+      const messageId = String(track());
+      await visitor.goTo(`#/destinations/${id}`);
+      await visitor.reads('failed Order Completed');
+      const error = { code: 'QUEUE_UNAVAILABLE', message: 'The database of the queue does not answer.' };
+      await between(
+        path,
+        answerWith({ status: 503, contentType: 'application/json', body: JSON.stringify({ error }) }),
+      );
+      await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
+      await visitor.reads(error.message);
+      for (const text of left) await visitor.reads(text);
+      expect(await visitor.text()).not.toContain('is code of the application');
+      expect(await visitor.text()).not.toContain('while a message is kept as failed');
+      intercept = undefined;
+      await visitor.click(again);
+      await visitor.reads('The same with curl');
+      await visitor.reads('Replay this message');
+      expect(await visitor.text()).not.toContain(error.message);
+    },
+    TIMEOUT,
+  );
+
   it(
     'shows no error of a request that a later one has overtaken',
     async () => {

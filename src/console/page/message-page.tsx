@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { RecentDelivery } from '../../deliveries/history/history.types.js';
 import type { Api, ShownRequest } from './api.js';
 import { ApiError } from './api-requests.js';
 import { Attempts, STATE_CLASSES } from './attempts.js';
@@ -24,7 +23,7 @@ export function MessagePage({
   const loaded = useLoaded((signal) => load(api, id, messageId, signal), `${id} ${messageId}`);
   const { value, error, reload } = loaded;
   if (value === undefined) return <NotLoaded loaded={loaded} />;
-  const { delivery, failed, requests, historyError } = value;
+  const { delivery, failed, requests, historyError, failedError, requestsError } = value;
   const attempts =
     delivery?.attempts ?? failed?.outcomes.map((outcome) => ({ ...outcome, origin: undefined })) ?? [];
   const reason = failed === undefined || failed.error === 'DELIVERY_FAILED' ? delivery?.error : failed.error;
@@ -53,15 +52,15 @@ export function MessagePage({
         </p>
       )}
       {attempts.length > 0 && <Attempts attempts={attempts} />}
-      {historyError !== undefined && (
-        <>
-          <Problem error={historyError} />
-          <Action run={reload}>Load its attempts again</Action>
-        </>
-      )}
-      {attempts.length === 0 && reason === undefined && historyError === undefined && (
+      <Missing error={historyError} reload={reload}>
+        Load its attempts again
+      </Missing>
+      {attempts.length === 0 && reason === undefined && (historyError ?? failedError) === undefined && (
         <p>Nothing is known of its attempts.</p>
       )}
+      <Missing error={failedError} reload={reload}>
+        Load what failed again
+      </Missing>
       {failed !== undefined && (
         <Action
           run={async () => {
@@ -76,9 +75,35 @@ export function MessagePage({
       {requests.map((request) => (
         <Request key={request.url} request={request} />
       ))}
-      {failed !== undefined && requests.length === 0 && <p>Its destination is code of the application.</p>}
-      {failed === undefined && <p>The request is shown while a message is kept as failed.</p>}
+      <Missing error={requestsError} reload={reload}>
+        Load its request again
+      </Missing>
+      {failed !== undefined && requests.length === 0 && requestsError === undefined && (
+        <p>Its destination is code of the application.</p>
+      )}
+      {failed === undefined && (failedError ?? requestsError) === undefined && (
+        <p>The request is shown while a message is kept as failed.</p>
+      )}
     </article>
+  );
+}
+
+/** In place of a part that could not be loaded. */
+function Missing({
+  error,
+  reload,
+  children,
+}: {
+  error: Error | undefined;
+  reload: () => Promise<void>;
+  children: string;
+}): JSX.Element | null {
+  if (error === undefined) return null;
+  return (
+    <>
+      <Problem error={error} />
+      <Action run={reload}>{children}</Action>
+    </>
   );
 }
 
@@ -98,36 +123,35 @@ function Request({ request: { method, url, headers, body, curl } }: { request: S
   );
 }
 
+/** What is known of the message. Each part may be known without the others. */
 async function load(api: Api, id: string, messageId: string, signal: AbortSignal) {
-  const [{ deliveries, historyError }, { messages }, { requests }] = await Promise.all([
+  const [recent, kept, explained] = await Promise.all([
     // Without a history there is still what failed.
-    recent(api, id, signal),
-    api.failed(id, { messageIds: messageId }, signal),
-    api.explain(id, messageId, signal).catch((error: unknown) => {
-      // A destination of the application's own code sends no request of this kind.
-      if (error instanceof ApiError && error.code === 'NOT_A_WEBHOOK') return { requests: [] };
-      throw error;
-    }),
+    partOf(api.recent(id, signal), 'HISTORY_DISABLED'),
+    partOf(api.failed(id, { messageIds: messageId }, signal)),
+    // A destination of the application's own code sends no request of this kind.
+    partOf(api.explain(id, messageId, signal), 'NOT_A_WEBHOOK'),
   ]);
+  const delivery = recent.answer?.deliveries.find((one) => one.messageId === messageId);
+  // There may be no such destination, and nobody has to be told that three times.
+  if (delivery === undefined && kept.error !== undefined && explained.error !== undefined) throw kept.error;
   return {
-    delivery: deliveries.find((one) => one.messageId === messageId),
-    failed: messages[0],
-    requests,
-    historyError,
+    delivery,
+    historyError: recent.error,
+    failed: kept.answer?.messages[0],
+    failedError: kept.error,
+    requests: explained.answer?.requests ?? [],
+    // What failed is read for both.
+    requestsError: kept.error === undefined ? explained.error : undefined,
   };
 }
 
-/** The latest deliveries, or why they are not known; the application may keep none. */
-async function recent(
-  api: Api,
-  id: string,
-  signal: AbortSignal,
-): Promise<{ deliveries: RecentDelivery[]; historyError?: Error }> {
+/** What was answered, or why that is not known. @param none the code of an error that says that there is nothing */
+async function partOf<T>(asked: Promise<T>, none?: string): Promise<{ answer?: T; error?: Error }> {
   try {
-    return await api.recent(id, signal);
+    return { answer: await asked };
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'HISTORY_DISABLED') return { deliveries: [] };
-    return { deliveries: [], historyError: error as Error };
+    return error instanceof ApiError && error.code === none ? {} : { error: error as Error };
   }
 }
 
