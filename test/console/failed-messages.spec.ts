@@ -82,6 +82,35 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
   );
 
   it(
+    'can ask for more again once that was refused',
+    async () => {
+      const { visitor, app } = visit;
+      const { page } = visitor;
+      await open();
+      for (let n = 0; n < 25; n++) track('Refused');
+      await visitor.reads('25 failed');
+      await visitor.click('Refresh failed messages');
+      const rows = `document.querySelectorAll('[data-id]').length`;
+      await untilTrue(page, `${rows} === 20`);
+      const error = { code: 'TOO_MANY_REQUESTS', message: 'Too much is asked for.' };
+      app.proxy.answer('limit=100', (response) => {
+        response.writeHead(429, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+      });
+      await visitor.click('Show more');
+      await visitor.reads(error.message);
+      await untilTrue(page, `document.activeElement.textContent === 'Show more'`);
+      const held = app.proxy.hold('limit=100');
+      await visitor.click('Show more');
+      await held.next();
+      expect(await visitor.text()).toContain('Show more');
+      held.release();
+      await untilTrue(page, `${rows} === 25`);
+      expect(await visitor.text()).not.toContain('Show more');
+    },
+    TIMEOUT,
+  );
+
+  it(
     'hears that nothing was replayed where nothing has failed',
     async () => {
       const { visitor } = visit;

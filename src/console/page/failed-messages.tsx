@@ -34,6 +34,8 @@ interface FailedMessagesProps {
 export function FailedMessages({ api, id, version, deliveries }: FailedMessagesProps): JSX.Element {
   const [texts, setTexts] = useState({});
   const count = useRef(STEP);
+  /** Rows that are to be read next, where the reader has asked for more. */
+  const wanted = useRef<number | undefined>(undefined);
   const list = useRowHeight<HTMLOListElement>();
   const filter = filterOf(texts);
   const shown = useRef<readonly FailedMessage[]>([]);
@@ -41,7 +43,10 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
   const outdated = shown.current.filter(isGone).map(({ messageId }) => messageId);
   const { value, error, reload } = useLoaded<FailedList>(
     async (signal) => {
-      const { messages } = await readLatest(api, { id, filter, count: count.current }, signal);
+      const asked = wanted.current ?? count.current;
+      wanted.current = undefined;
+      const { messages } = await readLatest(api, { id, filter, count: asked }, signal);
+      count.current = asked;
       return { rows: messages, apart: [] };
     },
     `failed ${id} ${JSON.stringify(filter)}`,
@@ -155,7 +160,7 @@ export function FailedMessages({ api, id, version, deliveries }: FailedMessagesP
         <More
           count={count.current}
           onMore={() => {
-            count.current = Math.min(rows.length + MAX_ANSWER, MOST_ROWS);
+            wanted.current = Math.min(rows.length + MAX_ANSWER, MOST_ROWS);
             return reload();
           }}
         />
