@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   ALL_DESTINATIONS,
   type EntryHead,
@@ -200,6 +200,56 @@ describeBackend('the store of the history', (backend) => {
     await late.write([history({ entries: from(0) })], NOW);
     expect((await idsOf('crm')).at(0)).toBe('m199');
     expect((await idsOf('crm')).at(-1)).toBe('m100');
+  });
+
+  describe('where a clock was hours ahead until it was set right', () => {
+    const now = Date.now();
+    const late = ordinalOf(now + 3 * HOUR);
+
+    it.each([
+      ['several attempts', false],
+      ['their first attempt', true],
+    ])('tells first what happens now, and keeps it: messages delivered by %s', async (_, isWhole) => {
+      const hundred = (name: string, first: number): WrittenEntry[] =>
+        Array.from({ length: 100 }, (_, n) => entry(`${name}${n}`, { ordinal: first + n, isWhole }));
+      await store.write([history({ entries: hundred('early', late) })], now + 3 * HOUR);
+      const [first, ...others] = hundred('new', ordinalOf(now));
+      await store.write([history({ entries: first === undefined ? [] : [first] })], now);
+      expect((await idsOf('crm', 3, now)).slice(0, 2)).toEqual(['new0', 'early99']);
+      await store.write([history({ entries: others })], now);
+      expect(await idsOf('crm', 100, now)).toEqual(Array.from({ length: 100 }, (_, n) => `new${99 - n}`));
+      expect(await storedEntries()).toBe(100);
+    });
+
+    it('keeps 100 entries also while it is not set right', async () => {
+      for (let number = 0; number < 250; number += 50) {
+        const entries = Array.from({ length: 50 }, (_, n) =>
+          entry(`m${number + n}`, { ordinal: late + number + n }),
+        );
+        await store.write([history({ entries })], now + 3 * HOUR);
+      }
+      expect(await idsOf('crm', 1_000, now)).toEqual(Array.from({ length: 100 }, (_, n) => `m${249 - n}`));
+      expect(await storedEntries()).toBe(100);
+    });
+
+    it.each([
+      ['failed for good', named('tried'), { ...named('failed'), state: 'failed' }, false],
+      ['was delivered after a replay', { ...named('failed'), state: 'failed' }, entry('a').head, false],
+      [
+        'was delivered by the first attempt after one',
+        { ...named('failed'), state: 'failed' },
+        entry('a').head,
+        true,
+      ],
+    ] as const)('knows that a message %s', async (_, before, head, isWhole) => {
+      await store.write([history({ entries: [entry('a', { ordinal: late, head: before })] })], now);
+      const ordinal = ordinalOf(now);
+      const after = entry('a', { ordinal, head, attempts: attempts(2), isWhole });
+      await store.write([history({ entries: [after] })], now);
+      expect(await store.recent('crm', 100, now)).toEqual([
+        { messageId: 'a', ordinal, head, attempts: attempts(1, 2) },
+      ]);
+    });
   });
 
   it('tells messages that were delivered by their first attempt and others in one order', async () => {

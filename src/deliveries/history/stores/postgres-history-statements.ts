@@ -1,5 +1,5 @@
 import { missingIndex, SCHEMA, WITHOUT_SYNC } from '../../../queue/postgres/own-tables.js';
-import { KEPT_ATTEMPTS, KEPT_ENTRIES } from '../history-store.js';
+import { KEPT_ATTEMPTS, KEPT_ENTRIES, MOST_AHEAD } from '../history-store.js';
 import type { RecentDelivery } from '../history.types.js';
 
 export const ENTRIES = `${SCHEMA}.delivery_entry`;
@@ -39,6 +39,9 @@ export const TABLES = `
     PRIMARY KEY (length, number)
   );`;
 
+/** Entries with greater ordinals are those of a clock that is, or was, minutes ahead. */
+const LATEST = `(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + ${MOST_AHEAD})`;
+
 /** The counts of a row, and those to be added to them. */
 const sumOf = (row: string): string => `(
     SELECT jsonb_object_agg(name, total) FROM (
@@ -65,11 +68,11 @@ export const WRITE = `
       AS given (destination, message_id, ordinal, head, attempts)
     ORDER BY destination COLLATE "C", message_id COLLATE "C"
     ON CONFLICT (destination, message_id) DO UPDATE SET
-      ordinal = greatest(e.ordinal, excluded.ordinal),
+      ordinal = CASE WHEN e.ordinal > ${LATEST} THEN excluded.ordinal ELSE greatest(e.ordinal, excluded.ordinal) END,
       head = CASE
         WHEN ${isIn('e', 'delivered')} AND ${isIn('excluded', 'retrying')} THEN e.head
         WHEN ${isIn('e', 'retrying')} AND ${isIn('excluded', 'delivered')} THEN excluded.head
-        WHEN e.ordinal > excluded.ordinal THEN e.head
+        WHEN e.ordinal > excluded.ordinal AND e.ordinal <= ${LATEST} THEN e.head
         ELSE excluded.head
       END,
       attempts = (e.attempts || excluded.attempts)
@@ -86,18 +89,23 @@ export const WRITE = `
   ORDER BY destination COLLATE "C", hour
   ON CONFLICT (destination, hour) DO UPDATE SET counts = ${sumOf('h')}`;
 
+/** The last entry that is kept of those which are ahead, or of those which are not. */
+const lastOf = (compared: '>' | '<='): string => `(
+      SELECT ordinal FROM ${ENTRIES} WHERE destination = given.destination AND ordinal ${compared} ${LATEST}
+      ORDER BY ordinal DESC OFFSET ${KEPT_ENTRIES - 1} LIMIT 1
+    )`;
+
 /**
- * $1 destinations. Removes the entries above the limit. One that another process is writing is left for the
- * next time.
+ * $1 destinations. Removes the entries above the limit; those that are ahead once there are enough others. One that another
+ * process is writing is left for the next time.
  */
 export const TRIM = `
   DELETE FROM ${ENTRIES} WHERE ctid = ANY (ARRAY(
     SELECT e.ctid FROM unnest($1::text[]) AS given (destination)
-    CROSS JOIN LATERAL (
-      SELECT ordinal FROM ${ENTRIES} WHERE destination = given.destination
-      ORDER BY ordinal DESC OFFSET ${KEPT_ENTRIES - 1} LIMIT 1
-    ) AS last
-    JOIN ${ENTRIES} AS e ON e.destination = given.destination AND e.ordinal < last.ordinal
+    CROSS JOIN LATERAL (SELECT ${lastOf('<=')} AS last, ${lastOf('>')} AS last_ahead) AS kept
+    JOIN ${ENTRIES} AS e ON e.destination = given.destination AND (
+      e.ordinal < last OR (e.ordinal > ${LATEST} AND (last IS NOT NULL OR e.ordinal < last_ahead))
+    )
     FOR UPDATE OF e SKIP LOCKED
   )) AND ${WITHOUT_SYNC}`;
 
@@ -124,7 +132,8 @@ export const NOTE_WAITING = `
 /** $1 destination, $2 the oldest ordinal, $3 limit */
 export const RECENT = `
   SELECT message_id, ordinal::text, head, to_json(attempts) AS attempts FROM ${ENTRIES}
-  WHERE destination = $1 AND ordinal >= $2 ORDER BY ordinal DESC LIMIT $3`;
+  WHERE destination = $1 AND ordinal >= $2
+  ORDER BY ordinal > ${LATEST}, ordinal DESC LIMIT $3`;
 
 /** $1 destination, $2 the first hour, $3 the last one */
 export const STATS = `

@@ -1,7 +1,13 @@
 import { MAX_PARTITIONS } from '../../../options/resolve-connection.js';
 import { prefixOf } from '../../../queue/redis/hash-tags.js';
 import { RedisScript } from '../../../queue/redis/redis-script.js';
-import { ALL_DESTINATIONS, KEPT_ATTEMPTS, KEPT_ENTRIES, type PeriodLength } from '../history-store.js';
+import {
+  ALL_DESTINATIONS,
+  KEPT_ATTEMPTS,
+  KEPT_ENTRIES,
+  MOST_AHEAD,
+  type PeriodLength,
+} from '../history-store.js';
 import { HOUR, KEPT_HOURS } from '../hour-counts.js';
 import { KEPT_MINUTES, MINUTE } from '../minute-counts.js';
 
@@ -43,6 +49,11 @@ function keyOf(name: string, destination: string, group: number | undefined): st
   return `${prefix}${name}:${destination}`;
 }
 
+/** In Lua: entries with greater ordinals are those of a clock that is, or was, minutes ahead. */
+const LATEST = `
+  local time = redis.call('TIME')
+  local latest = string.format('%.0f', time[1] * 1000000 + time[2] + ${MOST_AHEAD})`;
+
 /** In Lua: drops what is older than the oldest that is kept. */
 const REMOVE_OLD = `
   local function remove_old(key, oldest)
@@ -58,7 +69,7 @@ const REMOVE_OLD = `
  * Nobody waits for it.
  */
 export const WRITE = new RedisScript(
-  `${REMOVE_OLD}
+  `${REMOVE_OLD}${LATEST}
 
   -- No name of an event can say so: its quotes are escaped.
   local function is_in(head, state) return string.find(head, '"state":"' .. state .. '"', 1, true) end
@@ -69,7 +80,8 @@ export const WRITE = new RedisScript(
     if known then
       for line in string.gmatch(known, '[^\\n]+') do lines[#lines + 1] = line end
       local known_head = table.remove(lines, 1)
-      local is_known_later = known_ordinal and tonumber(known_ordinal) > tonumber(ordinal)
+      local known_at = tonumber(known_ordinal or 0)
+      local is_known_later = known_at > tonumber(ordinal) and known_at <= tonumber(latest)
       if is_known_later then ordinal = known_ordinal end
       if is_in(known_head, 'delivered') and is_in(head, 'retrying') then
         head = known_head
@@ -100,9 +112,14 @@ export const WRITE = new RedisScript(
   end
 
   -- Ordinals have the same number of digits, so the names are in their order.
+  local function is_before(name, other)
+    if (name > latest) ~= (other > latest) then return name > latest end
+    return name < other
+  end
+
   local function remove_whole(key)
     local names, gone, kept = redis.call('HKEYS', key), {}, 0
-    table.sort(names)
+    table.sort(names, is_before)
     for at = #names, 1, -1 do
       local ordinal, count = string.match(names[at], '^(%d+) (%d+)')
       if ordinal and (kept >= ${KEPT_ENTRIES} or tonumber(ordinal) < tonumber(ARGV[1])) then
@@ -124,7 +141,13 @@ export const WRITE = new RedisScript(
 
   local function remove_entries(keys)
     local gone = redis.call('ZRANGEBYSCORE', keys.order, '-inf', '(' .. ARGV[1])
-    for _, id in ipairs(redis.call('ZRANGE', keys.order, 0, -${KEPT_ENTRIES + 1})) do gone[#gone + 1] = id end
+    local excess = redis.call('ZCARD', keys.order) - ${KEPT_ENTRIES}
+    local function remove(ids)
+      excess = excess - #ids
+      for _, id in ipairs(ids) do gone[#gone + 1] = id end
+    end
+    if excess > 0 then remove(redis.call('ZRANGEBYSCORE', keys.order, '(' .. latest, '+inf', 'LIMIT', 0, excess)) end
+    if excess > 0 then remove(redis.call('ZRANGE', keys.order, 0, excess - 1)) end
     if #gone == 0 then return end
     redis.call('HDEL', keys.entries, unpack(gone))
     redis.call('ZREM', keys.order, unpack(gone))
@@ -172,8 +195,11 @@ export const WRITE = new RedisScript(
   false,
 );
 
-/** Keys: those of a destination. Argument: the oldest ordinal. Ids, ordinals and texts in turn, and the texts of whole entries. */
-export const RECENT = new RedisScript(`
+/**
+ * Keys: those of a destination. Argument: the oldest ordinal. Ids, ordinals and texts in turn, the texts of whole entries, and
+ * the latest ordinal.
+ */
+export const RECENT = new RedisScript(`${LATEST}
   local found = {}
   local ids = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', ARGV[1], 'WITHSCORES')
   for i = 1, #ids, 2 do
@@ -188,7 +214,7 @@ export const RECENT = new RedisScript(`
   for i = 1, #fields, 2 do
     if fields[i] ~= 'count' then whole[#whole + 1] = fields[i + 1] end
   end
-  return {found, whole}`);
+  return {found, whole, {latest}}`);
 
 /**
  * Keys: of minutes and of hours. Arguments: how many messages wait, and for each key the number of the period,

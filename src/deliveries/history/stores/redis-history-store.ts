@@ -51,14 +51,14 @@ export class RedisHistoryStore implements HistoryStore {
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
     const keys = scripts.keysOf(destination, this.groupOf?.(destination));
     const found = await scripts.RECENT.run(this.client, keys, [oldestOrdinal(now)]);
-    const [others = [], whole = []] = Array.isArray(found) ? found.map(textsIn) : [];
+    const [others = [], whole = [], [latest] = []] = Array.isArray(found) ? found.map(textsIn) : [];
     const entries = inGroups(others, 3).map(([messageId = '', ordinal, text = '']): StoredEntry => {
       const [head = '', ...attempts] = text.split('\n');
       return entryOf(messageId, Number(ordinal), head, attempts);
     });
     const oldest = oldestOrdinal(now);
     entries.push(...whole.flatMap(entriesIn).filter(({ ordinal }) => ordinal >= oldest));
-    return latestOf(entries, limit);
+    return latestOf(entries, limit, Number(latest));
   }
 
   async hours(destination: string, first: number, last: number): Promise<StoredPeriods> {

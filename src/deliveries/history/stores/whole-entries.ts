@@ -93,10 +93,18 @@ function rowOf([, attempts, ordinal]: WrittenGroup, entry: StoredEntry): Written
 /**
  * The latest entries, the latest first, with one for each message: a replay, or a delivery that is repeated after a crash, may
  * have written another one. What was delivered stays so, as where entries are written.
+ *
+ * @param latestOrdinal those with a greater one are the last ones
  */
-export function latestOf(entries: readonly StoredEntry[], limit: number): StoredEntry[] {
+export function latestOf(
+  entries: readonly StoredEntry[],
+  limit: number,
+  latestOrdinal: number,
+): StoredEntry[] {
   const byMessage = new Map<string, StoredEntry>();
-  for (const entry of [...entries].sort((one, other) => one.ordinal - other.ordinal)) {
+  const ahead = ({ ordinal }: StoredEntry): number => Number(ordinal > latestOrdinal);
+  const inOrder = [...entries].sort((one, other) => ahead(other) - ahead(one) || one.ordinal - other.ordinal);
+  for (const entry of inOrder) {
     const earlier = byMessage.get(entry.messageId);
     const attempts = earlier === undefined ? entry.attempts : [...earlier.attempts, ...entry.attempts];
     const isDelivered = earlier?.head.state === 'delivered' && entry.head.state === 'retrying';
