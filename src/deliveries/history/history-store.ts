@@ -59,9 +59,9 @@ export interface HistoryStore {
   /**
    * Adds to what is stored: attempts to the entry of their message, counts to those of their hour. An entry that
    * is older than the stored one of its message only adds its attempts. Where clocks differ, the one of an earlier attempt
-   * may seem to be later: a message that was delivered does not become one that is tried again. Entries that are minutes
-   * ahead of the server's clock count as the oldest ones, or they would displace what happens until then. All of it is stored,
-   * or nothing.
+   * may seem to be later: a message that was delivered does not become one that is tried again, nor does one that has failed
+   * within the minute after. Entries that are minutes ahead of the server's clock count as the oldest ones, or they would
+   * displace what happens until then. All of it is stored, or nothing.
    *
    * @param now milliseconds since the epoch
    * @param minutes counts of all destinations together. They are kept for two hours, apart from those of hours:
@@ -98,6 +98,9 @@ export function ordinalOf(time: number): number {
 
 /** An ordinal that is further ahead of the clock of the queue's server is that of a clock which is, or was, wrong. */
 export const MOST_AHEAD = ordinalOf(5 * 60_000);
+
+/** A message that has failed is tried again after a replay. An entry which says so is later by more than clocks differ. */
+export const LEAST_REPLAY = ordinalOf(60_000);
 
 /** The least ordinal of an entry that is kept: as long as the counts of its hour. */
 export function oldestOrdinal(now: number): number {

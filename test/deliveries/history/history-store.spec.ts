@@ -139,11 +139,26 @@ describeBackend('the store of the history', (backend) => {
     },
   );
 
+  it.each(['before', 'after'])(
+    'knows what failed for good, where a clock that is ahead says %s that it is tried again',
+    async (order) => {
+      const tried = entry('a', { ordinal: ordinalOf(NOW + 8_000), head: named('tried') });
+      const head: EntryHead = { ...named('failed'), state: 'failed' };
+      const failed = entry('a', { ordinal: ordinalOf(NOW + 5_000), head, attempts: attempts(2) });
+      for (const one of order === 'before' ? [tried, failed] : [failed, tried]) {
+        await store.write([history({ entries: [one] })], NOW);
+      }
+      const [found] = await store.recent('crm', 100, NOW);
+      expect(found?.head).toEqual(head);
+      expect(new Set(found?.attempts)).toEqual(new Set(attempts(1, 2)));
+    },
+  );
+
   it('knows that a message which has failed is tried again, since it was replayed', async () => {
     const failed: EntryHead = { ...named('failed'), state: 'failed' };
     await store.write([history({ entries: [entry('a', { head: failed })] })], NOW);
     const replayed = entry('a', {
-      ordinal: ordinalOf(NOW) + 1,
+      ordinal: ordinalOf(NOW + MINUTE) + 1,
       head: named('replayed'),
       attempts: attempts(2),
     });

@@ -1,5 +1,5 @@
 import { missingIndex, SCHEMA, WITHOUT_SYNC } from '../../../queue/postgres/own-tables.js';
-import { KEPT_ATTEMPTS, KEPT_ENTRIES, MOST_AHEAD } from '../history-store.js';
+import { KEPT_ATTEMPTS, KEPT_ENTRIES, LEAST_REPLAY, MOST_AHEAD } from '../history-store.js';
 import type { RecentDelivery } from '../history.types.js';
 
 export const ENTRIES = `${SCHEMA}.delivery_entry`;
@@ -55,6 +55,12 @@ const sumOf = (row: string): string => `(
 const isIn = (row: string, state: RecentDelivery['state']): string =>
   `${row}.head LIKE '%"state":"${state}"%'`;
 
+/** Whether a message is in the state of one entry, though the other may seem to be later. */
+const outlasts = (row: string, other: string): string => `${isIn(other, 'retrying')} AND (
+          ${isIn(row, 'delivered')}
+          OR (${isIn(row, 'failed')} AND ${other}.ordinal <= ${row}.ordinal + ${LEAST_REPLAY})
+        )`;
+
 /**
  * $1 destinations, $2 message ids, $3 ordinals, $4 heads and $5 attempts of entries, which are lines of a text;
  * $6 destinations, $7 hours and $8 counts; $9 minutes and $10 counts. Rows are locked in one order, so that no two
@@ -70,8 +76,8 @@ export const WRITE = `
     ON CONFLICT (destination, message_id) DO UPDATE SET
       ordinal = CASE WHEN e.ordinal > ${LATEST} THEN excluded.ordinal ELSE greatest(e.ordinal, excluded.ordinal) END,
       head = CASE
-        WHEN ${isIn('e', 'delivered')} AND ${isIn('excluded', 'retrying')} THEN e.head
-        WHEN ${isIn('e', 'retrying')} AND ${isIn('excluded', 'delivered')} THEN excluded.head
+        WHEN ${outlasts('e', 'excluded')} THEN e.head
+        WHEN ${outlasts('excluded', 'e')} THEN excluded.head
         WHEN e.ordinal > excluded.ordinal AND e.ordinal <= ${LATEST} THEN e.head
         ELSE excluded.head
       END,

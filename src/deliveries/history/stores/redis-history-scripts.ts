@@ -5,6 +5,7 @@ import {
   ALL_DESTINATIONS,
   KEPT_ATTEMPTS,
   KEPT_ENTRIES,
+  LEAST_REPLAY,
   MOST_AHEAD,
   type PeriodLength,
 } from '../history-store.js';
@@ -74,18 +75,24 @@ export const WRITE = new RedisScript(
   -- No name of an event can say so: its quotes are escaped.
   local function is_in(head, state) return string.find(head, '"state":"' .. state .. '"', 1, true) end
 
+  -- Whether a message is in the state of one head, though the other may seem to be later.
+  local function outlasts(head, at, other, other_at)
+    if not is_in(other, 'retrying') then return false end
+    return is_in(head, 'delivered') or is_in(head, 'failed') and other_at <= at + ${LEAST_REPLAY}
+  end
+
   local function text_of(entry, known, known_ordinal)
     local lines = {}
     local head, ordinal = entry.head, entry.ordinal
     if known then
       for line in string.gmatch(known, '[^\\n]+') do lines[#lines + 1] = line end
       local known_head = table.remove(lines, 1)
-      local known_at = tonumber(known_ordinal or 0)
-      local is_known_later = known_at > tonumber(ordinal) and known_at <= tonumber(latest)
+      local at, known_at = tonumber(ordinal), tonumber(known_ordinal or 0)
+      local is_known_later = known_at > at and known_at <= tonumber(latest)
       if is_known_later then ordinal = known_ordinal end
-      if is_in(known_head, 'delivered') and is_in(head, 'retrying') then
+      if outlasts(known_head, known_at, head, at) then
         head = known_head
-      elseif is_known_later and not (is_in(known_head, 'retrying') and is_in(head, 'delivered')) then
+      elseif is_known_later and not outlasts(head, at, known_head, known_at) then
         head = known_head
       end
     end
