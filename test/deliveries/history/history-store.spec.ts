@@ -217,6 +217,31 @@ describeBackend('the store of the history', (backend) => {
     expect((await idsOf('crm')).at(-1)).toBe('m100');
   });
 
+  it.each([
+    ['messages that took several attempts', false],
+    ['messages that were delivered by the first', true],
+  ])('keeps what others wrote where the clock of a worker is days ahead: %s', async (_, isWhole) => {
+    const now = Date.now();
+    const [hour, minute] = [Math.floor(now / HOUR), Math.floor(now / MINUTE)];
+    const written = entry('a', { ordinal: ordinalOf(now), isWhole });
+    const counts: StoredCounts = { delivered: 1 };
+    await store.write([history({ entries: [written], hours: [[hour, counts]] })], now, [[minute, counts]]);
+    await store.noteWaiting(1, now);
+    const days = 8;
+    const later = now + days * DAY;
+    const ahead = await createHistoryStore(opened.storage);
+    const another = entry('b', { ordinal: ordinalOf(later), isWhole });
+    await ahead.write([history({ entries: [another], hours: [[hour + days * 24, counts]] })], later, [
+      [minute + days * 1_440, counts],
+    ]);
+    await ahead.noteWaiting(1, later);
+    expect(await idsOf('crm', 100, now)).toEqual(['a', 'b']);
+    expect(await store.hours('crm', hour, hour)).toEqual([[hour, counts]]);
+    expect(await store.minutes(minute, minute)).toEqual([[minute, counts]]);
+    expect(await store.waiting('hour', hour, hour)).toEqual([[hour, 1]]);
+    expect(await store.waiting('minute', minute, minute)).toEqual([[minute, 1]]);
+  });
+
   describe('where a clock was hours ahead until it was set right', () => {
     const now = Date.now();
     const late = ordinalOf(now + 3 * HOUR);

@@ -12,7 +12,7 @@ import {
 import type { HistoryStore } from '../../../src/deliveries/history/history-store.js';
 import { minuteOf } from '../../../src/deliveries/history/minute-counts.js';
 import { HISTORY_STORE } from '../../../src/deliveries/history/history.providers.js';
-import { CLUSTER_GROUPS } from '../../../src/deliveries/history/stores/redis-history-scripts.js';
+import { CLUSTER_GROUPS } from '../../../src/deliveries/history/stores/redis-history-keys.js';
 import { MAX_PARTITIONS } from '../../../src/options/resolve-connection.js';
 import { partitionOf } from '../../../src/queue/partitions.js';
 import { prefixOf } from '../../../src/queue/redis/hash-tags.js';

@@ -1,6 +1,8 @@
 import { missingIndex, SCHEMA, WITHOUT_SYNC } from '../../../queue/postgres/own-tables.js';
-import { KEPT_ATTEMPTS, KEPT_ENTRIES, LEAST_REPLAY, MOST_AHEAD } from '../history-store.js';
+import { KEPT_ATTEMPTS, KEPT_ENTRIES, LEAST_REPLAY, MOST_AHEAD, ordinalOf } from '../history-store.js';
 import type { RecentDelivery } from '../history.types.js';
+import { HOUR, KEPT_HOURS } from '../hour-counts.js';
+import { KEPT_MINUTES, MINUTE } from '../minute-counts.js';
 
 export const ENTRIES = `${SCHEMA}.delivery_entry`;
 const HOURS = `${SCHEMA}.delivery_hour`;
@@ -41,6 +43,12 @@ export const TABLES = `
 
 /** Entries with greater ordinals are those of a clock that is, or was, minutes ahead. */
 const LATEST = `(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + ${MOST_AHEAD})`;
+
+/** The oldest period that is kept. A worker whose clock is ahead must not remove what others keep. */
+const oldest = (now: string, length: number, kept: number): string =>
+  `(SELECT least(${now}::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) / ${length} - ${kept - 1})`;
+const oldestHour = (now: string): string => oldest(now, HOUR, KEPT_HOURS);
+const oldestMinute = (now: string): string => oldest(now, MINUTE, KEPT_MINUTES);
 
 /** The counts of a row, and those to be added to them. */
 const sumOf = (row: string): string => `(
@@ -115,24 +123,24 @@ export const TRIM = `
     FOR UPDATE OF e SKIP LOCKED
   )) AND ${WITHOUT_SYNC}`;
 
-/** $1 the oldest hour, $2 the oldest ordinal and $3 the oldest minute that are kept. */
+/** $1 the time, in milliseconds since the epoch */
 export const EXPIRE = `
-  WITH gone AS (DELETE FROM ${HOURS} WHERE hour < $1 RETURNING destination),
-    minutes AS (DELETE FROM ${MINUTES} WHERE minute < $3)
+  WITH gone AS (DELETE FROM ${HOURS} WHERE hour < ${oldestHour('$1')} RETURNING destination),
+    minutes AS (DELETE FROM ${MINUTES} WHERE minute < ${oldestMinute('$1')})
   DELETE FROM ${ENTRIES} AS e USING (SELECT DISTINCT destination FROM gone) AS old
-  WHERE e.destination = old.destination AND e.ordinal < $2 AND ${WITHOUT_SYNC}`;
+  WHERE e.destination = old.destination AND e.ordinal < ${oldestHour('$1')} * ${ordinalOf(HOUR)} AND ${WITHOUT_SYNC}`;
 
 /**
- * $1 messages that wait; $2 the minute and $3 the oldest that is kept; $4 the hour and $5 the oldest that is kept.
+ * $1 messages that wait; $2 the time, in milliseconds since the epoch, $3 its minute and $4 its hour.
  * There are few rows.
  */
 export const NOTE_WAITING = `
   WITH gone AS (
     DELETE FROM ${WAITING_MESSAGES}
-    WHERE (length = 'minute' AND number < $3) OR (length = 'hour' AND number < $5)
+    WHERE (length = 'minute' AND number < ${oldestMinute('$2')}) OR (length = 'hour' AND number < ${oldestHour('$2')})
   )
   INSERT INTO ${WAITING_MESSAGES} AS w (length, number, messages)
-  SELECT * FROM (VALUES ('hour', $4::bigint, $1::bigint), ('minute', $2, $1)) AS given WHERE ${WITHOUT_SYNC}
+  SELECT * FROM (VALUES ('hour', $4::bigint, $1::bigint), ('minute', $3, $1)) AS given WHERE ${WITHOUT_SYNC}
   ON CONFLICT (length, number) DO UPDATE SET messages = excluded.messages WHERE w.messages < excluded.messages`;
 
 /** $1 destination, $2 the oldest ordinal, $3 limit */

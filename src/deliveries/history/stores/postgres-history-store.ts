@@ -10,8 +10,8 @@ import {
   type StoredHistory,
   type StoredPeriods,
 } from '../history-store.js';
-import { hourOf, oldestHour, parseCounts } from '../hour-counts.js';
-import { minuteOf, oldestMinute } from '../minute-counts.js';
+import { hourOf, parseCounts } from '../hour-counts.js';
+import { minuteOf } from '../minute-counts.js';
 import * as statements from './postgres-history-statements.js';
 import { entryOf, textsOf } from './stored-texts.js';
 
@@ -63,7 +63,7 @@ export class PostgresHistoryStore implements HistoryStore {
   }
 
   async noteWaiting(messages: number, now: number): Promise<void> {
-    const params = [messages, minuteOf(now), oldestMinute(now), hourOf(now), oldestHour(now)];
+    const params = [messages, now, minuteOf(now), hourOf(now)];
     await this.tables.query(statements.NOTE_WAITING, params);
     // This goes on while nothing is delivered, and so nothing written.
     await this.expire(now);
@@ -109,7 +109,7 @@ export class PostgresHistoryStore implements HistoryStore {
   private async expire(now: number): Promise<void> {
     if (now - this.expiredAt < EXPIRE_INTERVAL) return;
     this.expiredAt = now;
-    await this.tables.query(statements.EXPIRE, [oldestHour(now), oldestOrdinal(now), oldestMinute(now)]);
+    await this.tables.query(statements.EXPIRE, [now]);
   }
 }
 

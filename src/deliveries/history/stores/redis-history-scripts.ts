@@ -1,76 +1,41 @@
-import { MAX_PARTITIONS } from '../../../options/resolve-connection.js';
-import { prefixOf } from '../../../queue/redis/hash-tags.js';
 import { RedisScript } from '../../../queue/redis/redis-script.js';
-import {
-  ALL_DESTINATIONS,
-  KEPT_ATTEMPTS,
-  KEPT_ENTRIES,
-  LEAST_REPLAY,
-  MOST_AHEAD,
-  type PeriodLength,
-} from '../history-store.js';
+import { KEPT_ATTEMPTS, KEPT_ENTRIES, LEAST_REPLAY, MOST_AHEAD, ordinalOf } from '../history-store.js';
 import { HOUR, KEPT_HOURS } from '../hour-counts.js';
 import { KEPT_MINUTES, MINUTE } from '../minute-counts.js';
+import { KEYS } from './redis-history-keys.js';
 
-const PREFIX = '{nestjs-analytics:history}:';
-
-const KEYS = ['entries', 'order', 'whole', 'hours'];
-
-/** Groups of destinations on a cluster. Each has a hash tag of its own, so that they are spread over the nodes. */
-export const CLUSTER_GROUPS = MAX_PARTITIONS;
-
-/**
- * The keys of a destination, or of all destinations of a group. `entries`: a hash of texts by messageId, whose first line is
- * the head and whose others are attempts. `order`: the messageIds by their ordinal. `whole`: a hash of the entries of
- * messages that were delivered by their first attempt, as `wholeEntriesOf` makes them, and of how many there are, as
- * `count`. To write one there costs much less. `hours`: a hash of counts as JSON by the number of the hour. A
- * destination that is idle for a week goes with its keys.
- */
-export function keysOf(destination: string, group: number | undefined): string[] {
-  return KEYS.map((name) => keyOf(name, destination, group));
-}
-
-/** The key of the counts of a destination by the hour. */
-export function hoursKey(destination: string, group: number | undefined): string {
-  return keyOf('hours', destination, group);
-}
-
-/** The key of the counts of all destinations of a group, by the number of the minute. */
-export function minutesKey(group: number | undefined): string {
-  return keyOf('minutes', ALL_DESTINATIONS, group);
-}
-
-/** The key of the most that waited, by the number of the minute or the hour. */
-export function waitingKey(length: PeriodLength, group: number | undefined): string {
-  return keyOf(`waiting-${length}`, ALL_DESTINATIONS, group);
-}
-
-function keyOf(name: string, destination: string, group: number | undefined): string {
-  const prefix = group === undefined ? PREFIX : `${prefixOf(group)}:history:`;
-  return `${prefix}${name}:${destination}`;
-}
+/** In Lua: the server's. */
+const TIME = `
+  local time = redis.call('TIME')`;
 
 /** In Lua: entries with greater ordinals are those of a clock that is, or was, minutes ahead. */
 const LATEST = `
-  local time = redis.call('TIME')
   local latest = string.format('%.0f', time[1] * 1000000 + time[2] + ${MOST_AHEAD})`;
 
-/** In Lua: drops what is older than the oldest that is kept. */
+/**
+ * In Lua: finds the oldest period that is kept, and drops those before. The first argument is the time. A worker whose clock is
+ * ahead must not remove what others keep.
+ */
 const REMOVE_OLD = `
+  local function oldest_of(length, kept)
+    return math.floor(math.min(tonumber(ARGV[1]), time[1] * 1000) / length) - kept + 1
+  end
+
   local function remove_old(key, oldest)
     for _, number in ipairs(redis.call('HKEYS', key)) do
-      if tonumber(number) < tonumber(oldest) then redis.call('HDEL', key, number) end
+      if tonumber(number) < oldest then redis.call('HDEL', key, number) end
     end
   end`;
 
 /**
- * Keys: those of destinations in turn, and that of the minutes. Arguments: the oldest ordinal, the oldest hour and
- * the oldest minute that are kept, the counts of minutes as a JSON text, and for each destination a JSON text and, if it has
- * whole entries, their name and text. Ordinals are texts, for a number of that size would lose its last digits.
+ * Keys: those of destinations in turn, and that of the minutes. Arguments: the time in milliseconds, the counts of minutes as a
+ * JSON text, and for each destination a JSON text and, if it has whole entries, their name and text. Ordinals are texts, for a number of that size would lose its last digits.
  * Nobody waits for it.
  */
 export const WRITE = new RedisScript(
-  `${REMOVE_OLD}${LATEST}
+  `${TIME}${LATEST}${REMOVE_OLD}
+  local oldest_hour = oldest_of(${HOUR}, ${KEPT_HOURS})
+  local oldest_ordinal = string.format('%.0f', oldest_hour * ${ordinalOf(HOUR)})
 
   -- No name of an event can say so: its quotes are escaped.
   local function is_in(head, state) return string.find(head, '"state":"' .. state .. '"', 1, true) end
@@ -129,7 +94,7 @@ export const WRITE = new RedisScript(
     table.sort(names, is_before)
     for at = #names, 1, -1 do
       local ordinal, count = string.match(names[at], '^(%d+) (%d+)')
-      if ordinal and (kept >= ${KEPT_ENTRIES} or tonumber(ordinal) < tonumber(ARGV[1])) then
+      if ordinal and (kept >= ${KEPT_ENTRIES} or tonumber(ordinal) < tonumber(oldest_ordinal)) then
         gone[#gone + 1] = names[at]
       elseif ordinal then
         kept = kept + count
@@ -147,7 +112,7 @@ export const WRITE = new RedisScript(
   end
 
   local function remove_entries(keys)
-    local gone = redis.call('ZRANGEBYSCORE', keys.order, '-inf', '(' .. ARGV[1])
+    local gone = redis.call('ZRANGEBYSCORE', keys.order, '-inf', '(' .. oldest_ordinal)
     local excess = redis.call('ZCARD', keys.order) - ${KEPT_ENTRIES}
     local function remove(ids)
       excess = excess - #ids
@@ -171,7 +136,7 @@ export const WRITE = new RedisScript(
     return not known
   end
 
-  local at = 5
+  local at = 3
   for first = 1, #KEYS - 1, ${KEYS.length} do
     local keys = {entries = KEYS[first], order = KEYS[first + 1]}
     local whole, hours = KEYS[first + 2], KEYS[first + 3]
@@ -188,14 +153,14 @@ export const WRITE = new RedisScript(
     end
     local is_new_hour = false
     for _, hour in ipairs(given.hours) do
-      is_new_hour = add_counts(hours, hour[1], hour[2], ARGV[2]) or is_new_hour
+      is_new_hour = add_counts(hours, hour[1], hour[2], oldest_hour) or is_new_hour
     end
     if is_new_hour and redis.call('EXISTS', whole) == 1 then remove_whole(whole) end
     redis.call('PEXPIRE', hours, ${KEPT_HOURS * HOUR})
   end
   local minutes = KEYS[#KEYS]
-  for _, minute in ipairs(cjson.decode(ARGV[4])) do
-    add_counts(minutes, minute[1], minute[2], ARGV[3])
+  for _, minute in ipairs(cjson.decode(ARGV[2])) do
+    add_counts(minutes, minute[1], minute[2], oldest_of(${MINUTE}, ${KEPT_MINUTES}))
   end
   redis.call('PEXPIRE', minutes, ${KEPT_MINUTES * MINUTE})
   return 1`,
@@ -206,7 +171,7 @@ export const WRITE = new RedisScript(
  * Keys: those of a destination. Argument: the oldest ordinal. Ids, ordinals and texts in turn, the texts of whole entries, and
  * the latest ordinal.
  */
-export const RECENT = new RedisScript(`${LATEST}
+export const RECENT = new RedisScript(`${TIME}${LATEST}
   local found = {}
   local ids = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', ARGV[1], 'WITHSCORES')
   for i = 1, #ids, 2 do
@@ -224,18 +189,18 @@ export const RECENT = new RedisScript(`${LATEST}
   return {found, whole, {latest}}`);
 
 /**
- * Keys: of minutes and of hours. Arguments: how many messages wait, and for each key the number of the period,
- * the oldest that is kept, and how long the key is kept in milliseconds.
+ * Keys: of minutes and of hours. Arguments: the time in milliseconds, how many messages wait, and for each key the number of
+ * the period, its length in milliseconds, and how many are kept.
  */
 export const NOTE_WAITING = new RedisScript(
-  `${REMOVE_OLD}
+  `${TIME}${REMOVE_OLD}
 
   for i, key in ipairs(KEYS) do
-    local number, oldest, lifetime = unpack(ARGV, 3 * i - 1, 3 * i + 1)
+    local number, length, kept = unpack(ARGV, 3 * i, 3 * i + 2)
     local known = redis.call('HGET', key, number)
-    if not known then remove_old(key, oldest) end
-    if tonumber(known or -1) < tonumber(ARGV[1]) then redis.call('HSET', key, number, ARGV[1]) end
-    redis.call('PEXPIRE', key, lifetime)
+    if not known then remove_old(key, oldest_of(length, kept)) end
+    if tonumber(known or -1) < tonumber(ARGV[2]) then redis.call('HSET', key, number, ARGV[2]) end
+    redis.call('PEXPIRE', key, length * kept)
   end
   return 1`,
   false,

@@ -9,8 +9,9 @@ import {
   type StoredHistory,
   type StoredPeriods,
 } from '../history-store.js';
-import { HOUR, HourCounts, hourOf, KEPT_HOURS, oldestHour, parseCounts } from '../hour-counts.js';
-import { KEPT_MINUTES, MINUTE, minuteOf, oldestMinute } from '../minute-counts.js';
+import { HOUR, HourCounts, hourOf, KEPT_HOURS, parseCounts } from '../hour-counts.js';
+import { KEPT_MINUTES, MINUTE, minuteOf } from '../minute-counts.js';
+import { CLUSTER_GROUPS, hoursKey, keysOf, minutesKey, waitingKey } from './redis-history-keys.js';
 import * as scripts from './redis-history-scripts.js';
 import { entryOf, textsOf } from './stored-texts.js';
 import { entriesIn, latestOf, wholeEntriesOf } from './whole-entries.js';
@@ -23,33 +24,31 @@ export class RedisHistoryStore implements HistoryStore {
   readonly groupOf: ((destination: string) => number) | undefined;
 
   constructor(private readonly client: RedisCommands) {
-    if (client.isCluster === true)
-      this.groupOf = (destination) => partitionOf(destination, scripts.CLUSTER_GROUPS);
+    if (client.isCluster === true) this.groupOf = (destination) => partitionOf(destination, CLUSTER_GROUPS);
   }
 
   async write(histories: readonly StoredHistory[], now: number, minutes: StoredPeriods = []): Promise<void> {
     const [first] = histories;
     const group = this.groupOf?.(first?.destination ?? ALL_DESTINATIONS);
-    const keys = histories.flatMap(({ destination }) => scripts.keysOf(destination, group));
+    const keys = histories.flatMap(({ destination }) => keysOf(destination, group));
     const args = histories.flatMap(argumentsOf);
-    const kept = [oldestOrdinal(now), oldestHour(now), oldestMinute(now)];
     await scripts.WRITE.run(
       this.client,
-      [...keys, scripts.minutesKey(group)],
-      [...kept, JSON.stringify(namedByTexts(minutes)), ...args],
+      [...keys, minutesKey(group)],
+      [now, JSON.stringify(namedByTexts(minutes)), ...args],
     );
   }
 
   async noteWaiting(messages: number, now: number): Promise<void> {
     const group = this.groupOf?.(ALL_DESTINATIONS);
-    const keys = [scripts.waitingKey('minute', group), scripts.waitingKey('hour', group)];
-    const minute = [minuteOf(now), oldestMinute(now), KEPT_MINUTES * MINUTE];
-    const hour = [hourOf(now), oldestHour(now), KEPT_HOURS * HOUR];
-    await scripts.NOTE_WAITING.run(this.client, keys, [messages, ...minute, ...hour]);
+    const keys = [waitingKey('minute', group), waitingKey('hour', group)];
+    const minute = [minuteOf(now), MINUTE, KEPT_MINUTES];
+    const hour = [hourOf(now), HOUR, KEPT_HOURS];
+    await scripts.NOTE_WAITING.run(this.client, keys, [now, messages, ...minute, ...hour]);
   }
 
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
-    const keys = scripts.keysOf(destination, this.groupOf?.(destination));
+    const keys = keysOf(destination, this.groupOf?.(destination));
     const found = await scripts.RECENT.run(this.client, keys, [oldestOrdinal(now)]);
     const [others = [], whole = [], [latest] = []] = Array.isArray(found) ? found.map(textsIn) : [];
     const entries = inGroups(others, 3).map(([messageId = '', ordinal, text = '']): StoredEntry => {
@@ -63,16 +62,16 @@ export class RedisHistoryStore implements HistoryStore {
 
   async hours(destination: string, first: number, last: number): Promise<StoredPeriods> {
     const groups = destination === ALL_DESTINATIONS ? this.groups : [this.groupOf?.(destination)];
-    const keys = groups.map((group) => scripts.hoursKey(destination, group));
+    const keys = groups.map((group) => hoursKey(destination, group));
     return countsWithin(await this.periods(keys), first, last);
   }
 
   async minutes(first: number, last: number): Promise<StoredPeriods> {
-    return countsWithin(await this.periods(this.groups.map(scripts.minutesKey)), first, last);
+    return countsWithin(await this.periods(this.groups.map(minutesKey)), first, last);
   }
 
   async waiting(length: PeriodLength, first: number, last: number): Promise<[number, number][]> {
-    const key = scripts.waitingKey(length, this.groupOf?.(ALL_DESTINATIONS));
+    const key = waitingKey(length, this.groupOf?.(ALL_DESTINATIONS));
     return (await this.periods([key]))
       .map(([number, messages]): [number, number] => [number, Number(messages)])
       .filter(([number]) => number >= first && number <= last);
@@ -81,7 +80,7 @@ export class RedisHistoryStore implements HistoryStore {
   /** All groups of destinations; one without a number where they are in none. */
   private get groups(): (number | undefined)[] {
     if (this.groupOf === undefined) return [undefined];
-    return Array.from({ length: scripts.CLUSTER_GROUPS }, (_, group) => group);
+    return Array.from({ length: CLUSTER_GROUPS }, (_, group) => group);
   }
 
   private async periods(keys: readonly string[]): Promise<[number: number, text: string][]> {
@@ -92,7 +91,7 @@ export class RedisHistoryStore implements HistoryStore {
   }
 
   async forget(destination: string): Promise<void> {
-    await scripts.FORGET.run(this.client, scripts.keysOf(destination, this.groupOf?.(destination)), []);
+    await scripts.FORGET.run(this.client, keysOf(destination, this.groupOf?.(destination)), []);
   }
 }
 
