@@ -29,10 +29,11 @@ const SLOW = 1_000;
 const MAX_SYSTEM_LOOKUPS = 1;
 
 /**
- * After a look-up by the system that took long, names whose last one did too wait for this many times as long. Names that hang
- * would have all of its time otherwise.
+ * After a look-up by the system that took long while others waited, names whose last one did too wait for this many times as
+ * long. Names that hang would have all of its time otherwise. The limit, in milliseconds, is for a process that stood still.
  */
 const SYSTEM_REST = 3;
+const MAX_SYSTEM_REST = 60_000;
 
 /** How long a name waits for its turn, in milliseconds. */
 const PATIENCE = 2_000;
@@ -72,6 +73,8 @@ export class HostResolver {
   private readonly systemSlots = new LookupSlots(MAX_SYSTEM_LOOKUPS, PATIENCE);
   /** When the system may be asked for a name again that took long, by `performance.now()`. */
   private slowSystemAt = -Infinity;
+  /** When it was last wanted for a name that did not take long, by the same clock. */
+  private quickWantedAt = -Infinity;
   private readonly dnsNames: NameCache;
   private readonly systemNames: NameCache;
 
@@ -147,30 +150,36 @@ export class HostResolver {
    * A look-up by the system cannot be cancelled. It keeps its slot to its end, even if nobody waits any more.
    */
   private async askSystem(lookup: NameLookup): Promise<NameAnswer> {
+    if (!lookup.wasSlow) this.quickWantedAt = lookup.wantedAt;
     const addresses = await within(
       LOOKUP_TIME,
       this.systemSlots.run(() => this.lookUpBySystem(lookup)),
     );
     if (addresses === undefined) {
       lookup.wasSlow = true;
-      throw new NameLookupError('timeout');
+      lookup.failure = new NameLookupError('timeout');
+      throw lookup.failure;
     }
     return { addresses, ttl: SYSTEM_TTL };
   }
 
   private async lookUpBySystem(lookup: NameLookup): Promise<LookupAddress[]> {
     const begun = performance.now();
-    if (lookup.wasSlow && begun < this.slowSystemAt) throw new NameLookupBusyError();
+    if (lookup.wasSlow && begun < this.slowSystemAt) throw lookup.failure ?? new NameLookupBusyError();
     lookup.begun = begun;
     try {
-      return await this.systemLookup(lookup.name);
+      const addresses = await this.systemLookup(lookup.name);
+      lookup.failure = undefined;
+      return addresses;
     } catch (error) {
       if (types.isNativeError(error) && isOwnLack(webhookErrorCode(error))) throw error;
-      throw new NameLookupError('unknown');
+      lookup.failure = new NameLookupError('unknown');
+      throw lookup.failure;
     } finally {
       const now = performance.now();
       lookup.wasSlow = now - begun >= SLOW;
-      if (lookup.wasSlow) this.slowSystemAt = now + SYSTEM_REST * (now - begun);
+      if (lookup.wasSlow && this.quickWantedAt > begun)
+        this.slowSystemAt = now + Math.min(SYSTEM_REST * (now - begun), MAX_SYSTEM_REST);
     }
   }
 }

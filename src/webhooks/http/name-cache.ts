@@ -29,6 +29,8 @@ export interface NameLookup {
   readonly name: string;
   /** Whether the last one took long. Whoever makes this one says how it was. */
   wasSlow: boolean;
+  /** Why the last one by the system found nothing, likewise. */
+  failure: NameLookupError | undefined;
   /** When it was wanted, by `performance.now()`. */
   readonly wantedAt: number;
   /** When it began, by the same clock; `undefined` while it waits for its turn. */
@@ -46,9 +48,7 @@ export class NameCache {
     const known = this.names.get(name);
     const now = performance.now();
     const { addresses, lookup } =
-      known !== undefined && known.until > now
-        ? known
-        : this.lookUp({ name, wasSlow: known?.lookup.wasSlow ?? false, wantedAt: now, begun: undefined });
+      known !== undefined && known.until > now ? known : this.lookUp(lookupAfter(known?.lookup, name, now));
     onLookup?.(lookup);
     return addresses;
   }
@@ -74,6 +74,11 @@ export class NameCache {
     );
     return known;
   }
+}
+
+function lookupAfter(last: NameLookup | undefined, name: string, wantedAt: number): NameLookup {
+  const { wasSlow = false, failure } = last ?? {};
+  return { name, wasSlow, failure, wantedAt, begun: undefined };
 }
 
 /** Half of them of each family, if there are enough: a receiver may be reachable over one of them only. */

@@ -4,7 +4,11 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HostResolver, type HostResolverOptions } from '../../../src/webhooks/http/host-resolver.js';
+import {
+  type HostLookup,
+  HostResolver,
+  type HostResolverOptions,
+} from '../../../src/webhooks/http/host-resolver.js';
 import { HostsFile } from '../../../src/webhooks/http/hosts-file.js';
 import { LookupSlots } from '../../../src/webhooks/http/lookup-slots.js';
 import { type DnsAnswer, type DnsQuestion, DnsServer } from '../../support/dns-server.js';
@@ -62,13 +66,37 @@ describe('resolving the name of a receiver', () => {
     resolver: HostResolver,
     name: string,
     allowPrivateNetwork = true,
+    onLookup?: () => void,
   ): Promise<string[] | string> {
     return new Promise((resolve) => {
-      resolver.lookupFor({ allowPrivateNetwork })(name, { all: true }, (error, found) => {
+      const onFound: Parameters<HostLookup>[2] = (error, found) => {
         if (error !== null) resolve(error.code ?? error.message);
         else resolve(Array.isArray(found) ? found.map(({ address }) => address) : [found]);
+      };
+      resolver.lookupFor({ allowPrivateNetwork })(name, { all: true }, onFound, onLookup);
+    });
+  }
+
+  /** Resolves when a name that DNS does not know waits for the system, to what `find` will resolve to. */
+  function waitForSystem(
+    resolver: HostResolver,
+    name: string,
+  ): Promise<{ found: Promise<string[] | string> }> {
+    return new Promise((resolve) => {
+      let lookups = 0;
+      const found = find(resolver, name, true, () => {
+        // The first one is by DNS.
+        if (++lookups === 2) resolve({ found });
       });
     });
+  }
+
+  /** Returns what lets the clock of look-ups go on by so many milliseconds. */
+  function mockClock(): (milliseconds: number) => void {
+    const { now } = performance;
+    let passed = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passed);
+    return (milliseconds) => (passed += milliseconds);
   }
 
   it('answers with IPv4 and IPv6 addresses', async () => {
@@ -243,47 +271,89 @@ describe('resolving the name of a receiver', () => {
       expect(await third).toEqual([ADDRESS]);
     });
 
-    it('lets names that took the system long wait three times as long, so that it answers for others', async () => {
-      const { now } = performance;
-      let passed = 0;
-      jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passed);
-      const { resolver } = await setUp(() => 'NXDOMAIN', {
-        systemLookup: (name) => {
-          if (!name.startsWith('silent')) return Promise.resolve([{ address: ADDRESS, family: 4 }]);
-          passed += 10_000;
-          return Promise.reject(new Error('not found'));
-        },
-      });
-      const silent = ['silent-1.apps', 'silent-2.apps', 'silent-3.apps'];
-      const findSilent = async (): Promise<unknown[]> => {
-        const found: unknown[] = [];
-        for (const name of silent) found.push(await find(resolver, name));
-        return found;
-      };
-      expect(await findSilent()).toEqual(['DNS_FAILED', 'DNS_FAILED', 'DNS_FAILED']);
-      // A failure is remembered for two seconds.
-      passed += 2_100;
-      expect(await findSilent()).toEqual(['DNS_BUSY', 'DNS_BUSY', 'DNS_BUSY']);
-      expect(await find(resolver, 'good.apps')).toEqual([ADDRESS]);
-      passed += 30_000;
-      expect(await findSilent()).toEqual(['DNS_FAILED', 'DNS_BUSY', 'DNS_BUSY']);
-      expect(await find(resolver, 'other.apps')).toEqual([ADDRESS]);
-    });
+    describe('nor the system quickly', () => {
+      /** The system answers at once for other names than those that begin with "dead" or "slow". */
+      async function setUpSlow(
+        takes: number,
+        isWaitedFor: boolean,
+      ): Promise<{ resolver: HostResolver; pass: (milliseconds: number) => void }> {
+        const pass = mockClock();
+        const { resolver } = await setUp(() => 'NXDOMAIN', {
+          systemLookup: async (name) => {
+            askedSystem.push(name);
+            const isDead = name.startsWith('dead');
+            if (isDead || name.startsWith('slow')) {
+              if (isWaitedFor) await waitForSystem(resolver, `quick-${askedSystem.length}.apps`);
+              pass(takes);
+            }
+            if (isDead) throw new Error('not found');
+            return [{ address: ADDRESS, family: 4 }];
+          },
+        });
+        return { resolver, pass };
+      }
 
-    it('knows that a name took the system long for which nobody waits any more', async () => {
-      const { now } = performance;
-      let passed = 0;
-      jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passed);
-      let answer: (addresses: LookupAddress[]) => void = () => undefined;
-      const { resolver } = await setUp(() => 'NXDOMAIN', {
-        systemLookup: () => new Promise((resolve) => (answer = resolve)),
+      it('waits three times as long where others wait for the system, so that it answers for them', async () => {
+        const { resolver, pass } = await setUpSlow(10_000, true);
+        const findSlow = async (): Promise<unknown[]> => {
+          const found: unknown[] = [];
+          for (const name of ['dead-1.apps', 'dead-2.apps', 'slow.apps'])
+            found.push(await find(resolver, name));
+          return found;
+        };
+        expect(await findSlow()).toEqual(['DNS_FAILED', 'DNS_FAILED', [ADDRESS]]);
+        // An answer of the system is cached for ten seconds.
+        pass(10_100);
+        askedSystem = [];
+        expect(await findSlow()).toEqual(['DNS_FAILED', 'DNS_FAILED', 'DNS_BUSY']);
+        expect(askedSystem).toEqual([]);
+        expect(await find(resolver, 'good.apps')).toEqual([ADDRESS]);
+        pass(20_000);
+        askedSystem = [];
+        expect(await findSlow()).toEqual(['DNS_FAILED', 'DNS_FAILED', 'DNS_BUSY']);
+        expect(askedSystem).toEqual(['dead-1.apps', 'quick-1.apps']);
+        expect(await find(resolver, 'other.apps')).toEqual([ADDRESS]);
       });
-      expect(await find(resolver, 'silent.apps')).toBe('DNS_FAILED');
-      passed += 2_100;
-      const again = find(resolver, 'silent.apps');
-      await new Promise(setImmediate);
-      answer([{ address: ADDRESS, family: 4 }]);
-      expect(await again).toBe('DNS_BUSY');
+
+      it('does not wait where no other waits', async () => {
+        const { resolver, pass } = await setUpSlow(2_000, false);
+        for (let n = 0; n < 3; n++) {
+          expect(await find(resolver, 'slow.apps')).toEqual([ADDRESS]);
+          expect(await find(resolver, 'dead.apps')).toBe('DNS_FAILED');
+          pass(10_100);
+        }
+        expect(askedSystem.filter((name) => name === 'slow.apps')).toHaveLength(3);
+        expect(askedSystem.filter((name) => name === 'dead.apps')).toHaveLength(3);
+      });
+
+      it('waits for a minute at most, also where the process stood still for an hour', async () => {
+        const { resolver, pass } = await setUpSlow(3_600_000, true);
+        expect(await find(resolver, 'slow.apps')).toEqual([ADDRESS]);
+        pass(50_000);
+        expect(await find(resolver, 'slow.apps')).toBe('DNS_BUSY');
+        pass(10_100);
+        expect(await find(resolver, 'slow.apps')).toEqual([ADDRESS]);
+      });
+
+      it('waits as well where nobody waits for its last answer any more', async () => {
+        const pass = mockClock();
+        let answer: (addresses: LookupAddress[]) => void = () => undefined;
+        const { resolver } = await setUp(() => 'NXDOMAIN', {
+          systemLookup: (name) => {
+            askedSystem.push(name);
+            if (askedSystem.length > 1) return Promise.resolve([{ address: ADDRESS, family: 4 }]);
+            return new Promise((resolve) => (answer = resolve));
+          },
+        });
+        expect(await find(resolver, 'dead.apps')).toBe('DNS_FAILED');
+        // A failure is remembered for two seconds.
+        pass(2_100);
+        const quick = await waitForSystem(resolver, 'quick.apps');
+        const again = await waitForSystem(resolver, 'dead.apps');
+        answer([{ address: ADDRESS, family: 4 }]);
+        expect([await quick.found, await again.found]).toEqual([[ADDRESS], 'DNS_FAILED']);
+        expect(askedSystem).toEqual(['dead.apps', 'quick.apps']);
+      });
     });
   });
 
