@@ -21,8 +21,8 @@ export interface ReceivedMessage {
 interface RequestPart {
   /** `''` for nobody. */
   readonly tenant: string;
-  /** Number of the last one. */
-  last: number;
+  /** Numbers of all of them, in order. */
+  readonly numbers: number[];
 }
 
 /** The messages of one request. */
@@ -44,9 +44,13 @@ const MAX_OVERDUE = 20;
 const CALLER = { isReceived: true, isAnswered: true };
 
 /** The messages of a source and tenant that the queue did not get in time. */
-interface Overdue extends Readonly<RequestPart> {
+interface Overdue extends Pick<RequestPart, 'tenant'> {
   /** Number of the message before those of their request that may still wait; one object for all of its tenants. */
   readonly rest: { after: number };
+  /** Number of the last one that was not in the queue in time. */
+  readonly last: number;
+  /** The numbers of those that may still wait, in order. */
+  readonly waiting: number[];
 }
 
 /** Takes the messages that other programs send, with the same checks and on the same path as calls. */
@@ -65,7 +69,7 @@ export class ReceivedMessages {
   /** Whether messages of a source and tenant are taken now, or with `''` those of nobody. */
   isOpenTo(source: string, tenant: string): boolean {
     const overdue = this.overdue.get(keyOf(source, tenant));
-    return overdue === undefined || this.core.isQueued(overdue.last);
+    return overdue === undefined || this.isOver(overdue);
   }
 
   /**
@@ -79,7 +83,7 @@ export class ReceivedMessages {
 
   /** Begins a request. Its messages have to be taken before anything else is. */
   begin(): RequestMessages {
-    for (const [key, { last }] of this.overdue) if (this.core.isQueued(last)) this.overdue.delete(key);
+    for (const [key, overdue] of this.overdue) if (this.isOver(overdue)) this.overdue.delete(key);
     return { after: this.core.last, parts: new Map(), isForAll: this.overdue.size === 0 };
   }
 
@@ -112,11 +116,14 @@ export class ReceivedMessages {
    * did not, they are sent again, and nothing else of their sources and tenants should be taken until they have been.
    */
   async handOver({ after, parts }: RequestMessages, timeout: number): Promise<boolean> {
-    const upTo = Array.from(parts.values(), ({ last }) => last);
+    const upTo = Array.from(parts.values(), ({ numbers }) => numbers.at(-1) ?? after);
     if (await this.core.handOver(after, Math.max(after, ...upTo), timeout)) return true;
     const rest = { after };
-    for (const [key, part] of parts) {
-      if (!this.core.isQueued(part.last)) this.overdue.set(key, { ...part, rest });
+    for (const [key, { tenant, numbers }] of parts) {
+      // Each destination takes messages at its own pace, so any of them may still wait.
+      const waiting = numbers.filter((number) => !this.core.isQueued(number));
+      const last = waiting.at(-1);
+      if (last !== undefined) this.overdue.set(key, { tenant, rest, last, waiting });
     }
     this.withdrawOldest();
     return false;
@@ -136,7 +143,10 @@ export class ReceivedMessages {
       const refusals = this.core.take(source, finished, { tenant, ...room, isReceived: true, onRefused });
       if (this.core.last > before) {
         const owner = this.core.outgoing.ownerOf(finished, tenant);
-        request.parts.set(keyOf(source, owner), { tenant: owner, last: this.core.last });
+        const key = keyOf(source, owner);
+        const part = request.parts.get(key);
+        if (part === undefined) request.parts.set(key, { tenant: owner, numbers: [this.core.last] });
+        else part.numbers.push(this.core.last);
       }
       const [first] = refusals;
       if (first === undefined) return true;
@@ -150,6 +160,14 @@ export class ReceivedMessages {
       const tenant = this.factory.tenantOf(source);
       return this.live.failed({ source, type: fields.type, fields, tenant }, error);
     }
+  }
+
+  /** Whether the queue has all messages that it did not get in time. */
+  private isOver({ waiting }: Overdue): boolean {
+    for (let last = waiting.at(-1); last !== undefined && this.core.isQueued(last); last = waiting.at(-1)) {
+      waiting.pop();
+    }
+    return waiting.length === 0;
   }
 
   /** What waits for longer must leave room for other messages. The application has only so many sources. */

@@ -256,17 +256,6 @@ describeRedis('a Redis Cluster', () => {
     const receiver = await stage.receiver();
     const partitions = 8;
     const ids = Array.from({ length: 12 }, (_, index) => `d${index}`);
-    const api = await stage.add(
-      TrackingServer.start({
-        platform: 'Express',
-        analytics: {
-          connection: broken.connection,
-          partitions,
-          sources: ids.map((id) => ({ name: id, writeKey: id })),
-          webhooks: ids.map((id) => webhooksTo(receiver, { id, sources: [id] })),
-        },
-      }),
-    );
     const admin = broken.admin(broken.master(1));
     const isLost = await Promise.all(
       ids.map(async (id) => {
@@ -274,19 +263,46 @@ describeRedis('a Redis Cluster', () => {
         return masterOf(Number(slot)) === 0;
       }),
     );
+    const lost = ids.find((_, index) => isLost[index] === true);
+    const held = ids.filter((_, index) => isLost[index] === false);
+    const api = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          connection: broken.connection,
+          partitions,
+          sources: ['mixed', ...ids].map((name) => ({ name, writeKey: name })),
+          webhooks: ids.map((id) => {
+            const isMixed = id === lost || id === held[0];
+            return webhooksTo(receiver, { id, sources: isMixed ? [id, 'mixed'] : [id] });
+          }),
+        },
+      }),
+    );
     const track = { userId: 'u1', event: 'Sent' };
     const send = async (id = ''): Promise<number> => (await api.post('/v1/track', track, basic(id))).status;
     const sendWithKey = async (writeKey = ''): Promise<number> =>
       (await api.post('/v1/track', { ...track, writeKey })).status;
-    const lost = ids.find((_, index) => isLost[index] === true);
-    const held = ids.filter((_, index) => isLost[index] === false);
+    const sendMixed = async (): Promise<number> => {
+      const batch = [lost, held[0]].map((id = '') => ({
+        type: 'track',
+        userId: 'u1',
+        event: `For ${id}`,
+        integrations: { All: false, [id]: true },
+      }));
+      return (await api.post('/v1/batch', { batch }, basic('mixed'))).status;
+    };
+    const forHeld = (): string[] => pathsOf(receiver, `For ${held[0]}`);
     await broken.master(0).kill();
     expect(await send(lost)).toBe(503);
     expect(await Promise.all(held.map((id) => send(id)))).toEqual(held.map(() => 200));
     expect(await sendWithKey(held[0])).toBe(200);
     expect([await send(lost), await sendWithKey(lost)]).toEqual([503, 503]);
+    // The last message of the request gets through, the first one does not.
+    expect([await sendMixed(), await sendMixed()]).toEqual([503, 503]);
+    expect(forHeld()).toHaveLength(1);
     await broken.master(0).start();
-    await until(() => receiver.requests.length === held.length + 2 || undefined);
+    await until(() => receiver.requests.length === held.length + 4 || undefined);
     await api.close();
     await broken.dispose();
   });
