@@ -189,7 +189,7 @@ export class AnalyticsClient {
 
   private readonly onRefused: ClientCoreObserver['onRefused'] = (refusals, call, number) => {
     this.refusals.add(refusals, { number, isAnswered: call.isAnswered });
-    for (const refusal of refusals) this.live.refused(call, refusal);
+    this.live.refused(call, refusals);
   };
 
   /** Takes one call, and returns what was made of it. */
@@ -205,7 +205,7 @@ export class AnalyticsClient {
     try {
       const refusals = this.core.take(source, message, { tenant, spareContext });
       this.refusals.add(refusals);
-      for (const refusal of refusals) this.live.refused({ source, tenant, message }, refusal);
+      this.live.refused({ source, tenant, message }, refusals);
       return prepared;
     } catch (error) {
       return this.live.failed({ source, type, fields: params, tenant }, error);

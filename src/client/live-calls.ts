@@ -44,9 +44,15 @@ export class LiveCalls {
     else this.live?.add('dropped', call, 'no destination takes it');
   }
 
-  /** A message is not delivered, or not to all of its destinations. */
-  refused(call: LiveCall, { reason, forTenant }: Refusal): void {
-    this.live?.add('refused', call, reason, forTenant);
+  /** A message is not delivered, or not to all of its destinations, for each of these reasons. */
+  refused(call: LiveCall, refusals: readonly Refusal[]): void {
+    if (!this.isWatched) return;
+    // To a tenant, those of several destinations are the same.
+    const told = new Set<string>();
+    for (const { reason, forTenant = reason } of refusals) {
+      this.live?.add('refused', call, reason, forTenant, !told.has(forTenant));
+      told.add(forTenant);
+    }
   }
 
   /** What is left of a message after a filter; `null` if it is dropped. */
@@ -62,7 +68,7 @@ export class LiveCalls {
     if (this.live?.isWatched !== true) return null;
     const call = { source, tenant, type: message.type, ...(!this.hidesContents && { message }) };
     if (passed === null) this.live.add('dropped', call, '`beforeSend` returned null');
-    else this.refused(call, passed);
+    else this.refused(call, [passed]);
     return null;
   }
 

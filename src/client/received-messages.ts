@@ -150,7 +150,7 @@ export class ReceivedMessages {
       }
       const [first] = refusals;
       if (first === undefined) return true;
-      for (const refusal of refusals) this.live.refused({ source, tenant, message: finished }, refusal);
+      this.live.refused({ source, tenant, message: finished }, refusals);
       if (first.kind !== 'backlog_full') return false;
       // Its destinations may be full for hours, which must not keep the rest of the request away from others.
       this.refusals.add(refusals, CALLER);

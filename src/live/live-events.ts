@@ -78,12 +78,13 @@ export class LiveEvents implements OnApplicationShutdown {
    * Shows what became of a call. Never throws.
    *
    * @param forTenant the reason without what only the operator may know
+   * @param isForTenant whether the tenant sees it as well
    */
-  add(outcome: LiveOutcome, call: LiveCall, reason?: string, forTenant = reason): void {
+  add(outcome: LiveOutcome, call: LiveCall, reason?: string, forTenant = reason, isForTenant = true): void {
     if (this.isClosed || !this.isWatched) return;
     const isFull = this.watched === undefined && this.undecided >= MAX_UNDECIDED;
     const tenant = this.ownerOf(call);
-    const scopes = isTenantName(tenant) ? [ALL_EVENTS, tenant] : [ALL_EVENTS];
+    const scopes = isForTenant && isTenantName(tenant) ? [ALL_EVENTS, tenant] : [ALL_EVENTS];
     let event: string | undefined;
     let told = reason;
     for (const scope of scopes) {

@@ -220,6 +220,29 @@ describe.each(PLATFORMS)('what the console shows live on %s', (platform) => {
     ]);
   });
 
+  it('is a refusal for each destination that is full to the operator, and one for all of them to a tenant', async () => {
+    const down = await stage.receiver({ answer: [503] });
+    const server = await start({
+      webhooks: ['crm', 'mail'].map((id) => webhooksTo(down, { id, backlogLimit: 1 })),
+    });
+    const [operator, tenant] = [await watch(server, OPERATOR), await watch(server, ACME)];
+    const acme = server.analytics.tenant('acme');
+    acme.track({ userId: 'u1', event: 'First' });
+    await server.analytics.flush();
+    acme.track({ userId: 'u1', event: 'Second' });
+    acme.track({ userId: 'u1', event: 'Third' });
+    const seen = async (watcher: Watcher, count: number): Promise<string[]> =>
+      (await watcher.sees(count)).map(({ name = '', outcome }) => `${name} ${outcome}`);
+    expect(await seen(operator, 5)).toEqual([
+      'First taken',
+      'Second refused',
+      'Second refused',
+      'Third refused',
+      'Third refused',
+    ]);
+    expect(await seen(tenant, 3)).toEqual(['First taken', 'Second refused', 'Third refused']);
+  });
+
   it('is once what becomes of a call whose destinations are looked up slowly, with the time of the call', async () => {
     const store = new SlowStore();
     const server = await start({ destinations: { store } });
