@@ -9,7 +9,7 @@ import { NO_MORE_CONNECTIONS, NoMoreConnectionsError } from '../queue-failure.js
 /** How long a pool opens no more connections after a refusal, in milliseconds: twice as long after each that follows. */
 const FIRST_RESTRICTION = 1_000;
 const MAX_RESTRICTION = 30_000;
-/** How long the server takes for a connection that is closed, in milliseconds. */
+/** How long the server mostly takes for a connection that is closed, in milliseconds. */
 const SOON = 50;
 
 /** How `pg` says that no client of a pool was free in time. */
@@ -40,6 +40,8 @@ export class SparingPool {
   private restriction = 0;
   private liftedAt = -Infinity;
   private refusedAt = -Infinity;
+  /** When another pool last gave up a connection for this one. */
+  private givenAt = -Infinity;
 
   /**
    * @param pools those of this process on the server
@@ -138,12 +140,15 @@ export class SparingPool {
     if (canGoOn()) return true;
     do await pause(SOON);
     while (!canGoOn() && this.pools.some((pool) => pool.isAsking) && performance.now() < end);
-    return canGoOn() || (await within(end - performance.now(), this.gift.result())) === true;
+    if (canGoOn() || (await within(end - performance.now(), this.gift.result())) === true) return true;
+    // The server may not have taken back yet what was given, and the giver itself opens none for as long.
+    return performance.now() - this.givenAt < FIRST_RESTRICTION;
   }
 
   private async isGivenOne(): Promise<boolean> {
     for (const other of this.pools) {
       if (other === this || !(await other.giving.result())) continue;
+      this.givenAt = performance.now();
       await pause(SOON);
       return true;
     }

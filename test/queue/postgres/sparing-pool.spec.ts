@@ -35,7 +35,7 @@ describeWith(
       await admin.query(`ALTER ROLE alice CONNECTION LIMIT ${connections}`);
     }
 
-    function open(options: SparingOptions): SparingPool {
+    function open(options: SparingOptions, onRefused = (): void => undefined): SparingPool {
       const pool = new pg.Pool({
         connectionString: server.url().replace('postgres@', 'alice@'),
         connectionTimeoutMillis: 5_000,
@@ -44,7 +44,7 @@ describeWith(
           return Promise.resolve();
         }),
       });
-      const sparing = new SparingPool(pool, pools, options, () => undefined);
+      const sparing = new SparingPool(pool, pools, options, onRefused);
       pools.push(sparing);
       return sparing;
     }
@@ -75,6 +75,23 @@ describeWith(
       await Promise.all([rich.query('SELECT pg_sleep(0.1)'), rich.query('SELECT pg_sleep(0.1)')]);
       const poor = open({ keeps: 1 });
       await Promise.all([ask(rich, 20), ask(poor, 20)]);
+      expect([rich.size, poor.size]).toEqual([1, 1]);
+    });
+
+    it('waits until the server has taken back the connection that another pool gave up', async () => {
+      await limit(2);
+      const rich = open({ keeps: 1 });
+      const own = 'SELECT pg_backend_pid() AS pid, pg_sleep(0.1)';
+      const answers = await Promise.all([rich.query<{ pid: number }>(own), rich.query<{ pid: number }>(own)]);
+      const pids = answers.flatMap(({ rows }) => Array.from(rows, ({ pid }) => pid));
+      for (const pid of pids) process.kill(pid, 'SIGSTOP');
+      let refusals = 0;
+      const poor = open({ keeps: 1 }, () => {
+        refusals++;
+        // The first is what the connection is given up for.
+        if (refusals === 2) for (const pid of pids) process.kill(pid, 'SIGCONT');
+      });
+      await poor.query('SELECT 1');
       expect([rich.size, poor.size]).toEqual([1, 1]);
     });
 
