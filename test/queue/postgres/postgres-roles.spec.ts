@@ -125,6 +125,20 @@ describeWith('postgres', PostgresServer.installed, 'the role that the queue has 
     expect(app.log.analytics.filter((line) => line.includes('takes no more jobs'))).toEqual([]);
   });
 
+  it('is told that it may use a table again of which only what is too old could not be removed', async () => {
+    await used({ connection: url });
+    await admin.query('CREATE ROLE late LOGIN');
+    await grant('late', 'bullmq, nestjs_analytics');
+    await admin.query('REVOKE ALL ON nestjs_analytics.delivery_entry FROM late');
+    const receiver = await stage.receiver();
+    const app = await stage.app({ connection: asRole('late'), webhooks: webhooksTo(receiver) });
+    // Nothing is delivered, and so nothing written.
+    await app.log.line(/may not use the table `nestjs_analytics.delivery_entry`/);
+    await admin.query('GRANT ALL ON nestjs_analytics.delivery_entry TO late');
+    app.analytics.track({ userId: 'u1', event: 'Tracked' });
+    await app.log.line(/may use the table `nestjs_analytics.delivery_entry` again/);
+  });
+
   it('counts deliveries once although it may not remove old ones', async () => {
     await used({ connection: url });
     await admin.query('CREATE ROLE keeping LOGIN');

@@ -1,6 +1,8 @@
+import { types } from 'node:util';
 import { OwnTables } from '../../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../../queue/queue-backend.js';
 import { failureOf } from '../../../queue/queue-failure.js';
+import { RefusedTableError } from '../../../queue/refused-tables.js';
 import { Mutex } from '../../../shared/mutex.js';
 import {
   type HistoryStore,
@@ -109,7 +111,13 @@ export class PostgresHistoryStore implements HistoryStore {
   private async expire(now: number): Promise<void> {
     if (now - this.expiredAt < EXPIRE_INTERVAL) return;
     this.expiredAt = now;
-    await this.tables.query(statements.EXPIRE, [now]);
+    try {
+      await this.tables.query(statements.EXPIRE, [now]);
+    } catch (error) {
+      // The log says that a table may be used again once the statement that was refused last is answered.
+      if (types.isNativeError(error) && error.cause instanceof RefusedTableError) this.expiredAt = -Infinity;
+      throw error;
+    }
   }
 }
 
