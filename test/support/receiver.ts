@@ -36,6 +36,8 @@ export interface ReceiverOptions {
    * @default 200
    */
   answer?: ((request: ReceivedRequest, index: number) => Answer | Promise<Answer>) | readonly Answer[];
+  /** For how long it keeps an idle connection, in milliseconds; 0 without end. @default Node's */
+  keepAliveTimeout?: number;
   /** Listen with TLS. */
   tls?: ServerOptions;
   /** A loopback address. @default 127.0.0.1 */
@@ -55,6 +57,7 @@ export class Receiver {
   private constructor(options: ReceiverOptions) {
     this.#options = options;
     this.#server = options.tls === undefined ? createHttpServer() : createHttpsServer(options.tls);
+    if (options.keepAliveTimeout !== undefined) this.#server.keepAliveTimeout = options.keepAliveTimeout;
     this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#receive(request, response).catch((error: unknown) => {
         response.destroy(error instanceof Error ? error : new Error(String(error)));

@@ -102,7 +102,7 @@ describe('a test event', () => {
     const away = await receive({ answer: [503] });
     const silent = await receive({ answer: [() => undefined] });
     const urls = [good, gone, away, silent].map((receiver) => receiver.url('/t0ken'));
-    const results = await destination([...urls, 'http://nowhere.invalid/'], { timeout: 300 }).sendTest();
+    const results = await destination([...urls, 'http://nowhere.invalid/'], { timeout: 5_000 }).sendTest();
     expect(results).toMatchObject([
       { class: 'delivered', status: 200, excerpt: 'thanks' },
       { class: 'permanent', status: 410 },
@@ -134,7 +134,7 @@ describe('a test event', () => {
     const refused = closed.url();
     await closed.close();
     const urls = [plain.url(), untrusted.url(), silent.url(), refused, 'https://nowhere.invalid/'];
-    const results = await destination(urls, { timeout: 300 }).sendTest();
+    const results = await destination(urls, { timeout: 5_000 }).sendTest();
     expect(results.map(({ error, phases }) => [error, Object.keys(phases).join()])).toEqual([
       [undefined, 'connect,firstByte'],
       ['TLS_SELF_SIGNED', 'connect'],
@@ -146,10 +146,12 @@ describe('a test event', () => {
   });
 
   it('takes the announcement of a response for its first byte', async () => {
+    const begunAt = performance.now();
     const receiver = await receive({
       answer: [(response) => {
         response.writeEarlyHints({ link: '</a>; rel=preload' });
-        setTimeout(() => response.writeHead(200).end(), 400);
+        // Far later than the announcement, however long that has taken.
+        setTimeout(() => response.writeHead(200).end(), 400 + 3 * (performance.now() - begunAt));
       }],
     }); // prettier-ignore
     const [result] = await destination([receiver.url()]).sendTest();
@@ -173,14 +175,16 @@ describe('a test event', () => {
   it('closes its connection afterwards', async () => {
     let closed: Promise<unknown> | undefined;
     const receiver = await receive({
+      keepAliveTimeout: 0,
       answer: [(response, socket) => {
         closed = new Promise((resolve) => socket.once('close', resolve));
-        response.writeHead(200).end();
+        response.writeHead(200, { 'keep-alive': 'timeout=600' }).end();
       }],
     }); // prettier-ignore
     await destination([receiver.url()]).sendTest();
     await closed;
-  }, 3_000);
+    // If it were kept for the next request, that would be for thirty seconds.
+  }, 20_000);
 
   it('is sent while the breaker is open, and leaves it open', async () => {
     const receiver = await receive({ answer: (_request, index) => (index < 5 ? 503 : 200) });
