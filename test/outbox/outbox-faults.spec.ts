@@ -134,10 +134,16 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     expect(late.outbox).toMatchObject({ waiting: 1, setAside: 0 });
     expect(late.reasons).toContainEqual(expect.stringMatching(/^A row has waited in the outbox for \d+ ms/));
     server.pause();
-    const { silent } = await indicator.isHealthy('silent', { timeout: 300, oldestInOutbox: 60_000 });
-    server.resume();
-    expect(silent).not.toHaveProperty('outbox');
-    expect(silent.reasons).toContain('The outbox did not answer within 300 ms.');
+    try {
+      // On a busy machine the last count took long, and is used for a while.
+      const silent = await until(async () => {
+        const found = await indicator.isHealthy('silent', { timeout: 300, oldestInOutbox: 60_000 });
+        return found.silent.outbox === undefined ? found.silent : undefined;
+      });
+      expect(silent.reasons).toContain('The outbox did not answer within 300 ms.');
+    } finally {
+      server.resume();
+    }
     await redis.start();
     await receiver.received(1);
   });
@@ -148,15 +154,14 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
     await holder.query('BEGIN; LOCK TABLE nestjs_analytics.outbox');
     await shop.pool.query(`SELECT pg_notify('${OUTBOX_CHANNEL}', '')`);
     await until(async () => ((await shop.rows(WAITING_FOR_LOCK)).length > 0 ? true : undefined));
-    const order: string[] = [];
-    const closed = app.context
-      .get<Outbox>(OUTBOX)
-      .close(1_000)
-      .then(() => order.push('closed'));
-    const later = new Promise((resolve) => setTimeout(resolve, 2_000)).then(() => order.push('2 s later'));
-    await Promise.all([closed, later]);
+    const closed = app.context.get<Outbox>(OUTBOX).close(1_000);
+    // Its statement waits for the lock until it times out, after ten seconds.
+    const first = await Promise.race([
+      closed.then(() => 'closed'),
+      pause(8_000, '8 s later', { ref: false }),
+    ]);
     holder.release(true);
-    expect(order).toEqual(['closed', '2 s later']);
+    expect(first).toBe('closed');
   });
 
   it('keeps the tenant that a call has named', async () => {
@@ -208,7 +213,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox in trouble', () =>
   // Polls alone, two seconds apart, would take longer than a test may.
   it('is woken by each commit', async () => {
     const app = await start();
-    for (let count = 1; count <= 20; count++) {
+    for (let count = 1; count <= 100; count++) {
       await shop.pay(app);
       await receiver.received(count);
     }
