@@ -87,6 +87,7 @@ describeServers('the health indicator', (backend) => {
 
   it('answers within its timeout while the server is frozen, and is down', async () => {
     const app = await stage.app({ connection: backend.connection, webhooks: REFUSING, shutdownTimeout: 500 });
+    await until(() => (app.analytics.status().queue === 'up' ? true : undefined));
     backend.server.pause();
     try {
       const { analytics } = await healthOf(app).isHealthy('analytics', { timeout: 50 });

@@ -110,9 +110,11 @@ describeServersOrEmbedded('the metrics', (backend) => {
     });
     for (let n = 0; n < 5; n++) app.analytics.track({ userId: 'u1', event: 'Paid' });
     const { buffered } = app.analytics.status();
-    expect(await valueOf('buffer.messages', {})).toBe(5);
-    expect(await valueOf('buffer.usage', {})).toBe(buffered.bytes);
-    expect(await valueOf('endpoints.down', { destination: names.id })).toBe(0);
+    // In one look: the messages leave the buffer by themselves a second later.
+    const found = await collected();
+    expect(found.get('buffer.messages')).toEqual([[{}, 5]]);
+    expect(found.get('buffer.usage')).toEqual([[{}, buffered.bytes]]);
+    expect(found.get('endpoints.down')).toContainEqual([{ destination: names.id }, 0]);
     await app.analytics.flush();
     const isDown = async (): Promise<true | undefined> =>
       (await valueOf('endpoints.down', { destination: names.id })) === 1 ? true : undefined;
@@ -140,7 +142,10 @@ describeServersOrEmbedded('the metrics', (backend) => {
     const before = await until(() => valueOf('queue.jobs', { state: 'waiting' }));
     app.analytics.track({ userId: 'u1', event: 'Paid' });
     await app.analytics.flush();
-    expect(await valueOf('queue.jobs', { state: 'waiting' })).toBe(Number(before) + 1);
+    // On a busy machine the first count took long, and is used for a while.
+    await until(async () =>
+      (await valueOf('queue.jobs', { state: 'waiting' })) === Number(before) + 1 ? true : undefined,
+    );
     await queue?.resume();
   });
 
@@ -391,7 +396,8 @@ describe('the metrics of an outbox', () => {
     // On a busy machine the first count took long, and is used for a while.
     const found = await until(async () => {
       const all = await collected();
-      return all.get('outbox.rows')?.[0]?.[1] === 0 ? undefined : all;
+      // Where a count takes too long, a collection goes without them.
+      return Number(all.get('outbox.rows')?.[0]?.[1] ?? 0) > 0 ? all : undefined;
     });
     expect(found.get('outbox.rows')).toEqual([
       [{ state: 'waiting' }, 2],
