@@ -107,7 +107,8 @@ export class PostgresServer implements TestServer {
   }
 
   pause(): void {
-    this.signal('SIGSTOP');
+    // It may have started a process for another client before it was stopped itself.
+    for (let n = 0; n < 2; n++) this.signal('SIGSTOP');
     this.isPaused = true;
   }
 
