@@ -1,19 +1,20 @@
-import { expect, it } from '@jest/globals';
+import { it } from '@jest/globals';
+import { deferred } from '../support/deferred.js';
 import { describeAnyServer } from '../support/describe-backend.js';
 import type { Receiver } from '../support/receiver.js';
 import { destinationsBySource, Stage } from '../support/stage.js';
 
 const SLOW_DESTINATIONS = 40;
 const MESSAGES = 10;
-/** In milliseconds. */
-const ANSWER_TIME = 1_200;
 
 describeAnyServer('more slow destinations than there are places for jobs', (backend) => {
   const stage = new Stage();
 
   it('leave places to another one when a process starts that does not know them yet', async () => {
+    const released = deferred();
+    const answer = (): Promise<number> => released.promise.then(() => 200);
     const slow = await Promise.all(
-      Array.from({ length: SLOW_DESTINATIONS }, () => stage.receiver({ answer: afterAWhile })),
+      Array.from({ length: SLOW_DESTINATIONS }, () => stage.receiver({ answer })),
     );
     const fresh = await stage.receiver();
     const names = slow.map((_, index) => `slow-${index}`);
@@ -37,18 +38,13 @@ describeAnyServer('more slow destinations than there are places for jobs', (back
 
     const app = await stage.app(options);
     await app.queue.resume();
+    // Where slow jobs keep their places until they are answered, there is none for it.
     await fresh.received(1);
-    const requests = slow.reduce((sum, receiver) => sum + receiver.requests.length, 0);
-    // Where each job is sent to its end first, three in four of them are by then.
-    expect(requests).toBeLessThan((SLOW_DESTINATIONS * MESSAGES) / 2);
+    released.resolve();
     await Promise.all(slow.map((receiver) => receiver.received(MESSAGES)));
   });
 });
 
 function urlOf(receiver: Receiver | undefined): string {
   return receiver?.url() ?? '';
-}
-
-function afterAWhile(): Promise<number> {
-  return new Promise((resolve) => setTimeout(resolve, ANSWER_TIME, 200).unref());
 }
