@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DeliveriesService, DestinationsService } from '../../src/index.js';
 import { resolveOptions } from '../../src/options/resolve-options.js';
 import { authorize } from '../destinations-api/api-server.js';
@@ -13,7 +13,6 @@ import { until } from '../support/until.js';
 import { ConsoleApp, consoleOptions } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
 
-const TIMEOUT = 60_000;
 /** Of the page's script and styles, compressed. */
 const MAX_PAGE_BYTES = 120 * 1024;
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script>';
@@ -162,9 +161,15 @@ describe.each(PLATFORMS)('the console on %s', (platform) => {
   it('refuses whoever asks too often, and nobody else', async () => {
     const ask = (user: string): ReturnType<TrackingServer['send']> =>
       server.send('/analytics', { headers: { cookie: `user=${user}` } });
-    const answers = await Promise.all(Array.from({ length: 250 }, () => ask('flood')));
-    const refused = answers.find(({ status }) => status === 429);
-    expect(refused?.headers.get('retry-after')).toBe('1');
+    // As if they came at once, however busy the machine is.
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
+    const asked = Array.from({ length: 250 }, () => ask('flood'));
+    const answers = await Promise.all(asked).finally(() => {
+      clock.mockRestore();
+    });
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(150);
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
     expect((await ask('other')).status).toBe(200);
   });
 
@@ -234,136 +239,128 @@ describeWith('chromium', Browser.binary !== undefined, 'the console in a browser
     return app;
   }, 'acme');
 
-  it(
-    'takes a customer from an empty page to a destination that was tested, failed, replayed and disabled',
-    async () => {
-      const { visitor } = visit;
-      const { server, receiver } = visit.app;
-      const destinations = server.app.get(DestinationsService);
-      await visitor.sees('There are none yet');
-      await visitor.click('Add a destination');
-      await visitor.fill('URLs', 'acme.example');
-      await visitor.click('Add');
-      await visitor.sees('Expected an absolute URL');
-      await visitor.fill('URLs', receiver.url());
-      await visitor.fill('Name', HOSTILE);
-      await visitor.fill('Types', 'track, tracks');
-      await visitor.fill('Headers', `x-team: ${HOSTILE}`);
-      await visitor.fill('Rate limit', 'fast');
-      await visitor.fill('Metadata', '{');
-      await visitor.click('Add');
-      await visitor.reads('got a text that is not JSON');
-      await visitor.fill('Metadata', '{"plan":"pro"}');
-      await visitor.click('Add');
-      await visitor.reads('got "tracks"');
-      await visitor.reads('got "fast"');
-      await visitor.fill('Types', 'track');
-      await visitor.fill('Rate limit', '50');
-      await visitor.click('Add');
-      await visitor.sees('whsec_');
-      await visitor.click('Show it');
-      await visitor.sees('Enabled');
-      const details = await visitor.text();
-      for (const part of ['Types\ntrack', 'Headers\nx-team', '50 requests a second']) {
-        expect(details).toContain(part);
-      }
-      await visitor.click('Send a test event');
-      await visitor.sees('200 from');
-      await visitor.sees('first byte');
-      await visitor.page.locator('svg.phases[aria-label*=connect]').wait();
-      await visitor.sees('7 delivered');
-      expect(await visitor.page.$$eval('rect:is(.delivered, .retried, .failed)', (bars) => bars.length)).toBe(
-        4,
-      );
-      await visitor.page.locator('[aria-label="Recent deliveries"] summary').click();
-      await visitor.sees('TIMEOUT');
+  it('takes a customer from an empty page to a destination that was tested, failed, replayed and disabled', async () => {
+    const { visitor } = visit;
+    const { server, receiver } = visit.app;
+    const destinations = server.app.get(DestinationsService);
+    await visitor.sees('There are none yet');
+    await visitor.click('Add a destination');
+    await visitor.fill('URLs', 'acme.example');
+    await visitor.click('Add');
+    await visitor.sees('Expected an absolute URL');
+    await visitor.fill('URLs', receiver.url());
+    await visitor.fill('Name', HOSTILE);
+    await visitor.fill('Types', 'track, tracks');
+    await visitor.fill('Headers', `x-team: ${HOSTILE}`);
+    await visitor.fill('Rate limit', 'fast');
+    await visitor.fill('Metadata', '{');
+    await visitor.click('Add');
+    await visitor.reads('got a text that is not JSON');
+    await visitor.fill('Metadata', '{"plan":"pro"}');
+    await visitor.click('Add');
+    await visitor.reads('got "tracks"');
+    await visitor.reads('got "fast"');
+    await visitor.fill('Types', 'track');
+    await visitor.fill('Rate limit', '50');
+    await visitor.click('Add');
+    await visitor.sees('whsec_');
+    await visitor.click('Show it');
+    await visitor.sees('Enabled');
+    const details = await visitor.text();
+    for (const part of ['Types\ntrack', 'Headers\nx-team', '50 requests a second']) {
+      expect(details).toContain(part);
+    }
+    await visitor.click('Send a test event');
+    await visitor.sees('200 from');
+    await visitor.sees('first byte');
+    await visitor.page.locator('svg.phases[aria-label*=connect]').wait();
+    await visitor.sees('7 delivered');
+    expect(await visitor.page.$$eval('rect:is(.delivered, .retried, .failed)', (bars) => bars.length)).toBe(
+      4,
+    );
+    await visitor.page.locator('[aria-label="Recent deliveries"] summary').click();
+    await visitor.sees('TIMEOUT');
 
-      status = 400;
-      const messageId = server.analytics.tenant('acme').track({ userId: 'u1', event: HOSTILE });
-      await until(async () => {
-        await visitor.click('Refresh failed messages');
-        return (await visitor.text()).includes('400 track') ? true : undefined;
-      });
-      const filter = visitor.page.locator('.filters input');
-      await filter.fill('503');
-      await visitor.page.keyboard.press('Enter');
-      await visitor.reads('Nothing that matches has failed for good');
-      await filter.fill('400');
-      await visitor.page.keyboard.press('Enter');
-      await visitor.reads('400 track');
-      const failed = visitor.page.locator('input[type=checkbox]');
-      await failed.click();
-      await visitor.sees('Replay 1 message');
-      const [{ id } = { id: '' }] = (await destinations.list({ tenant: 'acme' })).destinations;
-      await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
-      await visitor.sees('The receiver considers the request invalid.');
-      await visitor.sees('The same with curl');
-      expect(await visitor.text()).toContain(`curl --include --http1.1 --globoff --request POST`);
-      await visitor.click('The destination');
-      status = 200;
-      const proceed = holdReplays(server.app.get(DeliveriesService));
-      await visitor.click('Replay all that match');
-      await visitor.reads('0 of 1 message');
-      proceed();
-      await visitor.sees('1 message is delivered again.');
-      await receiver.received(3);
+    status = 400;
+    const messageId = server.analytics.tenant('acme').track({ userId: 'u1', event: HOSTILE });
+    await until(async () => {
+      await visitor.click('Refresh failed messages');
+      return (await visitor.text()).includes('400 track') ? true : undefined;
+    });
+    const filter = visitor.page.locator('.filters input');
+    await filter.fill('503');
+    await visitor.page.keyboard.press('Enter');
+    await visitor.reads('Nothing that matches has failed for good');
+    await filter.fill('400');
+    await visitor.page.keyboard.press('Enter');
+    await visitor.reads('400 track');
+    const failed = visitor.page.locator('input[type=checkbox]');
+    await failed.click();
+    await visitor.sees('Replay 1 message');
+    const [{ id } = { id: '' }] = (await destinations.list({ tenant: 'acme' })).destinations;
+    await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
+    await visitor.sees('The receiver considers the request invalid.');
+    await visitor.sees('The same with curl');
+    expect(await visitor.text()).toContain(`curl --include --http1.1 --globoff --request POST`);
+    await visitor.click('The destination');
+    status = 200;
+    const proceed = holdReplays(server.app.get(DeliveriesService));
+    await visitor.click('Replay all that match');
+    await visitor.reads('0 of 1 message');
+    proceed();
+    await visitor.sees('1 message is delivered again.');
+    await receiver.received(3);
 
-      await visitor.click('Rotate the secret');
-      await visitor.sees('whsec_');
-      await visitor.click('Disable');
-      await visitor.sees('Disabled');
-      await visitor.click('Enable');
-      await visitor.sees('Enabled');
-      await visitor.click('Edit');
-      await visitor.fill('Name', 'Renamed');
-      await visitor.click('Save');
-      await visitor.sees('Renamed');
-      await visitor.click('All destinations');
-      await visitor.sees('Changed');
-      expect(await visitor.text()).not.toContain('Of another');
+    await visitor.click('Rotate the secret');
+    await visitor.sees('whsec_');
+    await visitor.click('Disable');
+    await visitor.sees('Disabled');
+    await visitor.click('Enable');
+    await visitor.sees('Enabled');
+    await visitor.click('Edit');
+    await visitor.fill('Name', 'Renamed');
+    await visitor.click('Save');
+    await visitor.sees('Renamed');
+    await visitor.click('All destinations');
+    await visitor.sees('Changed');
+    expect(await visitor.text()).not.toContain('Of another');
 
-      // The title follows the text.
-      await visitor.page.waitForFunction(`document.title === 'Destinations – Analytics'`);
-      expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
-      await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
-      await visitor.click('Delete');
-      await visitor.sees('There are none yet');
-    },
-    TIMEOUT,
-  );
+    // The title follows the text.
+    await visitor.page.waitForFunction(`document.title === 'Destinations – Analytics'`);
+    expect(visitor.complaints.filter((text) => !/status of (422|501)/.test(text))).toEqual([]);
+    await visitor.page.goto(`${server.url}/analytics#/destinations/${id}`);
+    await visitor.click('Delete');
+    await visitor.sees('There are none yet');
+  });
 
-  it(
-    'shows the operator first how all is going',
-    async () => {
-      const { visitor } = visit;
-      const { server } = visit.app;
-      await visitor.showTo('operator', '/analytics');
-      await visitor.sees('Overview');
-      await visitor.sees('7 delivered');
-      const bars =
-        '[...document.querySelectorAll(".chart")].map((chart) => chart.querySelectorAll("rect").length)';
-      expect(await visitor.page.evaluate(bars)).toEqual([1, 4]);
-      const text = await visitor.text();
-      for (const part of ['the queue\nUp', 'waiting\n0', 'running', 'None, as seen by this process.']) {
-        expect(text).toContain(part);
-      }
-      await visitor.click('Destinations');
-      await visitor.sees('Of another');
-      await visitor.click('https://code.example');
-      await visitor.reads('It is configured in the code of the application');
-      const configured = await visitor.text();
-      for (const part of ['Edit', 'Enable', 'Rotate', 'secret-path', 'Created']) {
-        expect(configured).not.toContain(part);
-      }
-      expect(await visitor.page.$$('[role=alert]')).toEqual([]);
-      await visitor.click('Sources');
-      await visitor.sees('Since this process started');
-      await visitor.page.locator('summary').click();
-      await visitor.sees('AnalyticsBrowser.load');
-      expect(await visitor.text()).toContain(`'${new URL(server.url).host}/v1'`);
-    },
-    TIMEOUT,
-  );
+  it('shows the operator first how all is going', async () => {
+    const { visitor } = visit;
+    const { server } = visit.app;
+    await visitor.showTo('operator', '/analytics');
+    await visitor.sees('Overview');
+    await visitor.sees('7 delivered');
+    const bars =
+      '[...document.querySelectorAll(".chart")].map((chart) => chart.querySelectorAll("rect").length)';
+    expect(await visitor.page.evaluate(bars)).toEqual([1, 4]);
+    const text = await visitor.text();
+    for (const part of ['the queue\nUp', 'waiting\n0', 'running', 'None, as seen by this process.']) {
+      expect(text).toContain(part);
+    }
+    await visitor.click('Destinations');
+    await visitor.sees('Of another');
+    await visitor.click('https://code.example');
+    await visitor.reads('It is configured in the code of the application');
+    const configured = await visitor.text();
+    for (const part of ['Edit', 'Enable', 'Rotate', 'secret-path', 'Created']) {
+      expect(configured).not.toContain(part);
+    }
+    expect(await visitor.page.$$('[role=alert]')).toEqual([]);
+    await visitor.click('Sources');
+    await visitor.sees('Since this process started');
+    await visitor.page.locator('summary').click();
+    await visitor.sees('AnalyticsBrowser.load');
+    expect(await visitor.text()).toContain(`'${new URL(server.url).host}/v1'`);
+  });
 });
 
 describe('the options of the console', () => {

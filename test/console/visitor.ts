@@ -34,7 +34,7 @@ export class Visitor {
     const controlled = await puppeteer.connect({ browserWSEndpoint: await browser.controlUrl() });
     const page = await controlled.newPage();
     // Below that of a test, so that it says what was waited for.
-    page.setDefaultTimeout(25_000);
+    page.setDefaultTimeout(60_000);
     const visitor = new Visitor(url, browser, controlled, page);
     page.on('pageerror', (error) => visitor.complaints.push(String(error)));
     page.on('console', (message) => {
@@ -59,7 +59,15 @@ export class Visitor {
 
   /** Shows another page of the console, as its address names it after the `#`. */
   async goTo(hash: string): Promise<void> {
-    await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+    // The page has listened for longer, so it knows by then.
+    await this.page.evaluate(`{
+      globalThis.hasGone = false;
+      addEventListener('hashchange', () => { hasGone = true; }, { once: true });
+      const before = location.href;
+      location.hash = ${JSON.stringify(hash)};
+      if (location.href === before) hasGone = true;
+    }`);
+    await untilTrue(this.page, 'hasGone');
   }
 
   /** Resolves once the page shows a text. */
