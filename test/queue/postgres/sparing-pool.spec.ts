@@ -38,7 +38,8 @@ describeWith(
     function open(options: SparingOptions, onRefused = (): void => undefined): SparingPool {
       const pool = new pg.Pool({
         connectionString: server.url().replace('postgres@', 'alice@'),
-        connectionTimeoutMillis: 5_000,
+        // All statements may wait for one connection.
+        connectionTimeoutMillis: 60_000,
         ...preparing((client) => {
           sparing.opened(client);
           return Promise.resolve();
