@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 describe('An application that loads ES modules and CommonJS of the package', () => {
   it('has one of each service, and decorators of either format reach it', async () => {
-    const { stdout, stderr } = await run(process.execPath, [CHILD, 'before'], { timeout: 25_000 });
+    const { stdout, stderr } = await run(process.execPath, [CHILD, 'before'], { timeout: 110_000 });
     expect(stdout.trim().split('\n')).toEqual([
       'AnalyticsHealthIndicator true',
       'AnalyticsService true',
@@ -24,7 +24,7 @@ describe('An application that loads ES modules and CommonJS of the package', () 
   });
 
   it('is told when the second one comes too late for that', async () => {
-    const { stderr } = await run(process.execPath, [CHILD, 'after'], { timeout: 25_000 });
+    const { stderr } = await run(process.execPath, [CHILD, 'after'], { timeout: 110_000 });
     expect(stderr).toMatch(/\[NESTJS_ANALYTICS_LOADED_TWICE\] .*loaded a second time/);
   });
 });
@@ -32,7 +32,7 @@ describe('An application that loads ES modules and CommonJS of the package', () 
 describe('An application that has the same file of the package evaluated again, as a test that resets its modules', () => {
   it('gives its services to both copies, is told nothing, and holds none of those in between', async () => {
     const { stdout, stderr } = await run(process.execPath, ['--expose-gc', LOADED_AGAIN], {
-      timeout: 25_000,
+      timeout: 110_000,
     });
     expect({ said: stdout.trim().split('\n'), stderr }).toEqual({
       said: ['given true', 'given true', 'held 0'],

@@ -163,7 +163,7 @@ describe('The page on webhooks for customers', () => {
     await writeFile(join(folder, 'page.mjs'), compiled.code);
     const { stdout } = await run(process.execPath, [UNOPTIMIZED, join(folder, 'page.mjs')], {
       cwd: folder,
-      timeout: 50_000,
+      timeout: 110_000,
       env: { ...process.env, ANALYTICS_KEY: Buffer.alloc(32, 1).toString('base64') },
     });
     const told: unknown = JSON.parse(stdout);

@@ -85,7 +85,7 @@ describe('The documentation', () => {
   /** Runs a module as a program, and resolves to what it prints. */
   async function execute(file: string, source: string): Promise<string> {
     const path = await compiled(file, source);
-    const { stdout } = await run(process.execPath, [UNOPTIMIZED, path], { cwd: folder, timeout: 25_000 });
+    const { stdout } = await run(process.execPath, [UNOPTIMIZED, path], { cwd: folder, timeout: 110_000 });
     return stdout;
   }
 
@@ -143,6 +143,9 @@ describe('The documentation', () => {
         }
       }
       ${main}
+      // Its database may still be starting.
+      app.get(AnalyticsService).track({ userId: 'u1', event: 'Signed In' });
+      await app.get(AnalyticsService).flush();
       app.get(AnalyticsService).track({ userId: 'u1', event: 'Order Completed' });
       process.kill(process.pid, 'SIGTERM');`,
     );
@@ -201,7 +204,7 @@ describe('The documentation', () => {
       const { secret } = await (await post('/webhooks', { url: customer.url })).json();
       console.log = () => {};
       await post('/orders', { userId: 'u1', total: 9 });
-      const [{ message }] = await customer.waitFor(1, { timeout: 20_000 });
+      const [{ message }] = await customer.waitFor(1, { timeout: 100_000 });
       process.stdout.write(JSON.stringify({ secret, message }));
       await app.close();
       await customer.close();`,
@@ -300,7 +303,9 @@ describe('The documentation', () => {
       let up = await check();
       while (up.code !== 200) up = await check();
       await app.get(DeliveryWorker).pause();
-      console.log(JSON.stringify([up, await check()]));
+      let stopped = await check();
+      while (stopped.reasons?.some((reason) => reason.includes('did not answer'))) stopped = await check();
+      console.log(JSON.stringify([up, stopped]));
       await app.close();`,
     );
     expect(JSON.parse(stdout)).toEqual([
@@ -343,7 +348,7 @@ describe('The documentation', () => {
         await app.listen(0, '127.0.0.1');
         app.get(AnalyticsService).track({ userId: 'u1', event: 'Order Completed' });
         await app.get(AnalyticsService).flush();
-        await receiver.waitFor(1, { timeout: 20_000 });
+        await receiver.waitFor(1, { timeout: 100_000 });
         const url = await app.getUrl();
         const ask = (path, init) => fetch(url + '/admin/queues' + path, init);
         const headers = { 'x-staff': 'yes' };
