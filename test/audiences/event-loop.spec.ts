@@ -27,7 +27,7 @@ describeBackend('an audience of many users', (backend) => {
 
   beforeEach(async () => {
     on = await openWithUsers(backend.connection);
-  }, 60_000);
+  });
   afterEach(() => on.close());
 
   it('lets timers fire while it is synced, and while its members are listed', async () => {
@@ -60,7 +60,7 @@ describe('the users of an audience', () => {
 
   beforeEach(async () => {
     on = await openWithUsers(await newConnection());
-  }, 60_000);
+  });
   afterEach(() => on.close());
 
   it('let timers fire whatever kind of iterable they come from', async () => {

@@ -5,7 +5,6 @@ import { describeWith } from '../support/describe-backend.js';
 import { ConsoleVisit } from './console-visit.js';
 import { ProxiedConsole } from './proxied-console.js';
 
-const TIMEOUT = 60_000;
 const TRACKING = '/events';
 
 describeWith('chromium', Browser.binary !== undefined, 'behind a proxy that serves below a path', () => {
@@ -32,19 +31,14 @@ describeWith('chromium', Browser.binary !== undefined, 'behind a proxy that serv
       expect(await visitor.text()).toContain(`'${new URL(app.url).host}/shop${TRACKING}/v1'`);
       expect(visitor.complaints).toEqual([]);
     },
-    TIMEOUT,
   );
 
-  it(
-    'a link shows the destinations of its tenant, below the same path',
-    async () => {
-      const { app, visitor } = visit;
-      const host = app.app.server.app;
-      const urls = ['https://hooks.example.com/'];
-      await host.get(DestinationsService).create({ tenant: 'acme', name: 'Hooks of acme', urls });
-      await visitor.showTo('nobody', app.root + host.get(ConsoleService).linkFor({ tenant: 'acme' }));
-      await visitor.reads('Hooks of acme');
-    },
-    TIMEOUT,
-  );
+  it('a link shows the destinations of its tenant, below the same path', async () => {
+    const { app, visitor } = visit;
+    const host = app.app.server.app;
+    const urls = ['https://hooks.example.com/'];
+    await host.get(DestinationsService).create({ tenant: 'acme', name: 'Hooks of acme', urls });
+    await visitor.showTo('nobody', app.root + host.get(ConsoleService).linkFor({ tenant: 'acme' }));
+    await visitor.reads('Hooks of acme');
+  });
 });

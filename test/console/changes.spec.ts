@@ -14,7 +14,6 @@ import { ConsoleVisit } from './console-visit.js';
 import { RowList } from './row-list.js';
 import { Watcher } from './watcher.js';
 
-const TIMEOUT = 60_000;
 const OPERATOR = { cookie: 'user=operator' };
 const ACME = { cookie: 'user=acme' };
 
@@ -195,117 +194,97 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console th
   const track = (event: string): string =>
     visit.app.server.analytics.tenant('acme').track({ userId: 'u1', event });
 
-  it(
-    'renews the overview by itself, without a jump, also after the connection was lost',
-    async () => {
-      const { visitor, app } = visit;
-      const { server, receiver } = app;
-      await server.app.get(DestinationsService).create({ tenant: 'acme', urls: [receiver.url()] });
-      await visitor.sees('The last seven days');
-      const shifts = await visitor.layoutShifts();
-      track('First');
-      await visitor.reads('1 delivered');
-      server.app.getHttpServer().closeAllConnections();
-      await visitor.reads('The connection was lost. Retrying automatically.');
-      track('Second');
-      await visitor.reads('2 delivered');
-      expect(await visitor.text()).not.toContain('The connection was lost');
-      expect(await shifts()).toEqual([]);
-    },
-    TIMEOUT,
-  );
+  it('renews the overview by itself, without a jump, also after the connection was lost', async () => {
+    const { visitor, app } = visit;
+    const { server, receiver } = app;
+    await server.app.get(DestinationsService).create({ tenant: 'acme', urls: [receiver.url()] });
+    await visitor.sees('The last seven days');
+    const shifts = await visitor.layoutShifts();
+    track('First');
+    await visitor.reads('1 delivered');
+    server.app.getHttpServer().closeAllConnections();
+    await visitor.reads('The connection was lost. Retrying automatically.');
+    track('Second');
+    await visitor.reads('2 delivered');
+    expect(await visitor.text()).not.toContain('The connection was lost');
+    expect(await shifts()).toEqual([]);
+  });
 
-  it(
-    'shows what is down, disabled, waiting and refused as soon as it is',
-    async () => {
-      const { visitor, app } = visit;
-      const { server, receiver } = app;
-      const destinations = server.app.get(DestinationsService);
-      const add = async (name: string): Promise<string> => {
-        const { id } = await destinations.create({ tenant: name, name, urls: [receiver.url('/away')] });
-        return id;
-      };
-      await add('initech');
-      await destinations.disable(await add('Umbrella'), { reason: 'not paid' });
-      await visitor.reads('Disabled: not paid');
-      await visitor.reads('None, as seen by this process.');
-      for (let n = 0; n < 5; n++) server.analytics.tenant('initech').track({ userId: 'u1', event: 'Sent' });
-      server.analytics.track({ userId: 'nobody', event: 'Sent' });
-      await visitor.reads('down since');
-      await visitor.reads('waiting\n5');
-      await visitor.reads('refused by this process\n1');
-      await visitor.click(`http://127.0.0.1:${receiver.port}`);
-      await visitor.sees('All destinations');
-    },
-    TIMEOUT,
-  );
+  it('shows what is down, disabled, waiting and refused as soon as it is', async () => {
+    const { visitor, app } = visit;
+    const { server, receiver } = app;
+    const destinations = server.app.get(DestinationsService);
+    const add = async (name: string): Promise<string> => {
+      const { id } = await destinations.create({ tenant: name, name, urls: [receiver.url('/away')] });
+      return id;
+    };
+    await add('initech');
+    await destinations.disable(await add('Umbrella'), { reason: 'not paid' });
+    await visitor.reads('Disabled: not paid');
+    await visitor.reads('None, as seen by this process.');
+    for (let n = 0; n < 5; n++) server.analytics.tenant('initech').track({ userId: 'u1', event: 'Sent' });
+    server.analytics.track({ userId: 'nobody', event: 'Sent' });
+    await visitor.reads('down since');
+    await visitor.reads('waiting\n5');
+    await visitor.reads('refused by this process\n1');
+    await visitor.click(`http://127.0.0.1:${receiver.port}`);
+    await visitor.sees('All destinations');
+  });
 
-  it(
-    'renews the deliveries of its destination by itself, and leaves its reader where they are',
-    async () => {
-      const { visitor, app } = visit;
-      const { server, receiver } = app;
-      const { id } = await server.app
-        .get(DestinationsService)
-        .create({ tenant: 'acme', urls: [receiver.url()] });
-      await visitor.showTo('acme', '/analytics');
-      await visitor.goTo(`#/destinations/${id}`);
-      await visitor.reads('Nothing was delivered in the last seven days');
-      for (let n = 0; n < 30; n++) track(`Event ${n}`);
-      await visitor.reads('30 delivered');
-      const list = new RowList(visitor.page, '[aria-label="Recent deliveries"]');
-      await until(async () => ((await list.count()).all === 30 ? true : undefined));
-      await list.read(15);
-      const shifts = await visitor.layoutShifts();
-      const comesIn = async (): Promise<void> => {
-        track('The latest one');
-        await list.begins('The latest one');
-      };
-      expect(await list.staysWhile(comesIn)).toBe(true);
-      expect(await shifts()).toEqual([]);
-      expect((await list.count()).all).toBe(31);
-    },
-    TIMEOUT,
-  );
+  it('renews the deliveries of its destination by itself, and leaves its reader where they are', async () => {
+    const { visitor, app } = visit;
+    const { server, receiver } = app;
+    const { id } = await server.app
+      .get(DestinationsService)
+      .create({ tenant: 'acme', urls: [receiver.url()] });
+    await visitor.showTo('acme', '/analytics');
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.reads('Nothing was delivered in the last seven days');
+    for (let n = 0; n < 30; n++) track(`Event ${n}`);
+    await visitor.reads('30 delivered');
+    const list = new RowList(visitor.page, '[aria-label="Recent deliveries"]');
+    await until(async () => ((await list.count()).all === 30 ? true : undefined));
+    await list.read(15);
+    const shifts = await visitor.layoutShifts();
+    const comesIn = async (): Promise<void> => {
+      track('The latest one');
+      await list.begins('The latest one');
+    };
+    expect(await list.staysWhile(comesIn)).toBe(true);
+    expect(await shifts()).toEqual([]);
+    expect((await list.count()).all).toBe(31);
+  });
 
-  it(
-    'no longer shows as failed what somebody else has had delivered',
-    async () => {
-      const { visitor, app } = visit;
-      const { server, receiver } = app;
-      const { id } = await server.app
-        .get(DestinationsService)
-        .create({ tenant: 'initech', urls: [receiver.url('/hook')] });
-      const messageId = server.analytics.tenant('initech').track({ userId: 'u1', event: 'Refused' });
-      await visitor.showTo('operator', '/analytics');
-      await visitor.goTo(`#/destinations/${id}`);
-      await visitor.page.locator(`::-p-aria(Select ${messageId})`).wait();
-      await visitor.reads('1 failed');
-      hookStatus = 200;
-      await server.app.get(DeliveriesService).replay({ destination: id });
-      await visitor.reads('Nothing that matches has failed for good.');
-    },
-    TIMEOUT,
-  );
+  it('no longer shows as failed what somebody else has had delivered', async () => {
+    const { visitor, app } = visit;
+    const { server, receiver } = app;
+    const { id } = await server.app
+      .get(DestinationsService)
+      .create({ tenant: 'initech', urls: [receiver.url('/hook')] });
+    const messageId = server.analytics.tenant('initech').track({ userId: 'u1', event: 'Refused' });
+    await visitor.showTo('operator', '/analytics');
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.page.locator(`::-p-aria(Select ${messageId})`).wait();
+    await visitor.reads('1 failed');
+    hookStatus = 200;
+    await server.app.get(DeliveriesService).replay({ destination: id });
+    await visitor.reads('Nothing that matches has failed for good.');
+  });
 
-  it(
-    'is told of changes only while it can be seen',
-    async () => {
-      const { visitor, app } = visit;
-      const streams = new Set<ServerResponse>();
-      app.server.app.getHttpServer().on('request', ({ url }: IncomingMessage, response: ServerResponse) => {
-        if (url?.includes('/changes') !== true) return;
-        streams.add(response);
-        response.once('close', () => streams.delete(response));
-      });
-      const areOpen = (count: number): Promise<true> =>
-        until(() => (streams.size === count ? true : undefined));
-      await visitor.showTo('operator', '/analytics');
-      await visitor.sees('The last seven days');
-      await areOpen(1);
-      await visitor.lookAway(() => areOpen(0));
-      await areOpen(1);
-    },
-    TIMEOUT,
-  );
+  it('is told of changes only while it can be seen', async () => {
+    const { visitor, app } = visit;
+    const streams = new Set<ServerResponse>();
+    app.server.app.getHttpServer().on('request', ({ url }: IncomingMessage, response: ServerResponse) => {
+      if (url?.includes('/changes') !== true) return;
+      streams.add(response);
+      response.once('close', () => streams.delete(response));
+    });
+    const areOpen = (count: number): Promise<true> =>
+      until(() => (streams.size === count ? true : undefined));
+    await visitor.showTo('operator', '/analytics');
+    await visitor.sees('The last seven days');
+    await areOpen(1);
+    await visitor.lookAway(() => areOpen(0));
+    await areOpen(1);
+  });
 });

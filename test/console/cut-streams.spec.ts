@@ -7,7 +7,6 @@ import type { Instead } from './front-proxy.js';
 import { ProxiedConsole } from './proxied-console.js';
 import { untilTrue } from './until-true.js';
 
-const TIMEOUT = 60_000;
 /** How often a page asks until it has to be seen that it waits longer each time. */
 const TIMES = 3;
 
@@ -53,96 +52,75 @@ describeWith('chromium', Browser.binary !== undefined, 'a page of the console wh
       app.proxy.passAll();
       await visitor.reads('Watching');
     },
-    TIMEOUT,
   );
 
-  it(
-    'says that the destination is gone where somebody else deletes it, and nothing else',
-    async () => {
-      const { visitor, app } = visit;
-      const destinations = app.app.server.app.get(DestinationsService);
-      const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
-      await visitor.goTo(`#/destinations/${id}`);
-      await visitor.reads('Nothing was delivered in the last seven days.');
-      await visitor.page.evaluate(`{
+  it('says that the destination is gone where somebody else deletes it, and nothing else', async () => {
+    const { visitor, app } = visit;
+    const destinations = app.app.server.app.get(DestinationsService);
+    const { id } = await destinations.create({ tenant: 'acme', urls: [app.app.receiver.url()] });
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.reads('Nothing was delivered in the last seven days.');
+    await visitor.page.evaluate(`{
         globalThis.notices = [];
         new MutationObserver(() => {
           const text = document.querySelector('.notice')?.textContent;
           if (text !== undefined && text !== notices.at(-1)) notices.push(text);
         }).observe(document.body, { childList: true, subtree: true, characterData: true });
       }`);
-      await destinations.delete(id);
-      const gone = 'There is no destination with this id. This page no longer updates.';
-      await visitor.reads(gone);
-      expect(await visitor.page.evaluate('notices')).toEqual([gone]);
-    },
-    TIMEOUT,
-  );
+    await destinations.delete(id);
+    const gone = 'There is no destination with this id. This page no longer updates.';
+    await visitor.reads(gone);
+    expect(await visitor.page.evaluate('notices')).toEqual([gone]);
+  });
 
-  it.each(ANSWERS)(
-    'says so where it is told of changes and gets %s',
-    async (_, answer, says) => {
-      const { visitor, app } = visit;
-      const { id } = await app.app.server.app
-        .get(DestinationsService)
-        .create({ tenant: 'acme', urls: [app.app.receiver.url()], name: 'Warehouse' });
-      app.proxy.answer('/changes', answer);
-      await visitor.goTo(`#/destinations/${id}`);
-      await visitor.reads('Warehouse');
-      await visitor.reads(says);
-      app.proxy.passAll();
-      await untilTrue(visitor.page, `!document.body.innerText.includes(${JSON.stringify(says)})`);
-    },
-    TIMEOUT,
-  );
+  it.each(ANSWERS)('says so where it is told of changes and gets %s', async (_, answer, says) => {
+    const { visitor, app } = visit;
+    const { id } = await app.app.server.app
+      .get(DestinationsService)
+      .create({ tenant: 'acme', urls: [app.app.receiver.url()], name: 'Warehouse' });
+    app.proxy.answer('/changes', answer);
+    await visitor.goTo(`#/destinations/${id}`);
+    await visitor.reads('Warehouse');
+    await visitor.reads(says);
+    app.proxy.passAll();
+    await untilTrue(visitor.page, `!document.body.innerText.includes(${JSON.stringify(says)})`);
+  });
 
-  it(
-    'asks ever less often where each stream ends as soon as it has begun',
-    async () => {
-      const { visitor, app } = visit;
-      app.proxy.answer('/live', (response) => {
-        response.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: ready\ndata: {}\n\n');
-      });
-      await visitor.goTo('#/live');
-      await expectToAskLess();
-    },
-    TIMEOUT,
-  );
+  it('asks ever less often where each stream ends as soon as it has begun', async () => {
+    const { visitor, app } = visit;
+    app.proxy.answer('/live', (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: ready\ndata: {}\n\n');
+    });
+    await visitor.goTo('#/live');
+    await expectToAskLess();
+  });
 
-  it(
-    'says so where what is new is never answered, and asks again',
-    async () => {
-      const { visitor, app } = visit;
-      app.proxy.passAll();
-      await visitor.showTo('operator', '/analytics');
-      await visitor.goTo('#/');
-      await visitor.reads('The last hour');
-      const held = app.proxy.hold('/overview');
-      await visitor.click('Refresh');
-      await held.next();
-      await visitor.reads('The application cannot be reached.');
-      held.release();
-      await visitor.click('Refresh');
-      await untilTrue(visitor.page, `!document.body.innerText.includes('cannot be reached')`);
-    },
-    TIMEOUT,
-  );
+  it('says so where what is new is never answered, and asks again', async () => {
+    const { visitor, app } = visit;
+    app.proxy.passAll();
+    await visitor.showTo('operator', '/analytics');
+    await visitor.goTo('#/');
+    await visitor.reads('The last hour');
+    const held = app.proxy.hold('/overview');
+    await visitor.click('Refresh');
+    await held.next();
+    await visitor.reads('The application cannot be reached.');
+    held.release();
+    await visitor.click('Refresh');
+    await untilTrue(visitor.page, `!document.body.innerText.includes('cannot be reached')`);
+  });
 
-  it(
-    'asks again, and misses nothing, where a stream falls silent and its connection stays',
-    async () => {
-      const { visitor, app } = visit;
-      const { analytics } = app.app.server;
-      app.proxy.passAll();
-      await visitor.showTo('operator', '/analytics');
-      await visitor.goTo('#/live');
-      await visitor.reads('Watching');
-      analytics.track({ userId: 'u1', event: 'Before the silence' });
-      await visitor.reads('Before the silence');
-      app.proxy.silence();
-      analytics.track({ userId: 'u1', event: 'In the silence' });
-      await visitor.reads('In the silence');
-    },
-    TIMEOUT,
-  );
+  it('asks again, and misses nothing, where a stream falls silent and its connection stays', async () => {
+    const { visitor, app } = visit;
+    const { analytics } = app.app.server;
+    app.proxy.passAll();
+    await visitor.showTo('operator', '/analytics');
+    await visitor.goTo('#/live');
+    await visitor.reads('Watching');
+    analytics.track({ userId: 'u1', event: 'Before the silence' });
+    await visitor.reads('Before the silence');
+    app.proxy.silence();
+    analytics.track({ userId: 'u1', event: 'In the silence' });
+    await visitor.reads('In the silence');
+  });
 });

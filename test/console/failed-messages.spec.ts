@@ -7,7 +7,6 @@ import { ConsoleVisit } from './console-visit.js';
 import { ProxiedConsole } from './proxied-console.js';
 import { untilTrue } from './until-true.js';
 
-const TIMEOUT = 60_000;
 /** What is read out. */
 const STATUS = `Array.from(document.querySelectorAll('[role=status]'), ({ textContent }) => textContent).join(' ')`;
 
@@ -37,146 +36,118 @@ describeWith('chromium', Browser.binary !== undefined, 'whoever looks for what h
     return id;
   }
 
-  it(
-    'goes on typing a filter while the page renews itself',
-    async () => {
-      const { visitor } = visit;
-      const { page } = visitor;
-      await open();
-      const field = await page.locator('::-p-aria([name="Status"][role="textbox"])').waitHandle();
-      await field.focus();
-      await page.keyboard.type('40');
-      track('Taken');
-      await visitor.reads('1 delivered');
-      const typed = (): Promise<unknown> => field.evaluate((input): unknown => Reflect.get(input, 'value'));
-      expect(await typed()).toBe('40');
-      await page.keyboard.type('0 ');
-      await page.keyboard.press('Enter');
-      track('Refused');
-      await visitor.reads('400 track');
-      expect(await typed()).toBe('400');
-    },
-    TIMEOUT,
-  );
+  it('goes on typing a filter while the page renews itself', async () => {
+    const { visitor } = visit;
+    const { page } = visitor;
+    await open();
+    const field = await page.locator('::-p-aria([name="Status"][role="textbox"])').waitHandle();
+    await field.focus();
+    await page.keyboard.type('40');
+    track('Taken');
+    await visitor.reads('1 delivered');
+    const typed = (): Promise<unknown> => field.evaluate((input): unknown => Reflect.get(input, 'value'));
+    expect(await typed()).toBe('40');
+    await page.keyboard.type('0 ');
+    await page.keyboard.press('Enter');
+    track('Refused');
+    await visitor.reads('400 track');
+    expect(await typed()).toBe('400');
+  });
 
-  it(
-    'hears that it is being loaded, and sees what was there before until then',
-    async () => {
-      const { visitor, app } = visit;
-      const { page } = visitor;
-      await open();
-      track('Refused');
-      await visitor.reads('400 track');
-      const held = app.proxy.hold('/failed?');
-      await page.locator('::-p-aria([name="Type"][role="combobox"])').fill('page');
-      await held.next();
-      await untilTrue(page, `${STATUS}.includes('Loading …')`);
-      expect(await visitor.text()).toContain('400 track');
-      expect(await visitor.text()).not.toContain('Nothing that matches');
-      held.release();
-      await visitor.reads('Nothing that matches has failed for good.');
-      await untilTrue(page, `!${STATUS}.includes('Loading …')`);
-      expect(await visitor.text()).not.toContain('400 track');
-    },
-    TIMEOUT,
-  );
+  it('hears that it is being loaded, and sees what was there before until then', async () => {
+    const { visitor, app } = visit;
+    const { page } = visitor;
+    await open();
+    track('Refused');
+    await visitor.reads('400 track');
+    const held = app.proxy.hold('/failed?');
+    await page.locator('::-p-aria([name="Type"][role="combobox"])').fill('page');
+    await held.next();
+    await untilTrue(page, `${STATUS}.includes('Loading …')`);
+    expect(await visitor.text()).toContain('400 track');
+    expect(await visitor.text()).not.toContain('Nothing that matches');
+    held.release();
+    await visitor.reads('Nothing that matches has failed for good.');
+    await untilTrue(page, `!${STATUS}.includes('Loading …')`);
+    expect(await visitor.text()).not.toContain('400 track');
+  });
 
-  it(
-    'can ask for more again once that was refused',
-    async () => {
-      const { visitor, app } = visit;
-      const { page } = visitor;
-      await open();
-      for (let n = 0; n < 25; n++) track('Refused');
-      await visitor.reads('25 failed');
-      await visitor.click('Refresh failed messages');
-      const rows = `document.querySelectorAll('[data-id]').length`;
-      await untilTrue(page, `${rows} === 20`);
-      const error = { code: 'TOO_MANY_REQUESTS', message: 'Too much is asked for.' };
-      app.proxy.answer('limit=100', (response) => {
-        response.writeHead(429, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
-      });
-      await visitor.click('Show more');
-      await visitor.reads(error.message);
-      await untilTrue(page, `document.activeElement.textContent === 'Show more'`);
-      const held = app.proxy.hold('limit=100');
-      await visitor.click('Show more');
-      await held.next();
-      expect(await visitor.text()).toContain('Show more');
-      held.release();
-      await untilTrue(page, `${rows} === 25`);
-      expect(await visitor.text()).not.toContain('Show more');
-    },
-    TIMEOUT,
-  );
+  it('can ask for more again once that was refused', async () => {
+    const { visitor, app } = visit;
+    const { page } = visitor;
+    await open();
+    for (let n = 0; n < 25; n++) track('Refused');
+    await visitor.reads('25 failed');
+    await visitor.click('Refresh failed messages');
+    const rows = `document.querySelectorAll('[data-id]').length`;
+    await untilTrue(page, `${rows} === 20`);
+    const error = { code: 'TOO_MANY_REQUESTS', message: 'Too much is asked for.' };
+    app.proxy.answer('limit=100', (response) => {
+      response.writeHead(429, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+    });
+    await visitor.click('Show more');
+    await visitor.reads(error.message);
+    await untilTrue(page, `document.activeElement.textContent === 'Show more'`);
+    const held = app.proxy.hold('limit=100');
+    await visitor.click('Show more');
+    await held.next();
+    expect(await visitor.text()).toContain('Show more');
+    held.release();
+    await untilTrue(page, `${rows} === 25`);
+    expect(await visitor.text()).not.toContain('Show more');
+  });
 
-  it(
-    'hears that nothing was replayed where nothing has failed',
-    async () => {
-      const { visitor } = visit;
-      await open();
-      await visitor.click('Replay all that match');
-      await visitor.reads('Nothing that matches has failed for good; nothing was replayed.');
-    },
-    TIMEOUT,
-  );
+  it('hears that nothing was replayed where nothing has failed', async () => {
+    const { visitor } = visit;
+    await open();
+    await visitor.click('Replay all that match');
+    await visitor.reads('Nothing that matches has failed for good; nothing was replayed.');
+  });
 
-  it(
-    'hears that a destination is to be enabled before anything is replayed',
-    async () => {
-      const { visitor } = visit;
-      const id = await open();
-      const messageId = track('Refused');
-      await visitor.reads('400 track');
-      await visitor.click('Disable');
-      await visitor.reads('Disabled');
-      const told = 'The destination is disabled, so nothing was replayed. Enable it first.';
-      await visitor.click('Replay all that match');
-      await visitor.reads(told);
-      await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
-      await visitor.click('Replay this message');
-      await visitor.reads(told);
-    },
-    TIMEOUT,
-  );
+  it('hears that a destination is to be enabled before anything is replayed', async () => {
+    const { visitor } = visit;
+    const id = await open();
+    const messageId = track('Refused');
+    await visitor.reads('400 track');
+    await visitor.click('Disable');
+    await visitor.reads('Disabled');
+    const told = 'The destination is disabled, so nothing was replayed. Enable it first.';
+    await visitor.click('Replay all that match');
+    await visitor.reads(told);
+    await visitor.goTo(`#/destinations/${id}/messages/${messageId}`);
+    await visitor.click('Replay this message');
+    await visitor.reads(told);
+  });
 
-  it(
-    'is not asked to replay a message that they have selected, and that is gone',
-    async () => {
-      const { visitor, app } = visit;
-      const id = await open();
-      const messageId = track('Refused');
-      const other = track('Refused');
-      await visitor.click(`Select ${messageId}`);
-      await visitor.click(`Select ${other}`);
-      await visitor.reads('Replay 2 messages');
-      status = 200;
-      const deliveries = app.app.server.app.get(DeliveriesService);
-      await deliveries.replay({ destination: id, messageIds: [messageId] });
-      await visitor.reads('Replay 1 message');
-      await deliveries.replay({ destination: id, messageIds: [other] });
-      await visitor.reads('Nothing that matches has failed for good.');
-      await untilTrue(visitor.page, `!document.body.innerText.includes('Replay 1 message')`);
-    },
-    TIMEOUT,
-  );
+  it('is not asked to replay a message that they have selected, and that is gone', async () => {
+    const { visitor, app } = visit;
+    const id = await open();
+    const messageId = track('Refused');
+    const other = track('Refused');
+    await visitor.click(`Select ${messageId}`);
+    await visitor.click(`Select ${other}`);
+    await visitor.reads('Replay 2 messages');
+    status = 200;
+    const deliveries = app.app.server.app.get(DeliveriesService);
+    await deliveries.replay({ destination: id, messageIds: [messageId] });
+    await visitor.reads('Replay 1 message');
+    await deliveries.replay({ destination: id, messageIds: [other] });
+    await visitor.reads('Nothing that matches has failed for good.');
+    await untilTrue(visitor.page, `!document.body.innerText.includes('Replay 1 message')`);
+  });
 
-  it(
-    'keeps their selection in a replay of all that has not taken the message',
-    async () => {
-      const { visitor, app } = visit;
-      await open();
-      const messageId = track('Refused');
-      await visitor.click(`Select ${messageId}`);
-      app.proxy.answer('/replay', (response) => {
-        response.writeHead(202, { 'content-type': 'application/json' }).end('{"running":true}');
-      });
-      await visitor.click('Replay all that match');
-      await visitor.reads('The replay takes long');
-      app.proxy.passAll();
-      await visitor.click('Refresh failed messages');
-      expect(await visitor.text()).toContain('Replay 1 message');
-    },
-    TIMEOUT,
-  );
+  it('keeps their selection in a replay of all that has not taken the message', async () => {
+    const { visitor, app } = visit;
+    await open();
+    const messageId = track('Refused');
+    await visitor.click(`Select ${messageId}`);
+    app.proxy.answer('/replay', (response) => {
+      response.writeHead(202, { 'content-type': 'application/json' }).end('{"running":true}');
+    });
+    await visitor.click('Replay all that match');
+    await visitor.reads('The replay takes long');
+    app.proxy.passAll();
+    await visitor.click('Refresh failed messages');
+    expect(await visitor.text()).toContain('Replay 1 message');
+  });
 });

@@ -14,7 +14,6 @@ import { ConsoleVisit } from './console-visit.js';
 import { ProxiedConsole } from './proxied-console.js';
 import { RowList } from './row-list.js';
 
-const TIMEOUT = 60_000;
 /** Jobs that wait for another tenant. */
 const WAITING = 100;
 const LIST = '[aria-label="Messages that failed for good"]';
@@ -52,68 +51,56 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     return paths;
   }
 
-  it(
-    'is asked for again only when more has failed, and then nothing is read that waits',
-    async () => {
-      const { visitor } = visit;
-      await open();
-      const paths = requests();
-      for (const count of [1, 2, 3]) {
-        track('Taken');
-        await visitor.reads(`${count} delivered`);
-      }
-      expect(paths).toEqual([]);
-      await list().begins(track('Refused'));
-      expect(paths).toEqual([expect.stringContaining('waiting=false')]);
-    },
-    TIMEOUT,
-  );
+  it('is asked for again only when more has failed, and then nothing is read that waits', async () => {
+    const { visitor } = visit;
+    await open();
+    const paths = requests();
+    for (const count of [1, 2, 3]) {
+      track('Taken');
+      await visitor.reads(`${count} delivered`);
+    }
+    expect(paths).toEqual([]);
+    await list().begins(track('Refused'));
+    expect(paths).toEqual([expect.stringContaining('waiting=false')]);
+  });
 
-  it(
-    'is asked for once at a time, however much fails meanwhile',
-    async () => {
-      const { visitor, app } = visit;
-      await open();
-      const paths = requests();
-      const held = app.proxy.hold('/failed?');
+  it('is asked for once at a time, however much fails meanwhile', async () => {
+    const { visitor, app } = visit;
+    await open();
+    const paths = requests();
+    const held = app.proxy.hold('/failed?');
+    track('Refused');
+    await held.next();
+    for (const count of [2, 3, 4]) {
       track('Refused');
-      await held.next();
-      for (const count of [2, 3, 4]) {
-        track('Refused');
-        await visitor.reads(`${count} failed`);
-      }
-      expect(held.count()).toBe(1);
-      expect(paths).toHaveLength(1);
-      const last = track('Refused');
-      await visitor.reads('5 failed');
-      held.release();
-      await list().begins(last);
-      expect((await list().count()).all).toBe(5);
-    },
-    TIMEOUT,
-  );
+      await visitor.reads(`${count} failed`);
+    }
+    expect(held.count()).toBe(1);
+    expect(paths).toHaveLength(1);
+    const last = track('Refused');
+    await visitor.reads('5 failed');
+    held.release();
+    await list().begins(last);
+    expect((await list().count()).all).toBe(5);
+  });
 
-  it(
-    'is asked for again, without a word, where too much is read for its reader already',
-    async () => {
-      const { visitor, app } = visit;
-      await open();
-      let refusals = 0;
-      app.proxy.answer('/failed?', (response) => {
-        refusals++;
-        response
-          .writeHead(429, { 'content-type': 'application/json' })
-          .end('{"error":{"code":"TOO_MANY_REQUESTS","message":"Too much is read."}}');
-      });
-      const messageId = track('Refused');
-      await until(() => (refusals > 0 ? true : undefined));
-      await visitor.reads('1 failed');
-      expect(await visitor.text()).not.toContain('Too much is read.');
-      app.proxy.passAll();
-      await list().begins(messageId);
-    },
-    TIMEOUT,
-  );
+  it('is asked for again, without a word, where too much is read for its reader already', async () => {
+    const { visitor, app } = visit;
+    await open();
+    let refusals = 0;
+    app.proxy.answer('/failed?', (response) => {
+      refusals++;
+      response
+        .writeHead(429, { 'content-type': 'application/json' })
+        .end('{"error":{"code":"TOO_MANY_REQUESTS","message":"Too much is read."}}');
+    });
+    const messageId = track('Refused');
+    await until(() => (refusals > 0 ? true : undefined));
+    await visitor.reads('1 failed');
+    expect(await visitor.text()).not.toContain('Too much is read.');
+    app.proxy.passAll();
+    await list().begins(messageId);
+  });
 
   /** Lets messages fail, and waits until the page shows that. @param before how many have failed already */
   async function fail(count: number, before: number): Promise<void> {
@@ -123,78 +110,66 @@ describeWith('chromium', Browser.binary !== undefined, 'what a page shows as fai
     await list().begins(track('Refused'));
   }
 
-  it(
-    'is no more than its reader has asked for, but for what they read',
-    async () => {
-      await open();
-      await fail(15, 0);
-      await fail(15, 15);
-      await fail(15, 30);
-      expect((await list().count()).all).toBe(20);
-      await list().read(15);
-      expect(await list().staysWhile(() => fail(15, 45))).toBe(true);
-      expect((await list().count()).all).toBeGreaterThan(30);
-      await list().leave();
-      await fail(1, 60);
-      expect((await list().count()).all).toBe(20);
-    },
-    TIMEOUT,
-  );
+  it('is no more than its reader has asked for, but for what they read', async () => {
+    await open();
+    await fail(15, 0);
+    await fail(15, 15);
+    await fail(15, 30);
+    expect((await list().count()).all).toBe(20);
+    await list().read(15);
+    expect(await list().staysWhile(() => fail(15, 45))).toBe(true);
+    expect((await list().count()).all).toBeGreaterThan(30);
+    await list().leave();
+    await fail(1, 60);
+    expect((await list().count()).all).toBe(20);
+  });
 
-  it(
-    'has a gap where more has failed than was read, behind which is only what its reader reads',
-    async () => {
-      const { visitor, app } = visit;
-      await open();
-      await fail(20, 0);
-      await list().read(15);
-      const comesIn = async (): Promise<void> => {
-        const held = app.proxy.hold('/failed?');
-        for (let n = 0; n < 50; n++) track('Refused');
-        await visitor.reads('70 failed');
-        held.release();
-        await visitor.reads('More have failed in between.');
-      };
-      expect(await list().staysWhile(comesIn)).toBe(true);
-      const { all } = await list().count();
-      expect(all).toBeGreaterThan(20);
-      expect(all).toBeLessThan(40);
-      await visitor.click('Refresh failed messages');
-      await until(async () => ((await list().count()).all === 20 ? true : undefined));
-      expect(await visitor.text()).not.toContain('More have failed in between.');
-    },
-    TIMEOUT,
-  );
+  it('has a gap where more has failed than was read, behind which is only what its reader reads', async () => {
+    const { visitor, app } = visit;
+    await open();
+    await fail(20, 0);
+    await list().read(15);
+    const comesIn = async (): Promise<void> => {
+      const held = app.proxy.hold('/failed?');
+      for (let n = 0; n < 50; n++) track('Refused');
+      await visitor.reads('70 failed');
+      held.release();
+      await visitor.reads('More have failed in between.');
+    };
+    expect(await list().staysWhile(comesIn)).toBe(true);
+    const { all } = await list().count();
+    expect(all).toBeGreaterThan(20);
+    expect(all).toBeLessThan(40);
+    await visitor.click('Refresh failed messages');
+    await until(async () => ((await list().count()).all === 20 ? true : undefined));
+    expect(await visitor.text()).not.toContain('More have failed in between.');
+  });
 
-  it(
-    'is what matches the filter, with what was selected, when a replay ends that began with another one',
-    async () => {
-      const { visitor, app } = visit;
-      await open();
-      const messageId = track('Refused');
-      await list().begins(messageId);
-      const replay = new Promise<ServerResponse>((resolve) => {
-        app.proxy.answer('/replay', resolve);
-      });
-      await visitor.click('Replay all that match');
-      const response = await replay;
-      const filtered = visitor.page.waitForResponse((answer) => answer.url().includes('status=400'));
-      await visitor.page.locator('::-p-aria([name="Status"][role="textbox"])').fill('400');
-      await visitor.page.keyboard.press('Tab');
-      await filtered;
-      await visitor.click(`Select ${messageId}`);
-      await visitor.reads('Replay 1 message');
-      const renewed = visitor.page.waitForResponse((answer) => answer.url().includes('status=400'));
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{"replayed":1}');
-      await visitor.reads('1 message is delivered again.');
-      await (await renewed).text();
-      await visitor.page.evaluate('new Promise((resolve) => setTimeout(resolve))');
-      app.proxy.passAll();
-      expect((await list().count()).all).toBe(1);
-      expect(await visitor.text()).toContain('Replay 1 message');
-    },
-    TIMEOUT,
-  );
+  it('is what matches the filter, with what was selected, when a replay ends that began with another one', async () => {
+    const { visitor, app } = visit;
+    await open();
+    const messageId = track('Refused');
+    await list().begins(messageId);
+    const replay = new Promise<ServerResponse>((resolve) => {
+      app.proxy.answer('/replay', resolve);
+    });
+    await visitor.click('Replay all that match');
+    const response = await replay;
+    const filtered = visitor.page.waitForResponse((answer) => answer.url().includes('status=400'));
+    await visitor.page.locator('::-p-aria([name="Status"][role="textbox"])').fill('400');
+    await visitor.page.keyboard.press('Tab');
+    await filtered;
+    await visitor.click(`Select ${messageId}`);
+    await visitor.reads('Replay 1 message');
+    const renewed = visitor.page.waitForResponse((answer) => answer.url().includes('status=400'));
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"replayed":1}');
+    await visitor.reads('1 message is delivered again.');
+    await (await renewed).text();
+    await visitor.page.evaluate('new Promise((resolve) => setTimeout(resolve))');
+    app.proxy.passAll();
+    expect((await list().count()).all).toBe(1);
+    expect(await visitor.text()).toContain('Replay 1 message');
+  });
 });
 
 describeWith('redis', RedisServer.installed, 'what a page asks for when it renews what has failed', () => {

@@ -5,8 +5,6 @@ import { describeWith } from '../support/describe-backend.js';
 import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
 
-const TIMEOUT = 60_000;
-
 describeWith('chromium', Browser.binary !== undefined, 'the console without a history', () => {
   const visit = new ConsoleVisit(
     (connection) => ConsoleApp.start(connection, { answer: [400], analytics: () => ({ history: false }) }),
@@ -20,29 +18,21 @@ describeWith('chromium', Browser.binary !== undefined, 'the console without a hi
     return id;
   }
 
-  it(
-    'has no fault for a customer, who sees without a click what has failed',
-    async () => {
-      const { visitor, app } = visit;
-      await visitor.goTo(`#/destinations/${await addDestination()}`);
-      await visitor.reads('No history of deliveries is kept here.');
-      await visitor.reads('Nothing that matches has failed for good.');
-      expect(await visitor.page.evaluate(`document.querySelectorAll('[role=alert]').length`)).toBe(0);
-      expect(await visitor.text()).not.toContain('history: false');
-      app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Refused' });
-      await visitor.reads('400 track');
-    },
-    TIMEOUT,
-  );
+  it('has no fault for a customer, who sees without a click what has failed', async () => {
+    const { visitor, app } = visit;
+    await visitor.goTo(`#/destinations/${await addDestination()}`);
+    await visitor.reads('No history of deliveries is kept here.');
+    await visitor.reads('Nothing that matches has failed for good.');
+    expect(await visitor.page.evaluate(`document.querySelectorAll('[role=alert]').length`)).toBe(0);
+    expect(await visitor.text()).not.toContain('history: false');
+    app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'Refused' });
+    await visitor.reads('400 track');
+  });
 
-  it(
-    'says to the operator how to keep one',
-    async () => {
-      const { visitor } = visit;
-      await visitor.showTo('operator', '/analytics');
-      await visitor.goTo(`#/destinations/${await addDestination()}`);
-      await visitor.reads('No history is kept: leave out history: false to see it here.');
-    },
-    TIMEOUT,
-  );
+  it('says to the operator how to keep one', async () => {
+    const { visitor } = visit;
+    await visitor.showTo('operator', '/analytics');
+    await visitor.goTo(`#/destinations/${await addDestination()}`);
+    await visitor.reads('No history is kept: leave out history: false to see it here.');
+  });
 });

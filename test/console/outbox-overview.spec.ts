@@ -10,7 +10,6 @@ import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
 import { untilTrue } from './until-true.js';
 
-const TIMEOUT = 60_000;
 /** A row that no version of this package writes. */
 const BROKEN = `INSERT INTO nestjs_analytics.outbox (version, source, message) VALUES (1, 'default', '{')`;
 
@@ -22,7 +21,7 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview of an appli
     beforeAll(async () => {
       database = await PostgresServer.create();
       shop = await Shop.open(await database.createDatabase());
-    }, TIMEOUT);
+    });
     const visit = new ConsoleVisit(
       (connection) =>
         ConsoleApp.start(connection, {
@@ -37,32 +36,28 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview of an appli
     afterAll(async () => {
       await shop.close();
       await database.dispose();
-    }, TIMEOUT);
+    });
 
-    it(
-      'shows how many rows wait there, how long the oldest has, and how many are set aside',
-      async () => {
-        const { visitor, app } = visit;
-        const outbox = app.server.app.get(OutboxService);
-        await visitor.reads('oldest in the outbox\nnone');
-        await visitor.reads('set aside in the outbox\n0');
-        // The first one waits in the queue, which then takes no more of them.
-        await shop.pay(app.server);
-        await app.receiver.received(1);
-        for (let n = 0; n < 2; n++) await shop.pay(app.server);
-        await shop.pool.query(BROKEN);
-        await until(async () => {
-          const { waiting, setAside } = await outbox.status();
-          return waiting === 2 && setAside === 1 ? true : undefined;
-        });
-        await visitor.reads('in the outbox\n2');
-        await visitor.reads('set aside in the outbox\n1');
-        await untilTrue(
-          visitor.page,
-          String.raw`/oldest in the outbox\n\d+ (s|min)\n/.test(document.body.innerText)`,
-        );
-      },
-      TIMEOUT,
-    );
+    it('shows how many rows wait there, how long the oldest has, and how many are set aside', async () => {
+      const { visitor, app } = visit;
+      const outbox = app.server.app.get(OutboxService);
+      await visitor.reads('oldest in the outbox\nnone');
+      await visitor.reads('set aside in the outbox\n0');
+      // The first one waits in the queue, which then takes no more of them.
+      await shop.pay(app.server);
+      await app.receiver.received(1);
+      for (let n = 0; n < 2; n++) await shop.pay(app.server);
+      await shop.pool.query(BROKEN);
+      await until(async () => {
+        const { waiting, setAside } = await outbox.status();
+        return waiting === 2 && setAside === 1 ? true : undefined;
+      });
+      await visitor.reads('in the outbox\n2');
+      await visitor.reads('set aside in the outbox\n1');
+      await untilTrue(
+        visitor.page,
+        String.raw`/oldest in the outbox\n\d+ (s|min)\n/.test(document.body.innerText)`,
+      );
+    });
   });
 });

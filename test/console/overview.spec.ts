@@ -13,7 +13,6 @@ import { ConsoleApp } from './console-app.js';
 import { ConsoleVisit } from './console-visit.js';
 import { untilTrue } from './until-true.js';
 
-const TIMEOUT = 60_000;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
@@ -45,72 +44,64 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
 
   const evaluate = (script: string): Promise<unknown> => visit.visitor.page.evaluate(script);
 
-  it(
-    'says at the first start what to do next, and draws what happens then without a jump',
-    async () => {
-      const { visitor, app } = visit;
-      await visitor.page.setViewport({ width: 375, height: 800 });
-      await visitor.reads('Nothing was delivered yet. Add a destination and call analytics.track()');
-      // Nothing else has happened: a process looks by itself what waits.
-      await untilTrue(visitor.page, `document.body.innerText.split('at most 0 waiting').length === 3`);
-      const shifts = await visitor.layoutShifts();
-      const destinations = app.server.app.get(DestinationsService);
-      await destinations.create({ tenant: 'acme', urls: [app.receiver.url()] });
-      app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'First' });
-      await untilTrue(visitor.page, `document.querySelectorAll('rect.delivered').length === 2`);
-      expect(await visitor.text()).not.toContain('Nothing was delivered yet');
-      expect(await visitor.text()).toMatch(/delivered in the last hour\s+1/);
-      expect(await shifts()).toEqual([]);
-      expect(await evaluate(`document.documentElement.scrollWidth`)).toBeLessThanOrEqual(375);
-      expect(visitor.complaints).toEqual([]);
-    },
-    TIMEOUT,
-  );
+  it('says at the first start what to do next, and draws what happens then without a jump', async () => {
+    const { visitor, app } = visit;
+    await visitor.page.setViewport({ width: 375, height: 800 });
+    await visitor.reads('Nothing was delivered yet. Add a destination and call analytics.track()');
+    // Nothing else has happened: a process looks by itself what waits.
+    await untilTrue(visitor.page, `document.body.innerText.split('at most 0 waiting').length === 3`);
+    const shifts = await visitor.layoutShifts();
+    const destinations = app.server.app.get(DestinationsService);
+    await destinations.create({ tenant: 'acme', urls: [app.receiver.url()] });
+    app.server.analytics.tenant('acme').track({ userId: 'u1', event: 'First' });
+    await untilTrue(visitor.page, `document.querySelectorAll('rect.delivered').length === 2`);
+    expect(await visitor.text()).not.toContain('Nothing was delivered yet');
+    expect(await visitor.text()).toMatch(/delivered in the last hour\s+1/);
+    expect(await shifts()).toEqual([]);
+    expect(await evaluate(`document.documentElement.scrollWidth`)).toBeLessThanOrEqual(375);
+    expect(visitor.complaints).toEqual([]);
+  });
 
-  it(
-    'shows what waited as a line with gaps, and everything as figures, in both charts',
-    async () => {
-      const { visitor } = visit;
-      const latest: Past[] = [
-        { delivered: 40, waiting: 7 },
-        { retried: 5, waiting: undefined },
-        { delivered: 2, failed: 3, waiting: 1_234 },
-      ];
-      await showPast({
-        totals: () => Promise.resolve(hoursOf(latest)),
-        totalsByMinute: () => Promise.resolve(minutesOf(latest)),
-      });
-      await visitor.reads('at most 1,234 waiting');
-      const labels = await evaluate(
-        `Array.from(document.querySelectorAll('svg'), (svg) => svg.getAttribute('aria-label'))`,
-      );
-      expect(labels).toEqual([
-        'By the minute: 42 delivered, 5 retried, 3 failed',
-        'Waiting, by the minute: at most 1,234, 1,234 in the latest minute',
-        'By the hour: 42 delivered, 5 retried, 3 failed',
-        'Waiting, by the hour: at most 1,234, 1,234 in the latest hour',
-      ]);
-      const lines = await evaluate(
-        `Array.from(document.querySelectorAll('path.backlog'), (path) => path.getAttribute('d').match(/M/g).length)`,
-      );
-      expect(lines).toEqual([2, 2]);
-      await visitor.click('The figures of the last hour');
-      await visitor.page.locator('.figures').wait();
-      const rows = await evaluate(
-        `Array.from(document.querySelectorAll('.figures tr'), (row) =>
+  it('shows what waited as a line with gaps, and everything as figures, in both charts', async () => {
+    const { visitor } = visit;
+    const latest: Past[] = [
+      { delivered: 40, waiting: 7 },
+      { retried: 5, waiting: undefined },
+      { delivered: 2, failed: 3, waiting: 1_234 },
+    ];
+    await showPast({
+      totals: () => Promise.resolve(hoursOf(latest)),
+      totalsByMinute: () => Promise.resolve(minutesOf(latest)),
+    });
+    await visitor.reads('at most 1,234 waiting');
+    const labels = await evaluate(
+      `Array.from(document.querySelectorAll('svg'), (svg) => svg.getAttribute('aria-label'))`,
+    );
+    expect(labels).toEqual([
+      'By the minute: 42 delivered, 5 retried, 3 failed',
+      'Waiting, by the minute: at most 1,234, 1,234 in the latest minute',
+      'By the hour: 42 delivered, 5 retried, 3 failed',
+      'Waiting, by the hour: at most 1,234, 1,234 in the latest hour',
+    ]);
+    const lines = await evaluate(
+      `Array.from(document.querySelectorAll('path.backlog'), (path) => path.getAttribute('d').match(/M/g).length)`,
+    );
+    expect(lines).toEqual([2, 2]);
+    await visitor.click('The figures of the last hour');
+    await visitor.page.locator('.figures').wait();
+    const rows = await evaluate(
+      `Array.from(document.querySelectorAll('.figures tr'), (row) =>
           Array.from(row.cells, ({ textContent }) => textContent).slice(1).join(' '))`,
-      );
-      expect(rows).toMatchObject({ length: 61 });
-      expect((rows as string[]).slice(0, 5)).toEqual([
-        'delivered retried failed waiting',
-        '2 0 3 1,234',
-        '0 5 0 –',
-        '40 0 0 7',
-        '0 0 0 –',
-      ]);
-    },
-    TIMEOUT,
-  );
+    );
+    expect(rows).toMatchObject({ length: 61 });
+    expect((rows as string[]).slice(0, 5)).toEqual([
+      'delivered retried failed waiting',
+      '2 0 3 1,234',
+      '0 5 0 –',
+      '40 0 0 7',
+      '0 0 0 –',
+    ]);
+  });
 
   it.each([
     [
@@ -119,21 +110,17 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       'Nothing was delivered in the last hour, and nothing waits.',
     ],
     ['what is known of the hours beside a process of the version before', undefined, 'The last seven days'],
-  ])(
-    'says %s',
-    async (_, latest, text) => {
-      await showPast({
-        totals: () => Promise.resolve(hoursOf([{ delivered: 3, waiting: 0 }])),
-        totalsByMinute: () => Promise.resolve(latest && minutesOf(latest)) as Promise<MinuteTotals[]>,
-      });
-      await visit.visitor.reads(text);
-      await visit.visitor.reads('3 delivered');
-      // What was seen before may be shown for a second more.
-      const isLastHourShown = `document.body.innerText.includes('The last hour')`;
-      await untilTrue(visit.visitor.page, `${isLastHourShown} === ${latest !== undefined}`);
-    },
-    TIMEOUT,
-  );
+  ])('says %s', async (_, latest, text) => {
+    await showPast({
+      totals: () => Promise.resolve(hoursOf([{ delivered: 3, waiting: 0 }])),
+      totalsByMinute: () => Promise.resolve(latest && minutesOf(latest)) as Promise<MinuteTotals[]>,
+    });
+    await visit.visitor.reads(text);
+    await visit.visitor.reads('3 delivered');
+    // What was seen before may be shown for a second more.
+    const isLastHourShown = `document.body.innerText.includes('The last hour')`;
+    await untilTrue(visit.visitor.page, `${isLastHourShown} === ${latest !== undefined}`);
+  });
 
   /** Returns a function that gives the health of the application other values. */
   function feigned(): (fields: object) => unknown {
@@ -145,49 +132,37 @@ describeWith('chromium', Browser.binary !== undefined, 'the overview in a browse
       });
   }
 
-  it(
-    'says which destinations have a URL that is down, and how many more there are than it shows',
-    async () => {
-      const { visitor } = visit;
-      const feign = feigned();
-      const down = { url: 'hash', origin: 'https://hooks.example', since: Date.now() };
-      const endpointsDown = ['dst_acme', 'dst_globex'].map((destination) => ({ ...down, destination }));
-      feign({ endpointsDown, moreEndpointsDown: 30 });
-      await visitor.page.reload();
-      for (const text of ['dst_acme', 'dst_globex', '30 more are down']) await visitor.reads(text);
-      feign({ endpointsDown, moreEndpointsDown: 1 });
-      await visitor.page.reload();
-      await visitor.reads('1 more is down');
-      feign({});
-    },
-    TIMEOUT,
-  );
+  it('says which destinations have a URL that is down, and how many more there are than it shows', async () => {
+    const { visitor } = visit;
+    const feign = feigned();
+    const down = { url: 'hash', origin: 'https://hooks.example', since: Date.now() };
+    const endpointsDown = ['dst_acme', 'dst_globex'].map((destination) => ({ ...down, destination }));
+    feign({ endpointsDown, moreEndpointsDown: 30 });
+    await visitor.page.reload();
+    for (const text of ['dst_acme', 'dst_globex', '30 more are down']) await visitor.reads(text);
+    feign({ endpointsDown, moreEndpointsDown: 1 });
+    await visitor.page.reload();
+    await visitor.reads('1 more is down');
+    feign({});
+  });
 
-  it(
-    'asks for a worker when messages wait and none is delivered, and says when it cannot know',
-    async () => {
-      const { visitor } = visit;
-      const feign = feigned();
-      feign({ waiting: 9 });
-      await showPast({ totalsByMinute: () => Promise.resolve(minutesOf([{ waiting: 9 }])) });
-      await visitor.reads('although messages wait: is a worker running, and is a URL down?');
-      feign({ waiting: undefined, queue: 'down' });
-      await visitor.page.reload();
-      await visitor.reads('Unknown while the database of the queue does not answer.');
-      expect(await evaluate(`document.querySelectorAll('svg').length`)).toBe(0);
-      feign({});
-    },
-    TIMEOUT,
-  );
+  it('asks for a worker when messages wait and none is delivered, and says when it cannot know', async () => {
+    const { visitor } = visit;
+    const feign = feigned();
+    feign({ waiting: 9 });
+    await showPast({ totalsByMinute: () => Promise.resolve(minutesOf([{ waiting: 9 }])) });
+    await visitor.reads('although messages wait: is a worker running, and is a URL down?');
+    feign({ waiting: undefined, queue: 'down' });
+    await visitor.page.reload();
+    await visitor.reads('Unknown while the database of the queue does not answer.');
+    expect(await evaluate(`document.querySelectorAll('svg').length`)).toBe(0);
+    feign({});
+  });
 
-  it(
-    'says how to keep a history where there is none',
-    async () => {
-      const off = (): Promise<never> => Promise.reject(new HistoryDisabledError());
-      await showPast({ totals: off, totalsByMinute: off });
-      await visit.visitor.reads('No history is kept: leave out history: false to see it here.');
-      expect(await evaluate(`document.querySelectorAll('svg').length`)).toBe(0);
-    },
-    TIMEOUT,
-  );
+  it('says how to keep a history where there is none', async () => {
+    const off = (): Promise<never> => Promise.reject(new HistoryDisabledError());
+    await showPast({ totals: off, totalsByMinute: off });
+    await visit.visitor.reads('No history is kept: leave out history: false to see it here.');
+    expect(await evaluate(`document.querySelectorAll('svg').length`)).toBe(0);
+  });
 });

@@ -89,7 +89,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     const senders = new Set(receiver.requests.map(({ headers }) => headers['x-process']));
     expect([...senders].sort()).toEqual(names.length === 0 ? ['own'] : names);
     expect(mostWithin(times, 2_000)).toBeLessThanOrEqual(2 * 20 * 1.2);
-  }, 60_000);
+  });
 
   it('counts each URL', async () => {
     const first = await receive();
@@ -100,7 +100,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     await Promise.all([first.receiver.received(40), second.receiver.received(40)]);
     const times = [...first.times, ...second.times];
     expect(mostWithin(times, 2_000)).toBeLessThanOrEqual(2 * 20 * 1.2);
-  }, 60_000);
+  });
 
   it('may be any number, so that the time between two messages is no whole number of milliseconds', async () => {
     const { receiver } = await receive();
@@ -136,7 +136,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     await other.receiver.received(100);
     expect(receivedIds(other.receiver)).toHaveLength(100);
     expect(limited.receiver.requests.length).toBeLessThan(40 * 25);
-  }, 60_000);
+  });
 
   it('holds back no other one either that has a limit, and time', async () => {
     const limited = await receive();
@@ -157,7 +157,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     }
     // Before half of them have had their next turn.
     expect(limited.receiver.requests.length).toBeLessThan(100);
-  }, 60_000);
+  });
 
   it('lets what waits for it lie in the queue, even if nothing is retried', async () => {
     const waiting = 300;
@@ -169,7 +169,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     const before = await timesTaken(app);
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect((await timesTaken(app)) - before).toBeLessThan(waiting / 4);
-  }, 60_000);
+  });
 
   it('sends a batch as a whole before the next one, and divides none before its turn', async () => {
     const { receiver } = await receive();
@@ -183,7 +183,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     expect(touched.size).toBeLessThanOrEqual(3);
     // Each of those is a few jobs by now.
     expect(await app.queue.getJobCountByTypes('waiting', 'active', 'delayed')).toBeLessThan(35);
-  }, 60_000);
+  });
 
   it('loses nothing when the application shuts down while messages wait for it', async () => {
     const { receiver } = await receive();
@@ -198,7 +198,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     await next.settled();
     expect(receivedIds(receiver)).toEqual([...ids].sort());
     expect(receiver.requests).toHaveLength(60);
-  }, 60_000);
+  });
 
   it('is a field of destinations at run time, and a change of it holds for what waits', async () => {
     const { receiver } = await receive();
@@ -222,7 +222,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
       code: 'INVALID_DESTINATION',
       problems: [{ path: 'rateLimit' }],
     });
-  }, 60_000);
+  });
 
   it('waits for no time that was reserved for a lower one', async () => {
     const { receiver } = await receive();
@@ -238,7 +238,7 @@ describeServersOrEmbedded('the `rateLimit` of a destination', (backend) => {
     await receiver.received(10);
     // The second message would be due after 20 seconds, and the third one after 40.
     expect(performance.now() - changedAt).toBeLessThan(10_000);
-  }, 60_000);
+  });
 });
 
 describeBackend('the store of rate limits', (backend) => {

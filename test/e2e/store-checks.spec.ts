@@ -63,18 +63,18 @@ describe('The checks of a store of your own', () => {
     const printed = await check('MemoryDestinationStore');
     expect(results(printed, 'ok')).toBe(destinationStoreChecks().length);
     expect(results(printed, 'not ok')).toBe(0);
-  }, 60_000);
+  });
 
   it('fail for one that does not, and name the rule', async () => {
     const printed = await check('Forgetful');
     expect(printed).toMatch(/not ok \d+ - knows nothing of an id that it never had/);
     expect(results(printed, 'ok')).toBeGreaterThan(0);
-  }, 60_000);
+  });
 
   it('fail for one that does not answer, and name the method', async () => {
     const printed = await check('Hanging');
     expect(printed).toMatch(/not ok \d+ - lists in pages/);
     expect(printed).toContain('`list` of `destinations.store` has not answered within 3 seconds');
     expect(results(printed, 'ok')).toBeGreaterThan(0);
-  }, 60_000);
+  });
 });

@@ -116,7 +116,7 @@ describe('The page on metrics and traces', () => {
     const env = { ...process.env, METRICS_PORT: String(await freePort()) };
     const { stdout } = await run(process.execPath, [join(folder, 'application.mjs')], { cwd: folder, env });
     scrape = stdout;
-  }, 60_000);
+  });
 
   afterAll(() => rm(folder, { recursive: true }));
 

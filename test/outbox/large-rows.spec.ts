@@ -109,7 +109,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
     expect(read.size).toBe(SOME);
     // Half of what is claimed at once.
     expect(Math.max(...turns)).toBeLessThan(CLAIMED / LARGEST / 2);
-  }, 60_000);
+  });
 
   it('takes no more than two megabytes of them at once', async () => {
     const options = { connection: shop.url, webhooks: webhooksTo(await stage.receiver()) };
@@ -118,7 +118,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
     await stage.app({ ...options, outbox: { connection: database } });
     await noRows();
     expect(Math.max(...claims)).toBeLessThan(CLAIMED + LARGEST);
-  }, 60_000);
+  });
 
   it('takes no more of those at once that have waited for room', async () => {
     const options = { connection: shop.url, webhooks: webhooksTo(await stage.receiver(), { id: 'full' }) };
@@ -130,7 +130,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with large rows', 
     await stage.app({ ...options, outbox: { connection: database } });
     await noRows();
     expect(Math.max(...claims)).toBeLessThan(CLAIMED + LARGEST);
-  }, 60_000);
+  });
 });
 
 /** The database of an application, and the bytes of the messages that were claimed there at once. */

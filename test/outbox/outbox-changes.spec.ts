@@ -64,7 +64,7 @@ describeWith(
       });
       expect(failed.map(({ messageId }) => messageId).sort()).toEqual(messageIds);
       await arrived(() => destinations.enable(id));
-    }, 30_000);
+    });
 
     it('tells that they are dropped when it is deleted', async () => {
       const dropped = firstValueFrom(deliveries.outcomes$.pipe(take(2), toArray()));
@@ -73,13 +73,13 @@ describeWith(
       expect(outcomes.map(({ messageId }) => messageId).sort()).toEqual(messageIds);
       expect(outcomes.map((outcome) => outcome.class)).toEqual(['dropped', 'dropped']);
       await gone();
-    }, 30_000);
+    });
 
     it('delivers them also when it wants no more such events', async () => {
       await destinations.update(id, { events: ['Order Refunded'] });
       await arrived();
       await gone();
-    }, 30_000);
+    });
 
     it('sets a row aside whose destinations are no ids', async () => {
       await shop.rows(`UPDATE nestjs_analytics.outbox SET destinations = ARRAY[NULL, '${id}']`);
@@ -91,7 +91,7 @@ describeWith(
         return rows.length === 1 ? rows : undefined;
       });
       expect(row?.problem).toBe('its `destinations` contain something other than ids');
-    }, 30_000);
+    });
 
     /** Answers 200 from now on. Resolves when each message has got it. */
     async function arrived(change?: () => Promise<unknown>): Promise<void> {

@@ -72,7 +72,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
       { type: 'full', destination: 'slow', refused: 0 },
       { type: 'drained', destination: 'slow', refused: 0 },
     ]);
-  }, 60_000);
+  });
 
   describe('of which the console shows', () => {
     let app: AnalyticsApp;
@@ -120,7 +120,7 @@ describeWith('postgres', PostgresServer.installed, 'an outbox with rows for a fu
         return found.includes(last) ? found : undefined;
       });
       expect(ids).toEqual([first, second, last]);
-    }, 60_000);
+    });
 
     it('an event while it waits for room at its only destination', async () => {
       const first = await shop.pay(app);

@@ -53,7 +53,7 @@ describeServers('the count of what waits, after a process was killed', (backend)
     } while ((await waitingIn(app)) === 1 + added);
     await app.context.get(BacklogUpkeep).run();
     await until(async () => ((await waitingIn(app)) === 1 + added ? true : undefined));
-  }, 60_000);
+  });
 
   it('comes right again where it had not counted what it delivered', async () => {
     const app = await producer();
@@ -77,7 +77,7 @@ describeServers('the count of what waits, after a process was killed', (backend)
     } while ((await waitingIn(app)) === 1);
     await app.context.get(BacklogUpkeep).run();
     await until(async () => ((await waitingIn(app)) === 1 ? true : undefined));
-  }, 60_000);
+  });
 });
 
 async function unendedIn({ queue }: AnalyticsApp): Promise<number> {

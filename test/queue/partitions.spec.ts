@@ -216,7 +216,7 @@ describeRedis('a queue of several partitions', () => {
     });
     await destinations.update(id, { rateLimit: null });
     await receiver.received(messages);
-  }, 60_000);
+  });
 
   describe('and processes that add to different numbers of them', () => {
     let url: string;

@@ -36,24 +36,19 @@ describeServersOrEmbedded('a tenant with 20,000 waiting messages', (backend) => 
   it.each([
     ['one destination', 1],
     ['200 destinations', DESTINATIONS],
-  ])(
-    'for %s does not keep the messages of another tenant waiting behind them',
-    async (_, count) => {
-      const destinations = app.context.get(DestinationsService);
-      for (let n = 0; n < count; n++)
-        await destinations.create({ tenant: 'busy', urls: [busy.url(`/${n}`)] });
-      await destinations.create({ tenant: 'other', urls: [other.url()] });
-      for (let n = 0; n < WAITING / count; n++)
-        app.analytics.tenant('busy').track({ userId: 'u1', event: 'Busy' });
+  ])('for %s does not keep the messages of another tenant waiting behind them', async (_, count) => {
+    const destinations = app.context.get(DestinationsService);
+    for (let n = 0; n < count; n++) await destinations.create({ tenant: 'busy', urls: [busy.url(`/${n}`)] });
+    await destinations.create({ tenant: 'other', urls: [other.url()] });
+    for (let n = 0; n < WAITING / count; n++)
+      app.analytics.tenant('busy').track({ userId: 'u1', event: 'Busy' });
+    await app.analytics.flush();
+    for (let n = 0; n < 5; n++) {
+      app.analytics.tenant('other').track({ userId: 'u1', event: 'Other' });
       await app.analytics.flush();
-      for (let n = 0; n < 5; n++) {
-        app.analytics.tenant('other').track({ userId: 'u1', event: 'Other' });
-        await app.analytics.flush();
-        await other.received(n + 1);
-      }
-      // In the order of the queue, the first of them would have come after all the others.
-      expect(busy.requests.length).toBeLessThan(WAITING / 2);
-    },
-    60_000,
-  );
+      await other.received(n + 1);
+    }
+    // In the order of the queue, the first of them would have come after all the others.
+    expect(busy.requests.length).toBeLessThan(WAITING / 2);
+  });
 });

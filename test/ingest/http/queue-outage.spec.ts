@@ -78,97 +78,84 @@ describeServers('the tracking API and a queue that is away', (backend) => {
       await arrived(receiver, ['before', 'overdue', 'after']);
       expect(eventsIn(receiver.requests)).not.toContain('not taken');
     },
-    TIMEOUT,
   );
 
-  it(
-    "leaves room for the host's own calls while it is away before any destinations were looked up",
-    async () => {
-      const server = await stage.add(
-        TrackingServer.start({
-          platform: 'Express',
-          analytics: {
-            writeKey: KEY,
-            connection: backend.connection,
-            destinations: { allowPrivateNetwork: true, encryptionKey: false },
-            maxBufferedBytes: 200_000,
-          },
-        }),
-      );
-      const tracked = { userId: 'u1', event: 'x', properties: { text: 'x'.repeat(1_000) } };
-      const send = (count: number): Promise<ApiAnswer> => {
-        const batch = Array.from({ length: count }, (_, n) => ({
-          ...{ type: 'track', ...tracked },
-          // Of nobody, of a tenant that the others name as well, and of one that nobody else names.
-          context: [{}, { groupId: 'acme' }, { groupId: `of ${count} ${n}` }][n % 3],
-        }));
-        return server.post('/v1/batch', { batch }, basic(KEY));
-      };
-      backend.server.pause();
-      const answers = await Promise.all([300, ...Array.from({ length: 20 }, (_, n) => 10 + n)].map(send));
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
-      for (let n = 0; n < 60; n++) server.analytics.track(tracked);
-      expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ refused: 0 });
-    },
-    TIMEOUT,
-  );
-
-  it(
-    "leaves half of the buffer to the host's own calls, also where a batch takes all of it with its destinations",
-    async () => {
-      const receiver = await stage.receiver();
-      const server = await stage.add(
-        TrackingServer.start({
-          platform: 'Express',
-          analytics: {
-            writeKey: KEY,
-            webhooks: Array.from({ length: 20 }, (_, n) => webhooksTo(receiver, { id: `to-${n}` })),
-            connection: backend.connection,
-            maxBufferedBytes: 1_000_000,
-          },
-        }),
-      );
-      const tracked = { userId: 'u1', event: 'x', properties: { text: 'x'.repeat(1_000) } };
-      const batch = Array.from({ length: 100 }, () => ({ type: 'track', ...tracked }));
-      backend.server.pause();
-      expect(await server.post('/v1/batch', { batch }, basic(KEY))).toMatchObject({ status: 503 });
-      for (let n = 0; n < 15; n++) server.analytics.track(tracked);
-      expect(await server.analytics.flush({ timeout: 0 })).toEqual({ queued: 0, refused: 0, pending: 115 });
-    },
-    TIMEOUT,
-  );
-
-  it(
-    'has the clients in the field send again what was answered 503',
-    async () => {
-      const { server, receiver } = await start('Fastify');
-      expect((await track(server, 'before')).status).toBe(200);
-      const segment = new Analytics({ writeKey: KEY, host: server.url });
-      const statuses: unknown[] = [];
-      segment.on('http_response', ({ status }) => statuses.push(status));
-      const rudderStatuses: unknown[] = [];
-      const rudder = new RudderAnalytics(KEY, {
-        dataPlaneUrl: server.url,
-        logLevel: 'none',
-        axiosRetryConfig: {
-          retries: 20,
-          onRetry: (_count: number, error: { response?: { status: number } }) => {
-            rudderStatuses.push(error.response?.status);
-          },
+  it("leaves room for the host's own calls while it is away before any destinations were looked up", async () => {
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          writeKey: KEY,
+          connection: backend.connection,
+          destinations: { allowPrivateNetwork: true, encryptionKey: false },
+          maxBufferedBytes: 200_000,
         },
-      });
+      }),
+    );
+    const tracked = { userId: 'u1', event: 'x', properties: { text: 'x'.repeat(1_000) } };
+    const send = (count: number): Promise<ApiAnswer> => {
+      const batch = Array.from({ length: count }, (_, n) => ({
+        ...{ type: 'track', ...tracked },
+        // Of nobody, of a tenant that the others name as well, and of one that nobody else names.
+        context: [{}, { groupId: 'acme' }, { groupId: `of ${count} ${n}` }][n % 3],
+      }));
+      return server.post('/v1/batch', { batch }, basic(KEY));
+    };
+    backend.server.pause();
+    const answers = await Promise.all([300, ...Array.from({ length: 20 }, (_, n) => 10 + n)].map(send));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    for (let n = 0; n < 60; n++) server.analytics.track(tracked);
+    expect(await server.analytics.flush({ timeout: 0 })).toMatchObject({ refused: 0 });
+  });
 
-      backend.server.pause();
-      segment.track({ userId: 'u1', event: 'of segment' });
-      rudder.track({ userId: 'u1', event: 'of rudder' });
-      const sent = Promise.all([segment.closeAndFlush({ timeout: TIMEOUT }), rudder.flush()]);
-      await until(() => (statuses.length > 0 && rudderStatuses.length > 0 ? true : undefined));
-      backend.server.resume();
-      await sent;
+  it("leaves half of the buffer to the host's own calls, also where a batch takes all of it with its destinations", async () => {
+    const receiver = await stage.receiver();
+    const server = await stage.add(
+      TrackingServer.start({
+        platform: 'Express',
+        analytics: {
+          writeKey: KEY,
+          webhooks: Array.from({ length: 20 }, (_, n) => webhooksTo(receiver, { id: `to-${n}` })),
+          connection: backend.connection,
+          maxBufferedBytes: 1_000_000,
+        },
+      }),
+    );
+    const tracked = { userId: 'u1', event: 'x', properties: { text: 'x'.repeat(1_000) } };
+    const batch = Array.from({ length: 100 }, () => ({ type: 'track', ...tracked }));
+    backend.server.pause();
+    expect(await server.post('/v1/batch', { batch }, basic(KEY))).toMatchObject({ status: 503 });
+    for (let n = 0; n < 15; n++) server.analytics.track(tracked);
+    expect(await server.analytics.flush({ timeout: 0 })).toEqual({ queued: 0, refused: 0, pending: 115 });
+  });
 
-      expect([statuses[0], statuses.at(-1), rudderStatuses[0]]).toEqual([503, 200, 503]);
-      await arrived(receiver, ['of segment', 'of rudder']);
-    },
-    TIMEOUT,
-  );
+  it('has the clients in the field send again what was answered 503', async () => {
+    const { server, receiver } = await start('Fastify');
+    expect((await track(server, 'before')).status).toBe(200);
+    const segment = new Analytics({ writeKey: KEY, host: server.url });
+    const statuses: unknown[] = [];
+    segment.on('http_response', ({ status }) => statuses.push(status));
+    const rudderStatuses: unknown[] = [];
+    const rudder = new RudderAnalytics(KEY, {
+      dataPlaneUrl: server.url,
+      logLevel: 'none',
+      axiosRetryConfig: {
+        retries: 20,
+        onRetry: (_count: number, error: { response?: { status: number } }) => {
+          rudderStatuses.push(error.response?.status);
+        },
+      },
+    });
+
+    backend.server.pause();
+    segment.track({ userId: 'u1', event: 'of segment' });
+    rudder.track({ userId: 'u1', event: 'of rudder' });
+    const sent = Promise.all([segment.closeAndFlush({ timeout: TIMEOUT }), rudder.flush()]);
+    await until(() => (statuses.length > 0 && rudderStatuses.length > 0 ? true : undefined));
+    backend.server.resume();
+    await sent;
+
+    expect([statuses[0], statuses.at(-1), rudderStatuses[0]]).toEqual([503, 200, 503]);
+    await arrived(receiver, ['of segment', 'of rudder']);
+  });
 });

@@ -69,7 +69,7 @@ describe('the tracking API and a tenant whose destinations cannot be looked up',
     store.isRepaired = true;
     expect(await send('damaged-0')).toMatchObject({ status: 200 });
     expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
-  }, 30_000);
+  });
 
   it('keeps nothing of a request that has more of such tenants than there is room for', async () => {
     const store = new DamagedStore();
@@ -99,7 +99,7 @@ describe('the tracking API and a tenant whose destinations cannot be looked up',
     // Those that go on being looked up are asked for again and again.
     expect(await send('damaged-marker')).toMatchObject({ status: 503 });
     expect(store.askedAtLeast(5)).toEqual(['damaged-marker']);
-  }, 30_000);
+  });
 
   it('answers 503 to that tenant alone, takes its requests as a whole later, and loses nothing', async () => {
     const receiver = await stage.receiver();
@@ -147,7 +147,7 @@ describe('the tracking API and a tenant whose destinations cannot be looked up',
     expect(eventsIn(await receiver.received(5)).sort()).toEqual(
       ['later', 'meanwhile', 'overdue', 'with another', 'with another'].sort(),
     );
-  }, 30_000);
+  });
 });
 
 describe('the tracking API and a sender who names thousands of tenants', () => {
@@ -189,5 +189,5 @@ describe('the tracking API and a sender who names thousands of tenants', () => {
     expect(await server.analytics.flush()).toMatchObject({ pending: 0 });
     // Those that nobody waits for any longer are not looked up.
     expect(store.asked.size).toBeLessThan(2_000);
-  }, 60_000);
+  });
 });

@@ -107,7 +107,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
       500,
       500,
     );
-  }, 60_000);
+  });
 
   it('adds what is tracked although its worker has taken the connection that was idle', async () => {
     await limit(2);
@@ -160,7 +160,7 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that has few co
       expect.stringMatching(/one of the 5 connections/),
       expect.stringMatching(/reports: it gives no more connections, 53300.*one of the 2 connections/),
     ]);
-  }, 60_000);
+  });
 
   it('cannot be reached where the worker has no connection', async () => {
     await limit(1);

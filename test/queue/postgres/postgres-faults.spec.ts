@@ -71,7 +71,6 @@ describeWith('postgres', PostgresServer.installed, 'a PostgreSQL that the queue 
     async (mode) => {
       expect(await terminateSessions(url, mode, 40)).toMatchObject({ survived: true });
     },
-    60_000,
   );
 
   it('does not read all delayed jobs whenever a worker has nothing to do', async () => {
