@@ -3,6 +3,7 @@ import { ConnectionClosedError } from 'bullmq';
 import { EmbeddedQueueBrokenError } from '../errors/embedded-queue.errors.js';
 import { UnsupportedQueueServerError } from '../errors/setup.errors.js';
 import { EndedStatementError, ENDS } from './ended-statements.js';
+import { missingRight } from './missing-right.js';
 import { MISSING_RIGHT, RefusedTableError } from './refused-tables.js';
 import { RemovedOwnTableError, RemovedTablesError } from './removed-tables.js';
 
@@ -119,11 +120,6 @@ const REDIS_REPLIES: readonly (readonly [start: string, kind: FailureKind, words
   ['ERR DB index is out of range', 'unreachable', 'it has no database with this number'],
 ];
 
-const KEYS_REFUSED = 'the user may not use the keys of the queue';
-
-/** How Redis says that its user may not do something, also from within a script, and before version 7.2. */
-const REFUSED_RIGHT = /^NOPERM\b|^ERR (The user executing the script can't|ACL failure in script)/;
-
 /** Messages of `pg` and `ioredis` for errors without a code. */
 const TEXTS: readonly (readonly [start: string, kind: FailureKind, words: string])[] = [
   ['Connection terminated due to connection timeout', 'silent', 'it accepts no connection in time'],
@@ -190,19 +186,6 @@ export function hidesFromProbes({ reason }: QueueFailure): boolean {
 export function quietAfter(failure: QueueFailure | undefined): number {
   if (failure === undefined || !hidesFromProbes(failure)) return 0;
   return failure.reason.startsWith(REMOVED) ? 75_000 : 10_000;
-}
-
-/** What the user of a Redis may not do, in words; `undefined` if an error is about something else. */
-export function missingRight(error: unknown): string | undefined {
-  if (!types.isNativeError(error) || !REFUSED_RIGHT.test(error.message)) return undefined;
-  const [, commands] = /run the ('.*') command/.exec(error.message) ?? [];
-  if (commands !== undefined) return `the user may not run ${commands.replaceAll("'", '`')}`;
-  return error.message.includes('key') ? KEYS_REFUSED : 'the user may not run a command of the queue';
-}
-
-/** Whether the user of a Redis may run a command, but not on its keys. */
-export function areKeysRefused(error: unknown): boolean {
-  return missingRight(error) === KEYS_REFUSED;
 }
 
 /** What to say of an error that `failureOf` does not know, when the queue cannot be used. */

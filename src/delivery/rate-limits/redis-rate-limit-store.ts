@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import type { RedisCommands } from '../../queue/queue-backend.js';
-import { areKeysRefused, failureOf } from '../../queue/queue-failure.js';
+import { areKeysRefused } from '../../queue/missing-right.js';
+import { failureOf } from '../../queue/queue-failure.js';
 import type { QueueHealth } from '../../queue/queue-health.js';
 import { RedisScript } from '../../queue/redis/redis-script.js';
 import { CREDIT, type RateLimitStore } from './rate-limit-store.js';

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { missingRight } from '../queue-failure.js';
+import { missingRight } from '../missing-right.js';
 
 /**
  * The commands that scripts run for the queue and what is stored beside it, each with arguments that it takes after a
