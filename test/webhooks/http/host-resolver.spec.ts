@@ -93,9 +93,9 @@ describe('resolving the name of a receiver', () => {
 
   /** Returns what lets the clock of look-ups go on by so many milliseconds. */
   function mockClock(): (milliseconds: number) => void {
-    const { now } = performance;
+    const now = performance.now.bind(performance);
     let passed = 0;
-    jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + passed);
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + passed);
     return (milliseconds) => (passed += milliseconds);
   }
 
