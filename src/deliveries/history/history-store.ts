@@ -96,7 +96,7 @@ export function ordinalOf(time: number): number {
   return time * 1_000;
 }
 
-/** An ordinal that is further ahead of the clock of the queue's server is that of a clock which is, or was, wrong. */
+/** An ordinal that is further ahead of both the server's clock and the worker's is that of one which is, or was, wrong. */
 export const MOST_AHEAD = ordinalOf(5 * 60_000);
 
 /** A message that has failed is tried again after a replay. An entry which says so is later by more than clocks differ. */

@@ -154,6 +154,19 @@ describeBackend('the store of the history', (backend) => {
     },
   );
 
+  it('tells soon after a replay that what has failed is tried again', async () => {
+    const failed: EntryHead = { ...named('failed'), state: 'failed' };
+    await store.write([history({ entries: [entry('a', { head: failed })] })], NOW);
+    const heads: (EntryHead | undefined)[] = [];
+    for (const [n, later] of [40_000, 80_000].entries()) {
+      const ordinal = ordinalOf(NOW + later);
+      const tried = entry('a', { ordinal, head: named('tried'), attempts: attempts(n + 2) });
+      await store.write([history({ entries: [tried] })], NOW);
+      heads.push((await store.recent('crm', 100, NOW))[0]?.head);
+    }
+    expect(heads).toEqual([failed, named('tried')]);
+  });
+
   it('knows that a message which has failed is tried again, since it was replayed', async () => {
     const failed: EntryHead = { ...named('failed'), state: 'failed' };
     await store.write([history({ entries: [entry('a', { head: failed })] })], NOW);
@@ -241,6 +254,22 @@ describeBackend('the store of the history', (backend) => {
     expect(await store.waiting('hour', hour, hour)).toEqual([[hour, 1]]);
     expect(await store.waiting('minute', minute, minute)).toEqual([[minute, 1]]);
   });
+
+  it.each([
+    ['several attempts', false],
+    ['their first attempt', true],
+  ])(
+    'goes on where the clock of the server is behind those of all workers: delivered by %s',
+    async (_, isWhole) => {
+      const [before, now] = [Date.now() - MINUTE, Date.now() + 10 * MINUTE];
+      const entries = Array.from({ length: 200 }, (_, n) =>
+        entry(`early${n}`, { ordinal: ordinalOf(before) + n, isWhole }),
+      );
+      await store.write([history({ entries })], now);
+      await store.write([history({ entries: [entry('new', { ordinal: ordinalOf(now), isWhole })] })], now);
+      expect(await idsOf('crm', 2, now)).toEqual(['new', 'early199']);
+    },
+  );
 
   describe('where a clock was hours ahead until it was set right', () => {
     const now = Date.now();

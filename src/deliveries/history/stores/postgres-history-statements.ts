@@ -41,8 +41,12 @@ export const TABLES = `
     PRIMARY KEY (length, number)
   );`;
 
-/** Entries with greater ordinals are those of a clock that is, or was, minutes ahead. */
-const LATEST = `(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + ${MOST_AHEAD})`;
+/**
+ * Entries with greater ordinals are those of a clock that is, or was, minutes ahead. The server's own may be behind those of all
+ * workers, so the later one counts.
+ */
+const latest = (now: string): string =>
+  `(SELECT greatest(${now}::bigint * 1000, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) + ${MOST_AHEAD})`;
 
 /** The oldest period that is kept. A worker whose clock is ahead must not remove what others keep. */
 const oldest = (now: string, length: number, kept: number): string =>
@@ -71,8 +75,8 @@ const outlasts = (row: string, other: string): string => `${isIn(other, 'retryin
 
 /**
  * $1 destinations, $2 message ids, $3 ordinals, $4 heads and $5 attempts of entries, which are lines of a text;
- * $6 destinations, $7 hours and $8 counts; $9 minutes and $10 counts. Rows are locked in one order, so that no two
- * processes wait for each other.
+ * $6 destinations, $7 hours and $8 counts; $9 minutes and $10 counts; $11 the time, in milliseconds since the epoch. Rows are
+ * locked in one order, so that no two processes wait for each other. An entry keeps its place with the head that it keeps.
  */
 export const WRITE = `
   WITH entries AS (
@@ -82,11 +86,15 @@ export const WRITE = `
       AS given (destination, message_id, ordinal, head, attempts)
     ORDER BY destination COLLATE "C", message_id COLLATE "C"
     ON CONFLICT (destination, message_id) DO UPDATE SET
-      ordinal = CASE WHEN e.ordinal > ${LATEST} THEN excluded.ordinal ELSE greatest(e.ordinal, excluded.ordinal) END,
+      ordinal = CASE
+        WHEN ${outlasts('e', 'excluded')} THEN e.ordinal
+        WHEN ${outlasts('excluded', 'e')} OR e.ordinal > ${latest('$11')} THEN excluded.ordinal
+        ELSE greatest(e.ordinal, excluded.ordinal)
+      END,
       head = CASE
         WHEN ${outlasts('e', 'excluded')} THEN e.head
         WHEN ${outlasts('excluded', 'e')} THEN excluded.head
-        WHEN e.ordinal > excluded.ordinal AND e.ordinal <= ${LATEST} THEN e.head
+        WHEN e.ordinal > excluded.ordinal AND e.ordinal <= ${latest('$11')} THEN e.head
         ELSE excluded.head
       END,
       attempts = (e.attempts || excluded.attempts)
@@ -105,12 +113,12 @@ export const WRITE = `
 
 /** The last entry that is kept of those which are ahead, or of those which are not. */
 const lastOf = (compared: '>' | '<='): string => `(
-      SELECT ordinal FROM ${ENTRIES} WHERE destination = given.destination AND ordinal ${compared} ${LATEST}
+      SELECT ordinal FROM ${ENTRIES} WHERE destination = given.destination AND ordinal ${compared} ${latest('$2')}
       ORDER BY ordinal DESC OFFSET ${KEPT_ENTRIES - 1} LIMIT 1
     )`;
 
 /**
- * $1 destinations. Removes the entries above the limit; those that are ahead once there are enough others. One that another
+ * $1 destinations, $2 the time, in milliseconds since the epoch. Removes the entries above the limit; those that are ahead once there are enough others. One that another
  * process is writing is left for the next time.
  */
 export const TRIM = `
@@ -118,7 +126,7 @@ export const TRIM = `
     SELECT e.ctid FROM unnest($1::text[]) AS given (destination)
     CROSS JOIN LATERAL (SELECT ${lastOf('<=')} AS last, ${lastOf('>')} AS last_ahead) AS kept
     JOIN ${ENTRIES} AS e ON e.destination = given.destination AND (
-      e.ordinal < last OR (e.ordinal > ${LATEST} AND (last IS NOT NULL OR e.ordinal < last_ahead))
+      e.ordinal < last OR (e.ordinal > ${latest('$2')} AND (last IS NOT NULL OR e.ordinal < last_ahead))
     )
     FOR UPDATE OF e SKIP LOCKED
   )) AND ${WITHOUT_SYNC}`;
@@ -143,11 +151,11 @@ export const NOTE_WAITING = `
   SELECT * FROM (VALUES ('hour', $4::bigint, $1::bigint), ('minute', $3, $1)) AS given WHERE ${WITHOUT_SYNC}
   ON CONFLICT (length, number) DO UPDATE SET messages = excluded.messages WHERE w.messages < excluded.messages`;
 
-/** $1 destination, $2 the oldest ordinal, $3 limit */
+/** $1 destination, $2 the oldest ordinal, $3 limit, $4 the time, in milliseconds since the epoch */
 export const RECENT = `
   SELECT message_id, ordinal::text, head, to_json(attempts) AS attempts FROM ${ENTRIES}
   WHERE destination = $1 AND ordinal >= $2
-  ORDER BY ordinal > ${LATEST}, ordinal DESC LIMIT $3`;
+  ORDER BY ordinal > ${latest('$4')}, ordinal DESC LIMIT $3`;
 
 /** $1 destination, $2 the first hour, $3 the last one */
 export const STATS = `

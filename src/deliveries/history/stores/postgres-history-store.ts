@@ -60,6 +60,7 @@ export class PostgresHistoryStore implements HistoryStore {
       ...columnsOfHours(histories),
       minutes.map(([minute]) => minute),
       minutes.map(([, counts]) => JSON.stringify(counts)),
+      now,
     ]);
     await this.tidy(histories, now);
   }
@@ -72,7 +73,7 @@ export class PostgresHistoryStore implements HistoryStore {
   }
 
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
-    const params = [destination, oldestOrdinal(now), limit];
+    const params = [destination, oldestOrdinal(now), limit, now];
     const rows = await this.tables.look<EntryRow>(statements.ENTRIES, statements.RECENT, params);
     return rows.map((row) => entryOf(row.message_id, Number(row.ordinal), row.head, row.attempts));
   }
@@ -100,7 +101,8 @@ export class PostgresHistoryStore implements HistoryStore {
   /** Removes what is too old. If that fails, what was written stays written: done again, it would be counted twice. */
   private async tidy(histories: readonly StoredHistory[], now: number): Promise<void> {
     try {
-      await this.tables.query(statements.TRIM, [histories.map(({ destination }) => destination)]);
+      const destinations = histories.map(({ destination }) => destination);
+      await this.tables.query(statements.TRIM, [destinations, now]);
       await this.expire(now);
     } catch (error) {
       // An outage, or a right that is missing, is logged elsewhere.

@@ -8,9 +8,13 @@ import { KEYS } from './redis-history-keys.js';
 const TIME = `
   local time = redis.call('TIME')`;
 
-/** In Lua: entries with greater ordinals are those of a clock that is, or was, minutes ahead. */
+/**
+ * In Lua: entries with greater ordinals are those of a clock that is, or was, minutes ahead. The first argument is the time. The
+ * server's own may be behind those of all workers, so the later one counts.
+ */
 const LATEST = `
-  local latest = string.format('%.0f', time[1] * 1000000 + time[2] + ${MOST_AHEAD})`;
+  local present = math.max(tonumber(ARGV[1]) * 1000, time[1] * 1000000 + time[2])
+  local latest = string.format('%.0f', present + ${MOST_AHEAD})`;
 
 /**
  * In Lua: finds the oldest period that is kept, and drops those before. The first argument is the time. A worker whose clock is
@@ -54,11 +58,9 @@ export const WRITE = new RedisScript(
       local known_head = table.remove(lines, 1)
       local at, known_at = tonumber(ordinal), tonumber(known_ordinal or 0)
       local is_known_later = known_at > at and known_at <= tonumber(latest)
-      if is_known_later then ordinal = known_ordinal end
-      if outlasts(known_head, known_at, head, at) then
-        head = known_head
-      elseif is_known_later and not outlasts(head, at, known_head, known_at) then
-        head = known_head
+      -- It keeps its place with the head that it keeps.
+      if outlasts(known_head, known_at, head, at) or is_known_later and not outlasts(head, at, known_head, known_at) then
+        head, ordinal = known_head, known_ordinal or ordinal
       end
     end
     for _, attempt in ipairs(entry.attempts) do lines[#lines + 1] = attempt end
@@ -168,12 +170,12 @@ export const WRITE = new RedisScript(
 );
 
 /**
- * Keys: those of a destination. Argument: the oldest ordinal. Ids, ordinals and texts in turn, the texts of whole entries, and
+ * Keys: those of a destination. Arguments: the time in milliseconds, and the oldest ordinal. Ids, ordinals and texts in turn, the texts of whole entries, and
  * the latest ordinal.
  */
 export const RECENT = new RedisScript(`${TIME}${LATEST}
   local found = {}
-  local ids = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', ARGV[1], 'WITHSCORES')
+  local ids = redis.call('ZREVRANGEBYSCORE', KEYS[2], '+inf', ARGV[2], 'WITHSCORES')
   for i = 1, #ids, 2 do
     local text = redis.call('HGET', KEYS[1], ids[i])
     if text then

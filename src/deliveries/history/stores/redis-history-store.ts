@@ -49,7 +49,7 @@ export class RedisHistoryStore implements HistoryStore {
 
   async recent(destination: string, limit: number, now: number): Promise<StoredEntry[]> {
     const keys = keysOf(destination, this.groupOf?.(destination));
-    const found = await scripts.RECENT.run(this.client, keys, [oldestOrdinal(now)]);
+    const found = await scripts.RECENT.run(this.client, keys, [now, oldestOrdinal(now)]);
     const [others = [], whole = [], [latest] = []] = Array.isArray(found) ? found.map(textsIn) : [];
     const entries = inGroups(others, 3).map(([messageId = '', ordinal, text = '']): StoredEntry => {
       const [head = '', ...attempts] = text.split('\n');
