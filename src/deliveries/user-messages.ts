@@ -19,6 +19,8 @@ const PAGE = 10;
  * jobs take some minutes.
  */
 const REST = 3;
+/** The longest part of a rest, in milliseconds: less than a shutdown waits for progress. */
+const MAX_SLEEP = 500;
 /** Jobs whose users are remembered. Jobs beyond that are read for every deletion. */
 const MAX_KNOWN_JOBS = 50_000;
 /** How often, and for how long, to check whether jobs are still being delivered, in milliseconds. */
@@ -81,10 +83,13 @@ export class UserMessages {
     const slice = new TimeSlice();
     let begunAt = performance.now();
     const rest = async (): Promise<void> => {
-      onProgress();
-      const duration = performance.now() - begunAt;
-      // The shutdown ends it.
-      await sleep(REST * duration, undefined, { signal }).catch(() => undefined);
+      const end = performance.now() + REST * (performance.now() - begunAt);
+      // Whoever waits for progress must not take the rest for work that stands still. The shutdown ends it.
+      const left = (): number => end - performance.now();
+      while (left() > 0 && !signal.aborted) {
+        onProgress();
+        await sleep(Math.min(left(), MAX_SLEEP), undefined, { signal }).catch(() => undefined);
+      }
       onProgress();
       begunAt = performance.now();
     };

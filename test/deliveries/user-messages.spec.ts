@@ -14,6 +14,9 @@ class SlowStore {
   /** Milliseconds. */
   reading = 0;
 
+  /** @param duration of each reading, in milliseconds */
+  constructor(private readonly duration = 10) {}
+
   async *ids(state: BatchState): AsyncGenerator<string[], void> {
     for (let page = 0; page < PAGES && state === 'failed'; page++) {
       this.asked.push('ids');
@@ -24,7 +27,7 @@ class SlowStore {
   async read(ids: readonly string[]): Promise<StoredJob[]> {
     this.asked.push(`${ids.length} jobs`);
     const startedAt = performance.now();
-    await sleep(10);
+    await sleep(this.duration);
     this.reading += performance.now() - startedAt;
     return [];
   }
@@ -53,6 +56,19 @@ it('a deletion reads jobs page by page, and leaves the queue to others most of t
   expect(store.asked).toEqual([...page, ...page, ...page]);
   expect(advances).toBeGreaterThanOrEqual(PAGES * 2);
   expect(store.reading / duration).toBeLessThan(1 / 2);
+});
+
+it('a deletion shows that it goes on while it leaves the queue to others', async () => {
+  const store = new SlowStore(400);
+  const stop = new AbortController();
+  let advances = 0;
+  const count = (): void => {
+    // The first rest takes at least 1,200 ms.
+    if (++advances === 3) stop.abort();
+  };
+  const deleted = new Map([[userKey('gone'), Date.now()]]);
+  expect(await new UserMessages(store, () => undefined).erase(deleted, stop.signal, count)).toBe(false);
+  expect(store.asked).toEqual(['ids', '10 jobs']);
 });
 
 it('a deletion finds a job that was put back meanwhile where it had looked before, and reads no other one twice', async () => {
