@@ -49,7 +49,8 @@ export interface AnalyticsParts {
   /** `undefined` in a process that only produces. */
   worker: DeliveryWorker | undefined;
   eraser: UserEraser;
-  unfinishedDeletions: UnfinishedDeletions;
+  /** `undefined` where there is no queue. */
+  unfinishedDeletions: UnfinishedDeletions | undefined;
   /** `undefined` if the application has none. */
   outbox: Outbox | undefined;
   events: DeliveryEvents;
@@ -89,7 +90,7 @@ export class AnalyticsLifecycle
   onApplicationBootstrap(): void {
     const { worker, unfinishedDeletions, backlogs, backlogUpkeep, waitingSampler, outbox } = this.parts;
     void backlogs.start();
-    unfinishedDeletions.start();
+    unfinishedDeletions?.start();
     outbox?.start();
     if (worker === undefined) return;
     worker.start();
@@ -127,7 +128,7 @@ export class AnalyticsLifecycle
     const { partitions, partitionWatch, backend, end } = this.parts;
     const patience = Math.max(this.timeLeft(CLOSING), this.part(LEAST));
     this.work ??= this.endWork();
-    unfinishedDeletions.close();
+    unfinishedDeletions?.close();
     const [, kept, workerEnded] = await Promise.all([
       client.close(patience),
       eraser.close(patience),

@@ -76,7 +76,7 @@ const ROOT_PROVIDERS: Provider[] = [
       { shutdownTimeout }: ResolvedOptions,
       client: AnalyticsClient,
       eraser: UserEraser,
-      unfinishedDeletions: UnfinishedDeletions,
+      unfinishedDeletions: UnfinishedDeletions | undefined,
       worker: DeliveryWorker | undefined,
       events: DeliveryEvents,
       endpointLog: EndpointLog,

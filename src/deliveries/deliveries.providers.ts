@@ -73,6 +73,17 @@ function createFailedLimit(
   });
 }
 
+/** Where there is no queue, nothing is left undone. */
+async function createUnfinishedDeletions(
+  { connection }: ResolvedOptions,
+  eraser: UserEraser,
+  { storage }: QueueBackend,
+): Promise<UnfinishedDeletions | undefined> {
+  if (connection.kind === 'none') return undefined;
+  const [store, backlogs] = [await createDeletionStore(storage), createBacklogStore(storage)];
+  return new UnfinishedDeletions({ store, backlogs, eraser });
+}
+
 /** Reports what becomes of messages, and lets the application act on it. */
 export const DELIVERIES_PROVIDERS: Provider[] = [
   ...HISTORY_PROVIDERS,
@@ -123,11 +134,8 @@ export const DELIVERIES_PROVIDERS: Provider[] = [
   },
   {
     provide: UnfinishedDeletions,
-    inject: [UserEraser, QUEUE_BACKEND],
-    useFactory: async (eraser: UserEraser, { storage }: QueueBackend): Promise<UnfinishedDeletions> => {
-      const [store, backlogs] = [await createDeletionStore(storage), createBacklogStore(storage)];
-      return new UnfinishedDeletions({ store, backlogs, eraser });
-    },
+    inject: [RESOLVED_OPTIONS, UserEraser, QUEUE_BACKEND],
+    useFactory: createUnfinishedDeletions,
   },
   {
     provide: DeliveriesService,
