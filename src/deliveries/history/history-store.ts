@@ -60,8 +60,8 @@ export interface HistoryStore {
    * Adds to what is stored: attempts to the entry of their message, counts to those of their hour. An entry that
    * is older than the stored one of its message only adds its attempts. Where clocks differ, the one of an earlier attempt
    * may seem to be later: a message that was delivered does not become one that is tried again, nor does one that has failed
-   * within the minute after. Entries that are minutes ahead of the server's clock count as the oldest ones, or they would
-   * displace what happens until then. All of it is stored, or nothing.
+   * within the minute after. Entries that are minutes ahead of both `now` and the server's clock count as the oldest ones, or
+   * they would displace what happens until then. All of it is stored, or nothing.
    *
    * @param now milliseconds since the epoch
    * @param minutes counts of all destinations together. They are kept for two hours, apart from those of hours:
