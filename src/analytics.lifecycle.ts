@@ -25,31 +25,31 @@ import type { QueuePartitions } from './queue/queue-partitions.js';
 import type { ApplicationEnd } from './shared/application-end.js';
 import { within } from './shared/within.js';
 
-/** The end of `shutdownTimeout` is reserved: this much to give the jobs in hand back to the queue … */
+/** The end of `shutdownTimeout` is reserved: this part to give jobs in progress back to the queue … */
 const GIVE_BACK = { share: 0.2, most: 1_000 };
-/** … and this much to close the connections. The messages have the rest. */
+/** … and this part to close the connections. The messages have the rest. */
 const CLOSING = { share: 0.05, most: 250 };
-/** What the worker, the counts of the backlogs and the history leave for the connections. */
+/** The part that the worker, the backlog counts and the history leave for closing the connections. */
 const DISCONNECTING = { share: 0.02, most: 100 };
 /**
  * How long other modules wait for the first flush: one of them may close a connection that the queue uses.
  */
 const FIRST_FLUSH = { share: 0.1, most: 1_000 };
-/** What is not in the queue yet has this much at least, even where the application itself has taken all of the time. */
+/** Least time for messages that are not in the queue yet, even if the application itself has used up all of it. */
 const LEAST = { share: 0.5, most: 1_000 };
 /**
- * How long a database in this process has to close at least, in milliseconds, even where the time is over: one that does
- * not hang rarely takes as long.
+ * Least time that a database in this process has to close, in milliseconds, even if `shutdownTimeout` is over. A
+ * database that does not hang rarely takes that long.
  */
 const LEAST_FOR_DATABASE = 2_000;
 
-/** What a shutdown has to end. */
+/** The parts that a shutdown ends. */
 export interface AnalyticsParts {
   client: AnalyticsClient;
   /** `undefined` in a process that only produces. */
   worker: DeliveryWorker | undefined;
   eraser: UserEraser;
-  /** `undefined` where there is no queue. */
+  /** `undefined` if there is no queue. */
   unfinishedDeletions: UnfinishedDeletions | undefined;
   /** `undefined` if the application has none. */
   outbox: Outbox | undefined;
@@ -70,9 +70,9 @@ export interface AnalyticsParts {
 }
 
 /**
- * Starts delivery when the application is ready. Ends everything in order when it closes, within
- * `shutdownTimeout` whatever the queue does, or up to a second later, where the application itself took nearly all of it or
- * more. A database in the main thread closes as it can.
+ * Starts delivery when the application is ready, and ends everything in order when the application closes. Closing
+ * takes at most `shutdownTimeout`, whatever the queue does, or up to a second more if the application itself took
+ * nearly all of that time or more. A database in this process may take longer.
  */
 export class AnalyticsLifecycle
   implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
@@ -98,7 +98,7 @@ export class AnalyticsLifecycle
     waitingSampler?.start();
   }
 
-  /** The first thing that an application does when it closes, and while others use it still. */
+  /** Called first when an application closes, while other modules may still use the queue. */
   onModuleDestroy(): void {
     this.parts.backend.announceClose?.();
   }
@@ -188,7 +188,7 @@ export class AnalyticsLifecycle
     );
   }
 
-  /** Milliseconds that are left of `shutdownTimeout`, less the part that is reserved at its end. */
+  /** Returns the milliseconds left of `shutdownTimeout`, less the part that is reserved at its end. */
   private timeLeft(reserve?: Reserve): number {
     this.deadline ??= performance.now() + this.shutdownTimeout;
     const reserved = reserve === undefined ? 0 : this.part(reserve);

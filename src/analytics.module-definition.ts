@@ -16,7 +16,7 @@ import { READ_STATUS } from './observability/observability.providers.js';
 import { type ResolvedOptions, sourceNames } from './options/resolved-options.js';
 import type { AnalyticsModuleOptions, TrackingApiOptions } from './options/analytics-options.interface.js';
 
-/** Options that shape the module graph. They stand beside `useFactory`, not in what it returns. */
+/** Options that shape the module graph. They go next to `useFactory`, not in the options that it returns. */
 export interface AnalyticsModuleExtras {
   /** Whether every module can inject the services without an import. @default true */
   isGlobal?: boolean | undefined;
@@ -24,8 +24,8 @@ export interface AnalyticsModuleExtras {
   worker?: boolean | undefined;
   /**
    * Serves the HTTP tracking API (`/v1/batch` and its siblings), to which web pages, mobile apps and other
-   * servers send. It runs on the application's own web server (Express or Fastify), and answers once the
-   * messages are in the queue. It has no effect in an application without a web server. @default false
+   * servers send messages. It runs on the application's own web server (Express or Fastify), and answers once the
+   * messages are in the queue. This option has no effect in an application without a web server. @default false
    */
   trackingApi?: boolean | TrackingApiOptions | undefined;
   /**
@@ -46,7 +46,7 @@ const DEFAULT_EXTRAS: AnalyticsModuleExtras = {
 
 registerCopy(SERVICES);
 
-/** The clients of the sources, under the tokens of `@InjectAnalytics(name)`. */
+/** Returns providers of the sources' clients, under the tokens of `@InjectAnalytics(name)`. */
 function sourceProviders(names: readonly string[]): Provider[] {
   return names.map((name) => ({
     provide: getAnalyticsToken(name),
@@ -56,7 +56,7 @@ function sourceProviders(names: readonly string[]): Provider[] {
   }));
 }
 
-/** Wrong extras are reported together with the options. The graph is built from the valid ones. */
+/** Returns the valid names, for the module graph. Wrong extras are reported later, together with the options. */
 function namesIn(sourceNames: unknown): string[] {
   return Array.isArray(sourceNames) ? sourceNames.filter((name) => typeof name === 'string') : [];
 }
@@ -81,8 +81,8 @@ function isOptionsFactory(provider: Provider): provider is FactoryProvider<unkno
 }
 
 /**
- * What is checked as extras: beside a factory everything that Nest has no use for, so that misspelt and misplaced names
- * are reported, and among the options of `forRoot`, which are checked themselves, what they name.
+ * Returns what is checked as extras. Next to a factory, that is everything that Nest does not use, so that misspelt and
+ * misplaced names are reported. In `forRoot`, it is only the known extras: the options are checked themselves.
  */
 function extrasIn({ providers = [] }: DynamicModule, extras: AnalyticsModuleExtras): object {
   const isBesideFactory = providers.some(isOptionsFactory);

@@ -10,7 +10,7 @@ import { isRecord } from './options/option-reader.js';
 import { MODULE_EXTRAS, MODULE_OPTIONS } from './options/options.tokens.js';
 import { DEFAULT_SOURCE } from './options/resolve-sources.js';
 
-/** What makes the options of `forRootAsync`. */
+/** The keys of `forRootAsync` that can make the options. */
 const MAKERS = ['useFactory', 'useClass', 'useExisting'] as const;
 const NO_MAKER: OptionProblem = {
   path: 'useFactory',
@@ -42,7 +42,7 @@ const IMPORT_CHECK = Symbol.for('nestjs-analytics:import-check');
 })
 export class AnalyticsModule extends ConfigurableModuleClass {
   /**
-   * The module with its options and extras. When the application starts, one `InvalidOptionsError` reports
+   * Returns the module with its options and extras. When the application starts, one `InvalidOptionsError` reports
    * everything that is wrong with them.
    */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
@@ -50,10 +50,10 @@ export class AnalyticsModule extends ConfigurableModuleClass {
   }
 
   /**
-   * The module with options that a factory or a class makes, and with its extras beside them.
+   * Returns the module with options that a factory or a class makes, and with the extras next to it.
    *
-   * @throws InvalidOptionsError without any of `useFactory`, `useClass` and `useExisting`. At start, a class without
-   *   `createAnalyticsOptions()` is reported by it as well
+   * @throws InvalidOptionsError without any of `useFactory`, `useClass` and `useExisting`. At start, it also
+   *   reports a class without `createAnalyticsOptions()`
    */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     if (!isRecord(options) || MAKERS.every((maker) => isAbsent(options[maker])))
@@ -63,7 +63,7 @@ export class AnalyticsModule extends ConfigurableModuleClass {
   }
 
   /**
-   * This module has no features: import it once, and inject its services anywhere.
+   * Always throws, since this module has no features: import it once, and inject its services anywhere.
    *
    * @throws InvalidImportError always
    */
@@ -72,7 +72,7 @@ export class AnalyticsModule extends ConfigurableModuleClass {
   }
 }
 
-/** Nest calls the method whether it is there or not, and its error would speak of its own code. */
+/** Checks that the method exists. Nest calls it unchecked, and the error would only speak of Nest's own code. */
 function checkingFactory(definition: DynamicModule): DynamicModule {
   const providers = (definition.providers ?? []).map((provider): Provider => {
     if (!('useFactory' in provider) || provider.provide !== MODULE_OPTIONS) return provider;
@@ -92,8 +92,8 @@ function hasMethod(factory: unknown): boolean {
 }
 
 /**
- * Adds everything but the options. It also imports the bare class, which is empty: Nest overrides what is
- * imported by its class, never what `forRoot` returned. The testing module takes the place of the bare class.
+ * Adds everything but the options. Also imports the bare class, which is empty: Nest can override a module that is
+ * imported by its class, but not one that `forRoot` returned. The testing module takes the place of the bare class.
  */
 function complete(definition: DynamicModule): DynamicModule {
   return {
@@ -105,14 +105,14 @@ function complete(definition: DynamicModule): DynamicModule {
 }
 
 /**
- * It has no dependency, so it runs before Nest reports services that it cannot resolve. Once `forRoot` was called in this
- * process, only the check below can tell.
+ * Has no dependency, so that it runs before Nest reports services that it cannot resolve. Once `forRoot` was called in
+ * this process, only `refuseBareImports` can tell.
  */
 function refuseFirstBareImport(): void {
   if (!isSetUp()) throw InvalidImportError.bare();
 }
 
-/** Only what `forRoot` returns may import the bare class: it has no options. */
+/** Only the modules that `forRoot` returns may import the bare class, which has no options. */
 function refuseBareImports(modules: ModulesContainer): void {
   const isComplete = new Set([...modules.values()].filter(({ providers }) => providers.has(MODULE_EXTRAS)));
   for (const bare of modules.values()) {
@@ -123,7 +123,7 @@ function refuseBareImports(modules: ModulesContainer): void {
   }
 }
 
-/** An extra that is `undefined` counts as left out. Untyped code may pass no options at all. */
+/** Adds `sourceNames` if it is left out or `undefined`. Untyped code may pass no options at all. */
 function withSourceNames(options: typeof OPTIONS_TYPE): typeof OPTIONS_TYPE {
   const { sourceNames = sourceNamesOf(options) } = { ...options };
   return { ...options, sourceNames };

@@ -119,7 +119,7 @@ const ROOT_PROVIDERS: Provider[] = [
   },
 ];
 
-/** Everything in the module, apart from its options. */
+/** All providers of the module, apart from the options as given. */
 export const ANALYTICS_PROVIDERS: Provider[] = [
   ...OPTIONS_PROVIDERS,
   ...QUEUE_PROVIDERS,
@@ -138,5 +138,5 @@ export const ANALYTICS_PROVIDERS: Provider[] = [
   ...ROOT_PROVIDERS,
 ];
 
-/** What an application injects. */
+/** What an application can inject. */
 export const ANALYTICS_EXPORTS = [...Object.values(SERVICES), QUEUE, ANALYTICS_QUEUES, DECORATOR_RUNTIME];

@@ -38,8 +38,8 @@ export class AnalyticsService {
   /**
    * @param sources names of the sources of this application
    * @param readStatus reads the state of analytics in this process
-   * @param boundTo the source to speak for; the first one, when none is named
-   * @param boundTenant the tenant whose events it records
+   * @param boundTo the source of the calls; the first source if none is named
+   * @param boundTenant the tenant that the calls belong to
    */
   constructor(
     private readonly client: AnalyticsClient,
@@ -59,7 +59,7 @@ export class AnalyticsService {
     return this.client.take(this.name, 'track', params, this.boundTenant);
   }
 
-  /** Records a page view; `traits` is another name for `properties`, which wins. */
+  /** Records a page view. `traits` is another name for `properties`, which wins if both are given. */
   page(params: PageParams): string {
     return this.client.take(this.name, 'page', params, this.boundTenant);
   }
@@ -80,11 +80,11 @@ export class AnalyticsService {
   }
 
   /**
-   * Requests the deletion of a user. It sends one message for each source, or for each of the given `sources`,
-   * that a destination is connected to; for the first of them if there is none. Each message has its own messageId; the first one is returned. A
-   * service bound to a source by `source(name)` deletes from that source only, and one bound to a tenant by
-   * `tenant(id)` deletes that tenant's user. Without either, and without `sources`, the user is removed from all
-   * that is stored.
+   * Requests the deletion of a user. Sends one message for each source, or for each of the given `sources`, that a
+   * destination is connected to; if there is none, for the first source. Each message has its own messageId; the first
+   * messageId is returned. A service bound to a source by `source(name)` deletes from that source only, and a service
+   * bound to a tenant by `tenant(id)` deletes that tenant's user. Without either, and without `sources`, the user is
+   * removed from everything that is stored.
    *
    * @throws UnknownSourceError
    */
@@ -92,23 +92,23 @@ export class AnalyticsService {
     return this.client.deletions.take(this.sourcesOf(params), params, this.boundTenant);
   }
 
-  /** What this source has taken since this process started: its `schema` filters part of it. */
+  /** Returns how many calls this source has received since this process started, and how many its `schema` filtered. */
   usage(): SourceUsage {
     return this.client.usageOf(this.name);
   }
 
   /**
-   * How analytics is doing in this process: whether the queue can be used, what is in memory, what was refused,
-   * and which URLs are down. Reads memory only; `AnalyticsHealthIndicator` asks the queue too.
+   * Returns the state of analytics in this process: whether the queue can be used, what is in memory, what was
+   * refused, and which URLs are down. Reads memory only; `AnalyticsHealthIndicator` asks the queue too.
    */
   status(): AnalyticsStatus {
     return this.readStatus();
   }
 
   /**
-   * Waits until every message that was taken before the call is in the queue, and returns what became of
-   * them. Calls may overlap. Without a timeout it waits as long as the queue cannot be reached. While classes
-   * of custom destinations are not made yet, that is before `onModuleInit` of this module, it does not wait:
+   * Waits until every message that was taken before the call is in the queue, and resolves to the result. Calls may
+   * overlap. Without a timeout, the call waits for as long as the queue cannot be reached. While classes of custom
+   * destinations are not instantiated yet, that is before `onModuleInit` of this module, it does not wait:
    * everything is `pending`.
    *
    * @throws InvalidMessageError when the timeout is not a number of milliseconds, 0 or more
@@ -118,7 +118,7 @@ export class AnalyticsService {
   }
 
   /**
-   * The same client, bound to another source.
+   * Returns the same client, bound to another source.
    *
    * @throws UnknownSourceError
    */
@@ -129,8 +129,8 @@ export class AnalyticsService {
   }
 
   /**
-   * The same client for the events of a tenant: its messages go to the destinations of that tenant too, and
-   * carry it as `context.groupId`.
+   * Returns the same client for the events of a tenant: its messages also go to the destinations of that tenant, and
+   * carry the tenant as `context.groupId`.
    *
    * @throws InvalidMessageError for an id that no tenant can have
    */
@@ -141,7 +141,7 @@ export class AnalyticsService {
   }
 
   /**
-   * The same client in a transaction of the caller: its calls write to the outbox, a table in the caller's
+   * Returns the same client in a transaction of the caller: its calls write to the outbox, a table in the caller's
    * database. Messages are delivered if the transaction is committed, and only then.
    *
    * @example await analytics.within(fromTypeOrm(manager)).track({ userId, event: 'Order Completed' })
@@ -159,7 +159,7 @@ export class AnalyticsService {
   }
 
   private sourcesOf(params: DeletionParams): DeletionSources {
-    // Untyped code may pass anything. A value that is no object is refused together with the other fields.
+    // Untyped code may pass anything. A value that is not an object is refused together with the other fields.
     const given: unknown = isJsonObject(params) ? params.sources : undefined;
     if (given === undefined && this.boundTo === undefined) return { names: this.sources, areAll: true };
     if (given === undefined) return { names: [this.name], areAll: false };

@@ -6,7 +6,7 @@ import { AnalyticsHealthIndicator } from './observability/analytics-health.indic
 import { OutboxService } from './outbox/outbox.service.js';
 import { DestinationsService } from './stored-destinations/destinations.service.js';
 
-/** What an application injects by its class: the module exports it, to other copies of this package too. */
+/** The services that an application injects by class. The module exports them to other copies of this package too. */
 export const SERVICES = {
   AnalyticsService,
   DeliveriesService,

@@ -11,7 +11,7 @@ try {
   process.exitCode = 1;
 }
 
-/** Before and after a command, as other programs take it. */
+/** Whether an argument asks for help. It may stand before or after a command, as in other programs. */
 function isHelp(argument: string): boolean {
   return argument === '--help' || argument === '-h';
 }

@@ -1,14 +1,14 @@
 import { Inject } from '@nestjs/common';
 import { AnalyticsService } from './analytics.service.js';
 
-/** The token under which the client of a source is provided. */
+/** Returns the token under which the client of a source is provided. */
 export function getAnalyticsToken(source: string): string {
   return `nestjs-analytics:source:${source}`;
 }
 
 /**
- * Injects the client of a source, by default of the first one. With `forRootAsync`, the names of the sources
- * are given in the extra `sourceNames`.
+ * Injects the client of a source, by default of the first source. With `forRootAsync`, give the names of the sources
+ * in the extra `sourceNames`.
  *
  * @example
  * constructor(@InjectAnalytics('mobile') private readonly analytics: AnalyticsService) {}

@@ -1,16 +1,16 @@
 import type { Provider, Type } from '@nestjs/common';
 import { PACKAGE_ROOT } from '#package-root';
 
-/** The services that are injected by their class, by the name of the class. */
+/** The services that are injected by class, keyed by class name. */
 type Services = Readonly<Record<string, Type>>;
 
 interface LoadedCopies {
   /**
-   * By the file that it was evaluated from, the first copy and the latest. A test that resets its modules evaluates the same
-   * file any number of times, and each copy holds all of this package.
+   * The first copy and the latest, by the file that they were evaluated from. A test that resets its modules evaluates
+   * the same file any number of times, and each copy holds the whole package.
    */
   copies: Map<unknown, readonly Services[]>;
-  /** Whether a module was set up with the copies so far. */
+  /** Whether the module has been set up, with the copies known so far. */
   isInUse: boolean;
   isTold: boolean;
 }
@@ -18,21 +18,21 @@ interface LoadedCopies {
 const LOADED = Symbol.for('nestjs-analytics:loaded-copies');
 
 /**
- * Tells formats and versions apart: only in CommonJS has a file such a name. In a bundle of ES modules nothing does, so each
- * is one of its own.
+ * Tells formats and versions apart: only CommonJS has `__filename`. In a bundle of ES modules nothing names the file,
+ * so each copy counts as a file of its own.
  */
 const FILE: unknown = typeof __filename === 'string' ? __filename : PACKAGE_ROOT === '.' ? {} : PACKAGE_ROOT;
 
-/** All copies of this package in the process: Node loads its ES modules and its CommonJS as two. */
+/** Returns all copies of this package in the process: Node loads its ES modules and its CommonJS as two copies. */
 function loadedCopies(): LoadedCopies {
   const holder: typeof globalThis & { [LOADED]?: LoadedCopies } = globalThis;
   return (holder[LOADED] ??= { copies: new Map(), isInUse: false, isTold: false });
 }
 
 /**
- * Makes the services of this copy known to the others, whose modules then provide them as well. If one is set
- * up already, a warning says so, since Nest would only say that it cannot resolve a dependency. There is none where the same
- * file is evaluated again, as after `jest.resetModules()`: what sets up the module is evaluated again as well.
+ * Makes the services of this copy known to the others, whose modules then provide them as well. If a module is already
+ * set up, a warning says so, since Nest would only say that it cannot resolve a dependency. There is no warning if the
+ * same file is evaluated again, as after `jest.resetModules()`: the code that sets up the module then runs again, too.
  */
 export function registerCopy(services: Services): void {
   const loaded = loadedCopies();
@@ -48,12 +48,12 @@ export function registerCopy(services: Services): void {
   );
 }
 
-/** Whether any application of this process has set the module up, with whatever copy. */
+/** Whether any application in this process has set the module up, with any copy. */
 export function isSetUp(): boolean {
   return loadedCopies().isInUse;
 }
 
-/** Providers that give the services of a module to whoever asks for those of another copy. */
+/** Returns providers that resolve the service classes of other copies to the services of this one. */
 export function aliasesOfCopies(services: Services): Exclude<Provider, Type>[] {
   const loaded = loadedCopies();
   loaded.isInUse = true;

@@ -17,20 +17,19 @@ export interface SourceOptions {
   name: string;
   /** The key that identifies this source to clients; unique. */
   writeKey: string;
-  /** `false` drops the messages of this source after their checks. @default true */
+  /** `false` checks the messages of this source and then drops them. @default true */
   enabled?: boolean | undefined;
   /**
-   * Keeps `track` calls from destinations, by the name of the event: `false` keeps it from all of them, a map
-   * from those that are `false` in it. A call that is kept from all of its destinations is counted: see
-   * `usage()`.
+   * Filters `track` calls by event name: `false` keeps an event from all destinations, a map from those that it
+   * maps to `false`. `usage()` counts the calls that are kept from all of their destinations.
    *
    * @default everything passes
    * @example { 'Debug Event': false, 'Order Completed': { Webhooks: false } }
    */
   schema?: Record<string, boolean | Record<string, boolean>> | undefined;
   /**
-   * The tenant whose events the source's messages are, whatever they say themselves: for a write key that a
-   * customer was given. @default as the option `destinations.tenant` says
+   * Tenant that all messages of this source belong to, whatever they say themselves. For a write key that you
+   * give to a customer. @default as the option `destinations.tenant` says
    */
   tenant?: string | undefined;
 }
@@ -46,7 +45,7 @@ export interface EmbeddedConnection {
     dataDir?: string | undefined;
     /**
      * What queued messages survive: with `'disk'` a power cut, since every write waits for the disk; with
-     * `'process'` only a crash of the process, which is faster where the disk is slow. @default 'disk'
+     * `'process'` only a crash of the process, which is faster on a slow disk. @default 'disk'
      */
     durability?: 'disk' | 'process' | undefined;
   };
@@ -56,25 +55,25 @@ export interface EmbeddedConnection {
 export type ClusterNode = string | number | { host?: string | undefined; port?: number | undefined };
 
 /**
- * A Redis Cluster. Beside `cluster` stand the options of ioredis's `Cluster`: `redisOptions` with a password or
- * `tls`, `natMap`, `dnsLookup`. The password in the URL of a node, and `rediss://`, go for all nodes.
+ * A Redis Cluster. The options of ioredis's `Cluster` go next to `cluster`: `redisOptions` with a password or
+ * `tls`, `natMap`, `dnsLookup`. A password or `rediss://` in the URL of a node applies to all nodes.
  */
 export interface ClusterConnection {
-  /** Some of its nodes, by which the others are found. */
+  /** Some of its nodes, from which the client finds the others. */
   cluster: readonly ClusterNode[];
   redisOptions?: RedisOptions | undefined;
   [option: string]: unknown;
 }
 
 /**
- * Where the queue lives: a `redis://`, `rediss://` or `postgres://` URL, ioredis options (those of Sentinel
- * too), an ioredis client or `Cluster` (duplicated, never closed), the nodes of a Redis Cluster, a `pg` Pool
+ * Database of the queue: a `redis://`, `rediss://` or `postgres://` URL, ioredis options (also those of
+ * Sentinel), an ioredis client or `Cluster` (duplicated, never closed), the nodes of a Redis Cluster, a `pg` Pool
  * (only its settings are used), or the embedded database.
  */
 export type AnalyticsConnection =
   string | ConnectionOptions | ClusterConnection | PgPool | EmbeddedConnection;
 
-/** Defaults for the calls of audiences and computed traits, and where their state is kept. */
+/** Defaults for the calls of audiences and computed traits, and the store of their state. */
 export interface AudiencesOptions {
   /** Name of the source that the calls come from, unless a call names another. @default the first source */
   source?: string | undefined;
@@ -87,9 +86,9 @@ export interface AudiencesOptions {
 /** Options of `AnalyticsModule.forRoot`, and what the factory of `forRootAsync` returns. */
 export type AnalyticsModuleOptions = ModuleSettings & (OneSource | SeveralSources);
 
-/** The short form of one source, which is named `default`. */
+/** The short form for a single source, which is named `default`. */
 interface OneSource {
-  /** The key that identifies this application's only source to clients: any text that is not empty. */
+  /** The key that identifies this application's only source to clients: any non-empty text. */
   writeKey: string;
   sources?: undefined;
 }
@@ -101,62 +100,63 @@ interface SeveralSources {
 }
 
 interface ModuleSettings {
-  /** Where messages are delivered. @default none */
+  /** The webhooks that messages are delivered to. @default none */
   webhooks?: WebhooksOptions | WebhooksOptions[] | undefined;
-  /** Destinations at run time, which `DestinationsService` adds and changes. @default none */
+  /** Destinations that `DestinationsService` adds and changes at run time. @default none */
   destinations?: DestinationsOptions | undefined;
   /**
    * Destinations in the application's own code: a warehouse, a bus, a file. If a module of the application
-   * provides a class, its instance is used; else one is made, from providers that are global or imported
-   * beside `useFactory`. @default none
+   * provides the class, that instance is used. Otherwise an instance is created, with dependencies that are global
+   * or imported next to `useFactory`. @default none
    */
   customDestinations?: (CustomDestination | CustomDestinationClass)[] | undefined;
   /**
-   * Serves a page on which destinations are managed, and what became of their events is shown. Needs
-   * `destinations`. @default none
+   * Serves a page that manages destinations and shows what happened to their events. Needs `destinations`.
+   * @default none
    */
   console?: ConsoleOptions | undefined;
   /**
-   * Base URL of another application's tracking API, such as `https://events.example.com`: batches go to its
-   * `/v1/batch`, with the write key of their source, instead of to `webhooks` here. They are retried for four
-   * hours. It may be in a private network. @default none
+   * Base URL of another application's tracking API, such as `https://events.example.com`. Batches go to its
+   * `/v1/batch` with the write key of their source, instead of to `webhooks` here, and are retried for four
+   * hours. The URL may be in a private network. @default none
    */
   endpoint?: string | undefined;
   /**
-   * The queue. It is not opened if `enabled` is `false`, or without a destination.
+   * Database of the queue. It is not opened if `enabled` is `false` or there is no destination.
    *
    * @default the host application's BullMQ connection, else the embedded database
    */
   connection?: AnalyticsConnection | undefined;
   /**
-   * Keeps everything that is stored apart from other applications on the same Redis or PostgreSQL database: 1 to 40
+   * Keeps the data of this application apart from that of others on the same Redis or PostgreSQL database: 1 to 40
    * lower-case letters, digits and hyphens, not beginning with a hyphen. All processes of an application need the
-   * same one.
+   * same prefix.
    *
    * @default the `prefix` of the host application's `BullModule` if its connection is used, else none
    */
   prefix?: string | undefined;
   /**
-   * How many BullMQ queues messages are spread over, by their destination. More than one is of use on a Redis
-   * Cluster alone, which keeps each queue on one of its nodes. It may be raised and lowered at any deploy: what is
-   * in a queue that nobody adds to any more is still delivered. From 1 to 32. @default 8 on a Redis Cluster, else 1
+   * Number of BullMQ queues that messages are spread over by their destination, from 1 to 32. More than one helps
+   * only on a Redis Cluster, which keeps each queue on one of its nodes. You may raise or lower it at any deploy:
+   * messages in queues that are no longer added to are still delivered. @default 8 on a Redis Cluster, else 1
    */
   partitions?: number | undefined;
   /**
-   * Number of messages that triggers a flush; with 1, none waits for others. Calls return before that all the same, so
-   * only `await flush()` keeps an event through a crash. @default 20
+   * Number of messages that triggers a flush; with 1, no message waits for others. Calls return before the flush
+   * even then, so only `await flush()` keeps an event through a crash. @default 20
    */
   flushAt?: number | undefined;
   /** The longest time that a message waits for a flush, in milliseconds. @default 5000 */
   flushAfter?: number | undefined;
   /**
-   * Limit of the memory buffer while the queue cannot take more, in bytes of messages. They may take three times as much
-   * of the heap. @default 67108864 (64 MiB), or an eighth of the heap that Node gives the process, if that is less
+   * Limit of the memory buffer while the queue cannot take more, in bytes of messages. On the heap, the messages may
+   * take three times as much.
+   * @default 67108864 (64 MiB), or an eighth of the heap that Node gives the process, if that is less
    */
   maxBufferedBytes?: number | undefined;
   /**
    * How much this process delivers at once: `concurrency` × `connections` requests over all destinations. An
-   * idle destination may always send one.
+   * idle destination may always send one request.
    *
    * @default 16
    */
@@ -166,42 +166,41 @@ interface ModuleSettings {
   /** The longest that a shutdown may take, in milliseconds. @default 10000 */
   shutdownTimeout?: number | undefined;
   /**
-   * How long a job that this process does not know is left to other workers before it fails for good: its
-   * destination or its format belongs to another version of the application. In milliseconds; 0 fails it at
-   * once. @default 600000 (10 minutes)
+   * Milliseconds that a job with an unknown destination or format is left to other workers before it fails for
+   * good: it belongs to another version of the application. 0 fails the job at once. @default 600000 (10 minutes)
    */
   unknownJobTimeout?: number | undefined;
-  /** Merged under every message's context. @default {} */
+  /** Default fields of every message's context. @default {} */
   context?: Fields | undefined;
   /**
-   * Sees each message last, and returns it, changed or not, or `null` to drop it. Synchronous. The returned
-   * message is checked again. If the hook throws, the message is dropped and counted. @default none
+   * Synchronous hook that gets each message last and returns it, changed or not, or `null` to drop it. The
+   * returned message is checked again. If the hook throws, the message is dropped and counted. @default none
    */
   beforeSend?: ((message: AnalyticsMessage) => AnalyticsMessage | null) | undefined;
   /**
    * Identifies the user of a request, for decorators that do not do so themselves. Synchronous; called when a
-   * message is recorded, after the guards. A key that it leaves out has its default. If it returns
-   * `undefined`, the request has no identity.
+   * message is recorded, after the guards. A key that the result leaves out gets its default. If the function
+   * returns `undefined`, the request has no identity.
    *
    * @default `defaultIdentity`: `id`, `userId` or `sub` of the request's `user`; an anonymous id from the
    *   header `x-anonymous-id` or the cookie `ajs_anonymous_id`
    */
   identity?: IdentityResolver | undefined;
   /**
-   * Where messages get `ip`, `userAgent`, `locale` and `page` of the current request under their context: in
-   * decorated handlers and everything they call, in every handler, or nowhere.
+   * Where messages get `ip`, `userAgent`, `locale` and `page` of the current request as defaults of their context:
+   * in decorated handlers and everything they call, in every handler, or nowhere.
    *
    * @default 'decorated'
    */
   requestContext?: RequestContextMode | undefined;
   /**
-   * Schemas of the properties of events, from any library that follows Standard Schema. `defineEvents`
-   * derives the types of events from them. @default none
+   * Schemas of event properties, from any library that implements Standard Schema. `defineEvents` derives the
+   * types of events from them. @default none
    */
   events?: EventSchemas | undefined;
   /**
-   * What happens to an event that does not fit its schema: it is dropped and counted, it is sent with a
-   * warning, or the call throws `EventViolationError`.
+   * What happens to an event that does not fit its schema: `'drop'` drops and counts it, `'warn'` sends it with a
+   * warning, and `'throw'` makes the call throw `EventViolationError`.
    *
    * @default 'warn'
    */
@@ -209,18 +208,18 @@ interface ModuleSettings {
   /** Defaults of `AudiencesService`. @default {} */
   audiences?: AudiencesOptions | undefined;
   /**
-   * A table in the application's PostgreSQL database, in which `within()` stores messages together with the
-   * data that they speak of. Every process with a worker moves them to the queue. @default none
+   * A table in the application's PostgreSQL database, in which `within()` stores messages in the same transaction
+   * as the application's data. Every process with a worker moves them to the queue. @default none
    */
   outbox?: OutboxOptions | undefined;
   /**
-   * Keeps what happened at each destination, for `deliveries.recent()` and `deliveries.stats()`: its latest 100
-   * deliveries, and counts by the hour for seven days. They are stored beside the queue. @default true
+   * Whether to keep a history of each destination for `deliveries.recent()` and `deliveries.stats()`: its latest
+   * 100 deliveries, and hourly counts for seven days. The history is stored beside the queue. @default true
    */
   history?: boolean | undefined;
-  /** How finely metrics are divided, where the application has an OpenTelemetry SDK. @default {} */
+  /** How finely metrics are divided, if the application has an OpenTelemetry SDK. @default {} */
   metrics?: MetricsOptions | undefined;
-  /** Spans of requests, and what receivers learn of traces, where the application has an OpenTelemetry SDK. @default {} */
+  /** Spans of requests, and trace headers for receivers, if the application has an OpenTelemetry SDK. @default {} */
   tracing?: TracingOptions | undefined;
   /** `false`: every call is checked and then dropped; nothing is opened or delivered. @default true */
   enabled?: boolean | undefined;
@@ -234,13 +233,13 @@ export interface TrackingApiOptions {
    */
   path?: string | undefined;
   /**
-   * Messages a second, and kilobytes a second, that each write key may send to this process. Further requests
-   * are answered 429 with `Retry-After`, and clients send them again. @default no limit
+   * Messages per second, and also kilobytes per second, that each write key may send to this process. Further
+   * requests are answered with 429 and `Retry-After`, and clients send them again. @default no limit
    */
   rateLimit?: number | undefined;
 }
 
-/** The interface of the class that `useClass` or `useExisting` of `forRootAsync` names. */
+/** Interface of the class that is given to `forRootAsync` as `useClass` or `useExisting`. */
 export interface AnalyticsOptionsFactory {
   createAnalyticsOptions(): AnalyticsModuleOptions | Promise<AnalyticsModuleOptions>;
 }

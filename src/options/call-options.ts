@@ -3,23 +3,24 @@ import { describeKind, isJsonObject } from '../messages/value-kind.js';
 import { closestName } from '../shared/closest-name.js';
 import { describe } from './option-reader.js';
 
-/** What an option of a call may be. */
+/** Rule for one option of a call. */
 export interface OptionRule {
   readonly expected: string;
   readonly accepts: (value: unknown) => boolean;
   /**
-   * Whether it may be left out: `meant` may be, and is refused where it is `undefined`, which would mean all.
+   * Whether the option may be left out. A `meant` option may be left out, but is refused if it is given as
+   * `undefined`, which would mean all.
    * @default it may be left out, and `undefined` says so
    */
   readonly presence?: 'required' | 'meant';
 }
 
-/** The options that a call has, by their names. */
+/** The rules for the options of a call, by option name. */
 export type OptionRules<T> = Readonly<Record<keyof T, OptionRule>>;
 
 /** One wrong option of a call. */
 export interface CallProblem extends OptionProblem {
-  /** For a name that the call does not know: what to write in its place. */
+  /** For an unknown name: what to write instead. */
   hint?: string;
 }
 
@@ -36,19 +37,19 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER): OptionRule 
 }
 
 /**
- * Everything that is wrong with the options of a call. Untyped code may pass anything, and a misspelt name would
- * otherwise mean that nothing was asked for.
+ * Returns everything that is wrong with the options of a call. Untyped code may pass anything, and a misspelt name
+ * would otherwise be ignored.
  *
- * @param place what the options are called
+ * @param place name of the options object, for the error
  */
 export function problemsOfCall(
   given: unknown,
   rules: Readonly<Record<string, OptionRule>>,
   place: string,
 ): CallProblem[] {
-  // Of a text only the type is shown: it may be a URL with a password.
+  // Only the type of a text is shown: it may be a URL with a password.
   if (!isJsonObject(given)) return [{ path: place, expected: 'an object', given: describeKind(given) }];
-  // Those of a class may be inherited.
+  // `in` also finds inherited options, for instances of a class.
   const asked = Object.keys(rules).filter((name) => name in given || rules[name]?.presence === 'required');
   return [...new Set([...Object.keys(given), ...asked])].flatMap((name) => {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
@@ -59,7 +60,7 @@ export function problemsOfCall(
   });
 }
 
-/** What is wrong, in a sentence without its full stop. @param owner what has the options, as a sentence begins with it */
+/** Describes a problem, without a final full stop if it has no hint. @param owner the first words of a sentence */
 export function textOf({ path, expected, given, hint }: CallProblem, owner: string): string {
   return hint === undefined
     ? `Expected \`${path}\` to be ${expected}, got ${given}`

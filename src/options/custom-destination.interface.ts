@@ -3,27 +3,27 @@ import type { AnalyticsMessage } from '../messages/message.types.js';
 
 type WithoutIntegrations<Message> = Message extends unknown ? Omit<Message, 'integrations'> : never;
 
-/** A message as a custom destination gets it. It is a copy that nobody else uses. */
+/** A message as a custom destination gets it: a copy that no other code uses. */
 export type DeliveredMessage = WithoutIntegrations<AnalyticsMessage>;
 
-/** The circumstances of a call of `deliver`. */
+/** Context of a call of `deliver`. */
 export interface DeliveryContext {
   /**
-   * Aborted when the time of the call is over, and when the application shuts down. What the call does after
-   * that is ignored, and its messages are delivered again.
+   * Aborted when the call exceeds `timeout`, and when the application shuts down. The result of the call is then
+   * ignored, and its messages are delivered again.
    */
   signal: AbortSignal;
-  /** Counts from 1. Messages that wait together are tried together. */
+  /** Number of the attempt, from 1. Messages that wait together are tried together. */
   attempt: number;
 }
 
-/** What became of one message. */
+/** Result of the delivery of one message. */
 export interface MessageResult {
   messageId: string;
-  /** Why it was not delivered: an error or a text, which `failed()` shows. @default it was delivered */
+  /** Why the message was not delivered: an error or a text, which `failed()` shows. @default it was delivered */
   error?: unknown;
   /**
-   * Whether the message is kept as failed and not retried, as it is with a `PermanentDeliveryError`. @default
+   * Whether the message is kept as failed and not retried, as with a `PermanentDeliveryError`. @default
    * it is retried
    */
   permanent?: boolean | undefined;
@@ -31,22 +31,22 @@ export interface MessageResult {
 
 /**
  * A destination in the application's own code: a warehouse, a bus, a file. Its messages have the same retries,
- * breaker, replay and `integrations` as those of webhooks. A class may be given in place of an object. It is
- * injected as Nest's providers are.
+ * breaker, replay and `integrations` as those of webhooks. You may give a class instead of an object; Nest injects
+ * its dependencies.
  */
 export interface CustomDestination {
-  /** Names the destination in the queue; unique among all destinations. It must not change. */
+  /** Name of the destination in the queue, unique among all destinations. It must not change. */
   readonly id: string;
-  /** The name that `integrations` uses for it. @default its `id` */
+  /** Name of the destination in `integrations`. @default its `id` */
   readonly name?: string | undefined;
-  /** `false`: nothing new is queued for it. What waits is still delivered. @default true */
+  /** `false`: no new messages are queued for it. Waiting messages are still delivered. @default true */
   readonly enabled?: boolean | undefined;
   /** Names of the sources that are connected to it, at least one. @default all */
   readonly sources?: readonly string[] | undefined;
   /**
-   * The largest number of messages in one call of `deliver`, 1 to 10000. A call gets those of one flush: mostly `flushAt`
-   * (20) or fewer, and up to 200 where flushes had to wait. Raise `flushAt` for more. In a process with less than 1 GB of
-   * heap, a call gets fewer if they are large. @default 200
+   * The largest number of messages in one call of `deliver`, 1 to 10000. A call gets the messages of one flush:
+   * mostly `flushAt` (20) or fewer, and up to 200 if flushes had to wait. Raise `flushAt` for more. In a process with
+   * less than 1 GB of heap, a call gets fewer messages if they are large. @default 200
    */
   readonly batchSize?: number | undefined;
   /** Milliseconds that a call of `deliver` may take. @default 30000 */
@@ -54,12 +54,12 @@ export interface CustomDestination {
   /** Milliseconds after the first attempt during which a message is retried. @default 14400000 (4 hours) */
   readonly retryWindow?: number | undefined;
   /**
-   * Delivers messages of one source. Several calls may run at the same time. A message may come again, even if
-   * it was delivered: a process can end before the queue knows. Its `messageId` is the same then.
+   * Delivers messages of one source. Several calls may run at the same time. A delivered message may come again with
+   * the same `messageId`, because a process can end before the queue records the delivery.
    *
-   * If the promise resolves to nothing, all messages are delivered. If it resolves to a list, each message in
-   * it has its own result, and those that are not in it are delivered. If the call throws, none is delivered:
-   * with a `PermanentDeliveryError` they are kept as failed, with any other error they are retried.
+   * If the call resolves to nothing, all messages count as delivered. If it resolves to a list, each message in the
+   * list has its own result, and all others count as delivered. If the call throws, no message counts as delivered:
+   * with a `PermanentDeliveryError` all are kept as failed, with any other error all are retried.
    */
   deliver(messages: readonly DeliveredMessage[], context: DeliveryContext): DeliveryAnswer;
 }

@@ -2,7 +2,7 @@ import type { OptionProblem } from '../errors/option-problem.js';
 import { describeKind } from '../messages/value-kind.js';
 import { closestName } from '../shared/closest-name.js';
 
-/** Whoever gives more wrong options is told of these: customers fill in destinations, and an answer must not be huge. */
+/** Largest number of problems in a report. Customers fill in destinations, and an answer to them must not be huge. */
 const MAX_PROBLEMS = 100;
 
 interface NumberRule {
@@ -11,11 +11,11 @@ interface NumberRule {
   /** Largest allowed value. */
   max?: number;
   integer?: boolean;
-  /** As an error names it. */
+  /** Unit that an error names. */
   unit?: string;
 }
 
-/** What names are called, and which others belong into another place. */
+/** What the names are called in an error, and which names belong somewhere else. */
 export interface NameRules {
   kind?: string;
   elsewhere?: {
@@ -37,8 +37,8 @@ export function describe(value: unknown): string {
 }
 
 /**
- * Describes only the type of a value, for options that may hold a secret, and for those that are no text: a text
- * in the place of an object or an array is often a URL with a password.
+ * Describes only the type of a value, for options that may hold a secret, and for options that take an object or an
+ * array: a text in their place is often a URL with a password.
  */
 export function describeType(value: unknown): string {
   if (value === null || value === undefined) return String(value);
@@ -56,8 +56,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Reads options one by one with their defaults, and collects what is wrong, so that one error can report all
- * of it. A wrong option reads as its default: reading goes on, and the error comes at the end.
+ * Reads options one by one with their defaults, and collects all problems, so that one error can report them. A wrong
+ * option reads as its default, so that reading can go on to the end.
  */
 export class OptionReader {
   constructor(
@@ -100,7 +100,7 @@ export class OptionReader {
     return fallback;
   }
 
-  /** A time. Whoever gives it in seconds, or as a text with a unit, is told which unit it has. */
+  /** Reads a time. The error names the unit, in case it was given in seconds or as a text with a unit. */
   milliseconds(name: string, fallback: number, rule: Pick<NumberRule, 'min' | 'max'>): number {
     return this.number(name, fallback, { ...rule, unit: 'milliseconds' });
   }
@@ -113,7 +113,7 @@ export class OptionReader {
     return fallback;
   }
 
-  /** A non-empty string; `undefined` if it is missing or wrong. Its value is never shown. */
+  /** Reads a non-empty string; `undefined` if it is missing or wrong. Errors never show its value. */
   secret(name: string, hint = ''): string | undefined {
     const value = this.values[name];
     if (value === undefined) return undefined;
@@ -122,7 +122,7 @@ export class OptionReader {
     return undefined;
   }
 
-  /** A required non-empty string; `''` if it is missing or wrong. */
+  /** Reads a required non-empty string; `''` if it is missing or wrong. */
   requiredString(name: string): string {
     const value = this.values[name];
     if (typeof value === 'string' && value !== '') return value;
@@ -130,13 +130,13 @@ export class OptionReader {
     return '';
   }
 
-  /** As `requiredString`, for a value that is never shown. */
+  /** Like `requiredString`, for a value that errors never show. */
   requiredSecret(name: string): string {
     if (this.values[name] === undefined) this.report(name, 'a non-empty string', 'undefined');
     return this.secret(name) ?? '';
   }
 
-  /** An array; `undefined` if it is missing or wrong. */
+  /** Reads an array; `undefined` if it is missing or wrong. */
   array(name: string, expected: string): unknown[] | undefined {
     const value = this.values[name];
     if (value === undefined) return undefined;
@@ -146,9 +146,9 @@ export class OptionReader {
   }
 
   /**
-   * An array of at least one name out of the known ones; all of these if it is missing.
+   * Reads an array of at least one known name; all known names if it is missing.
    *
-   * @param expected what is expected in place of an unknown one. @default it lists all
+   * @param expected what an error expects instead of an unknown name. @default it lists all
    */
   names(
     name: string,

@@ -10,7 +10,7 @@ import type { ResolvedOptions } from './resolved-options.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
 /**
- * The host application's `BullModule.forRoot` options, under the token that `@nestjs/bullmq` gives them. It is
+ * The host application's `BullModule.forRoot` options, under the token that `@nestjs/bullmq` gives them. The token is
  * spelled out, since an application without queues of its own does not need that package.
  */
 const HOST_CONFIG = { token: 'BULLMQ_CONFIG(default)', optional: true };
@@ -21,7 +21,7 @@ const REQUEST_SCOPED: OptionProblem = {
   given: 'one that is made for each request (`Scope.REQUEST`, or one that injects `REQUEST`)',
 };
 
-// The checks are loaded here: a program that only verifies webhooks has no options.
+// The checks are imported only here: a program that only verifies webhooks has no options.
 async function resolve(
   options: unknown,
   extras: ModuleExtras,
@@ -33,8 +33,8 @@ async function resolve(
   if (instances.length > 1) {
     throw recording === undefined ? new DuplicateModuleError() : InvalidImportError.testing();
   }
-  // A client, a queue and its connections would be made for each request, and nothing would end them or deliver.
-  // A newer Nest has refused it before.
+  // Each request would create a client, a queue and its connections; nothing would close them or deliver messages.
+  // Newer versions of Nest refuse this themselves.
   if (
     instances.some((module) => module.providers.get(RESOLVED_OPTIONS)?.isDependencyTreeStatic() === false)
   ) {
@@ -55,7 +55,7 @@ async function resolve(
   return resolved;
 }
 
-/** The options, checked and complete. Everything else injects these. */
+/** Provides the checked and complete options, which everything else injects. */
 export const OPTIONS_PROVIDERS: Provider[] = [
   {
     provide: RESOLVED_OPTIONS,

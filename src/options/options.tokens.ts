@@ -7,5 +7,5 @@ export const MODULE_EXTRAS = Symbol.for('nestjs-analytics:module-extras');
 /** The argument of `forRoot`, or what the factory of `forRootAsync` returned. */
 export const MODULE_OPTIONS = Symbol.for('nestjs-analytics:module-options');
 
-/** What records messages in the place of the queue. Only the testing module provides it. */
+/** Records messages instead of queueing them. Only the testing module provides this. */
 export const RECORDING = Symbol.for('nestjs-analytics:recording');

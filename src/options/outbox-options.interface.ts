@@ -1,12 +1,12 @@
 import type { PgPool } from 'bullmq';
 
-/** A PostgreSQL database behind a library other than `pg`, such as a PGlite. It is never closed. */
+/** A PostgreSQL database that is used through a library other than `pg`, such as PGlite. It is never closed. */
 export interface OutboxDatabase {
   /** Runs one statement with `$1`, `$2` … as parameters. */
   query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>;
   /**
-   * Calls back for each notification on a channel, with its payload: without that, a commit to any outbox of the database
-   * counts. Without `listen`, the table is only polled.
+   * Calls back for each notification on a channel, with its payload. Without a payload, a commit to any outbox
+   * in the database counts. Resolves to a function that stops this. Without `listen`, the table is only polled.
    */
   listen?(channel: string, callback: (payload?: string) => void): Promise<() => Promise<void>>;
 }

@@ -1,13 +1,13 @@
 import type { AudienceStore } from './audience-store.js';
 import type { ResolvedOptions, ResolvedWebhooks } from './resolved-options.js';
 
-/** What a testing module provides in the place of the queue's database. */
+/** What a testing module provides instead of the queue's database. */
 export interface RecordedState {
-  /** Where audiences are kept. */
+  /** Store of the audiences. */
   audienceStore: AudienceStore;
 }
 
-/** It stands in for destinations that are not there. Nothing is sent to it. */
+/** Returns a destination that stands in for missing ones. Nothing is sent to it. */
 function standIn(id: string, sources: string[]): ResolvedWebhooks {
   return {
     id,
@@ -28,14 +28,14 @@ function standIn(id: string, sources: string[]): ResolvedWebhooks {
   };
 }
 
-/** Destinations that are switched off take messages as well: tests often set that. */
+/** Returns the destinations, all enabled: tests often disable them, and still need their messages. */
 function switchedOn<T extends { enabled: boolean }>(destinations: readonly T[]): T[] {
   return destinations.map((destination) => ({ ...destination, enabled: true }));
 }
 
 /**
- * The stand-ins that take what no configured destination would: of an application that has none, or whose tenants
- * and classes, which are not made here, may take messages of any source.
+ * Returns stand-ins for messages that no configured destination would take. They are needed if there are no
+ * destinations, or if destinations of tenants or classes, which do not exist here, might take messages of any source.
  */
 function standInsOf({
   sources,
@@ -52,9 +52,9 @@ function standInsOf({
 }
 
 /**
- * The options of an application whose messages are recorded. Everything that decides what becomes of a
- * message stays as it is. Nothing is opened, and `enabled: false` does not apply: tests often set it. Tenants
- * have no destinations of their own, and no instances of custom destinations are made.
+ * Returns the options of an application whose messages are recorded. Everything that decides what happens to a
+ * message stays the same. Nothing is opened, and `enabled: false` does not apply: tests often set it. Tenants have no
+ * destinations of their own, and classes of custom destinations are not instantiated.
  */
 export function recordedOptions(options: ResolvedOptions, { audienceStore }: RecordedState): ResolvedOptions {
   const { webhooks, audiences, customDestinations } = options;

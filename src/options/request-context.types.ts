@@ -1,9 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
 
 /**
- * The part of a request that goes into messages, for Express, Fastify, and a WebSocket's handshake. By
- * declaration merging, an application may declare other properties of its requests, such as the `user` of its
- * guards.
+ * The part of a request that goes into messages, for Express, Fastify and WebSocket handshakes. An application may
+ * use declaration merging to add properties of its requests, such as the `user` that its guards set.
  */
 export interface AnalyticsRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -20,7 +19,7 @@ export interface AnalyticsRequest {
 export interface RequestContext {
   /** `http`, `graphql`, `rpc` or `ws`. */
   readonly type: string;
-  /** Nest's own view of it: `host.switchToRpc().getData()` and so on. */
+  /** Nest's own view of the request: `host.switchToRpc().getData()` and so on. */
   readonly host: ExecutionContext;
   /**
    * The HTTP request (also for a GraphQL operation), or the handshake of a WebSocket; `undefined` if there is
@@ -36,8 +35,8 @@ export interface Identity {
 }
 
 /**
- * Identifies the user of a request. Synchronous; called when a message is recorded, after the guards. A key
- * that it leaves out has its default (see `defaultIdentity`). If it returns `undefined`, the request has no
+ * Identifies the user of a request. Synchronous; called when a message is recorded, after the guards. A key that the
+ * result leaves out gets its default (see `defaultIdentity`). If the resolver returns `undefined`, the request has no
  * identity.
  */
 export type IdentityResolver = (context: RequestContext) => Identity | undefined;

@@ -11,12 +11,12 @@ import {
 
 /** Folder of the embedded database, in the working directory. */
 const DEFAULT_DATA_DIR = '.analytics';
-/** In tests, since test files run in parallel and a folder serves one process. It keeps nothing. */
+/** Default in tests: test files run in parallel, and a folder serves only one process. Keeps nothing. */
 const DEFAULT_TEST_DATA_DIR = 'memory://';
 
 /** The largest number of partitions. */
 export const MAX_PARTITIONS = 32;
-/** Enough for each of a few masters to get about as many. */
+/** Default on a cluster: enough for each of a few master nodes to get about as many. */
 const CLUSTER_PARTITIONS = 8;
 
 type EmbeddedConnection = Extract<ResolvedConnection, { kind: 'embedded' }>;
@@ -28,7 +28,7 @@ const UNREADABLE_REDIS_URL =
   'a `redis://` URL that has no host, or no number as its path: write its user and password as `encodeURIComponent` does';
 
 /**
- * Options that say where a Redis is. Without any of them `ioredis` would silently connect to this machine.
+ * Options that locate a Redis server. Without any of them, `ioredis` would silently connect to this machine.
  */
 const REDIS_PLACES = ['url', 'host', 'port', 'path', 'sentinels'];
 
@@ -48,7 +48,7 @@ export function resolveConnection(
   hostConnection: ConnectionOptions | undefined,
 ): ResolvedConnection {
   const given = options.get('connection');
-  // An unset value of a configuration may be `null`: the embedded queue in its place would go unnoticed.
+  // An unset configuration value may be `null`, which is refused: a fallback to another queue would go unnoticed.
   const connection = given === undefined ? hostConnection : given;
   if (connection === undefined) return defaultConnection();
   if (typeof connection === 'string') return resolveUrl(connection, options);
@@ -58,7 +58,7 @@ export function resolveConnection(
   return refuse(describe(connection), options);
 }
 
-/** Reads `partitions`: 1, unless the queue is on a cluster, where they spread it over the nodes. */
+/** Reads `partitions`. The default is 1, or more on a cluster, where partitions spread the queue over the nodes. */
 export function resolvePartitions(options: OptionReader, { kind }: ResolvedConnection): number {
   const fallback = kind === 'cluster' ? CLUSTER_PARTITIONS : 1;
   const partitions = options.number('partitions', fallback, { min: 1, max: MAX_PARTITIONS });
@@ -84,7 +84,7 @@ function resolveRedis(redis: Record<string, unknown>, options: OptionReader): Re
   return refuse('an object whose `url` is no `redis://` URL', options);
 }
 
-/** BullMQ refuses it only when it connects, and does not name the `prefix` of this module. */
+/** Refuses `keyPrefix` at start. BullMQ would refuse it only on connecting, without naming this module's `prefix`. */
 function refuseKeyPrefix(redis: Record<string, unknown>, options: OptionReader): void {
   const keyPrefix = [redis, asRecord(redis.redisOptions)].map((one) => one.keyPrefix).find(Boolean);
   if (keyPrefix === undefined) return;
@@ -126,7 +126,7 @@ function resolveUrl(url: string, options: OptionReader): ResolvedConnection {
   return refuse(url === '' ? describeType(url) : 'another string', options);
 }
 
-/** `ioredis` would read a path that is no number as database 0. */
+/** Whether a text is a valid Redis URL. `ioredis` would read a path that is not a number as database 0. */
 function isRedisUrl(url: string): boolean {
   return /^rediss?:\/\/[^/?]+(\/\d*)?(\?.*)?$/i.test(url) && isReadableUrl(url);
 }

@@ -31,7 +31,7 @@ export function resolveConsole(options: OptionReader): ResolvedConsole | undefin
   return authorize && { path, authorize, frameAncestors };
 }
 
-/** They become part of a header. */
+/** Reads `frameAncestors`, which become part of a header. */
 function resolveFrameAncestors(console: OptionReader): string[] {
   const given = console.array('frameAncestors', "an array of origins, or of 'self'") ?? [];
   return given.flatMap((one, index) => {
@@ -46,7 +46,7 @@ function resolveFrameAncestors(console: OptionReader): string[] {
   });
 }
 
-/** The destinations with the API that the console speaks to. */
+/** Returns the destinations with an API that the console can use: their own, or else one for the console alone. */
 export function withConsoleApi(
   destinations: ResolvedDestinations | undefined,
   console: ResolvedConsole | undefined,
@@ -56,7 +56,7 @@ export function withConsoleApi(
   return { ...destinations, api: destinations.api ?? api };
 }
 
-/** Reports a path that belongs to the API. */
+/** Reports a path of the console that lies within that of the API. */
 export function checkConsolePath(
   options: OptionReader,
   path: string | undefined,

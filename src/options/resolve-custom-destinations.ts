@@ -7,10 +7,10 @@ import { describe, describeType, isRecord, OptionReader } from './option-reader.
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
-/** Messages of a job, which a call cannot exceed. */
+/** Default of `batchSize`: the messages of one job, which a call cannot exceed. */
 const BATCH_SIZE = 200;
 const MAX_BATCH_SIZE = 10_000;
-/** Shorter names look like every option. */
+/** Characters of the shortest name that can be a typo: shorter names look like every option. */
 const MIN_TYPO = 4;
 
 const OPTIONS: readonly string[] = [
@@ -42,9 +42,9 @@ export interface ResolvedCustomDestination {
 
 /** What `customDestinations` holds. */
 export interface ResolvedCustomDestinations {
-  /** Those that were given as objects. */
+  /** Destinations that were given as objects. */
   objects: ResolvedCustomDestination[];
-  /** Those whose instances are made once the application's providers are there, by their index. */
+  /** Classes by their index in the option, to be instantiated once the application's providers exist. */
   classes: ReadonlyMap<number, CustomDestinationClass>;
 }
 
@@ -68,7 +68,7 @@ export function resolveCustomDestinations(
 }
 
 /**
- * Checks the instances of classes, as objects are checked.
+ * Checks the instances of classes in the same way as objects.
  *
  * @throws InvalidOptionsError
  */
@@ -144,7 +144,7 @@ function resolveDeliver(options: OptionReader, destination: object): ResolvedCus
   return () => undefined;
 }
 
-/** An object may hold what its `deliver` uses, so that only names that look like an option are reported. */
+/** Reports only unknown names that look like an option: an object may also hold what its `deliver` uses. */
 function reportTypos(destination: Record<string, unknown>, reader: OptionReader): void {
   if (Object.getPrototypeOf(destination) !== Object.prototype) return;
   for (const name of Object.keys(destination).filter((one) => !OPTIONS.includes(one))) {

@@ -27,7 +27,7 @@ export const DESTINATION_FIELDS = [
   'enabled',
 ] as const satisfies (keyof DestinationRecord)[];
 
-/** Customers write these, so they are limited. */
+/** Limits of what customers may write. */
 const MAX_NAME = 200;
 const MAX_DESCRIPTION = 2_000;
 const MAX_PATTERNS = 100;
@@ -36,20 +36,20 @@ const MAX_TIMEOUT = 60_000;
 const MAX_RETRY_WINDOW = 7 * 86_400_000;
 /** Bytes of all fields together, as JSON. */
 const MAX_BYTES = 16_384;
-/** Objects and arrays within one another: what reads them calls itself for each, and indents each more than the last. */
+/** Levels of nested objects and arrays: code that reads or prints them recurses and indents once per level. */
 const MAX_DEPTH = 100;
 const PATTERN = `the name of an event of at most ${MAX_PATTERN} characters, with a \`*\` at its end at most`;
 
 export interface DestinationRules {
-  /** Those of the application. */
+  /** The sources of the application. */
   sources: readonly Pick<ResolvedSource, 'name' | 'tenant'>[];
   allowPrivateNetwork: boolean;
 }
 
 /**
- * Everything that is wrong with the fields of a destination; empty if it may be stored.
+ * Returns everything that is wrong with the fields of a destination; empty if the destination may be stored.
  *
- * @param stored whose it is, and the sources that it has already
+ * @param stored the tenant of the destination, and the sources that it already has
  */
 export function destinationProblems(
   fields: Record<string, unknown>,
@@ -79,14 +79,14 @@ export function destinationProblems(
   return options.problems;
 }
 
-/** How the requests of a stored destination are made. A record of the application's own may be wrong. */
+/** Returns the request options of a stored destination. A record from the application's own store may be wrong. */
 export function requestOptionsOf(
   record: DestinationRecord,
   allowPrivateNetwork: boolean,
 ): { options: RequestOptions; problems: readonly OptionProblem[] } {
   const reader = new OptionReader({ ...record }, '', []);
   for (const field of ['events', 'types', 'sources'] as const) checkTexts(reader, field);
-  // A text would count as enabled, whatever it says.
+  // Otherwise any text would count as enabled.
   reader.boolean('enabled', true);
   return { options: resolveRequestOptions(reader, allowPrivateNetwork), problems: reader.problems };
 }
@@ -98,8 +98,8 @@ function checkTexts(options: OptionReader, field: string): void {
 }
 
 /**
- * A tenant may choose among its own sources and those that are bound to nobody. It is answered the same for a name
- * that no source has and for one of another tenant, and no names are listed: they may be those of customers.
+ * Checks `sources`. A tenant may choose its own sources and those that are bound to no tenant. An unknown source and
+ * another tenant's source get the same answer, which lists no names: they may be names of customers.
  */
 function checkSources(
   options: OptionReader,
@@ -113,7 +113,7 @@ function checkSources(
     tenant === undefined
       ? `names of sources (${allowed.join(', ')})`
       : 'names of sources that are not bound to another tenant';
-  // What it has may have been removed or bound since, which is not the fault of who sends it again.
+  // A source that the destination already has may have been removed or bound since. Sending it again is no mistake.
   options.names('sources', [...allowed, ...kept], 'sources', expected);
 }
 
@@ -158,7 +158,7 @@ function checkMetadata(options: OptionReader): void {
     options.report('metadata', `an object that JSON can hold, at most ${MAX_DEPTH} levels deep`, 'another');
 }
 
-/** @param json `undefined` for what JSON cannot hold */
+/** @param json `undefined` for a value that JSON cannot hold */
 function isFlatJson(json: string | undefined): boolean {
   return json !== undefined && !isDeeper(JSON.parse(json), MAX_DEPTH);
 }

@@ -8,7 +8,7 @@ const DEFAULT_PATH = '/analytics/destinations';
 
 /** The HTTP API of the destinations, with every default filled in. */
 export interface ResolvedDestinationsApi extends Required<DestinationsApiOptions> {
-  /** Whether it is there for the console alone. */
+  /** Whether the API serves only the console. */
   isForConsole: boolean;
 }
 
@@ -32,13 +32,13 @@ export function resolveAuthorize(options: OptionReader): ResolvedDestinationsApi
   const authorize = options.get('authorize');
   if (isAuthorize(authorize)) return authorize;
   const expected = 'a function that says who asks: nobody else is let in';
-  // A text in its place may be a token.
+  // A text in its place may be a token, so it is not shown.
   options.report('authorize', expected, describeType(authorize));
   return undefined;
 }
 
 /**
- * Reports a path that the tracking API has as well. Each of them answers at paths of its own.
+ * Reports a path that overlaps with the tracking API: each API needs paths of its own.
  *
  * @param trackingPath prefix of `/v1/…`; `undefined` without a tracking API
  */

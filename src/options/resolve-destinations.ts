@@ -18,7 +18,7 @@ const KNOWN: readonly string[] = [
   'api',
 ] satisfies (keyof DestinationsOptions)[];
 
-/** Five days. */
+/** Default of `disableAfter`: five days, in milliseconds. */
 const DISABLE_AFTER = 5 * 86_400_000;
 
 const KEY_BYTES = 32;
@@ -28,15 +28,15 @@ const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
 /** Destinations at run time, with every default filled in. */
 export interface ResolvedDestinations {
-  /** The first one encrypts; none leaves secrets as they are. */
+  /** The first key encrypts. Without keys, secrets are stored as they are. */
   encryptionKeys: Buffer[];
-  /** Whether somebody decided that secrets are stored as they are. */
+  /** Whether it is intended that secrets are stored as they are. */
   isPlainIntended: boolean;
   tenantOf: (message: AnalyticsMessage) => string | undefined;
   limitPerTenant: number;
   /** `undefined`: the default. */
   backlogLimit: number | undefined;
-  /** Messages that failed for good and are kept for each. `undefined`: the default. */
+  /** Number of messages that failed for good and are kept for each destination. `undefined`: the default. */
   failedLimit: number | undefined;
   /** In milliseconds. */
   disableAfter: number;
@@ -126,7 +126,7 @@ function resolveTenant(options: OptionReader): ResolvedDestinations['tenantOf'] 
   return groupOf;
 }
 
-/** A function that returns a promise is reported: an unhandled rejection would end the process before. */
+/** Handles a rejection if the function returns a promise: it would end the process before the mistake is reported. */
 function withoutRejections(tenantOf: ResolvedDestinations['tenantOf']): ResolvedDestinations['tenantOf'] {
   return (message) => {
     const tenant = tenantOf(message);

@@ -39,12 +39,12 @@ function isBase({ protocol, username, password, search, hash }: URL): boolean {
 
 const FORWARDING = 'endpoint/';
 
-/** Id of the destination that forwards the messages of a source. */
+/** Returns the id of the destination that forwards the messages of a source. */
 export function forwardingId(source: string): string {
   return `${FORWARDING}${source}`;
 }
 
-/** Whether a destination forwards messages to an `endpoint`, unless a webhooks destination has such an id. */
+/** Whether an id is that of a forwarding destination. The id of a webhooks destination may look the same. */
 export function isForwarding(destination: string): boolean {
   return destination.startsWith(FORWARDING);
 }

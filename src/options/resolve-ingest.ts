@@ -47,7 +47,7 @@ function resolveEvents(options: OptionReader): Record<string, StandardSchema> {
   return schemas;
 }
 
-/** A schema is an object. In some libraries it is a function. */
+/** Whether a value is a Standard Schema: an object, or in some libraries a function. */
 function isStandardSchema(value: unknown): value is StandardSchema {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   const standard: unknown = Reflect.get(value, '~standard');

@@ -23,7 +23,7 @@ import { resolveMetrics, resolveTracing } from './resolve-telemetry.js';
 import { resolveWebhooks } from './resolve-webhooks.js';
 import { hasCustomDestinations, type ResolvedOptions } from './resolved-options.js';
 
-/** The default, in bytes of messages. They may take three times as much: two bytes for each character, and their objects. */
+/** Default, in bytes of messages. The heap may need three times as much: two bytes per character, and the objects. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
 const KNOWN: readonly string[] = [
@@ -66,7 +66,7 @@ export interface ModuleExtras {
   worker?: unknown;
   /** Whether this process serves the HTTP tracking API, and where. @default false */
   trackingApi?: unknown;
-  /** The sources to inject by their names. @default none */
+  /** Names of the sources that can be injected. @default none */
   sourceNames?: unknown;
 }
 
@@ -85,11 +85,11 @@ const OPTIONS_ELSEWHERE = {
   given: 'it among the extras',
 };
 
-/** Inputs beside the options themselves. */
+/** Inputs in addition to the options themselves. */
 export interface ResolutionContext extends ModuleExtras {
   /** The connection of the host application's `BullModule.forRoot`, if it has one. */
   hostConnection?: ConnectionOptions | undefined;
-  /** Its `prefix`. */
+  /** The `prefix` of that `BullModule`. */
   hostPrefix?: string | undefined;
   /** Whether messages are only recorded, as in a test. @default false */
   isRecorded?: boolean;
@@ -167,14 +167,14 @@ export function resolveOptions(
   return delivers(resolved) ? resolved : withoutQueue(resolved);
 }
 
-/** Whether there is anything that this process could deliver. */
+/** Whether this process could deliver anything. */
 function delivers(options: ResolvedOptions): boolean {
   const { enabled, webhooks, forwarding, destinations } = options;
   const isEmpty = webhooks.length === 0 && !hasCustomDestinations(options);
   return enabled && (!isEmpty || forwarding !== undefined || destinations !== undefined);
 }
 
-/** A process that delivers nothing opens nothing. */
+/** Returns the options of a process that delivers nothing and so opens nothing. */
 function withoutQueue(options: ResolvedOptions): ResolvedOptions {
   return {
     ...options,

@@ -16,10 +16,10 @@ const KNOWN: readonly string[] = [
 
 const EXPECTED = 'a `postgres://` URL, a pg Pool, or a PGlite: an outbox needs PostgreSQL';
 
-/** PostgreSQL cuts longer names off. The name of the index is four longer than that of its table. */
+/** PostgreSQL truncates names above 63 characters. The name of the index is four longer than that of its table. */
 const NAME = /^[a-z_][a-z0-9_]{0,58}$/i;
 
-/** The same in words. */
+/** The rule of `NAME` in words. */
 export const OUTBOX_NAME =
   'a name of at most 59 letters, digits and underscores that does not begin with a digit';
 
@@ -40,7 +40,7 @@ export function resolveOutbox(options: OptionReader): ResolvedOutbox | undefined
   return connection === undefined ? undefined : { connection, schema, table, migrate };
 }
 
-/** Whether a name of a schema or a table needs no escaping. */
+/** Whether the name of a schema or table needs no escaping. */
 export function isOutboxName(name: unknown): name is string {
   return typeof name === 'string' && NAME.test(name);
 }

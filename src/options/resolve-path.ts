@@ -6,7 +6,7 @@ const PATH = /^(\/[\w.~-]+)*\/?$/;
 /**
  * Reads the option `path` of an HTTP API, without a slash at its end.
  *
- * @param fallback the path if none is given; one that is not empty means that the API cannot be at the root
+ * @param fallback the path if none is given; if it is not empty, the API cannot be at the root
  * @param expected an example and its meaning, for the error
  */
 export function resolvePath(options: OptionReader, fallback: string, expected: string): string {
@@ -18,7 +18,7 @@ export function resolvePath(options: OptionReader, fallback: string, expected: s
   return fallback;
 }
 
-/** Whether a path is another one, or below it. */
+/** Whether a path equals the other path or lies below it. */
 export function isWithin(path: string, other: string): boolean {
   return `${path}/`.startsWith(`${other}/`);
 }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { describe, type OptionReader } from './option-reader.js';
 
-/** Names of schemas in PostgreSQL are short. */
+/** Largest number of characters: PostgreSQL limits the length of schema names. */
 const MAX_PREFIX = 40;
 const PREFIX = new RegExp(`^[a-z0-9][a-z0-9-]{0,${MAX_PREFIX - 1}}$`);
 
-/** Digits of the hash that tells two prefixes apart which look the same otherwise. */
+/** Digits of the hash that distinguishes prefixes that would otherwise become the same. */
 const HASH_LENGTH = 10;
 
-/** Reads `prefix`. With the connection of the host application's `BullModule`, its prefix applies as well. */
+/** Reads `prefix`. If the connection of the host application's `BullModule` is used, its prefix is the default. */
 export function resolvePrefix(options: OptionReader, hostPrefix: string | undefined): string | undefined {
   const prefix = options.get('prefix');
   if (prefix === undefined) {
@@ -24,8 +24,8 @@ export function resolvePrefix(options: OptionReader, hostPrefix: string | undefi
 }
 
 /**
- * BullMQ takes any text, such as `{shop}`. What cannot be kept of it goes into a hash, since BullMQ keeps two
- * applications apart that differ in that alone.
+ * Converts a BullMQ prefix, which may be any text, such as `{shop}`. Case and braces are dropped. If other characters
+ * have to go, a hash of the whole text is added, so that applications that differ only in them stay apart.
  */
 function ownPrefixOf(hostPrefix: string): string {
   const text = hostPrefix.toLowerCase().replaceAll(/[{}]/g, '');

@@ -11,7 +11,7 @@ const EXPECTED_SCHEMA = '`{ [event]: false }` or `{ [event]: { [destination]: fa
 
 type Sources = [ResolvedSource, ...ResolvedSource[]];
 
-/** Reads `writeKey` or `sources`. If they are wrong, the result only serves to check the rest. */
+/** Reads `writeKey` or `sources`. If they are wrong, the result only serves to check the other options. */
 export function resolveSources(options: OptionReader): Sources {
   const writeKey = options.secret('writeKey');
   const sources = options.array('sources', 'an array of `{ name, writeKey }`');

@@ -4,7 +4,7 @@ import type { MetricsOptions, TracingOptions } from './telemetry-options.interfa
 
 const METRICS: readonly string[] = ['eachDestination', 'tenants'] satisfies (keyof MetricsOptions)[];
 const TRACING: readonly string[] = ['propagate', 'spansPerSecond'] satisfies (keyof TracingOptions)[];
-/** A span processor of the SDK queues 2,048 of them, and exports them in batches of 512. */
+/** For comparison: a span processor of the SDK queues 2,048 spans, and exports them in batches of 512. */
 const DEFAULT_SPANS_PER_SECOND = 1_000;
 
 /** Reads `metrics`. */

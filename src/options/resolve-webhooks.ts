@@ -10,14 +10,14 @@ import type { ResolvedWebhooks } from './resolved-options.js';
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 
-/** Milliseconds that a message which failed for good is kept, unless a destination says otherwise. */
+/** Default of `failedRetention`: milliseconds that a message is kept after it failed for good. */
 export const DEFAULT_FAILED_RETENTION = 7 * 24 * HOUR;
-/** Messages that failed for good and are kept for a destination, unless it says otherwise. */
+/** Default of `failedLimit`: number of messages that failed for good and are kept for a destination. */
 export const DEFAULT_FAILED_LIMIT = 1_000_000;
-/** Messages that may wait for a destination, unless it says otherwise. */
+/** Default of `backlogLimit`: number of messages that may wait for a destination. */
 export const DEFAULT_BACKLOG_LIMIT = 1_000_000;
 
-/** In requests a second. */
+/** In requests per second. */
 const RATE_LIMIT = { min: 0.1, max: 100_000, integer: false };
 
 /** Every secret adds a signature to a header, and receivers limit the size of headers. */
@@ -41,10 +41,10 @@ const KNOWN: readonly string[] = [
   'allowPrivateNetwork',
 ] satisfies (keyof ResolvedWebhooks)[];
 
-/** Id of a single webhooks destination. */
+/** Default id of a single webhooks destination. */
 const DEFAULT_ID = 'webhooks';
 
-/** How the requests of a webhooks destination are made, wherever it comes from. */
+/** Request options of a webhooks destination, whether it is configured or stored. */
 export type RequestOptions = Pick<
   ResolvedWebhooks,
   | 'urls'
@@ -147,8 +147,7 @@ function resolveHeaders(options: OptionReader): Record<string, string> {
 }
 
 /**
- * Reads `standardWebhooks` of a destination. Given values are never shown: one may be a secret in the wrong
- * place.
+ * Reads `standardWebhooks` of a destination. Errors never show a given value: it may be a secret in the wrong place.
  */
 function resolveStandardWebhooks(options: OptionReader): ResolvedWebhooks['standardWebhooks'] {
   const value = options.get('standardWebhooks');

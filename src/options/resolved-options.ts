@@ -16,9 +16,9 @@ export interface ResolvedSource {
   name: string;
   writeKey: string;
   enabled: boolean;
-  /** Which of its events are kept from which destinations. */
+  /** Filter that keeps events from some or all destinations. */
   schema: SourceFilter;
-  /** Whose events its messages are; `undefined` if they say so themselves. */
+  /** Tenant of all messages of this source; `undefined` if the messages name their own. */
   tenant: string | undefined;
 }
 
@@ -71,7 +71,7 @@ export interface ResolvedTrackingApi {
 /** What queued messages survive in the embedded database. */
 export type Durability = 'disk' | 'process';
 
-/** A Redis Cluster: some of its nodes, by which the others are found, and further options of `ioredis`. */
+/** A Redis Cluster: some nodes, from which the client finds the others, and further options of `ioredis`. */
 export interface ResolvedCluster {
   kind: 'cluster';
   nodes: readonly ClusterNode[];
@@ -88,7 +88,7 @@ export type ResolvedConnection =
   | { kind: 'embedded'; dataDir: string; durability: Durability }
   | { kind: 'none' };
 
-/** Where the outbox is. Its names need no escaping. */
+/** Location of the outbox. Its names need no escaping. */
 export interface ResolvedOutbox {
   connection: string | PgPool | OutboxDatabase;
   schema: string;
@@ -98,30 +98,30 @@ export interface ResolvedOutbox {
 
 /** Options of the decorators, the request's context and the event checks. */
 export interface ResolvedIngest {
-  /** The application's own function, which is merged over the default one. */
+  /** The application's own function, whose result is merged over the default identity. */
   identity: IdentityResolver | undefined;
   requestContext: RequestContextMode;
-  /** By the name of the event. */
+  /** Schemas by event name. */
   events: Record<string, StandardSchema>;
   onViolation: OnViolation;
 }
 
-/** Attributes of the metrics that may take very many values. */
+/** Metric attributes that can have very many values. */
 export interface ResolvedMetrics {
-  /** Whether each destination at run time is named by its id. */
+  /** Whether metrics name each run-time destination by its id. */
   eachDestination: boolean;
   tenants: boolean;
 }
 
-/** What receivers learn of traces. */
+/** Spans of requests, and the trace headers for receivers. */
 export interface ResolvedTracing {
   /** Whether requests have the header `traceparent`. */
   propagate: boolean;
-  /** How many requests a second have a span. */
+  /** Largest number of requests per second that have a span. */
   spansPerSecond: number;
 }
 
-/** Defaults for the calls of audiences and computed traits, and where their state is kept. */
+/** Defaults for the calls of audiences and computed traits, and the store of their state. */
 export interface ResolvedAudiences {
   /** Name of the source that the calls come from. */
   source: string | undefined;
@@ -134,9 +134,9 @@ export interface ResolvedAudiences {
 export interface ResolvedOptions {
   sources: [ResolvedSource, ...ResolvedSource[]];
   webhooks: ResolvedWebhooks[];
-  /** `undefined` if there are none at run time. */
+  /** `undefined` if there are no destinations at run time. */
   destinations: ResolvedDestinations | undefined;
-  /** Whether the group in its context says whose event a message is, so that it has to be a text. */
+  /** Whether `context.groupId` names the tenant of a message, so that it has to be a string. */
   groupIsTenant: boolean;
   customDestinations: ResolvedCustomDestinations;
   /** `undefined` if it is not served. */
@@ -146,12 +146,12 @@ export interface ResolvedOptions {
   /** `undefined` if it is not served. */
   trackingApi: ResolvedTrackingApi | undefined;
   connection: ResolvedConnection;
-  /** Keeps what is stored apart from other applications on the same database. */
+  /** Keeps the stored data apart from that of other applications on the same database. */
   prefix: string | undefined;
   /** How many BullMQ queues new messages are spread over. */
   partitions: number;
   /**
-   * `true` if nobody chose the embedded database. It is then only the fallback, so a warning is logged in
+   * Whether the embedded database is only the fallback, because no connection was given. A warning is then logged in
    * production.
    */
   connectionIsDefault: boolean;
@@ -177,12 +177,12 @@ export interface ResolvedOptions {
   enabled: boolean;
 }
 
-/** Whether messages may go to destinations of the application's own code. */
+/** Whether messages may go to destinations in the application's own code. */
 export function hasCustomDestinations({ customDestinations }: ResolvedOptions): boolean {
   return customDestinations.objects.length > 0 || customDestinations.classes.size > 0;
 }
 
-/** The names of the sources, in their order. */
+/** Returns the names of the sources, in order. */
 export function sourceNames([first, ...rest]: ResolvedOptions['sources']): [string, ...string[]] {
   return [first.name, ...rest.map(({ name }) => name)];
 }

@@ -1,15 +1,15 @@
-/** What is said of a URL that cannot be read. It is not shown: it may hold a password. */
+/** Error text for a URL that cannot be read. The URL is not shown: it may hold a password. */
 export const UNREADABLE_POSTGRES_URL =
   'a `postgres://` URL that cannot be read: write its user and password as `encodeURIComponent` does, and one host and port';
 
-/** Whether a text says that it is the URL of a PostgreSQL. */
+/** Whether a text begins like the URL of a PostgreSQL database. */
 export function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//i.test(text);
 }
 
 /**
- * Whether `pg` can read a URL, which it does only when it connects. It may name no host, as for a socket. If it has a
- * space, or a `%` that encodes nothing, `pg` encodes the whole of it first, which takes no lone surrogate.
+ * Whether `pg` can read a URL, which it does only when it connects. The URL may name no host, as for a socket. If it
+ * has a space, or a `%` that encodes nothing, `pg` encodes the whole URL first, which fails for a lone surrogate.
  */
 export function isReadablePostgresUrl(url: string): boolean {
   if (!url.isWellFormed()) return false;
@@ -18,8 +18,8 @@ export function isReadablePostgresUrl(url: string): boolean {
 }
 
 /**
- * Whether a URL can be parsed, and its parts decoded. A password with a `#`, `?` or `/` that is not encoded can look like
- * a port with something after it, and an `@` comes later then.
+ * Whether a URL can be parsed and its parts decoded. If a password has a `#`, `?` or `/` that is not encoded, its start
+ * can look like a port. The `@` then comes later in the URL.
  */
 export function isReadableUrl(url: string): boolean {
   if (!url.isWellFormed() || !URL.canParse(url)) return false;

@@ -2,13 +2,13 @@ import { isRecord } from './option-reader.js';
 
 /** A time that is so short that it was probably meant in seconds. */
 export interface SmallTime {
-  /** Where the option is: `webhooks[0].timeout`. */
+  /** Path of the option, such as `webhooks[0].timeout`. */
   path: string;
   /** In milliseconds. */
   value: number;
 }
 
-/** The shortest times that are likely to be meant, in milliseconds, by the name of the option. 0 has a meaning of its own. */
+/** The shortest plausible times in milliseconds, by option name. 0 is allowed, since it has a meaning of its own. */
 type Shortest = Readonly<Record<string, number>>;
 
 const OF_MODULE: Shortest = { shutdownTimeout: 100, unknownJobTimeout: 1_000 };
@@ -17,9 +17,9 @@ const OF_DESTINATIONS: Shortest = { disableAfter: 1_000 };
 const OF_CUSTOM: Shortest = { timeout: 100, retryWindow: 1_000 };
 
 /**
- * The times among the options that were probably given in seconds. They are allowed: a test may want them.
+ * Returns the times among the options that were probably given in seconds. They are allowed: a test may want them.
  *
- * @param given the options as they were given, and found to be right
+ * @param given the options as given, already checked
  */
 export function smallTimes(given: unknown): SmallTime[] {
   if (!isRecord(given)) return [];

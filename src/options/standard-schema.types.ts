@@ -35,8 +35,8 @@ export type AcceptedBy<S> = S extends { readonly '~standard': { readonly types?:
 declare const COMPARED: unique symbol;
 
 /**
- * The compiler compares this with `AnalyticsEvents`. A function type compares what a schema accepts, not what
- * it returns.
+ * Lets the compiler compare schemas with `AnalyticsEvents`. The function types in `Takers` compare what a schema
+ * accepts, not what it returns.
  */
 // eslint-disable-next-line @typescript-eslint/consistent-type-definitions -- an interface is no record of schemas
 type Comparison<Names, Takers> = {
@@ -53,8 +53,8 @@ export type EventsOf<Defined> = {
 };
 
 /**
- * Schemas by the name of the event. Once `AnalyticsEvents` declares any, use `defineEvents`: a schema that
- * rejects declared properties, or belongs to an event that is not declared, does not compile.
+ * Schemas by event name. Once `AnalyticsEvents` declares any event, use `defineEvents`: a schema that rejects declared
+ * properties, or belongs to an undeclared event, does not compile.
  */
 export type EventSchemas = [keyof AnalyticsEvents] extends [never]
   ? Readonly<Record<string, StandardSchema>>

@@ -6,11 +6,11 @@ export interface StartLogger {
   warn(message: string): void;
 }
 
-/** The options that sign requests, and the header that is missing without each of them. */
+/** The options that sign requests, each with the header that is missing without it. */
 const SIGNATURES = { sharedSecret: 'X-Signature', standardWebhooks: 'webhook-signature' };
 
 /**
- * Warns once, at start, of settings that are allowed but seldom intended.
+ * Warns once, at start, about settings that are allowed but seldom intended.
  *
  * @param given the options before their defaults were filled in
  */
@@ -54,7 +54,7 @@ export function warnAtStart(options: ResolvedOptions, given: unknown, logger: St
   }
 }
 
-/** Keys without a value count: an unset variable must not go unnoticed. */
+/** Finds secrets that are given as `undefined`: an unset variable must not go unnoticed. */
 function undefinedSecrets(webhooks: unknown): { path: string; header: string }[] {
   const destinations: [path: string, options: unknown][] = Array.isArray(webhooks)
     ? webhooks.map((one: unknown, index) => [`webhooks[${index}]`, one])

@@ -30,17 +30,17 @@ export function urlProblems(
   return problems;
 }
 
-/** The address of an IP literal in a URL's host, as the connection will use it, or else the name. */
+/** Returns the host of a URL as a connection uses it: a name, or an IP address without brackets. */
 function hostOf(url: URL): string {
   return url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
 }
 
-/** A short stable name of a URL, from which the URL cannot be recovered: URLs may carry secrets. */
+/** Returns a short, stable name of a URL, from which the URL cannot be recovered: URLs may carry secrets. */
 export function hashUrl(url: URL): string {
   return createHash('sha256').update(requestedUrl(url)).digest('hex').slice(0, 16);
 }
 
-/** A URL without its fragment, which is never sent. */
+/** Returns a URL without its fragment, which is never sent. */
 export function requestedUrl(url: URL): string {
   return url.origin + url.pathname + url.search;
 }

@@ -1,8 +1,8 @@
 /** Signing by the Standard Webhooks specification: https://www.standardwebhooks.com. */
 export interface StandardWebhooksOptions {
   /**
-   * `whsec_` and 24 to 64 random bytes in base64. The prefix may be left out; the rest is still read as
-   * base64. Up to 5 secrets each add a signature: give the new and the old one while receivers change over.
+   * `whsec_` and 24 to 64 random bytes in base64. The prefix may be left out; the rest is still read as base64. Up
+   * to 5 secrets each add a signature: give the new and the old secret while receivers change over.
    */
   secret: string | string[];
 }
@@ -14,19 +14,19 @@ export interface WebhooksOptions {
   /** 1 to 5 absolute `http:` or `https:` URLs, without user name and password. */
   urls: string[];
   /**
-   * At most 5 static headers, added to every request. Those that HTTP or this module writes itself are refused: `Host`,
+   * At most 5 static headers, added to every request. Headers that HTTP or this module sets are refused: `Host`,
    * `Content-Type`, `User-Agent`, `X-Signature`, `proxy-*`, `webhook-*` and the like.
    */
   headers?: Record<string, string> | undefined;
-  // With `exactOptionalPropertyTypes`, these two alone refuse `undefined`: an unset variable would turn signing off.
-  /** Signs every request: `X-Signature`, HMAC-SHA1 in hex over the bytes of the body. @default unsigned */
+  // With `exactOptionalPropertyTypes`, only these two refuse `undefined`: an unset variable would turn signing off.
+  /** Signs every request with `X-Signature`: HMAC-SHA1 in hex over the bytes of the body. @default unsigned */
   sharedSecret?: string;
   /**
    * Also signs every request by Standard Webhooks, with `webhook-timestamp` and `webhook-signature`. @default
    * without
    */
   standardWebhooks?: StandardWebhooksOptions;
-  /** `false`: nothing new is queued for it. What waits is still delivered. @default true */
+  /** `false`: no new messages are queued for it. Waiting messages are still delivered. @default true */
   enabled?: boolean | undefined;
   /** Names of the sources that are connected to it, at least one. @default all */
   sources?: string[] | undefined;
@@ -37,18 +37,18 @@ export interface WebhooksOptions {
   /** Statuses that are worth another attempt: 300 to 599, or `'5xx'`. @default ['5xx', 408, 425, 429] */
   retryStatuses?: (number | '5xx')[] | undefined;
   /**
-   * Requests a second, over all processes, within 20 %: from 0.1 to 100000. Each URL counts. What exceeds it
-   * waits in the queue, and other destinations do not wait for it. @default no limit
+   * Requests per second over all processes, accurate to 20 %: from 0.1 to 100000. Each URL counts. Messages above the
+   * limit wait in the queue, without delaying other destinations. @default no limit
    */
   rateLimit?: number | undefined;
   /**
-   * Milliseconds that a message which failed for good is kept at least. Each destination has its own; what counts is
-   * how the workers are configured now. @default 604800000 (7 days)
+   * Milliseconds for which a message is kept at least after it failed for good. Each destination has its own value;
+   * the current configuration of the workers counts. @default 604800000 (7 days)
    */
   failedRetention?: number | undefined;
   /**
-   * How many messages that failed for good are kept. When there are about a twentieth more, the oldest are removed until
-   * they are as many. An integer of at least 1. @default 1000000
+   * Number of messages that failed for good and are kept. When there are about a twentieth more, the oldest are removed
+   * down to this number. An integer of at least 1. @default 1000000
    */
   failedLimit?: number | undefined;
   /**

@@ -24,18 +24,18 @@ export type AnalyticsTestingOptions = Partial<AnalyticsModuleOptions> &
   Pick<AnalyticsModuleExtras, 'trackingApi'>;
 
 const TEST_WRITE_KEY = 'wk_test';
-/** So that `within()` works. It is not opened. */
+/** Makes `within()` work. This outbox is never opened. */
 const TEST_OUTBOX: OutboxOptions = { connection: 'postgres://recorded.invalid/' };
 
 const FIRST_CHECK = Symbol.for('nestjs-analytics:first-testing-check');
 const IMPORT_CHECK = Symbol.for('nestjs-analytics:testing-import-check');
 
-/** Without a dependency it runs before Nest misses the services that others inject. */
+/** Has no dependency, so that it runs before Nest reports services that it cannot resolve. */
 function refuseFirstBareImport(): void {
   if (!isSetUp()) throw InvalidImportError.bareTesting();
 }
 
-/** A test would go on without a service, and without a message. */
+/** Refuses a bare import: the test would run without any service, and without an error. */
 function refuseBareImports(modules: ModulesContainer): void {
   if ([...modules.values()].every(({ providers }) => !providers.has(MODULE_EXTRAS)))
     throw InvalidImportError.bareTesting();
@@ -49,7 +49,7 @@ function createRecording(recorded: RecordedMessages): RecordedState & Recording 
   return {
     audienceStore: new MemoryAudienceStore(),
     createCore: (parts, options) => new RecordingCore(parts, options, record),
-    // Whether the transaction is committed is not known here.
+    // Records at once: whether the transaction is committed is not known here.
     store: {
       write: (_executor, { message, source }) => {
         record(message, source);
@@ -86,7 +86,7 @@ function createRecording(recorded: RecordedMessages): RecordedState & Recording 
   exports: [RecordedAnalytics, RECORDING],
 })
 export class AnalyticsTestingModule {
-  /** The module for tests that do not import the application's own `AnalyticsModule`. */
+  /** Returns the module for tests that do not import the application's own `AnalyticsModule`. */
   static forRoot(options: AnalyticsTestingOptions = {}): DynamicModule {
     const given = { outbox: TEST_OUTBOX, ...options };
     const named = options.sources === undefined ? { writeKey: TEST_WRITE_KEY, ...given } : given;

@@ -1,7 +1,7 @@
 import * as timers from 'node:timers';
 import { WaitTimeoutError } from '../errors/testing.errors.js';
 
-/** Those of Node when this was loaded: fake timers may take their places in the module, too. */
+/** Node's own timers, read when this file loads: fake timers may replace them, even in `node:timers`. */
 const { clearTimeout, setTimeout } = timers;
 
 /** Below the five seconds that Jest and vitest give a test, so that the error says what is missing. */
@@ -42,7 +42,7 @@ export class Arrivals<T> {
   }
 
   /**
-   * Resolves as soon as it finds what is waited for. Fake timers do not hold its error back.
+   * Resolves as soon as `find` returns something. Fake timers do not hold back the timeout.
    *
    * @throws WaitTimeoutError
    */
@@ -58,7 +58,7 @@ export class Arrivals<T> {
           if (found === undefined) return;
           resolve(found);
         } catch (error) {
-          // It is thrown where the test waits, not where the item came from.
+          // The error goes to the test that waits, not to the code that added the item.
           reject(error instanceof Error ? error : new Error(String(error)));
         }
         end();

@@ -1,20 +1,20 @@
 import { keepContents } from '../messages/json-contents.js';
 
-/** Stands for a field that is expected to be `undefined`: JSON leaves it out of what is recorded. */
+/** Stands for a field that is expected to be `undefined`: JSON leaves it out of the recorded message. */
 const ABSENT = Symbol('absent');
 
-/** What JSON leaves out of an object. */
+/** Types of values that JSON leaves out of an object. */
 const LEFT_OUT = new Set(['undefined', 'function', 'symbol']);
 
-/** Compares in depth, with testers that may decide before. */
+/** Compares two values deeply. The testers may decide first. */
 export type Equals = (a: unknown, b: unknown, testers: readonly unknown[]) => boolean;
 
 /**
- * Fields that a test expects, in the form in which they are recorded: the one that JSON gives to what the call was
- * given. Matchers such as `expect.any(Number)` stay as they are.
+ * Returns the fields that a test expects in the form in which they are recorded: as JSON converts the fields of the
+ * call. Matchers such as `expect.any(Number)` stay as they are.
  */
 export function asRecorded(fields: object): unknown {
-  // Texts that stand for what JSON cannot hold. No text of a test is like them.
+  // Prefix of texts that stand for values that JSON cannot hold. No text of a test begins with it.
   const mark = `${Math.random()}:`;
   const kept: unknown[] = [];
   const keep = (value: unknown): string => `${mark}${kept.push(value) - 1}`;
@@ -28,7 +28,7 @@ export function asRecorded(fields: object): unknown {
   );
 }
 
-/** A tester for objects with fields that are expected to be absent; it leaves all others to the next one. */
+/** Returns a tester for objects with fields that are expected to be absent. It leaves all others to the next tester. */
 export function absenceTester(equals: Equals, others: readonly unknown[]): unknown {
   const tester = (recorded: unknown, expected: unknown): boolean | undefined => {
     if (typeof expected !== 'object' || expected === null || isMatcher(expected)) return undefined;

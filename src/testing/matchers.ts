@@ -21,10 +21,10 @@ interface MatcherResult {
   message: () => string;
 }
 
-/** Something that was recorded, as a matcher compares and prints it. */
+/** A recorded call, as a matcher compares and prints it. */
 type Recorded = [name: string | undefined, fields: object];
 
-/** For `expect.extend`, where `expect` is not global and so was not found. */
+/** Matchers for `expect.extend`, if `expect` is not global and so was not found. */
 export const analyticsMatchers = {
   toHaveTracked(this: MatcherContext, received: unknown, event: string, properties?: object): MatcherResult {
     const tracked = recordedIn(received, 'toHaveTracked')
@@ -46,7 +46,7 @@ function recordedIn(received: unknown, matcher: string): Pick<RecordedAnalytics,
   throw new TypeError(`${matcher}: expected a \`RecordedAnalytics\`, got ${describeKind(received)}`);
 }
 
-/** By its shape: a test may load another copy of this package than the application does. */
+/** Checks the shape, not the class: a test may load another copy of this package than the application does. */
 function isRecorded(value: unknown): value is Pick<RecordedAnalytics, 'messages'> {
   return typeof value === 'object' && value !== null && 'messages' in value && Array.isArray(value.messages);
 }

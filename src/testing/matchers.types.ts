@@ -19,17 +19,17 @@ type ExpectedProperties<E extends EventName> = E extends keyof AnalyticsEvents
   ? Expected<AnalyticsEvents[E]>
   : object;
 
-/** What importing `nestjs-analytics/testing` adds to `expect` of Jest and vitest. */
+/** Matchers that importing `nestjs-analytics/testing` adds to `expect` of Jest and vitest. */
 export interface AnalyticsMatchers<R = void> {
   /**
-   * Whether an event was tracked at least once, with these among its properties.
+   * Checks that an event was tracked at least once, with these among its properties.
    *
    * @example
    * expect(recorded).toHaveTracked('Order Completed', { total: 9 });
    */
   toHaveTracked<E extends EventName>(event: E, properties?: ExpectedProperties<E>): R;
   /**
-   * Whether a user was identified at least once, with these among the traits.
+   * Checks that a user was identified at least once, with these among the traits.
    *
    * @example
    * expect(recorded).toHaveIdentified('u1', { plan: 'pro' });

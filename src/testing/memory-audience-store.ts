@@ -10,9 +10,9 @@ import type {
 import { AudienceLockLostError } from '../errors/audience.errors.js';
 
 interface User {
-  /** What is recorded. */
+  /** The recorded value. */
   value?: string | undefined;
-  /** What the user was put in doubt with, empty to leave. */
+  /** The value that the user was put in doubt with; empty if the user is to leave. */
   doubt?: string | undefined;
   generation: number;
 }
@@ -102,7 +102,7 @@ export class MemoryAudienceStore implements AudienceStore {
   async withdrawUnseen(hold: AudienceHold, limit: number): Promise<UserPage> {
     const { users, generation } = await this.held(hold);
     const unseen = [...users].filter(([, user]) => user.generation < generation).slice(0, limit);
-    // Whoever stays in doubt is not in the next page again.
+    // Users who stay in doubt are not on the next page again.
     for (const [, user] of unseen) user.generation = generation;
     const userIds = await this.withdraw(
       hold,

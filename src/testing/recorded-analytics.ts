@@ -3,12 +3,12 @@ import { countOf } from '../shared/count-of.js';
 import { Arrivals, type WaitOptions } from './arrivals.js';
 import type { RecordedEvent, RecordedIdentify, RecordedMessage } from './recorded-message.types.js';
 
-/** Names what was recorded, for errors. */
+/** Describes a recorded message for errors. */
 export function describeMessage(message: RecordedMessage): string {
   return message.type === 'track' ? JSON.stringify(message.event) : `\`${message.type}\``;
 }
 
-/** The messages of an application under test, while it has them. */
+/** The recorded messages of an application under test. */
 export class RecordedMessages extends Arrivals<RecordedMessage> {
   constructor() {
     super(describeMessage);
@@ -16,8 +16,8 @@ export class RecordedMessages extends Arrivals<RecordedMessage> {
 }
 
 /**
- * What an application under test has recorded: each message that a real one would bring into its queue, as
- * soon as the call returns. Inject it, or get it from the testing module.
+ * The messages that an application under test has recorded: each message that a real application would queue, as soon
+ * as the call returns. Inject this class, or get it from the testing module.
  *
  * @example
  * const recorded = moduleRef.get(RecordedAnalytics);
@@ -31,12 +31,12 @@ export class RecordedAnalytics {
     return this.recorded.all;
   }
 
-  /** The `track` calls of an event. */
+  /** Returns the `track` calls of an event. */
   tracked<E extends EventName>(event: E): RecordedEvent<E>[] {
     return this.messages.filter((message) => isEvent(message, event));
   }
 
-  /** The `identify` calls about a user. */
+  /** Returns the `identify` calls about a user. */
   identified(userId: string): RecordedIdentify[] {
     return this.messages
       .filter((message) => message.type === 'identify')
@@ -49,14 +49,14 @@ export class RecordedAnalytics {
   }
 
   /**
-   * Waits until an event was tracked, before this call or after it, and resolves to the first.
+   * Waits until an event was tracked, before or after this call, and resolves to its first message.
    *
    * @throws WaitTimeoutError
    */
   waitFor<E extends EventName>(event: E, options?: WaitOptions): Promise<RecordedEvent<E>>;
-  /** Waits until there are this many messages, and resolves to all. @throws WaitTimeoutError */
+  /** Waits until there are `count` messages, and resolves to all. @throws WaitTimeoutError */
   waitFor(count: number, options?: WaitOptions): Promise<RecordedMessage[]>;
-  /** Waits for a message that matches, and resolves to the first. @throws WaitTimeoutError */
+  /** Waits for a message that matches, and resolves to the first match. @throws WaitTimeoutError */
   waitFor(matches: (message: RecordedMessage) => boolean, options?: WaitOptions): Promise<RecordedMessage>;
   waitFor(
     what: EventName | number | ((message: RecordedMessage) => boolean),

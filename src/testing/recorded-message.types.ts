@@ -15,7 +15,7 @@ export type AsSent<T> = T extends { toJSON(...parts: never[]): infer Json }
   ? ContentsOf<Json>
   : ContentsOf<T>;
 
-/** What `toJSON` returns is not asked for another one, but what is in it is. */
+/** `JSON.stringify` does not call `toJSON` again on its result, but on the values in it. */
 type ContentsOf<T> =
   T extends ReadonlySet<infer Item>
     ? AsSent<Item>[]
@@ -25,13 +25,13 @@ type ContentsOf<T> =
         ? { [K in keyof T]: AsSent<T[K]> }
         : T;
 
-/** The properties of a declared event, or any others. */
+/** The properties of a declared event; any properties for other events. */
 type RecordedProperties<E extends EventName> = E extends keyof AnalyticsEvents
   ? AsSent<AnalyticsEvents[E]>
   : JsonObject;
 
 interface WithSource {
-  /** Name of the source that it came from. */
+  /** Name of the source that the message came from. */
   source: string;
 }
 

@@ -60,7 +60,7 @@ export class RecordingCore implements MessageCore {
   take(source: string, message: AnalyticsMessage, terms?: OutgoingTerms): typeof NO_REFUSALS {
     this.assertOpen();
     const { route } = this.outgoing.of(source, message, terms);
-    // A destination that has to be looked up first counts as one that takes it.
+    // A destination that has to be looked up first counts as taking the message.
     const known = 'connections' in route ? route : undefined;
     this.outgoing.taken(source, message, known);
     if (known?.connections.length === 0) return NO_REFUSALS;

@@ -1,13 +1,13 @@
 import { analyticsMatchers } from './matchers.js';
 
-/** Where vitest keeps `expect`, which is no global variable by default. */
+/** Key of vitest's `expect`, which is not a global variable by default. */
 const VITEST_EXPECT = Symbol.for('expect-global');
 
 interface Extensible {
   extend(matchers: object): void;
 }
 
-/** The `expect` of Jest or vitest, whichever runs; `undefined` outside of both. */
+/** Returns the `expect` of Jest or vitest, whichever runs; `undefined` outside of both. */
 function findExpect(): Extensible | undefined {
   return [Reflect.get(globalThis, 'expect'), Reflect.get(globalThis, VITEST_EXPECT)].find(isExtensible);
 }

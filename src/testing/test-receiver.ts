@@ -18,7 +18,7 @@ export interface TestReceiverOptions {
   sharedSecret?: string | readonly string[];
   /** Verifies every request by Standard Webhooks. @default not verified */
   standardWebhooks?: StandardWebhooksOptions;
-  /** The answer to every request that none was set for. @default 200 */
+  /** The answer to every request without an answer of its own. @default 200 */
   answer?: TestAnswer;
   /** @default one that is free */
   port?: number;
@@ -48,7 +48,7 @@ export async function startTestReceiver(options: TestReceiverOptions = {}): Prom
 
 /** A receiver of webhooks for tests. */
 export class TestReceiver {
-  /** A URL of it, for `webhooks: { urls: [receiver.url] }`. It answers every path. */
+  /** URL of the receiver, for `webhooks: { urls: [receiver.url] }`. The receiver answers on every path. */
   readonly url: string;
   private readonly server: Server;
   private readonly options: TestReceiverOptions;
@@ -66,28 +66,28 @@ export class TestReceiver {
     this.options = options;
     this.usualAnswer = options.answer ?? 200;
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      // A sender that goes away in the middle of a request is no concern of the test.
+      // A sender that disconnects in the middle of a request must not fail the test.
       this.receive(request, response).catch(() => response.destroy());
     });
   }
 
-  /** What has arrived, in that order. */
+  /** The requests that have arrived, in order. */
   get requests(): ReceivedWebhook[] {
     return this.arrivals.all;
   }
 
-  /** From now on, what every request is answered that `answerOnce` says nothing about. */
+  /** Sets the answer to all further requests that have no answer from `answerOnce`. */
   answer(answer: TestAnswer): void {
     this.usualAnswer = answer;
   }
 
-  /** What the next requests are answered, one after the other. */
+  /** Sets the answers to the next requests, one for each. */
   answerOnce(...answers: readonly TestAnswer[]): void {
     this.next.push(...answers);
   }
 
   /**
-   * Waits until this many requests have arrived, and resolves to all.
+   * Waits until `count` requests have arrived, and resolves to all.
    *
    * @throws WaitTimeoutError
    */
@@ -99,12 +99,12 @@ export class TestReceiver {
     });
   }
 
-  /** Forgets what has arrived. */
+  /** Forgets the requests that have arrived. */
   clear(): void {
     this.arrivals.clear();
   }
 
-  /** Stops it, and breaks off what is not answered yet. Safe to call again. */
+  /** Stops the receiver, and breaks off requests that are not answered yet. Safe to call again. */
   async close(): Promise<void> {
     if (!this.server.listening) return;
     for (const timer of this.timers) clearTimeout(timer);

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonObject } from '../messages/message.types.js';
 
 /**
- * What a request is answered: a status; nothing, while its connection stays open; a connection that breaks;
- * or a response, if need be after some milliseconds.
+ * The answer to a request: a status; nothing, while the connection stays open (`'hang'`); a broken connection
+ * (`'reset'`); or a response, with an optional delay.
  */
 export type TestAnswer =
   | number
@@ -28,6 +28,6 @@ export interface ReceivedWebhook {
   rawBody: Buffer;
   /** The body as JSON; empty if it is no JSON object. */
   message: JsonObject;
-  /** Whether every signature that the receiver has a secret for is right; `undefined` without secrets. */
+  /** Whether every signature that the receiver has a secret for is valid; `undefined` without secrets. */
   verified: boolean | undefined;
 }
