@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The body of a request that a parser of the host has read: the bytes that it left on the request, or what they were parsed
- * to; no bytes if it left nothing. `undefined` if nobody has read it. Parsers come first where an Express application that
- * was made outside of Nest is served by another server than Nest's, as platforms for functions do.
+ * Returns the body that a parser of the host has read: the bytes or the parsed value that it left on the request, or no
+ * bytes if it left nothing; `undefined` if nobody has read the body. Parsers run first if an Express application made
+ * outside of Nest is served by a server other than Nest's, as on platforms for functions.
  */
 export function bodyReadBefore(request: IncomingMessage): unknown {
   if (!request.readableEnded) return undefined;

@@ -11,39 +11,39 @@ import { RequestRefusal } from './request-refusal.js';
 const BODY_TIME = 30_000;
 /** Limit for all bodies that are being read, in bytes. */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
-/** When to send a body again that did not fit into memory, in milliseconds. */
+/** Milliseconds after which a sender may retry a body that did not fit into memory. */
 const BUSY_RETRY = 5_000;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Which bodies are taken. */
+/** Rules for the bodies that are accepted. */
 export interface BodyRules {
-  /** Limit for one body, as it arrives and after decompression. */
+  /** Limit for one body in bytes, both as it arrives and after decompression. */
   maxBytes: number;
-  /** Whether no body counts as an empty object. @default false */
+  /** Whether a missing body counts as an empty object. @default false */
   isOptional?: boolean;
 }
 
 /** A request's body. */
 export interface RequestBody {
   fields: JsonObject;
-  /** The JSON that it was; empty if that is not known. */
+  /** JSON text of the body; empty if it is not known. */
   text: string;
-  /** Its bytes after decompression. */
+  /** Size of the body after decompression, in bytes. */
   bytes: number;
 }
 
-/** Hears what it takes to read a body. */
+/** Receives the cost of reading a body. */
 export interface BodyCost {
-  /** So many more bytes of it have arrived. */
+  /** Called with the number of bytes whenever more of the body arrives. */
   arrived(bytes: number): void;
-  /** It has arrived, and is compressed. To throw refuses it. */
+  /** Called before a compressed body is inflated. May throw to refuse the body. */
   inflates(compressedBytes: number): void;
-  /** It is parsed next. */
+  /** Called with the size after inflation, before the body is parsed. */
   inflated(bytes: number): void;
 }
 
-/** A body of which a part has arrived. */
+/** A body that has not fully arrived. */
 interface ArrivingBody {
   readonly chunks: JoinedChunks;
   readonly fail: (error: Error) => void;
@@ -54,15 +54,15 @@ interface ArrivingBody {
  * from the bytes, not the headers: browsers send JSON as text, and not every client that compresses says so.
  */
 export class BodyReader {
-  /** Bytes of memory that the bodies take which are being read. */
+  /** Bytes of memory that the arriving bodies take. */
   private held = 0;
-  /** The oldest first. */
+  /** Bodies that have not fully arrived, the oldest first. */
   private readonly arriving = new Set<ArrivingBody>();
 
   constructor(private readonly rules: BodyRules) {}
 
   /**
-   * @param cost hears what is read, even of a body that is refused
+   * @param cost receives the cost of reading, even that of a body that is refused
    * @throws {RequestRefusal} for a body that is too large, too late, or not a JSON object
    */
   async read(request: IncomingMessage, cost?: BodyCost): Promise<RequestBody> {
@@ -84,7 +84,7 @@ export class BodyReader {
   private receive(request: IncomingMessage, cost: BodyCost | undefined): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const chunks = new JoinedChunks(this.rules.maxBytes);
-      /** The request outlives its body, so nothing of it stays here. */
+      /** Stops reading and releases the chunks, because the request outlives its body. */
       const settle = (): Buffer => {
         clearTimeout(timer);
         request.off('data', onData).off('end', onEnd).off('close', onClose);
@@ -125,8 +125,8 @@ export class BodyReader {
   }
 
   /**
-   * Gives up the largest bodies, the oldest of them first, until the others fit. If the one that needs room were
-   * given up, a few senders that never finish would keep everybody's small requests out.
+   * Fails the largest bodies, the oldest of equally large ones first, until the others fit. If the body that needs room
+   * failed instead, a few senders that never finish would keep everybody's small requests out.
    */
   private makeRoom(): void {
     while (this.held > MAX_HELD_BYTES) {
@@ -140,7 +140,7 @@ export class BodyReader {
   }
 }
 
-/** A body that the host has parsed. Its text would lack the digits of large numbers. */
+/** Returns a body that the host has parsed, without its text: digits of large numbers are already lost. */
 function parsedBefore(fields: unknown, maxBytes: number): RequestBody {
   if (!isJsonObject(fields)) throw noObject(fields);
   const bytes = bytesOf(fields);

@@ -3,13 +3,13 @@ import type { Socket } from 'node:net';
 import { connectionOf } from './connection-of.js';
 
 /**
- * Tells requests that their connection has ended. It listens once to each connection: a client may send any number of
- * requests over one before the first is answered, and Node warns of more than ten listeners.
+ * Notifies requests when their connection ends. Each connection gets only one listener: a client may send any number of
+ * requests over a connection before the first is answered, and Node warns of more than ten listeners.
  */
 export class ConnectionEnds {
   private readonly waiting = new WeakMap<Socket, Set<() => void>>();
 
-  /** Calls a function when the connection of a request has ended, until the returned one is called. */
+  /** Calls `end` when the connection of a request has ended. Returns a function that stops watching. */
   watch(request: IncomingMessage, end: () => void): () => void {
     const connection = connectionOf(request);
     if (connection === undefined) return () => undefined;

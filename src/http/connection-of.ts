@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * The connection that a request came over. `undefined` on platforms for functions: a plain object stands there in its
- * place, despite the type, which tells nothing and has nobody behind it who hangs up.
+ * Returns the connection that a request came over, or `undefined` on platforms for functions. There, despite the type,
+ * `socket` is a plain object that emits no events and has no client that could hang up.
  */
 export function connectionOf({ socket }: IncomingMessage): Socket | undefined {
   return socket instanceof EventEmitter ? socket : undefined;

@@ -6,16 +6,16 @@ export interface HostRoute {
   path: string;
 }
 
-/** Where something answers in place of the host application. */
+/** Routes that something else answers in place of the host application. */
 export interface OwnRoutes {
-  /** What answers there, as a sentence begins with it. */
+  /** Name of what answers these routes, as the beginning of a sentence. */
   name: string;
   /** In upper case; `ALL` for every method. */
   method: string;
   paths: readonly string[];
-  /** Whether everything below the paths belongs to them. */
+  /** Whether everything below the paths is answered as well. */
   isTree: boolean;
-  /** The option that gives it another path, as an example. */
+  /** Example of the option that moves these routes to another path. */
   option: string;
 }
 

@@ -7,9 +7,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
  */
 const DRAIN_TIME = 2_000;
 
-/** How long the reader of a stream may leave what was written unread, in milliseconds. */
+/** How long the reader of a stream may leave written data unread, in milliseconds. */
 const STALL_TIME = 30_000;
-/** How long a stream that has ended may take to be read to its end, in milliseconds. */
+/** How long a reader may take to read the rest of a stream that has ended, in milliseconds. */
 const END_TIME = 2_000;
 
 /** An answer to a request. */
@@ -17,32 +17,32 @@ export interface HttpAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: string;
-  /** Whether the connection closes, however little of the request's body is still to come. @default false */
+  /** Whether the connection closes even if little of the request's body is still to come. @default false */
   closes?: boolean;
 }
 
-/** An answer that goes on until it has nothing more to say, or nobody reads it any more. */
+/** An answer that is written part by part, until it is complete or nobody reads it any more. */
 export interface StreamedAnswer extends Omit<HttpAnswer, 'body' | 'closes'> {
   /**
-   * Called once. Its parts are written one after the other, each when the reader has room for it. Must not
-   * throw.
+   * Returns the parts, which are written one after the other, each when the reader has room for it. Called once. Must
+   * not throw.
    *
    * @param ended aborted when the reader has gone, or the application shuts down
    */
   parts: (ended: AbortSignal) => AsyncIterable<string>;
 }
 
-/** The header that says when to send a request again; none without a time, in milliseconds. */
+/** Returns the `Retry-After` header for a delay in milliseconds, or no header if the delay is `undefined`. */
 export function retryAfterHeader(retryAfter: number | undefined): Record<string, string> {
   return retryAfter === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfter / 1000)) };
 }
 
 /**
- * Writes an answer. If it says so, after a 408 or a 413, or if too much of the body is still to come, the connection closes:
- * first the rest is read and discarded, for up to two seconds. If it closed at once, the reset could discard
- * the answer for a sender that is still sending, and it would try again.
+ * Writes an answer. The connection closes if the answer says so, after a 408 or a 413, or if too much of the body is
+ * still to come. First, the rest is read and discarded, for up to two seconds: if the connection closed at once, the
+ * reset could discard the answer for a sender that is still sending, and the sender would try again.
  *
- * @param maxBytes the largest body that is taken
+ * @param maxBytes size of the largest body that is accepted
  */
 export function writeAnswer(
   request: IncomingMessage,
@@ -65,7 +65,7 @@ export function writeAnswer(
 }
 
 /**
- * Writes an answer part by part, and closes the connection after it.
+ * Writes an answer part by part, and then closes the connection.
  *
  * @param closing aborted when the application shuts down
  */
@@ -85,7 +85,7 @@ export async function writeStream(
   } else {
     ended.abort();
   }
-  // The parts may wait for a database that is away. The reader must not.
+  // The parts may be waiting for a database that is unavailable. The reader must not wait with them.
   const end = (): void => {
     ended.abort();
     response.end();
@@ -95,7 +95,7 @@ export async function writeStream(
   response.once('close', end);
   closing.addEventListener('abort', end);
   if (isWritable && closing.aborted) end();
-  // Even where nobody reads, so that the parts can end what they began.
+  // Iterates even if nobody reads, so that the parts can end what they began.
   try {
     for await (const part of parts(ended.signal)) {
       if (!ended.signal.aborted && !response.write(part)) await drained(response, ended.signal, end);
@@ -107,21 +107,21 @@ export async function writeStream(
 }
 
 /**
- * Resolves when a reader has room for more, or is gone. One that reads nothing for long counts as gone.
+ * Resolves when the reader has room for more or has gone. A reader that reads nothing for 30 seconds counts as gone.
  *
- * @param end ends the stream: no `close` tells of an answer that waits for one before it on the same connection
+ * @param end ends the stream: an answer that waits for an earlier one on the same connection emits no `close`
  */
 async function drained(response: ServerResponse, signal: AbortSignal, end: () => void): Promise<void> {
   const timer = setTimeout(() => {
     response.destroy();
     end();
   }, STALL_TIME).unref();
-  // It rejects only when the signal is aborted.
+  // `once` rejects only when the signal is aborted.
   await once(response, 'drain', { signal }).catch(() => undefined);
   clearTimeout(timer);
 }
 
-/** The host's own hooks may have set these for its routes. */
+/** Removes the CORS headers that the host's own hooks may have set for its routes. */
 function removeHostHeaders(response: ServerResponse): void {
   for (const name of response.getHeaderNames()) {
     if (name.startsWith('access-control-')) response.removeHeader(name);

@@ -8,14 +8,14 @@ import { type HttpAnswer, type StreamedAnswer, writeAnswer, writeStream } from '
 import { RequestRefusal } from './request-refusal.js';
 import { UnreadAnswers } from './unread-answers.js';
 
-/** Share of `shutdownTimeout` that requests in flight have. The web server waits for them before anything is closed. */
+/** Share of `shutdownTimeout` that requests in flight get. The web server waits for them before anything is closed. */
 const ANSWERING_SHARE = 0.8;
-/** How long one has that comes later, since the web server is open for something else, in milliseconds. */
+/** How long a later request gets, in milliseconds. The web server may still be open for something else. */
 const LATE_PATIENCE = 1_000;
-/** When to send again what was not answered, in milliseconds: another process may take it. */
+/** Milliseconds after which to retry a request that was not answered: another process may take it. */
 const CLOSED_RETRY = 1_000;
 
-/** What is known of a request before it is read. */
+/** Parts of a request that are known before its body is read. */
 export interface RequestLine {
   method?: string | undefined;
   /** Path and query. */
@@ -31,13 +31,13 @@ export interface RoutedRequest<Route> {
   ip: string | undefined;
 }
 
-/** Recognises some requests to the application's web server, and answers them in its place. */
+/** Recognises certain requests to the application's web server, and answers them in the application's place. */
 export abstract class HttpHandler<Route = unknown> implements BeforeApplicationShutdown {
   private readonly closing = new AbortController();
-  /** Ends the waiting of each request that is not answered yet. */
+  /** Functions that end the wait of each unanswered request with a refusal. */
   private readonly unanswered = new Set<() => void>();
   private readonly unread = new UnreadAnswers();
-  /** Why answers could not be written. */
+  /** Logged reasons why answers could not be written. */
   private readonly told = new Set<string>();
   private isOver = false;
 
@@ -46,18 +46,21 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     private readonly shutdownTimeout: number,
     protected readonly logger: { error(message: string): void } = new AnalyticsLogger(),
   ) {
-    // Each stream listens to it.
+    // Each stream adds a listener.
     setMaxListeners(0, this.closing.signal);
   }
 
-  /** Where it answers. */
+  /** Routes that this handler answers. */
   abstract readonly routes: OwnRoutes;
-  /** Whether pages of any origin may send to it, whatever the application's rules are for its own routes. */
+  /** Whether pages of any origin may send requests to it, whatever rules the application has for its own routes. */
   abstract readonly isOpenToPages: boolean;
-  /** The largest body that it takes. */
+  /** Size of the largest body that it accepts, in bytes. */
   protected abstract readonly maxBytes: number;
 
-  /** The web server waits for its connections to end, and a client may keep an idle one for minutes. */
+  /**
+   * Ends streams, makes answers close their connections, and refuses requests that stay unanswered. The web server
+   * waits for its connections to end, and a client may keep an idle connection open for minutes.
+   */
   beforeApplicationShutdown(): void {
     if (this.closing.signal.aborted) return;
     this.closing.abort();
@@ -68,14 +71,14 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     setTimeout(end, this.shutdownTimeout * ANSWERING_SHARE).unref();
   }
 
-  /** Whether it answers a request. All others belong to the host. */
+  /** Returns whether this handler answers a request. All other requests belong to the host. */
   owns(request: RequestLine): boolean {
     return this.routeOf(request) !== undefined;
   }
 
   /**
-   * Answers a request that `owns` recognised and whose body has not been read. Never rejects, since nobody waits for it:
-   * an error would end the process, whatever the response is and whoever has changed it.
+   * Answers a request that `owns` recognised and whose body has not been read. Never rejects, whatever the response is
+   * and whoever has changed it: nobody awaits this promise, so an error would end the process.
    */
   async answer(raw: IncomingMessage, response: ServerResponse, ip: string | undefined): Promise<void> {
     const route = this.routeOf(raw);
@@ -102,7 +105,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     this.unread.watch(response);
   }
 
-  /** Logged once for each reason, which may be the same for every request. */
+  /** Logs each reason once, because it may be the same for every request. */
   private notWritten(error: unknown): void {
     const thrown = thrownAt(error);
     if (this.told.has(thrown)) return;
@@ -113,7 +116,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     );
   }
 
-  /** What was begun may go on after a refusal. */
+  /** Resolves to the answer, or to a refusal if time runs out. The work on a refused request may go on. */
   private answerInTime(request: RoutedRequest<Route>): Promise<HttpAnswer | StreamedAnswer> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
@@ -127,7 +130,7 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
     });
   }
 
-  /** What a request is for; `undefined` if it belongs to the host. */
+  /** Returns the route of a request, or `undefined` if the request belongs to the host. */
   protected abstract routeOf(request: RequestLine): Route | undefined;
 
   /** Never rejects. */
@@ -136,12 +139,12 @@ export abstract class HttpHandler<Route = unknown> implements BeforeApplicationS
   protected abstract refused(refusal: RequestRefusal, route: Route): HttpAnswer;
 }
 
-/** So that its sender does not wait for more. What has been written as a whole is not cut off. */
+/** Ends the response, so that the sender does not wait for more. A response that is fully written is not cut off. */
 function breakOff(response: ServerResponse): void {
   try {
     if (!response.writableEnded) response.destroy();
   } catch {
-    // It cannot even be destroyed, so it is left to whoever made it.
+    // A response that cannot even be destroyed is left to whoever made it.
   }
 }
 

@@ -11,9 +11,9 @@ export interface MountLogger {
   warn(message: string): void;
 }
 
-/** Mounts a handler on the application's web server. Without one there is nothing to answer. */
+/** Mounts a handler on the application's web server. Does nothing if the application has none. */
 export class HttpMount implements OnModuleInit {
-  /** The work that remains once the application has its server. Returns the host's own routes. */
+  /** Finishes mounting once the application has its server, and returns the host's own routes. */
   private finish: (() => readonly HostRoute[]) | undefined;
 
   /**
@@ -61,7 +61,7 @@ export class HttpMount implements OnModuleInit {
   }
 }
 
-/** An application without a web server has none, despite the type. */
+/** Returns whether there is an adapter. Despite the type, an application without a web server has none. */
 function hasAdapter({ httpAdapter }: { httpAdapter: unknown }): boolean {
   return isObject(httpAdapter);
 }

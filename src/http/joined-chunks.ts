@@ -14,7 +14,7 @@ export class JoinedChunks {
     return this.filled;
   }
 
-  /** Bytes of memory that they take. */
+  /** Bytes of memory that the chunks take. */
   get held(): number {
     return this.buffer.length;
   }
@@ -30,7 +30,7 @@ export class JoinedChunks {
     this.filled = length;
   }
 
-  /** Returns what arrived, and holds none of it any more. */
+  /** Returns the bytes that arrived, and releases them. */
   take(): Buffer {
     const bytes = this.buffer.subarray(0, this.filled);
     this.buffer = Buffer.alloc(0);
@@ -38,7 +38,7 @@ export class JoinedChunks {
     return bytes;
   }
 
-  /** Twice the space each time, so that many chunks cost no more than one copy of the body. */
+  /** Doubles the space each time, so that many chunks cost no more than one copy of the body. */
   private grow(length: number): void {
     const larger = Buffer.allocUnsafe(Math.max(length, Math.min(2 * this.buffer.length, this.maxBytes)));
     this.buffer.copy(larger, 0, 0, this.filled);

@@ -16,7 +16,7 @@ export interface ExpressInstance {
 
 /**
  * Answers the handler's requests as the first middleware. If the host creates its own servers for the Express
- * application, they get here.
+ * application, their requests arrive here.
  */
 export function mountOnExpress(app: ExpressInstance, handler: HttpHandler): void {
   app.use((request, response, next) => {
@@ -40,7 +40,6 @@ export function answerBeforeExpress(server: Server, app: ExpressInstance, handle
   });
 }
 
-/** The routes that the host has registered. */
 export function expressRoutes({ router }: ExpressInstance): HostRoute[] {
   return router.stack.flatMap((layer) => {
     const route: unknown = isObject(layer) ? Reflect.get(layer, 'route') : undefined;
@@ -51,14 +50,14 @@ export function expressRoutes({ router }: ExpressInstance): HostRoute[] {
   });
 }
 
-/** Express adds `all` as `_all`. */
+/** Express stores the method `all` as `_all`. */
 function methodsOf(methods: unknown): string[] {
   if (!isObject(methods)) return [];
   if (Reflect.get(methods, '_all') === true) return ['ALL'];
   return Object.keys(methods).map((method) => method.toUpperCase());
 }
 
-/** The sender's address behind the proxies that the application trusts: the value of `request.ip` in middleware. */
+/** Returns the sender's address behind the application's trusted proxies: the value of `request.ip` in middleware. */
 function ipOf(app: ExpressInstance, request: IncomingMessage): string | undefined {
   const view: unknown = Object.create(request, { app: { value: app } });
   const ip: unknown = isObject(view) && frameworkValue<unknown>(() => Reflect.get(app.request, 'ip', view));

@@ -39,9 +39,9 @@ const ORIGIN_HEADERS = [
 ];
 
 /**
- * Answers the handler's requests in a hook, before any parser. The adapter's own hooks run earlier: they
- * answer preflights and refuse other origins by the rules of the host's routes. Where pages of any origin may
- * send, requests pass them without the headers that show their origin, and a preflight passes as a `POST`.
+ * Answers the handler's requests in a hook, before any parser. The adapter's own hooks run earlier: they answer
+ * preflights and refuse other origins by the rules of the host's routes. If pages of any origin may send, requests pass
+ * these hooks without the headers that show their origin, and a preflight passes as a `POST`.
  */
 export function mountOnFastify(instance: FastifyInstance, handler: HttpHandler): void {
   const preflights = new WeakSet<IncomingMessage>();

@@ -3,7 +3,7 @@ import type { HttpHandler } from './http-handler.js';
 import type { HttpMount } from './http-mount.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
-/** Mounts a handler, where the application has asked for it. Others load nothing of it. */
+/** Mounts a handler if the application has asked for it. Other applications do not load the code that mounts it. */
 export async function mountHandler(
   host: HttpAdapterHost,
   handler: HttpHandler | undefined,

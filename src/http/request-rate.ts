@@ -1,21 +1,21 @@
 import { RequestRefusal } from './request-refusal.js';
 
-/** Requests a second of one sender. */
+/** Requests per second that one sender may send. */
 const RATE = 50;
-/** Those that change something: each is a write to the database, and a notice to all processes. */
+/** Changes per second that one sender may make: each is a write to the database, and a notice to all processes. */
 const CHANGES = 5;
 /** Requests that a sender may send at once. */
 const BURST = 100;
 const SECOND = 1_000;
-/** Senders that are remembered before those are forgotten that have not sent for a while. */
+/** Number of remembered senders at which those that have not sent for a while are forgotten. */
 const MAX_SENDERS = 1_000;
 
 /**
- * Limits how often each sender may ask: 100 requests at once, and 50 a second from then on, or 5 that change something.
- * Times are those of a monotonic clock, in milliseconds.
+ * Limits the requests of each sender: 100 at once, then 50 a second, or 5 a second for requests that change something.
+ * Times are milliseconds of a monotonic clock.
  */
 export class RequestRate {
-  /** When a sender may send a whole burst again. */
+  /** Time at which each sender may send a whole burst again. */
   private readonly fullAt = new Map<string, number>();
 
   private readonly rate: number;
@@ -27,7 +27,7 @@ export class RequestRate {
     this.rate = counted === 'changes' ? CHANGES : RATE;
   }
 
-  /** Counts a request. @throws {RequestRefusal} if the sender has sent too many; it is then not counted */
+  /** Counts a request. @throws {RequestRefusal} if the sender has sent too many; the request is then not counted */
   count(sender: string): void {
     const now = this.now();
     const fullAt = Math.max(this.fullAt.get(sender) ?? now, now) + SECOND / this.rate;

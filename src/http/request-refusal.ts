@@ -4,9 +4,9 @@ export type RefusalStatus = 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 
 /** Refuses an HTTP request, with its status and what the sender can do about it. */
 export class RequestRefusal extends Error {
   /**
-   * @param code stable identifier of the reason, as it stands in the answer
+   * @param code stable identifier of the reason, which the answer contains
    * @param retryAfter milliseconds after which the sender should try again
-   * @param closes whether the connection closes, however little of the body is still to come
+   * @param closes whether the connection closes even if little of the body is still to come
    */
   constructor(
     readonly status: RefusalStatus,

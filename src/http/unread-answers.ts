@@ -6,18 +6,18 @@ import { connectionOf } from './connection-of.js';
 const STALL_TIME = 30_000;
 /** Limit for all answers that have not been read, in bytes. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
-/** Limit for those of one connection: each takes some kilobytes, however short it is. */
+/** Limit for the unread answers of one connection: each takes some kilobytes, however short it is. */
 const MAX_UNREAD_ANSWERS = 100;
 
 /**
- * Limits the memory and the time of answers that have not been read. A client can ask for one after the other, or for
- * a thousand at once, read none, and keep its connections.
+ * Limits the memory and the time that unread answers take. A client can send one request after the other, or a thousand
+ * at once, read no answer, and keep its connections open.
  */
 export class UnreadAnswers {
-  /** What each takes, in bytes; the oldest first. */
+  /** Bytes that each unread answer takes, the oldest answer first. */
   private readonly bytesOf = new Map<ServerResponse, number>();
   private bytes = 0;
-  /** Of each connection that had any. */
+  /** Unread answers of each connection. */
   private readonly answersOf = new WeakMap<Socket, Set<ServerResponse>>();
   private readonly stallTime: number;
   private readonly maxBytes: number;
@@ -31,7 +31,7 @@ export class UnreadAnswers {
   watch(response: ServerResponse): void {
     const socket = connectionOf(response.req);
     const bytes = response.writableLength;
-    // It is no number where what is written to is no socket.
+    // `writableLength` is not a number if the response does not write to a socket.
     if (socket === undefined || !(bytes > 0) || response.destroyed || socket.destroyed) return;
     const answers = this.answersOn(socket);
     answers.add(response);
@@ -51,7 +51,7 @@ export class UnreadAnswers {
     let answers = this.answersOf.get(socket);
     if (answers === undefined) {
       this.answersOf.set(socket, (answers = new Set()));
-      // An answer to a pipelined request is not told of it while it waits for those before.
+      // A pipelined answer that waits for earlier ones does not emit `close` when its connection closes.
       socket.once('close', () => {
         this.forgetAll(socket);
       });
@@ -60,8 +60,8 @@ export class UnreadAnswers {
   }
 
   /**
-   * Closes the connections with the largest answers, the oldest of them first, until the others fit. Whoever reads has
-   * theirs in time: it is newer than those that nobody reads.
+   * Closes the connections with the largest answers, the oldest of equally large ones first, until the others fit. A
+   * client that reads gets its answer in time: that answer is newer than those that nobody reads.
    */
   private makeRoom(): void {
     while (this.bytes > this.maxBytes) {

@@ -41,7 +41,7 @@ function createRecorder(
   return recorder;
 }
 
-// An application without a tracking API loads nothing of it.
+// An application without a tracking API does not load the code for it.
 async function createHandler(
   { sources, trackingApi, shutdownTimeout }: ResolvedOptions,
   client: AnalyticsClient,
@@ -54,7 +54,7 @@ async function createHandler(
 const TRACKING_API = Symbol('nestjs-analytics:tracking-api');
 const TRACKING_API_MOUNT = Symbol('nestjs-analytics:tracking-api-mount');
 
-/** The inputs beside the service itself: decorators, and the HTTP tracking API. */
+/** The inputs besides the service itself: decorators, and the HTTP tracking API. */
 export const INGEST_PROVIDERS: Provider[] = [
   { provide: DECORATOR_RUNTIME, useFactory: () => new DecoratorRuntime() },
   { provide: CALL_HOOKS, inject: [RESOLVED_OPTIONS, DECORATOR_RUNTIME, UserEraser], useFactory: createHooks },

@@ -10,7 +10,7 @@ export const FAILURES_UNTIL_DOWN = 5;
 const FIRST_PAUSE_SHARE = 1 / 2_880;
 /** The longest pause between two probes, as a share of the retry window: 5 minutes of 4 hours. */
 const LONGEST_PAUSE_SHARE = 1 / 48;
-/** While a probe is on its way, when to ask again, as a share of the retry window: 1 s of 4 hours. */
+/** Time until the next look while a probe is on its way, as a share of the retry window: 1 s of 4 hours. */
 const NEXT_LOOK_SHARE = 1 / 14_400;
 /** After this many answers since the URL came up, the next pause is the shortest one again. */
 const ANSWERS_UNTIL_RECOVERED = 64;
@@ -32,10 +32,10 @@ export class EndpointBreaker {
   private pause: number;
   /** When the next probe is due; `undefined` while the breaker is closed. */
   private openUntil: number | undefined;
-  /** Requests wait until then because the receiver asked for a pause, although it is not down. */
+  /** Time until which requests wait because the receiver, although it is not down, asked for a pause. */
   private heldUntil = -Infinity;
   private isProbing = false;
-  /** Failures of requests that began earlier belong to an outage that is already known. */
+  /** Failures of requests that began before this time belong to an outage that is already known. */
   private newsSince = -Infinity;
   /** Answers since the URL came up. */
   private answers = ANSWERS_UNTIL_RECOVERED;
@@ -43,8 +43,8 @@ export class EndpointBreaker {
 
   /**
    * @param retryWindow milliseconds during which a message is retried, from which the pauses follow
-   * @param before of the same URL, while requests to it were others. Where it is open, a probe is due at once,
-   *   and the pause after it is what it would have been
+   * @param before breaker of the same URL under earlier options. If it is open, a probe is due at once, and the pause
+   *   after that is as long as it would have been
    */
   constructor(
     private readonly retryWindow: number,
@@ -61,7 +61,7 @@ export class EndpointBreaker {
     return this.openUntil !== undefined;
   }
 
-  /** Milliseconds until a request may be sent; 0 if it may be sent now. */
+  /** Returns the milliseconds until a request may be sent; 0 if it may be sent now. */
   wait(now: number): number {
     if (this.openUntil === undefined && this.heldUntil === -Infinity) return 0;
     this.follow(now);
@@ -72,7 +72,7 @@ export class EndpointBreaker {
   }
 
   /**
-   * Whether a request may be sent now. If so, call one of the `record` methods afterwards.
+   * Returns whether a request may be sent now. If so, call one of the `record` methods afterwards.
    *
    * @param force always admits the request: the last attempt of a message is made in any case
    */
@@ -80,7 +80,7 @@ export class EndpointBreaker {
     if (this.openUntil === undefined && this.heldUntil === -Infinity) return true;
     if (this.wait(now) > 0 && !force) return false;
     if (this.heldUntil <= now) this.heldUntil = -Infinity;
-    // So a last attempt that comes before the pause is over is a probe as well: others need not make one.
+    // A last attempt before the pause is over is a probe as well, so other requests need not make one.
     if (this.openUntil !== undefined && !this.isProbing) {
       this.isProbing = true;
       this.newsSince = now;
@@ -88,7 +88,7 @@ export class EndpointBreaker {
     return true;
   }
 
-  /** The URL answered. It is up, whether or not it accepted the message. */
+  /** Records that the URL answered. The URL is up, whether or not it accepted the message. */
   recordAnswer(now: number): void {
     this.failures = 0;
     if (this.openUntil !== undefined) {
@@ -121,15 +121,15 @@ export class EndpointBreaker {
   }
 
   /**
-   * The request was broken off, or failed for a reason on this side. It says nothing about the URL.
+   * Records a request that was broken off, or failed for a reason on this side: it says nothing about the URL.
    *
-   * @param startedAt when it was admitted
+   * @param startedAt when the request was admitted
    */
   recordNothing(startedAt: number): void {
     if (startedAt >= this.newsSince) this.isProbing = false;
   }
 
-  /** The receiver asked for a pause of this many milliseconds, although it is not down. */
+  /** Holds back requests because the receiver, although it is not down, asked for a pause of this many milliseconds. */
   hold(now: number, retryAfter: number): void {
     this.follow(now);
     this.heldUntil = Math.max(this.heldUntil, this.floor(now, retryAfter));
@@ -139,7 +139,7 @@ export class EndpointBreaker {
     return this.retryWindow * FIRST_PAUSE_SHARE;
   }
 
-  /** A pause that is not too long for the retry window, which may have changed. */
+  /** Limits a pause to the longest one for the retry window, which may have changed. */
   private within(pause: number): number {
     return Math.min(pause, this.retryWindow * LONGEST_PAUSE_SHARE);
   }
@@ -153,7 +153,7 @@ export class EndpointBreaker {
     if (!wasOpen) this.observer?.onDown(this.failures);
   }
 
-  /** No pause is longer than any message is retried. */
+  /** Returns the end of the pause that the receiver asked for. No pause is longer than the retry window. */
   private floor(now: number, retryAfter: number): number {
     return now + Math.min(retryAfter, this.retryWindow);
   }

@@ -10,15 +10,15 @@ const NEWS_LASTS = 60_000;
 export interface EndpointName {
   /** The destination's id. */
   destination: string;
-  /** A hash of the URL: URLs may carry secrets. The id of a destination that has no URL. */
+  /** Hash of the URL, since URLs may carry secrets; the id of a destination that has no URL. */
   url: string;
-  /** The name of a destination that has no URL. */
+  /** Origin of the URL; the name of a destination that has no URL. */
   origin: string;
 }
 
-/** What the log says of a request beside its outcome, which is stored and must hold no such thing. */
+/** Details of a request for the log only. The outcome is stored and must not hold them. */
 export interface RequestDetails {
-  /** The limit that the request had, in milliseconds. */
+  /** Timeout of the request, in milliseconds. */
   timeout: number;
   /** What the application's code threw, if it did. */
   thrown?: { error: unknown };
@@ -34,11 +34,11 @@ export interface EndpointObserver {
   /** @param failures how many requests have failed in a row */
   onDown(endpoint: EndpointName, failures: number, latest: UrlOutcome): void;
   onUp(endpoint: EndpointName, latest: UrlOutcome): void;
-  /** Nothing is sent to the URL any more: it was removed, or its destination was deleted or disabled. */
+  /** Called when nothing is sent to the URL any more: it was removed, or its destination was deleted or disabled. */
   onGone?(endpoint: EndpointName): void;
 }
 
-/** What its answers have shown of a URL, or of whatever else takes messages: whether it is down. */
+/** State of a URL, or of anything else that takes messages, as its answers show it: whether it is down. */
 export class EndpointState {
   readonly breaker: EndpointBreaker;
   /** The latest request that failed since the URL last answered. */
@@ -51,7 +51,7 @@ export class EndpointState {
 
   /**
    * @param retryWindow milliseconds during which a message is retried
-   * @param before what was known of the URL while other options were in force. If it was down, it is probed at once
+   * @param before state of the same URL under earlier options. If the URL was down, it is probed at once
    */
   constructor(
     private readonly name: EndpointName,
@@ -72,7 +72,7 @@ export class EndpointState {
     this.breaker = new EndpointBreaker(retryWindow, told, before?.breaker);
   }
 
-  /** Whether its latest request failed. The observer has yet to be told that it takes messages again. */
+  /** Whether the latest request failed. If so, the observer has yet to be told that the URL takes messages again. */
   get isFailing(): boolean {
     return this.hasFailed;
   }
@@ -82,7 +82,7 @@ export class EndpointState {
   }
 
   /**
-   * Tells nothing more, whatever the requests bring that are on their way.
+   * Stops reporting, even the results of requests that are on their way.
    *
    * @param isReplaced another state reports the same URL from now on
    */
@@ -92,11 +92,11 @@ export class EndpointState {
   }
 
   /**
-   * Returns the request of another message that counts as the last attempt of a message whose window is over:
-   * it showed within the last minute, and after the message's own attempt, that the URL is down.
+   * Returns the outcome of another message's request that counts as the last attempt of a message whose window is over:
+   * the request showed within the last minute, and after the message's own attempt, that the URL is down.
    *
    * @param own the message's latest outcome here
-   * @param firstAttemptAt when it was first tried or put off, in milliseconds since the epoch
+   * @param firstAttemptAt when the message was first tried or put off, in milliseconds since the epoch
    */
   lastOutcome(own: UrlOutcome | undefined, firstAttemptAt: number, now: number): UrlOutcome | undefined {
     const failure = this.latestFailure;
@@ -109,7 +109,7 @@ export class EndpointState {
   /**
    * Records the answer to a request that the breaker has admitted.
    *
-   * @param startedAt when that was, in milliseconds since the epoch
+   * @param startedAt when the request was admitted, in milliseconds since the epoch
    * @param retryAfter the pause that the receiver asked for, in milliseconds
    */
   record(outcome: UrlOutcome, startedAt: number, details: RequestDetails, retryAfter?: number): void {
@@ -120,7 +120,7 @@ export class EndpointState {
     if (outcome.class !== 'retry') {
       this.latestFailure = undefined;
       this.breaker.recordAnswer(Date.now());
-      // The breaker does not know of an outage from before it was made.
+      // The breaker may be closed already: an error that is permanent closes it, but does not show that the URL is up.
       this.tellUp();
     } else if (isLocalError(outcome.error)) {
       this.breaker.recordNothing(startedAt);
@@ -130,7 +130,7 @@ export class EndpointState {
     }
   }
 
-  /** Reports the answer for one message of a request whose own answer was another. */
+  /** Reports the outcome of one message in a request that had another outcome. */
   report(outcome: UrlOutcome, details?: RequestDetails): void {
     if (!this.hasEnded) this.observer?.onOutcome(this.name, outcome, details);
   }

@@ -28,9 +28,9 @@ export interface EndpointRequest {
   headers: RequestHeaders;
   body: Buffer;
   signal: AbortSignal;
-  /** As `WebhookRequest` has it. */
+  /** See `WebhookRequest`. */
   readsBody?: boolean;
-  /** Of the calls that made its messages. */
+  /** Traces of the calls that made the messages. */
   calls: readonly (CallTrace | undefined)[];
 }
 
@@ -38,9 +38,9 @@ export interface EndpointRequest {
 export interface EndpointAnswer {
   outcome: UrlOutcome;
   retryAfter: number | undefined;
-  /** The beginning of its body. */
+  /** Beginning of the response's body. */
   body: Buffer | undefined;
-  /** Whether all of the answer came. */
+  /** Whether the whole response arrived. */
   hasEnded: boolean;
 }
 
@@ -49,8 +49,8 @@ export interface TestResult extends UrlOutcome {
   /** The origin of the URL; the rest of it may hold a secret. */
   origin: string;
   /**
-   * How long each part of it took, in milliseconds, one after the other. One that did not take place or did not end is
-   * absent.
+   * Duration of each phase, in milliseconds. The phases follow one another. A phase that did not take place or did not
+   * end is absent.
    */
   phases: RequestPhases;
 }
@@ -63,7 +63,7 @@ export class Endpoint {
 
   /**
    * @param destination the destination's id
-   * @param before the same URL with other options
+   * @param before endpoint of the same URL under earlier options
    */
   constructor(
     private readonly destination: string,
@@ -83,7 +83,7 @@ export class Endpoint {
     return this.state.breaker;
   }
 
-  /** These four are as `EndpointState` has them. */
+  /** This and the next three members are those of `EndpointState`. */
   get isFailing(): boolean {
     return this.state.isFailing;
   }
@@ -104,7 +104,7 @@ export class Endpoint {
    * Sends one message, which the breaker has admitted.
    *
    * @param attempt counts from 1
-   * @param settle called once; with `undefined` when the signal ended it
+   * @param settle called once; with `undefined` if the signal ended the request
    */
   send(
     request: EndpointRequest,
@@ -125,8 +125,9 @@ export class Endpoint {
   }
 
   /**
-   * Sends a message whatever the breaker's state, and does not change that state: a test must neither be held
-   * back nor cancel out the results of real messages. `undefined` if the signal or the client's end ended it.
+   * Sends a message whatever the breaker's state, and does not change that state: a test must neither be held back nor
+   * cancel out the results of real messages. Resolves to `undefined` if the signal or the client's `close()` ended the
+   * request.
    */
   async test(request: EndpointRequest): Promise<TestResult | undefined> {
     const response = await this.client.trace({
@@ -138,7 +139,7 @@ export class Endpoint {
     return { ...this.judge(response, 1).outcome, origin: this.url.origin, phases: response.phases };
   }
 
-  /** Reports the URL's answer for one message of a request that it took. */
+  /** Reports the outcome of one message in a request that the URL took. */
   report(outcome: UrlOutcome): void {
     this.state.report(outcome);
   }

@@ -4,13 +4,13 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from './endpoint.js';
 
 /** One message on its way to all URLs of its destination at the same time. */
 export class MessageDelivery {
-  /** The latest outcome of each URL, in their order; `undefined` before the first attempt. */
+  /** Latest outcome of each URL, in the order of the URLs; `undefined` before the first attempt. */
   private readonly outcomes: (UrlOutcome | undefined)[];
   private isDelivered: boolean;
   private heldBack: Endpoint[] | undefined;
   private unanswered = 0;
   private isRetried = false;
-  /** A URL has refused it for good in this attempt. */
+  /** Whether a URL has refused the message for good in this attempt. */
   private isRefused = false;
   private isBrokenOff = false;
   private retryAfter = 0;
@@ -31,9 +31,9 @@ export class MessageDelivery {
   }
 
   /**
-   * Sends to every URL that is left and that its breaker admits.
+   * Sends the message to every URL that still has to be tried and whose breaker admits it.
    *
-   * @param prepare makes the bytes, headers and signature: once for all URLs, and not at all if none is tried
+   * @param prepare makes the bytes, headers and signature: once for all URLs, and not at all if no URL is tried
    */
   begin(
     terms: AttemptTerms,
@@ -41,7 +41,7 @@ export class MessageDelivery {
   ): void {
     const now = Date.now();
     let request: EndpointRequest | undefined;
-    // One more than the number of URLs until all are tried: an answer may come at once.
+    // Stays one above the number of open requests until all URLs are tried, since an answer may come at once.
     this.unanswered = 1;
     let index = 0;
     for (const endpoint of this.isDelivered ? [] : this.endpoints) {
@@ -62,7 +62,7 @@ export class MessageDelivery {
     this.leave();
   }
 
-  /** Whether a URL is left, and its breaker admits a request. */
+  /** Returns whether a URL still has to be tried and its breaker admits a request. */
   private isSentTo(endpoint: Endpoint, index: number, terms: AttemptTerms, now: number): boolean {
     if (this.outcomes[index]?.class === 'permanent' || this.isTried(index, endpoint, terms, now))
       return false;
@@ -71,7 +71,7 @@ export class MessageDelivery {
     return isAdmitted;
   }
 
-  /** Whether a request of another message counts as the last attempt at a URL. */
+  /** Returns whether a request of another message counts as the last attempt at a URL, and if so keeps its outcome. */
   private isTried(
     index: number,
     endpoint: Endpoint,
@@ -104,7 +104,9 @@ export class MessageDelivery {
     if (--this.unanswered === 0) this.settle([this.result()]);
   }
 
-  /** One success settles a message. Without one, a single URL worth another attempt keeps it going. */
+  /**
+   * Returns the result. One delivery settles a message. Otherwise a single URL worth another attempt causes a retry.
+   */
   private result(): DeliveryResult | undefined {
     const outcomes = this.outcomes.filter((outcome) => outcome !== undefined);
     if (this.isDelivered) return { class: 'delivered', outcomes };
@@ -114,7 +116,7 @@ export class MessageDelivery {
       return retryAfter > 0 ? { class: 'retry', outcomes, retryAfter } : { class: 'retry', outcomes };
     }
     if (this.heldBack === undefined) return { class: 'permanent', outcomes };
-    // It was an attempt, which has to be recorded: otherwise the same URL would get the message again.
+    // A URL has refused the message, so the attempt has to be recorded: otherwise that URL would get the message again.
     if (this.isRefused) return { class: 'retry', outcomes };
     const now = Date.now();
     const wait = Math.min(...this.heldBack.map(({ breaker }) => breaker.wait(now)));

@@ -1,7 +1,7 @@
 import type { OutcomeClass, UrlOutcome } from '../queue/batch-job.js';
 import { isOwnLack, type WebhookErrorCode } from './http/webhook-error-code.js';
 
-/** Another attempt would find the same certificate or address, so there must not be one. */
+/** Errors that must not be retried, since another attempt would find the same certificate or address. */
 const PERMANENT_ERRORS: ReadonlySet<string> = new Set<WebhookErrorCode>([
   'ADDRESS_REFUSED',
   'TLS_SELF_SIGNED',
@@ -25,16 +25,16 @@ export function classOfError(code: WebhookErrorCode): OutcomeClass {
 }
 
 /**
- * Whether the receiver has answered, if the request is not retried. A connection that was refused because of its certificate
- * or its address does not show that there is a receiver.
+ * Returns whether a receiver has answered, given the outcome of a request that is not retried. A connection that was
+ * refused because of its certificate or its address does not show that there is a receiver.
  */
 export function isAnswer({ error }: Pick<UrlOutcome, 'error'>): boolean {
   return error === undefined || !PERMANENT_ERRORS.has(error);
 }
 
 /**
- * Whether a request failed before it could reach its receiver, for a reason on this side of the connection. It says nothing
- * about the receiver.
+ * Returns whether a request failed before it could reach its receiver, for a reason on this side of the connection.
+ * Such a failure says nothing about the receiver.
  */
 export function isLocalError(code: string | undefined): boolean {
   return code === 'DNS_BUSY' || isOwnLack(code);

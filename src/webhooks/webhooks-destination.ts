@@ -18,7 +18,7 @@ import { WebhookHeaders } from './request/webhook-headers.js';
 import { hashUrl } from '../options/webhook-url.js';
 import { WEBHOOKS_NAME } from './webhooks.tokens.js';
 
-/** One for all messages of an application that measures nothing. */
+/** Shared by all messages of an application that measures nothing. */
 const NO_CALLS: readonly (CallTrace | undefined)[] = [undefined];
 
 /** The parts of a webhooks destination. Its rules have been checked. */
@@ -73,8 +73,8 @@ export class WebhooksDestination implements Destination {
   }
 
   /**
-   * Takes on other options from the next request on. A URL that stays keeps what is known of its state, while requests
-   * stay as they are. Others may be answered in another way, so a URL that is down is then tried at once.
+   * Applies other options from the next request on. A URL that stays keeps its known state if requests to it stay the
+   * same. Changed requests may be answered differently, so a URL that is down is then tried at once.
    */
   change(options: WebhooksDestinationOptions): void {
     const headers = headersOf(options);
@@ -94,13 +94,13 @@ export class WebhooksDestination implements Destination {
     this.options = options;
   }
 
-  /** Secrets that were replaced sign no longer. Nobody has corrected anything by that, so its URLs keep their state. */
+  /** Stops signing with replaced secrets. This corrects nothing at the receivers, so the URLs keep their state. */
   endSecrets(options: WebhooksDestinationOptions): void {
     this.headers = headersOf(options);
     this.options = options;
   }
 
-  /** It is used no more. Nothing is reported of its URLs, whatever the requests bring that are on their way. */
+  /** Ends the destination. Nothing more is reported about its URLs, not even the results of requests on their way. */
   end(): void {
     this.hasEnded = true;
     for (const endpoint of this.endpoints) endpoint.end(false);
@@ -111,7 +111,7 @@ export class WebhooksDestination implements Destination {
   }
 
   heldBack(now: number, refusedBy: readonly string[]): number {
-    // What waits for its URLs goes where it belongs now: it may be enabled again, and its URLs may take messages.
+    // A destination that has ended holds nothing back: it may be enabled again, and its new URLs may take messages.
     if (this.hasEnded) return 0;
     let least = Infinity;
     for (const { hash, breaker } of this.endpoints) {
@@ -199,7 +199,7 @@ function headersOf({ headers, sharedSecret, standardWebhooks }: WebhooksDestinat
   return new WebhookHeaders(headers, sharedSecret, standardWebhooks?.keys);
 }
 
-/** Whether two sets of options give a URL the same time, and judge its answers in the same way. */
+/** Returns whether two sets of options give a URL the same times and judge its answers in the same way. */
 function judgeAlike(one: EndpointOptions, other: EndpointOptions): boolean {
   return (
     one.timeout === other.timeout &&

@@ -30,8 +30,8 @@ export interface CallRecorderOptions {
 }
 
 /**
- * Makes messages from the calls of decorated methods. It hands them to the client itself, not to
- * `AnalyticsService`, which a test may have replaced.
+ * Makes messages from calls of decorated methods. The messages go directly to the client, not to `AnalyticsService`,
+ * which a test may have replaced.
  */
 export class CallRecorder {
   constructor(
@@ -77,7 +77,7 @@ export class CallRecorder {
   }
 
   /**
-   * The person that the decorator names, else the one of the request. Never a mixture: an administrator's
+   * Returns the person that the decorator names, or else the person of the request. Never a mixture: an administrator's
    * anonymous id with a customer's user id would turn two people into one.
    */
   private personOf(definition: DecoratorDefinition, call: DecoratedCall): Record<string, unknown> {
@@ -86,7 +86,7 @@ export class CallRecorder {
     return isGiven(userId) || isGiven(anonymousId) ? { userId, anonymousId } : { ...this.requester(call) };
   }
 
-  /** An alias joins the anonymous person and the user of a request, so here they may mix. */
+  /** Returns the ids of an alias. It joins the anonymous person and the user of a request, so they may mix here. */
   private aliasOf(definition: DecoratorDefinition, call: DecoratedCall): Record<string, unknown> {
     const userId = optionOf(definition, 'userId', call);
     const previousId = optionOf(definition, 'previousId', call);
@@ -114,7 +114,6 @@ function isWanted(definition: DecoratorDefinition, call: DecoratedCall): boolean
   return optionOf(definition, 'when', call) !== false;
 }
 
-/** The value of an option for a call. */
 function optionOf({ options }: DecoratorDefinition, name: string, call: DecoratedCall): unknown {
   const option = options[name];
   if (!isFunction(option)) return option;

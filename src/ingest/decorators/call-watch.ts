@@ -10,10 +10,10 @@ export type OutcomeListener = (outcome: CallOutcome) => void;
 type Observe = (observable: Observable<unknown>, onEnd: OutcomeListener) => void;
 
 /**
- * Runs a method and reports its outcome, without changing it: the object that it returns is returned, the
- * error that it throws is thrown, and nothing becomes asynchronous. A promise is watched from now on, an Observable
- * or another thenable, such as a query, when the caller subscribes to it or awaits it. A generator, which has not run
- * yet, counts as the result itself.
+ * Runs a method and reports its outcome without changing it: the caller gets the object that the method returns or the
+ * error that it throws, and nothing becomes asynchronous. A promise is watched at once. An Observable is watched when
+ * the caller subscribes to it, and another thenable, such as a query, when the caller awaits it. A generator has not
+ * run yet, so it counts as the result itself.
  *
  * @param observe watches the Observable that the method returned, or that its promise resolved to
  */
@@ -28,7 +28,7 @@ export function watchCall(run: () => unknown, onOutcome: OutcomeListener, observ
   if (isObservable(returned)) observe(returned, onOutcome);
   else if (isPromise(returned)) {
     const { fulfilled, rejected } = reactionsOf(onOutcome, observe);
-    // A branch beside the promise, which itself goes to the caller without an extra tick.
+    // Adds a branch to the promise. The promise itself goes to the caller without an extra tick.
     void Promise.prototype.then.call(returned, fulfilled, rejected);
   } else if (!isObject(returned) || !watchThenable(returned, reactionsOf(onOutcome, observe)))
     onOutcome({ failed: false, result: returned, error: undefined });
@@ -36,16 +36,16 @@ export function watchCall(run: () => unknown, onOutcome: OutcomeListener, observ
 }
 
 /**
- * A promise that settles whether or not its `then` is called: one that `await` takes as it is, or one of any realm, or of
- * a subclass, that leaves `then` as it is.
+ * Returns whether a value is a promise that settles whether or not its `then` is called: a promise that `await` takes
+ * as it is, or a promise of any realm or subclass that does not override `then`.
  */
 function isPromise(value: unknown): value is Promise<unknown> {
   if (!types.isPromise(value)) return false;
-  // Then `await` does not look at its `then`, not even at one of its own.
+  // `await` does not use the `then` of such a promise, even if the promise has its own.
   if (value.constructor === Promise) return true;
   let owner: unknown = value;
   while (isObject(owner) && !Object.hasOwn(owner, 'then')) owner = Object.getPrototypeOf(owner);
-  // Above the prototype of all promises there is only that of all objects.
+  // The owner of an unchanged `then` is a realm's `Promise.prototype`, with only `Object.prototype` above it.
   const above: unknown = isObject(owner) ? Object.getPrototypeOf(owner) : undefined;
   return isObject(above) && Object.getPrototypeOf(above) === null;
 }
@@ -55,8 +55,9 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * What a promise or another thenable is watched with. An Observable that it resolves to is watched before anybody can
- * subscribe to it. That is the result, as the types say, and the call ends when it does.
+ * Returns the reactions that watch a promise or another thenable. If it resolves to an Observable, the Observable is
+ * watched before anybody can subscribe to it. The Observable is the result, as the types say, and the call ends when
+ * the Observable does.
  */
 function reactionsOf(onOutcome: OutcomeListener, observe: Observe): Reactions {
   return {

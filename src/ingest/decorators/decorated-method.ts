@@ -7,11 +7,11 @@ import { DECORATOR_RUNTIME, type DecoratorRuntime } from './decorator-runtime.js
 import { ObservedCalls } from './observed-calls.js';
 import { RequestContextInterceptor } from './request-context.interceptor.js';
 
-/** Metadata of a decorated method: its definitions, which further decorators add to. */
+/** Metadata key of a decorated method's definitions. Further decorators add to them. */
 const DEFINITIONS = Symbol.for('nestjs-analytics:definitions');
 
 /**
- * Adds a definition to a method. The first definition wraps it. This happens when the method is decorated,
+ * Adds a definition to a method. The first definition wraps the method. This happens when the method is decorated,
  * since Nest takes handlers from their classes before any hook of a module runs.
  *
  * @throws InvalidDecoratorTargetError for anything but a method of an instance
@@ -25,7 +25,7 @@ export function decorateMethod<M extends AnyMethod>(
   const method = checkTarget(definition.decorator, { target, key, descriptor });
   const definitions = definitionsOf(method);
   if (definitions !== undefined) {
-    // Decorators run from the last to the first. Events are recorded in the order in which they are written.
+    // Decorators run from the last to the first. Events are recorded in the order in which the decorators are written.
     definitions.unshift(definition);
     return;
   }
@@ -82,7 +82,7 @@ function injectRuntime(target: object): void {
   if (DECORATOR_RUNTIME in target) return;
   Inject(DECORATOR_RUNTIME)(target, DECORATOR_RUNTIME);
   Optional()(target, DECORATOR_RUNTIME);
-  /** Instances that accept no property, because their constructor froze or sealed them. */
+  /** Runtimes of instances that accept no property, because their constructor froze or sealed them. */
   const frozen = new WeakMap<object, unknown>();
   Object.defineProperty(target, DECORATOR_RUNTIME, {
     configurable: true,

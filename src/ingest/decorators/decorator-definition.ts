@@ -20,7 +20,7 @@ export interface CallOutcome {
 
 /** A call that has ended. */
 export interface DecoratedCall extends CallOutcome {
-  /** The method: `OrdersController.create`. */
+  /** Name of the method: `OrdersController.create`. */
   readonly method: string;
   readonly args: readonly unknown[];
   readonly context: RequestContext | undefined;

@@ -15,13 +15,13 @@ const debug = debugFactory('analytics');
 export class DecoratorLog {
   private readonly logged = new Set<string>();
 
-  /** @param live shows them to whoever watches; `undefined` in an application that shows nothing */
+  /** @param live shows the failures to whoever watches; `undefined` in an application that shows nothing */
   constructor(
     private readonly logger: Pick<Logger, 'warn'>,
     private readonly live?: Pick<LiveEvents, 'add' | 'addError'>,
   ) {}
 
-  /** Neither the decorator nor the request identifies a user. */
+  /** Logs that neither the decorator nor the request identifies a user. */
   noIdentity(definition: DecoratorDefinition, method: string, missing: string): void {
     const place = placeOf(definition, method);
     const text =
@@ -31,16 +31,16 @@ export class DecoratorLog {
     this.live?.add('dropped', callOf(definition), `${place} ${text}`);
   }
 
-  /** An option's function, or the call itself, threw. */
+  /** Logs an error that an option's function, or recording the call, threw. */
   failed(definition: DecoratorDefinition, method: string, error: unknown): void {
-    // The texts of other errors may hold what was to be sent.
+    // The messages of other errors may contain data that was to be sent.
     const reason = error instanceof AnalyticsError ? error.message : `its options threw ${thrownAt(error)}`;
     const kind = error instanceof AnalyticsError ? error.code : reason;
     this.write(placeOf(definition, method), kind, `was not recorded: ${reason}`);
     this.live?.addError(error, callOf(definition));
   }
 
-  /** An option has another name than any that the decorator has, or a value that it cannot have. */
+  /** Logs an option that the decorator does not have, or a value that the option cannot have. */
   wrongOption(definition: DecoratorDefinition, method: string, option: string, text: string): void {
     this.write(
       placeOf(definition, method),

@@ -3,7 +3,7 @@ import type { DecoratorDefinition } from './decorator-definition.js';
 import type { DecoratorLog } from './decorator-log.js';
 import type { DecoratorType, OptionName } from './decorator-options.types.js';
 
-/** The client checks what is sent, and names are all that is looked at here. */
+/** Rule for options of which only the name is checked here. The client checks what is sent. */
 const ANY: OptionRule = { expected: 'anything', accepts: () => true };
 const RECORDED: readonly unknown[] = ['success', 'failure', 'settled'];
 
@@ -23,7 +23,7 @@ const COMMON = {
 const PERSON = { ...COMMON, anonymousId: ANY };
 const VIEW = { ...PERSON, name: ANY, category: ANY, properties: ANY };
 
-/** The options of each decorator. One that is in the types and missing here does not compile. */
+/** The options of each decorator. An option that the types have and this list lacks is a compile error. */
 const OPTIONS: { readonly [T in DecoratorType]: Readonly<Record<OptionName<T>, OptionRule>> } = {
   track: { ...PERSON, properties: ANY },
   identify: { ...PERSON, traits: ANY },
@@ -33,19 +33,19 @@ const OPTIONS: { readonly [T in DecoratorType]: Readonly<Record<OptionName<T>, O
   alias: { ...COMMON, previousId: ANY },
 };
 
-/** Warns of options that a decorator does not have, which are not read: once for each decorated method. */
+/** Warns, once for each decorator on a method, of options that the decorator does not have and does not read. */
 export class DecoratorOptionsCheck {
   private readonly looked = new WeakSet<DecoratorDefinition>();
 
   constructor(private readonly log: Pick<DecoratorLog, 'wrongOption'>) {}
 
-  /** @param method where the decorator is */
+  /** @param method name of the method that the decorator is on */
   look(definition: DecoratorDefinition, method: string): void {
     if (this.looked.has(definition)) return;
     this.looked.add(definition);
     const { type, options } = definition;
     for (const problem of problemsOfCall(options, OPTIONS[type], 'options')) {
-      // `@Track` has put the name of the event there.
+      // `@Track` itself puts the name of the event there.
       if (type === 'track' && problem.path === 'event') continue;
       this.log.wrongOption(definition, method, problem.path, textOf(problem, 'The decorator'));
     }

@@ -9,15 +9,16 @@ export type AnyMethod = (...args: never[]) => unknown;
 
 /**
  * The result of a method: the value of its promise or other thenable, or the last value of its Observable (`undefined`
- * if that completed without one), or else what it returned. For a generator function that is the generator itself.
+ * if the Observable completed without a value), or else the returned value. For a generator function, the result is the
+ * generator itself.
  */
 export type ResultOf<M extends AnyMethod> =
   ReturnType<M> extends Observable<infer T> ? T | undefined : Awaited<ReturnType<M>>;
 
 interface Call<M extends AnyMethod> {
-  /** The arguments of the method, in the state they are in when the method has ended. */
+  /** Arguments of the method, in their state when the method has ended. */
   readonly args: Parameters<M>;
-  /** The request in which it was called; `undefined` outside a request. */
+  /** Request in which the method was called; `undefined` outside a request. */
   readonly context: RequestContext | undefined;
 }
 
@@ -36,22 +37,22 @@ export interface FailedCall<M extends AnyMethod> extends Call<M> {
 /** A value, or a synchronous function that returns it for the call. */
 export type OfCall<C, T> = T | ((call: C) => T);
 
-/** What all decorators take. */
+/** Options of all decorators. */
 interface CommonFields<C> {
-  /** A message whose decorator gives an id gets none of the request's. @default that of `identity` */
+  /** If the decorator gives an id, the request's ids are not used, except by `@Alias`. @default that of `identity` */
   userId?: OfCall<C, string | null | undefined>;
   anonymousId?: OfCall<C, string | null | undefined>;
   /** Merged over the request's context, one level deep. */
   context?: OfCall<C, Fields | undefined>;
-  /** When it happened. @default when the method ended */
+  /** Time of the event. @default when the method ended */
   timestamp?: OfCall<C, Date | string | undefined>;
-  /** Which destinations get it. @default all */
+  /** Destinations that get the message. @default all */
   integrations?: OfCall<C, Integrations | undefined>;
   /** Name of the source. @default the first one */
   source?: OfCall<C, string | undefined>;
-  /** The tenant whose event it is. @default that of the source, else `context.groupId` */
+  /** Tenant that the event belongs to. @default that of the source, else `context.groupId` */
   tenant?: OfCall<C, string | undefined>;
-  /** `false`: this call is not recorded. @default true */
+  /** Whether this call is recorded. @default true */
   when?: OfCall<C, boolean>;
 }
 
@@ -78,7 +79,7 @@ interface TrackFields<C, P> extends CommonFields<C> {
   properties?: OfCall<C, P | undefined>;
 }
 
-/** The fields of each decorator. `C` is what its functions are called with. */
+/** The fields of each decorator. `C` is the type of the call that its functions get. */
 interface FieldsOf<C, P> {
   track: TrackFields<C, P>;
   identify: TraitsFields<C>;
@@ -88,7 +89,7 @@ interface FieldsOf<C, P> {
   alias: AliasFields<C>;
 }
 
-/** The calls that a decorator can record. */
+/** The types of calls that decorators can record. */
 export type DecoratorType = keyof FieldsOf<unknown, unknown>;
 
 /** The names of the options that a decorator has. */
@@ -118,8 +119,8 @@ export type GroupOptions<M extends AnyMethod> = OptionsOf<'group', M>;
 export type AliasOptions<M extends AnyMethod> = OptionsOf<'alias', M>;
 
 /**
- * A decorator for methods of one type. It accepts methods of instances only: a class, to which static methods
- * belong, has a `prototype`.
+ * A decorator for methods of one type. It accepts methods of instances only: static methods belong to a class, which
+ * has a `prototype`.
  */
 export type MethodDecoratorOf<M extends AnyMethod> = (
   target: object & { readonly prototype?: never },

@@ -9,16 +9,16 @@ import { HandledRequest } from './handled-request.js';
 export const DECORATOR_RUNTIME = Symbol.for('nestjs-analytics:decorator-runtime');
 
 /**
- * What decorated methods share in one application: the current request, and the recorder, which is set when
- * the module is ready. The runtime has no dependencies, so that a decorated provider never waits for the
- * queue, and may be injected where the options are created.
+ * State that the decorated methods of one application share: the current request, and the recorder, which is set when
+ * the module is ready. The runtime has no dependencies. A decorated provider therefore never waits for the queue, and
+ * may be injected where the options are created.
  */
 export class DecoratorRuntime {
   private readonly requests = new AsyncLocalStorage<HandledRequest | undefined>();
   private mode: RequestContextMode = false;
   private ready: CallRecorder | undefined;
 
-  /** The module is ready: calls are recorded from now on. */
+  /** Records calls from now on. Called when the module is ready. */
   open(recorder: CallRecorder, mode: RequestContextMode): void {
     this.ready = recorder;
     this.mode = mode;
@@ -34,15 +34,12 @@ export class DecoratorRuntime {
     return this.requests.getStore();
   }
 
-  /** What the current request adds to the context of messages. */
+  /** Fields that the current request adds to the context of messages. */
   get contextFields(): JsonObject | undefined {
     return this.requests.getStore()?.fields;
   }
 
-  /**
-   * The request of a handler, to run it within; `undefined` if the request is not wanted, or is already the
-   * current one.
-   */
+  /** Returns the request to run a handler within; `undefined` if it is not wanted, or already current. */
   requestOf(host: ExecutionContext): HandledRequest | undefined {
     if (this.mode === false || this.request?.host === host) return undefined;
     return new HandledRequest(host);

@@ -1,8 +1,6 @@
 import { InvalidDecoratorTargetError } from '../../errors/setup.errors.js';
 
-/**
- * The arguments that a decorator was called with. Types cannot be relied on if they did not compile the code.
- */
+/** Arguments of a decorator. Their types are not reliable, since the code may not have been type-checked. */
 interface DecoratorTarget<M> {
   target: unknown;
   key: unknown;

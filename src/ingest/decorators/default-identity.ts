@@ -14,9 +14,9 @@ const MAX_ANONYMOUS_ID = 255;
 const USER_IDS = ['id', 'userId', 'sub'];
 
 /**
- * The identity used where the option `identity` does not decide: `id`, `userId` or `sub` of the `user` that a
- * guard has put on the request (for a WebSocket, on the client or its `data`), and an anonymous id from the
- * header `x-anonymous-id` or the cookie `ajs_anonymous_id`.
+ * Returns the identity that applies unless the option `identity` decides: `id`, `userId` or `sub` of the `user` that a
+ * guard has put on the request (for a WebSocket, on the client or its `data`), and an anonymous id from the header
+ * `x-anonymous-id` or the cookie `ajs_anonymous_id`.
  */
 export function defaultIdentity({ type, host, request }: RequestContext): Identity {
   const client: unknown = type === 'ws' ? host.switchToWs().getClient() : undefined;
@@ -53,13 +53,13 @@ function asynchronous(promise: Promise<unknown>): InvalidMessageError {
   );
 }
 
-/** Databases number their rows; ids in messages are strings. */
+/** Returns an id as a string: databases number their rows, but ids in messages are strings. */
 function idOf(value: unknown): string | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
-/** A longer one could push each message of its sender over the size limit, and is no id of a library. */
+/** Returns a short id. Libraries make no longer ids, which could push each message of a sender over the size limit. */
 function shortId(value: unknown): string | undefined {
   const id = idOf(value);
   return id !== undefined && id.length <= MAX_ANONYMOUS_ID ? id : undefined;

@@ -10,11 +10,11 @@ import { propertyOf, requestOf } from './request-source.js';
  */
 const MAX_BYTES = 1_024;
 
-/** A request while it is handled, and what it adds to the context of messages. */
+/** A request that is being handled, with the fields that it adds to the context of messages. */
 export class HandledRequest implements RequestContext {
   readonly type: string;
   readonly request: AnalyticsRequest | undefined;
-  /** Read at once, since a closed socket no longer has it for later messages. */
+  /** Address of the client. Read at once, since a closed socket no longer has it for later messages. */
   private readonly ip: string | undefined;
   private known: JsonObject | undefined;
 
@@ -22,11 +22,11 @@ export class HandledRequest implements RequestContext {
     this.type = host.getType<string>();
     this.request = requestOf(host);
     const { request } = this;
-    // Where the framework's getter throws there is none: the socket's may be that of a proxy.
+    // If the framework's getter throws, there is no address: the socket's address may be that of a proxy.
     this.ip = request && frameworkValue(() => addressOf(request));
   }
 
-  /** What messages get under their own context. The first message reads it from the request. */
+  /** Fields that messages get under their own context. The first message reads them from the request. */
   get fields(): JsonObject {
     this.known ??= this.readFields();
     return this.known;
@@ -40,7 +40,7 @@ export class HandledRequest implements RequestContext {
   }
 }
 
-/** The address of the client: from the framework, or, for a WebSocket, from its handshake. */
+/** Returns the address of the client: from the framework, or, for a WebSocket, from its handshake. */
 function addressOf(request: AnalyticsRequest): string | undefined {
   return (
     text(request.ip) ??
@@ -49,7 +49,7 @@ function addressOf(request: AnalyticsRequest): string | undefined {
   );
 }
 
-/** What a request adds to the context of messages, apart from its address. Unknown values are left out. */
+/** Returns the fields that a request adds to messages' context, except the address. Unknown values are left out. */
 function fieldsOf(request: AnalyticsRequest, withPage: boolean): JsonObject {
   return defined({
     userAgent: text(request.headers['user-agent']),
@@ -75,7 +75,7 @@ function urlOf({ protocol, host, originalUrl }: AnalyticsRequest): string | unde
   return host && protocol ? `${protocol}://${host}${originalUrl}` : undefined;
 }
 
-/** The language that the client prefers: browsers send it first. */
+/** Returns the language that the client prefers: browsers send it first. */
 function localeOf(request: AnalyticsRequest): string | undefined {
   const [preferred = ''] = (text(request.headers['accept-language']) ?? '').split(/[,;]/, 1);
   const locale = preferred.trim();
@@ -98,7 +98,7 @@ function cut(text: string): string {
   return text.slice(0, length);
 }
 
-/** Bytes of a text inside of other JSON: quotes, backslashes and control characters are escaped there. */
+/** Returns the bytes that a text takes inside JSON, where quotes, backslashes and control characters are escaped. */
 function bytesAsJson(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - '""'.length;
 }

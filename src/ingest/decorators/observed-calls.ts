@@ -49,7 +49,7 @@ class CallsOfObservable {
     if (call.request !== undefined) this.byRequest.set(call.request, call);
   }
 
-  /** The call that a subscription made now belongs to. */
+  /** The call that a subscription belongs to if it is made now. */
   get current(): ObservedCall | undefined {
     const request = this.latest.currentRequest();
     if (request === undefined || !this.isShared) return this.latest;

@@ -21,7 +21,7 @@ export class RequestContextInterceptor implements NestInterceptor {
     const { runtime } = this;
     const request = runtime?.requestOf(host);
     if (runtime === undefined || request === undefined) return next.handle();
-    // The handler runs when it is subscribed to. What it returns may be subscribed to even later.
+    // The handler runs only on subscription. What it returns may be subscribed to even later.
     return new Observable((subscriber) =>
       runtime.within(request, () =>
         next
@@ -37,10 +37,7 @@ export class RequestContextInterceptor implements NestInterceptor {
   }
 }
 
-/**
- * A stream body is read after the handler has returned. The code that it runs while being read keeps the
- * request.
- */
+/** Keeps the request current for the code that runs while a stream body is read, after the handler has returned. */
 function readBodyWithin(request: HandledRequest, value: unknown, runtime: DecoratorRuntime): void {
   const body = value instanceof StreamableFile ? value.getStream() : value;
   if (!(body instanceof Readable)) return;

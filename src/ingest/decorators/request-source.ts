@@ -6,7 +6,7 @@ export function propertyOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** The request behind a handler's call, wherever its transport keeps it. */
+/** Returns the request behind a handler's call, wherever the transport keeps it. */
 export function requestOf(host: ExecutionContext): AnalyticsRequest | undefined {
   return candidatesOf(host).find(isRequest);
 }

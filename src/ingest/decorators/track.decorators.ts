@@ -23,7 +23,7 @@ import { decorateMethod } from './decorated-method.js';
 /**
  * Records an event when the method succeeds. The method's result, error and timing do not change. It works on
  * handlers of every transport and on methods of any provider that Nest constructs. One method may have
- * several, in any order among Nest's own decorators.
+ * several of these decorators, in any order among Nest's own.
  *
  * Each option is a value or a function of the call, typed by the method. Errors that a function throws are
  * logged.
@@ -40,7 +40,7 @@ export function Track<M extends AnyMethod, E extends EventName>(
   options: (TakesNoProperties<E> extends true ? unknown : { properties: unknown }) & TrackOptions<M, E>,
 ): MethodDecoratorOf<M>;
 export function Track<M extends AnyMethod>(event: PlainEventName): MethodDecoratorOf<M>;
-// Takes nothing more, but its errors say more.
+// This overload accepts no further calls. It makes the compiler's errors clearer.
 export function Track<M extends AnyMethod, E extends string>(event: EventAlone<E>): MethodDecoratorOf<M>;
 export function Track(event: EventName, options: object = {}): MethodDecoratorOf<AnyMethod> {
   return decorate('track', `@Track(${JSON.stringify(event)})`, { ...options, event });

@@ -1,6 +1,6 @@
 import { propertyOf } from './request-source.js';
 
-/** What a thenable's `then` is called with. */
+/** Callbacks for a thenable that settles. */
 export interface Reactions {
   fulfilled: (value: unknown) => void;
   rejected: (error: unknown) => void;
@@ -8,18 +8,18 @@ export interface Reactions {
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
-/** Calls that wait for the end of one thenable. Where more of them returned it, nobody seems to await it. */
+/** Largest number of calls that wait for one thenable to settle. If more calls return it, nobody seems to await it. */
 const MAX_WAITING = 1_000;
 
-/** Who waits for the end of each thenable. Several calls return the same one if it is shared. */
+/** Reactions that wait for each thenable. Several calls return the same thenable if it is shared. */
 const waiting = new WeakMap<object, Reactions[]>();
 
 /**
- * Calls the reactions once, when somebody awaits the thenable and it settles. It is neither replaced nor started,
- * since many begin their work when `then` is called, such as the queries of database libraries: its `then` is replaced
- * with a hidden one, and so are `catch` and `finally`, which need not call it.
+ * Calls the reactions once, when somebody awaits the thenable and it settles. The thenable is neither replaced nor
+ * started, since many thenables, such as the queries of database libraries, begin their work when `then` is called.
+ * Instead, its `then` is replaced with a hidden method. So are `catch` and `finally`, which need not call `then`.
  *
- * @returns whether it can be watched
+ * @returns whether the thenable can be watched
  */
 export function watchThenable(thenable: object, reactions: Reactions): boolean {
   const known = waiting.get(thenable);
@@ -55,15 +55,15 @@ export function watchThenable(thenable: object, reactions: Reactions): boolean {
   return true;
 }
 
-/** Replaces a method that the object has, and returns whether the object has the new one now. */
+/** Replaces a method of an object. Returns whether the object now has the new method. */
 function replace(object: object, name: string, value: Method): boolean {
   if (methodOf(object, name) === undefined) return false;
-  // Objects may be frozen, and proxies may keep to their own.
+  // The replacement may fail: objects may be frozen, and proxies may keep their own methods.
   Reflect.defineProperty(object, name, { value, configurable: true, writable: true });
   return methodOf(object, name) === value;
 }
 
-/** A getter of the application's object may throw. */
+/** Returns a method of an object, or `undefined` if there is none or the application's getter throws. */
 function methodOf(object: object, name: string): Method | undefined {
   try {
     const method = propertyOf(object, name);

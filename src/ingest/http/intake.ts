@@ -7,12 +7,12 @@ import { RequestRefusal } from '../../http/request-refusal.js';
 
 /** How long a request waits for the queue, in milliseconds. Clients wait longer than that for an answer. */
 const QUEUE_PATIENCE = 5_000;
-/** When to send a message again that the queue could not take, in milliseconds. */
+/** Milliseconds after which to retry a message that the queue could not take. */
 const QUEUE_RETRY = 5_000;
 
 /** A message on its way to the client. */
 export interface IncomingMessage extends Omit<ReceivedMessage, 'onRefused'> {
-  /** Called if none of its destinations takes it, or if they cannot be looked up: at once or later. */
+  /** Called, at once or later, if none of the message's destinations takes it, or if they cannot be looked up. */
   onRefused: (refused: { code: string; message: string }) => void;
 }
 
@@ -20,7 +20,7 @@ export interface IncomingMessage extends Omit<ReceivedMessage, 'onRefused'> {
 export class Intake {
   private readonly received: ReceivedMessages;
 
-  /** @param sources names of all of them */
+  /** @param sources names of all sources */
   constructor(
     { received }: Pick<AnalyticsClient, 'received'>,
     private readonly sources: readonly string[],
@@ -28,23 +28,23 @@ export class Intake {
     this.received = received;
   }
 
-  /** Whether the API accepts messages of any source now. */
+  /** Whether the API accepts messages of at least one source now. */
   get isOpen(): boolean {
     return this.sources.some((source) => this.isOpenTo(source));
   }
 
   /**
-   * Whether the API accepts messages of a source now. It does not while one of nobody's waits for the queue, or for
-   * the destinations that all tenants share.
+   * Returns whether the API accepts messages of a source now. It does not while a message that belongs to no tenant
+   * waits for the queue, or for the destinations that all tenants share.
    */
   isOpenTo(source: string): boolean {
     return this.received.isOpenTo(source, '');
   }
 
   /**
-   * Begins a request, which has room for all of its messages then. They have to be taken before anything else is.
+   * Begins a request, with room for all of its messages. The messages have to be taken before anything else is.
    *
-   * @param bytes of its messages
+   * @param bytes size of the messages
    * @throws {RequestRefusal} if there is no room for them, or no messages of the source are accepted
    */
   begin(source: string, bytes: number): IncomingRequest {
@@ -62,8 +62,8 @@ export class IncomingRequest {
   }
 
   /**
-   * Whether messages of a message's source and tenant are taken now. They are not while one waits for the queue, or for
-   * the tenant's destinations.
+   * Returns whether messages of this message's source and tenant are taken now. They are not while such a message waits
+   * for the queue, or for the tenant's destinations.
    *
    * @throws {InvalidMessageError}
    */
@@ -77,9 +77,9 @@ export class IncomingRequest {
   }
 
   /**
-   * Takes one message. Returns what is wrong with it, if anything.
+   * Takes one message. Returns an error if something is wrong with the message.
    *
-   * @throws {RequestRefusal} if it does not fit into the buffer
+   * @throws {RequestRefusal} if the message does not fit into the buffer
    */
   take({ onRefused, ...message }: IncomingMessage): AnalyticsError | undefined {
     const refuse = ({ reason, forTenant = reason }: Refusal): void => {
@@ -101,7 +101,7 @@ export class IncomingRequest {
   }
 }
 
-/** The queue is unreachable, or has more than it can take. */
+/** Returns the refusal for a queue that is unreachable, or has more than it can take. */
 export function queueUnavailable(): RequestRefusal {
   return new RequestRefusal(
     503,
@@ -111,7 +111,7 @@ export function queueUnavailable(): RequestRefusal {
   );
 }
 
-/** None of the destinations of a message takes it now. */
+/** Returns the refusal for a message that none of its destinations takes now. */
 export function refusedForNow({ code, message }: { code: string; message: string }): RequestRefusal {
   return new RequestRefusal(503, code, message, QUEUE_RETRY);
 }

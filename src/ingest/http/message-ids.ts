@@ -7,9 +7,9 @@ import { isJsonObject } from '../../messages/value-kind.js';
 const IDS = ['userId', 'anonymousId', 'previousId', 'groupId', 'messageId'] as const;
 
 /**
- * The ids whose values are numbers with more digits than JavaScript keeps. In valid JSON, a quote without a backslash
- * before it begins a string here, since what follows it would stand outside of strings. So no strings are skipped,
- * which would take longer than parsing.
+ * Matches ids whose values are numbers with more digits than JavaScript keeps. In valid JSON, a quote without a
+ * backslash before it begins a string here: if it ended a string, the id's name would stand outside of strings. So no
+ * strings need to be skipped, which would take longer than parsing.
  */
 const LONG_IDS = new RegExp(
   `(?<!\\\\)("(?:${IDS.join('|')})"\\s*:\\s*)(-?\\d(?=[\\d.]{15})\\d*(?:\\.\\d+)?)(?=\\s*[,}])`,
@@ -17,18 +17,18 @@ const LONG_IDS = new RegExp(
 );
 
 /**
- * Restores all digits of message ids that are long numbers, as texts. JavaScript rounds them, and the ids of two users
- * would become one. The text is parsed again only if it holds such an id.
+ * Replaces message ids that are long numbers with strings of all their digits. JavaScript rounds such numbers, and the
+ * ids of two users would become one. The text is parsed again only if it holds such an id.
  *
  * @param text valid JSON
- * @param fields what it was parsed to
+ * @param fields the parsed text, in which the ids are replaced
  */
 export function restoreIds(text: string, fields: JsonObject): void {
   const quoted = text.replace(LONG_IDS, '$1"$2"');
   if (quoted !== text) copyIds(JSON.parse(quoted), fields);
 }
 
-/** The ids of a message that are numbers, as text. @throws {InvalidMessageError} if digits are lost */
+/** Returns the ids of a message that are numbers, as strings. @throws {InvalidMessageError} if digits are lost */
 export function numericIds(message: JsonObject): JsonObject {
   const ids: JsonObject = {};
   for (const id of IDS) {
@@ -38,7 +38,7 @@ export function numericIds(message: JsonObject): JsonObject {
   return ids;
 }
 
-/** The group of a context as text, if it is a number. @throws {InvalidMessageError} if digits are lost */
+/** Returns the group of a context as a string, if it is a number. @throws {InvalidMessageError} if digits are lost */
 export function numericGroup({ groupId }: JsonObject): JsonObject {
   return typeof groupId === 'number' ? { groupId: textOf(groupId, 'context.groupId') } : {};
 }
@@ -51,7 +51,7 @@ function textOf(id: number, field: string): string {
   );
 }
 
-/** Copies the ids of a request, and of the messages in its batch, that were numbers and were read as text. */
+/** Copies the ids that are strings in `from`: those of a request, and those of the messages in its batch. */
 function copyIds(from: unknown, to: unknown): void {
   copyOwnIds(from, to);
   if (!isJsonObject(from) || !Array.isArray(from.batch)) return;

@@ -1,4 +1,4 @@
-/** Bytes of a message that counts as one. Requests with larger messages count by their bytes. */
+/** Size up to which a message counts as one, in bytes. Requests with larger messages count by their bytes. */
 const UNIT_BYTES = 1_024;
 const SECOND = 1_000;
 
@@ -10,17 +10,17 @@ export interface RequestSize {
 }
 
 /**
- * Limits the messages and the kilobytes a second of each key. The allowance of a time may be used at once. A
- * request that exceeds the limit is taken as a whole, and later ones wait until the allowance has recovered.
- * Times are milliseconds of a monotonic clock: with a wall clock that is set back, everything would be
- * refused until it caught up.
+ * Limits the messages and the kilobytes per second of each key. The allowance of the `burst` may be used at once. A
+ * request that exceeds the limit is taken as a whole, and later requests wait until the allowance has recovered. Times
+ * are milliseconds of a monotonic clock: with a wall clock that is set back, everything would be refused until the
+ * clock caught up.
  */
 export class RateLimiter {
-  /** When the allowance of each key has recovered. */
+  /** Time at which the allowance of each key has recovered. */
   private readonly paidAt = new Map<string, number>();
 
   /**
-   * @param limit messages a second, and as many KB a second
+   * @param limit messages per second, and as many KB per second
    * @param burst milliseconds whose allowance may be used at once
    */
   constructor(
@@ -28,7 +28,7 @@ export class RateLimiter {
     private readonly burst = SECOND,
   ) {}
 
-  /** Milliseconds until the key may send again; 0 if it may now. */
+  /** Returns the milliseconds until the key may send again; 0 if it may send now. */
   wait(key: string, now: number): number {
     return Math.max((this.paidAt.get(key) ?? -Infinity) - now, 0);
   }

@@ -1,12 +1,12 @@
 import type { BodyCost } from '../../http/body-reader.js';
 import { MAX_BATCH_BYTES } from '../../messages/serialize.js';
 
-/** Bytes that gzip can make of one. */
+/** Largest number of bytes that one byte of gzip can inflate to. */
 const MAX_RATIO = 1_032;
-/** To inflate takes so much less time than to parse the result. */
+/** Time to inflate a body, as a share of the time to parse the result. */
 const SHARE_OF_INFLATING = 1 / 10;
 
-/** What it took to read a body, in bytes as those of a good request count. */
+/** Cost of reading a body, in the bytes of a valid request that costs as much. */
 export class ReadingCost implements BodyCost {
   private arrivedBytes = 0;
   private inflatedBytes = 0;
@@ -23,7 +23,7 @@ export class ReadingCost implements BodyCost {
     this.inflatedBytes = bytes;
   }
 
-  /** What it was inflated to; 0 if it was not compressed. */
+  /** Cost of inflating the body, in the same bytes; 0 if it was not compressed. */
   get ofInflating(): number {
     return this.inflatedBytes;
   }

@@ -10,7 +10,7 @@ import { numericGroup, numericIds } from './message-ids.js';
 
 /** A client's clock counts as correct up to this difference, in milliseconds. */
 const CLOCK_TOLERANCE = 60_000;
-/** The longest address, in characters: in IPv6, with that of IPv4 at its end. */
+/** Length of the longest address, in characters: IPv6 with an IPv4 address at its end. */
 const MAX_IP_LENGTH = 45;
 /** Bytes of `"ip":"",`. */
 const IP_MEMBER_BYTES = 8;
@@ -18,16 +18,16 @@ const IP_MEMBER_BYTES = 8;
 /** A write key in a web page is public: it may send events, but must not delete users. */
 const TYPES = MESSAGE_TYPES.filter((type) => type !== 'delete');
 
-/** What a message shares with the request that it came in. */
+/** Values that a message shares with the request that it came in. */
 export interface RequestEnvelope {
   /** The type that the path of a single call names. Messages of a batch name their own. */
   type: MessageType | undefined;
-  /** Merged under each message's own. */
+  /** Merged under each message's own context. */
   context: JsonObject;
   integrations: JsonObject;
   /** When the request arrived, in milliseconds since the epoch. */
   receivedAt: number;
-  /** When the sender claims to have sent it, in milliseconds since the epoch; `NaN` if it says nothing valid. */
+  /** When the sender claims to have sent it, in milliseconds since the epoch; `NaN` if missing or invalid. */
   sentAt: number;
   /** Whether timestamps stay unchanged, whatever the sender's clock says. */
   isImport: boolean;
@@ -35,8 +35,8 @@ export interface RequestEnvelope {
 }
 
 /**
- * Converts a client's message to the fields of a call. The fields are checked where those of every message
- * are. This function does only what is special to the tracking API.
+ * Converts a client's message to the fields of a call. This function does only what is special to the tracking API: the
+ * fields are checked later, with those of every other message.
  *
  * @throws {InvalidMessageError}
  */
@@ -55,7 +55,7 @@ export function receivedMessage(value: unknown, envelope: RequestEnvelope): Json
 }
 
 /**
- * A message with what its batch shares merged under its own fields.
+ * Returns a message with the fields that its batch shares merged under its own fields.
  *
  * @throws {InvalidMessageError}
  */
@@ -69,7 +69,7 @@ export function withShared(
   });
 }
 
-/** The `integrations` of a batch or a message. One client writes `All` in lower case. */
+/** Returns the `integrations` of a batch or a message. One client writes `All` in lower case. */
 export function integrationsOf(fields: JsonObject): JsonObject {
   const { all, ...integrations } = objectOf(fields, 'integrations');
   if (typeof all !== 'boolean') return all === undefined ? integrations : { ...integrations, all };
@@ -77,8 +77,8 @@ export function integrationsOf(fields: JsonObject): JsonObject {
 }
 
 /**
- * Bytes of a message that do not count against its limit: its sender's address. Each API on the way adds it
- * if it is missing. If it counted, the next API would refuse a full-size message that this one took.
+ * Returns the bytes of a message that do not count against its limit: its sender's address. Each API on the way adds a
+ * missing address. If it counted, the next API would refuse a full-size message that this one took.
  */
 export function uncountedBytes({ ip: senderIp }: RequestEnvelope, context: unknown): number {
   const ip = isJsonObject(context) ? context.ip : undefined;
@@ -87,14 +87,14 @@ export function uncountedBytes({ ip: senderIp }: RequestEnvelope, context: unkno
 }
 
 /**
- * Whether a text can be the address of a sender. The zone of an address (`%eth0`) can be of any length, and says
- * nothing elsewhere.
+ * Returns whether a text can be the address of a sender. An address with a zone (`%eth0`) cannot: a zone can be of any
+ * length, and means nothing on another machine.
  */
 export function mayBeAddress(ip: string): boolean {
   return ip.length <= MAX_IP_LENGTH && !ip.includes('%');
 }
 
-/** When it happened: the client's time, corrected if the client's clock is known to be wrong. */
+/** Returns the time of the event: the client's time, corrected if the client's clock is known to be wrong. */
 function timestampOf(message: JsonObject, envelope: RequestEnvelope): Date | string {
   const given = message.timestamp ?? message.originalTimestamp;
   if (given === undefined || given === null) return new Date(envelope.receivedAt);
@@ -104,13 +104,13 @@ function timestampOf(message: JsonObject, envelope: RequestEnvelope): Date | str
   return offset === 0 ? timestamp : new Date(Date.parse(timestamp) + offset);
 }
 
-/** Milliseconds by which the sender's clock is behind; 0 if the difference is small or unknown. */
+/** Returns the milliseconds by which the sender's clock is behind; 0 if the difference is small or unknown. */
 function clockOffset(sentAt: number, { isImport, receivedAt }: RequestEnvelope): number {
   const offset = receivedAt - sentAt;
   return !isImport && Math.abs(offset) > CLOCK_TOLERANCE ? offset : 0;
 }
 
-/** The time that a `sentAt` says, in milliseconds since the epoch; `NaN` if it says none. */
+/** Returns the time in a `sentAt`, in milliseconds since the epoch; `NaN` if there is no valid time. */
 export function timeOf(sentAt: unknown): number {
   return typeof sentAt === 'string' ? parseIso8601(sentAt) : Number.NaN;
 }

@@ -27,7 +27,7 @@ export interface ReceivedRequest {
   envelope: RequestEnvelope;
   /** Whether the request is a single call, which is refused as a whole. */
   isSingle: boolean;
-  /** The bytes of the messages, where everything that a batch shares counts once for each message. */
+  /** Number and bytes of the messages. Everything that a batch shares counts once for each message. */
   size: RequestSize;
 }
 
@@ -41,9 +41,9 @@ export function readRequest(
   { fields, bytes }: RequestBody,
   { receivedAt, ip }: Pick<RequestEnvelope, 'receivedAt' | 'ip'>,
 ): ReceivedRequest {
-  // Who sends through a trusted proxy may have written anything into the header that it forwards.
+  // A sender behind a trusted proxy may have written anything into the header that the proxy forwards.
   const senderIp = ip !== undefined && mayBeAddress(ip) ? ip : undefined;
-  // Read once: it may be as long as the body, and be that of thousands of messages.
+  // `sentAt` is read only once: it may be as long as the body, and apply to thousands of messages.
   const common = { receivedAt, sentAt: timeOf(fields.sentAt), ip: senderIp };
   if (route.kind === 'single') {
     const envelope = { ...common, type: route.type, context: {}, integrations: {}, isImport: false };
@@ -84,11 +84,11 @@ function sharedFields(body: JsonObject): SharedFields {
 }
 
 /**
- * Bytes of a batch after everything it shares is merged into each message. Otherwise a request of a few
+ * Returns the bytes of a batch after everything it shares is merged into each message. Otherwise a request of a few
  * hundred bytes could fill the whole buffer. Only a batch that may exceed the limit is measured exactly.
  *
- * @throws {RequestRefusal} for a batch that is too large then, or shares what cannot be serialised: each message
- *   would try to, which may take seconds
+ * @throws {RequestRefusal} for a batch that is too large after merging, or whose shared fields cannot be serialised:
+ *   trying that for each message may take seconds
  */
 function mergedBytes(messages: readonly unknown[], shared: SharedFields, bodyBytes: number): number {
   if (isEmpty(shared.context) && isEmpty(shared.integrations)) return bodyBytes;
@@ -104,8 +104,8 @@ function mergedBytes(messages: readonly unknown[], shared: SharedFields, bodyByt
 }
 
 /**
- * Bytes of a message; `undefined` if it cannot be merged or serialised. It will be refused by its index, and to find
- * that out takes as long as what is shared.
+ * Returns the bytes of a message, or `undefined` if it cannot be merged or serialised. Such a message is refused later,
+ * by its index. To find that out takes as long as to serialise the shared fields.
  */
 function bytesOf(message: unknown, shared: SharedFields): number | undefined {
   if (!isJsonObject(message)) return 0;
@@ -117,7 +117,7 @@ function bytesOf(message: unknown, shared: SharedFields): number | undefined {
   }
 }
 
-/** Reads what all messages of a batch share. @throws {RequestRefusal} for what is wrong with it */
+/** Reads the fields that all messages of a batch share. @throws {RequestRefusal} if they are invalid */
 function refusingBody<T>(read: () => T): T {
   try {
     return read();

@@ -29,8 +29,8 @@ export const PREFLIGHT_ANSWER: HttpAnswer = {
 };
 
 /**
- * All messages were taken except the listed ones. Above 20 refusals the list is a sample, followed by their
- * total as `refusedCount`, so that the answer to a bad batch stays small.
+ * Returns the answer for a request whose messages were taken, except the listed ones. Above 20 refusals, the list is a
+ * sample, followed by their total as `refusedCount`, so that the answer to a bad batch stays small.
  */
 export function acceptedAnswer(refused: readonly RefusedMessage[] = []): HttpAnswer {
   const listed = refused.slice(0, MAX_LISTED).map((one) => ({ ...one, message: cut(one.message) }));
@@ -42,7 +42,7 @@ export function acceptedAnswer(refused: readonly RefusedMessage[] = []): HttpAns
   return { status: 200, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
-/** Nothing was taken, or not all messages were queued in time. */
+/** Returns the answer if nothing was taken, or not all messages were queued in time. */
 export function refusedAnswer({ status, code, message, retryAfter, closes }: RequestRefusal): HttpAnswer {
   return {
     status,
@@ -52,7 +52,7 @@ export function refusedAnswer({ status, code, message, retryAfter, closes }: Req
   };
 }
 
-/** The request failed because of an error on this side, so its sender may try again. */
+/** Returns the answer if a request failed because of an error on this side. Its sender may try again. */
 export function failedAnswer(): HttpAnswer {
   const body = {
     success: false,

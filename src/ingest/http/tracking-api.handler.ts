@@ -64,7 +64,8 @@ export class TrackingApiHandler extends HttpHandler<TrackingRoute> implements On
       return await this.api.handle(request);
     } catch (error) {
       if (error instanceof RequestRefusal) return refusedAnswer(error);
-      // The sender has hung up and gets no answer. Nothing is wrong here. A request that was read is destroyed, too.
+      // A sender that has hung up gets no answer, and nothing is wrong here. Only the connection shows this:
+      // `raw.destroyed` is also true for a request that was read.
       if (connectionOf(raw)?.destroyed !== true)
         this.logger.error(`A request to the tracking API failed: ${thrownAt(error)}`);
       return failedAnswer();

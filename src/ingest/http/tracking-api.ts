@@ -39,7 +39,7 @@ interface KnownBody {
   source: string;
 }
 
-/** Why a message was refused that failed on this side. */
+/** Reason that the sender gets for a message that failed on this side. */
 const FAILED = {
   code: 'INTERNAL_ERROR',
   message: 'The server failed to process the message and did not take it.',
@@ -58,7 +58,7 @@ export class TrackingApi {
     const receivedAt = Date.now();
     const { authorization } = raw.headers;
     const key = basicKey(authorization);
-    // What the header tells is refused before the body is read, which costs the most.
+    // Requests that the header rules out are refused before the body is read, which costs the most.
     const known = key === undefined ? undefined : this.sourceOf(key);
     if (known !== undefined) this.refuseIfLimited(known);
     const { intake } = this.parts;
@@ -71,11 +71,11 @@ export class TrackingApi {
       return readRequest(route, body, { receivedAt, ip });
     });
     const incoming = intake.begin(source, request.size.bytes);
-    // Nothing that waits for the queue may hold the body, which takes far more memory than what is taken of it.
+    // Nothing that waits for the queue may hold the body: it takes far more memory than the messages taken from it.
     return answerWhenQueued(incoming, this.take(incoming, source, request), request.isSingle);
   }
 
-  /** The application has closed. */
+  /** Called when the application has closed. */
   close(): void {
     this.parts.unknownKeys.close();
   }
@@ -104,7 +104,7 @@ export class TrackingApi {
     );
   }
 
-  /** Reads the body of a known source. One that cannot be read counts as well, with what it took to find that out. */
+  /** Reads the body for a known source. An unreadable body counts, too, by its announced size or its cost if higher. */
   private async bodyOf(raw: RawRequest, source: string): Promise<KnownBody> {
     const cost = new ReadingCost();
     try {
@@ -117,7 +117,7 @@ export class TrackingApi {
     }
   }
 
-  /** Reads a body that has to have the key itself, unless a Bearer header does. */
+  /** Reads a body that has to contain the write key, unless a Bearer header does. */
   private async bodyWithKey(raw: RawRequest): Promise<KnownBody> {
     const inflation = this.wasted.begin();
     try {
@@ -129,7 +129,7 @@ export class TrackingApi {
     }
   }
 
-  /** Reads a request and counts it, even one that is wrong: to read it has cost as much. */
+  /** Reads a request and counts it, even if it is invalid: reading it has cost as much. */
   private counted(source: string, bytes: number, read: () => ReceivedRequest): ReceivedRequest {
     let size: RequestSize = { messages: 1, bytes };
     try {
@@ -141,9 +141,9 @@ export class TrackingApi {
     }
   }
 
-  /** Returns the messages that are refused. Those whose destinations are looked up may still be added to it. */
+  /** Returns the refused messages. Messages whose destinations are still looked up may be added to the list later. */
   private take(incoming: IncomingRequest, source: string, request: ReceivedRequest): RefusedMessage[] {
-    // Decided before anything is taken, since its sender sends all of it again.
+    // Decided before any message is taken, since the sender sends the whole request again.
     if (!isAdmitted(incoming, source, request)) throw queueUnavailable();
     const refused: RefusedMessage[] = [];
     for (const [index, value] of request.messages.entries()) {
@@ -157,8 +157,8 @@ export class TrackingApi {
   }
 
   /**
-   * Returns what is wrong with one message. In a batch, a failure on this side is reported like that, too: its
-   * neighbours would be lost with it, each time that the batch is sent again.
+   * Takes one message, or returns why it is refused. In a batch, a failure on this side is reported as a refusal, too.
+   * Otherwise the other messages would be lost with this one each time that the batch is sent again.
    */
   private takeOne(
     incoming: IncomingRequest,
@@ -186,20 +186,17 @@ async function answerWhenQueued(
 ): Promise<HttpAnswer> {
   await incoming.queued();
   const [first] = refused;
-  // Its sender may keep a single message. A batch that is sent again would be delivered again as well.
+  // The sender of a single message may keep it and try again. A batch that is sent again would be delivered twice.
   if (isSingle && first !== undefined) throw refusedForNow(first);
   return acceptedAnswer(refused.sort((one, other) => one.index - other.index));
 }
 
-/** Adds a message to those that are refused. It knows nothing else of its request, which it would hold. */
+/** Returns a function that adds a message to the refused ones. Its closure must not hold the rest of the request. */
 function addTo(refused: RefusedMessage[], index: number): IncomingMessage['onRefused'] {
   return (why) => refused.push({ index, ...why });
 }
 
-/**
- * Whether messages of the tenants of all messages are taken now. What is wrong with a message is reported when it is
- * taken.
- */
+/** Returns whether messages of every tenant in a request are taken now. Invalid messages are reported when taken. */
 function isAdmitted(
   incoming: IncomingRequest,
   source: string,

@@ -1,4 +1,4 @@
-/** Longest time between two lines, in milliseconds. */
+/** Shortest time between two lines, in milliseconds. */
 const INTERVAL = 60_000;
 /** The largest number of keys in a line. */
 const MAX_KEYS = 3;

@@ -2,16 +2,16 @@ import { RequestRefusal } from '../../http/request-refusal.js';
 import { RateLimiter } from './rate-limiter.js';
 import { ReadingCost } from './reading-cost.js';
 
-/** Kilobytes a second. To inflate and to parse them takes a tenth of a thread. */
+/** Limit in kilobytes per second. To inflate and parse this much takes a tenth of a thread. */
 const LIMIT = 5 * 1_024;
-/** What may come at once, in milliseconds of the limit: clients with a wrong key are told so. */
+/** Milliseconds whose allowance may be used at once, so that clients with a wrong key are told so. */
 const BURST = 3_000;
 /** A sender without a key may have any number of addresses, so all of them share the limit. */
 const ANYBODY = '';
 
 /**
- * Limits what is inflated for nothing. A kilobyte of gzip may be half a megabyte of JSON, and where no header has the
- * write key, only that JSON tells whether the sender has one. What has a known key does not count.
+ * Limits the bytes that are inflated in vain. A kilobyte of gzip may be half a megabyte of JSON. If no header has the
+ * write key, only that JSON shows whether the sender has a valid key. Bodies with a known key do not count.
  */
 export class WastedInflation {
   private readonly limiter = new RateLimiter(LIMIT, BURST);
@@ -22,13 +22,13 @@ export class WastedInflation {
   }
 }
 
-/** What is inflated of one request. */
+/** Cost of inflating the body of one request. */
 export class RequestInflation extends ReadingCost {
   constructor(private readonly limiter: RateLimiter) {
     super();
   }
 
-  /** @throws {RequestRefusal} while too much was for nothing */
+  /** @throws {RequestRefusal} while too much was inflated in vain */
   override inflates(compressedBytes: number): void {
     const wait = this.limiter.wait(ANYBODY, performance.now());
     if (wait > 0) {
@@ -42,7 +42,7 @@ export class RequestInflation extends ReadingCost {
     super.inflates(compressedBytes);
   }
 
-  /** It was for nothing. */
+  /** Counts the inflated bytes as wasted. */
   waste(): void {
     if (this.ofInflating === 0) return;
     this.limiter.count(ANYBODY, { messages: 1, bytes: this.ofInflating }, performance.now());

@@ -9,17 +9,17 @@ interface HashedKey {
   source: string;
 }
 
-/** The write key in the user name of a `Basic` header; `undefined` if there is none. */
+/** Returns the write key in the user name of a `Basic` header; `undefined` if there is none. */
 export function basicKey(authorization: string | undefined): string | undefined {
   const encoded = BASIC.exec(authorization ?? '')?.[1];
   if (encoded === undefined) return undefined;
   const credentials = Buffer.from(encoded, 'base64').toString('utf8');
-  // Clients send no password, so the last colon ends the name: a key may have one.
+  // Clients send no password, so a colon at the end ends the user name. The key itself may contain colons.
   const userName = credentials.endsWith(':') ? credentials.slice(0, -1) : credentials.replace(/:.*$/s, '');
   return userName === '' ? undefined : userName;
 }
 
-/** The write key in the body, else in a `Bearer` header. */
+/** Returns the write key in the body, or else in a `Bearer` header. */
 export function otherKey(body: JsonObject, authorization: string | undefined): string | undefined {
   const { writeKey } = body;
   if (typeof writeKey === 'string' && writeKey !== '') return writeKey;
@@ -28,7 +28,7 @@ export function otherKey(body: JsonObject, authorization: string | undefined): s
 
 /** Finds sources by their write keys, in a time that does not depend on how much of a key was right. */
 export class WriteKeys {
-  /** Keys are compared by their hashes under a secret of this process, which all have the same length. */
+  /** Secret of this process for hashing keys. Keys are compared by their hashes, which all have the same length. */
   private readonly secret = randomBytes(32);
   private readonly keys: readonly HashedKey[];
 
@@ -36,7 +36,7 @@ export class WriteKeys {
     this.keys = sources.map(({ name, writeKey }) => ({ hash: this.hash(writeKey), source: name }));
   }
 
-  /** The name of the source that a key belongs to; `undefined` for an unknown key. */
+  /** Returns the name of the source that a key belongs to; `undefined` for an unknown key. */
   sourceOf(writeKey: string): string | undefined {
     const hash = this.hash(writeKey);
     let found: string | undefined;

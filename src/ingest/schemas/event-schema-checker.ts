@@ -14,23 +14,23 @@ const MAX_PATH_LENGTH = 100;
 
 /** What is wrong with an event. */
 interface Violation {
-  /** For whoever sent it. */
+  /** Text for the sender of the event. */
   text: string;
-  /** What the schema threw, and where. That is for the log alone: the sender may be a stranger. */
+  /** What the schema threw, and where. For the log only: the sender may be a stranger. */
   thrown?: string;
 }
 
 export interface EventSchemaCheckerOptions {
-  /** By the name of the event. */
+  /** Schemas by the name of the event. */
   events: Readonly<Record<string, StandardSchema>>;
   onViolation: OnViolation;
 }
 
-/** Checks the properties of events. It only checks: the value that a schema returns is not what is sent. */
+/** Checks the properties of events. The value that a schema returns is ignored and never sent. */
 export class EventSchemaChecker {
   private readonly schemas: ReadonlyMap<string, StandardSchema>;
   private readonly onViolation: OnViolation;
-  /** The first violation of each event, which is logged. Later ones are mostly alike. */
+  /** Text of the first violation of each event, for the log. Later violations are mostly alike. */
   private readonly first = new Map<string, string>();
 
   constructor(
@@ -42,11 +42,10 @@ export class EventSchemaChecker {
   }
 
   /**
-   * Returns why a message is dropped, or `undefined`. Only the text for the log is the same for each event of a name:
-   * senders decide on the fields that they get wrong, and each text has a line of its own.
+   * Returns why a message is dropped, or `undefined`. All events of a name get the same text for the log: senders
+   * decide which fields they get wrong, and each different text has a line of its own.
    *
-   * @throws InvalidMessageError for properties that cannot be copied; EventViolationError where `onViolation`
-   *   says so
+   * @throws InvalidMessageError for properties that cannot be copied; EventViolationError if `onViolation` is 'throw'
    */
   readonly refusal = (message: AnalyticsMessage): Refusal | undefined => {
     if (message.type !== 'track') return undefined;
@@ -76,8 +75,8 @@ export class EventSchemaChecker {
 }
 
 /**
- * Names the fields that do not fit, never their values, which schemas quote in their messages. A schema that
- * cannot give an answer counts as a violation, whatever code of the application it runs.
+ * Returns what is wrong with an event: the fields that do not fit, never their values, which schemas quote in their
+ * messages. A schema that cannot give an answer counts as a violation, whatever code of the application it runs.
  *
  * @throws InvalidMessageError for properties that cannot be copied
  */
@@ -96,7 +95,7 @@ function violationOf(schema: StandardSchema, message: TrackMessage): Violation |
   }
 }
 
-/** As it is sent; `undefined` if JSON cannot hold it, which refuses the message later. */
+/** Returns the properties as they are sent; `undefined` if JSON cannot hold them, which refuses the message later. */
 function jsonOf(properties: JsonObject): string | undefined {
   try {
     return stringify(properties);

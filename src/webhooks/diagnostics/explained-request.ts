@@ -20,7 +20,7 @@ export interface ExplainedRequest {
 /** Headers that curl writes by itself, exactly as this module does. */
 const OWN_HEADERS = new Set(['host', 'content-length']);
 
-/** In the place of a secret. */
+/** Text in place of a secret. */
 const HIDDEN = '(hidden)';
 
 /** Headers that curl would add of its own accord. */
@@ -53,9 +53,9 @@ export function explainRequest(
 }
 
 /**
- * The same request for readers who may not know its secrets: without the values of headers that the customer set.
+ * Returns the request for readers who may not know its secrets: without the values of headers that the customer set.
  *
- * @param isPathSecret leaves out what follows the origin of the URL, too
+ * @param isPathSecret whether everything after the origin of the URL is left out, too
  */
 export function withoutSecrets(request: ExplainedRequest, isPathSecret: boolean): ExplainedRequest {
   const url = isPathSecret ? `${new URL(request.url).origin}/${HIDDEN}` : request.url;
@@ -73,9 +73,7 @@ function pairs(namesAndValues: readonly string[]): [string, string][] {
   );
 }
 
-/**
- * A command for a POSIX shell that makes the same request with `curl`, and shows the response with its head.
- */
+/** Returns a POSIX shell command that makes the same request with `curl`, and shows the response with its head. */
 function curlCommand({ url, headers, body }: Pick<ExplainedRequest, 'url' | 'headers' | 'body'>): string {
   const own = headers.filter(([name]) => !OWN_HEADERS.has(name));
   const words = [

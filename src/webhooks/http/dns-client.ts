@@ -8,8 +8,7 @@ import { NameLookupError, type NameLookupReason } from '../../errors/delivery.er
 import { isOwnLack, webhookErrorCode } from './webhook-error-code.js';
 
 /**
- * How long a server has for its first answer, in milliseconds. It is asked twice more, with twice the time
- * each.
+ * How long a server has to answer the first query, in milliseconds. It is asked twice more, with twice the time each.
  */
 const FIRST_WAIT = 1_000;
 const TRIES = 3;
@@ -20,7 +19,7 @@ export const LOOKUP_TIME = 4_500;
 /** How long to wait for IPv6 addresses once the IPv4 ones are there: some servers never answer for IPv6. */
 const IPV6_GRACE = 250;
 
-/** How often a look-up notices that the process goes on, in milliseconds. */
+/** Interval at which a look-up checks whether the process stood still, in milliseconds. */
 const TICK = 500;
 
 /** DNS records of a name. */
@@ -34,8 +33,8 @@ export interface NameAnswer {
  * Asks the DNS servers with c-ares, on sockets. `dns.lookup` would block one of the process's few threads for
  * as long as a server does not answer, and two such names would stop every look-up of the application.
  *
- * Each name gets a resolver of its own. A shared one learns how fast its servers usually answer, and soon
- * gives up on every name that takes longer. A new one also reads which servers the system has now.
+ * Each name gets a resolver of its own. A shared resolver learns how fast its servers usually answer, and soon
+ * gives up on every name that takes longer. A new resolver also reads which servers the system has now.
  */
 export class DnsClient {
   private readonly active = new Set<Resolver>();
@@ -44,7 +43,7 @@ export class DnsClient {
   /** @param servers addresses, with a port if it is not 53; by default those of the system */
   constructor(private readonly servers: readonly string[] | undefined) {}
 
-  /** @throws {NameLookupError} if there is no address; or the error of the system, if this process has no file handle left */
+  /** @throws {NameLookupError} if there is no address; or the system's error if this process has no file handle left */
   async resolve(name: string): Promise<NameAnswer> {
     let latest = performance.now();
     let stoodStillUntil = -Infinity;
@@ -58,7 +57,7 @@ export class DnsClient {
       return await this.ask(name);
     } catch (error) {
       tick();
-      // The process stood still until just now: then timers fire before sockets are read, where the answer may be.
+      // If the process stood still until just now, timers fired before the sockets were read. The answer may be there.
       const stoodStill = latest - stoodStillUntil < TICK;
       if (!stoodStill || this.isClosed || !isTimeout(error)) throw error;
       return await this.ask(name);
@@ -92,7 +91,7 @@ export class DnsClient {
       if (records.length === 0) throw failureOf(name, answers);
       return {
         addresses: records.map(({ address }) => ({ address, family: isIP(address) })),
-        // Node tells the TTL of the first 256 records only.
+        // Node reports the TTL of the first 256 records only.
         ttl: Math.min(...records.map(({ ttl }) => ttl).filter(Number.isFinite)) * 1_000,
       };
     } finally {
@@ -106,14 +105,14 @@ function isTimeout(error: unknown): boolean {
   return error instanceof NameLookupError && error.reason === 'timeout';
 }
 
-/** c-ares says of its servers, too, that they cannot be reached if it has no file handle for a socket. */
+/** Returns the error of a look-up. c-ares also reports its servers as unreachable if it has no file handle left. */
 function failureOf(name: string, answers: readonly PromiseSettledResult<unknown>[]): Error {
   const reason = reasonOf(name, answers);
   const lack = reason === 'unreachable' ? lackOfHandles() : undefined;
   return lack ?? new NameLookupError(reason);
 }
 
-/** The error of the system if this process cannot open anything now. */
+/** Returns the error of the system if this process cannot open anything now. */
 function lackOfHandles(): Error | undefined {
   try {
     closeSync(openSync(devNull, 'r'));

@@ -8,8 +8,8 @@ import { isPublicAddress } from '../../shared/private-address.js';
 import { type TlsSession, TlsSessions } from './tls-sessions.js';
 
 /**
- * How long one of several addresses may take to connect before the next is tried, in milliseconds. Node's
- * default of 250 is too short for distant servers: it would leave only the last address for them.
+ * How long one of several addresses may take to connect before the next is tried, in milliseconds. Node's default of
+ * 250 is too short for distant servers: only the last address would get enough time.
  */
 const ADDRESS_ATTEMPT = 1_000;
 
@@ -26,7 +26,7 @@ export interface ConnectorOptions {
  * Opens a socket.
  *
  * @param onSocket called with each socket that is tried, which the caller may destroy before the callback is called
- * @param onLookup called with each look-up of its host
+ * @param onLookup called with each look-up of the host
  */
 export type Connector = (
   options: buildConnector.Options,
@@ -72,11 +72,11 @@ export function guardedConnector(options: ConnectorOptions): Connector {
 
       let isReached = false;
       let isSettled = false;
-      // It stays for the socket's life: an error without a listener would end the process.
+      // This listener stays for the socket's life: an error without a listener would end the process.
       socket.on('error', (error: Error) => {
         if (isSettled) return;
         isSettled = true;
-        // Some receivers break the handshake off if they cannot resume the session.
+        // Some receivers break off the handshake if they cannot resume the session.
         if (isReached && session !== undefined) open();
         else callback(error, null);
       });
@@ -100,7 +100,7 @@ function connectSecurely(target: TcpSocketConnectOpts, session?: TlsSession, ca?
   const { host = '' } = target;
   return connectTls({
     ...target,
-    // A full stop at its end belongs to DNS alone (RFC 6066, section 3): some servers break the handshake off.
+    // A full stop at a name's end is for DNS alone (RFC 6066, section 3): some servers break off a handshake with it.
     ...(isIP(host) === 0 && { servername: host.replace(/\.$/, '') }),
     ...(ca !== undefined && { ca }),
     ...(session !== undefined && { session: session.ticket }),

@@ -10,14 +10,12 @@ import { LookupSlots } from './lookup-slots.js';
 import { NameCache, type NameLookup } from './name-cache.js';
 import { isOwnLack, webhookErrorCode } from './webhook-error-code.js';
 
-/**
- * How many names are looked up in DNS at once. Each is a socket for as long as its server does not answer.
- */
+/** How many names are looked up in DNS at once. Each look-up takes a socket until its server answers. */
 const MAX_QUERIES = 256;
 
 /**
- * How many of those may be names whose last look-up took long, and how long that is, in milliseconds. Customers choose the
- * names, and a name's own servers decide how long a look-up takes.
+ * How many of these look-ups may be for names whose last look-up was slow, and from how many milliseconds on a look-up
+ * counts as slow. Customers choose the names, and a name's own servers decide how long a look-up takes.
  */
 const MAX_SLOW_QUERIES = 128;
 const SLOW = 1_000;
@@ -29,8 +27,8 @@ const SLOW = 1_000;
 const MAX_SYSTEM_LOOKUPS = 1;
 
 /**
- * After a look-up by the system that took long while others waited, names whose last one did too wait for this many times as
- * long. Names that hang would have all of its time otherwise. The limit, in milliseconds, is for a process that stood still.
+ * After a slow look-up by the system that made quick names wait, slow names wait for this many times as long. Otherwise
+ * names that hang would have all of the system's time. The limit, in milliseconds, is for a process that stood still.
  */
 const SYSTEM_REST = 3;
 const MAX_SYSTEM_REST = 60_000;
@@ -53,7 +51,7 @@ export interface HostResolverOptions {
 /**
  * Looks a name up for a socket.
  *
- * @param onLookup called with the look-up that the addresses will be from, and again if another one follows
+ * @param onLookup called with the look-up that the addresses will come from, and again if another look-up follows
  */
 export type HostLookup = (
   ...args: [...Parameters<LookupFunction>, onLookup?: (lookup: NameLookup) => void]
@@ -71,9 +69,9 @@ export class HostResolver {
   private readonly querySlots = new LookupSlots(MAX_QUERIES, PATIENCE);
   private readonly slowSlots = new LookupSlots(MAX_SLOW_QUERIES, PATIENCE);
   private readonly systemSlots = new LookupSlots(MAX_SYSTEM_LOOKUPS, PATIENCE);
-  /** When the system may be asked for a name again that took long, by `performance.now()`. */
+  /** Time from which the system may be asked for slow names again, by `performance.now()`. */
   private slowSystemAt = -Infinity;
-  /** When it was last wanted for a name that did not take long, by the same clock. */
+  /** Time at which the system was last wanted for a name that is not slow, by the same clock. */
   private quickWantedAt = -Infinity;
   private readonly dnsNames: NameCache;
   private readonly systemNames: NameCache;
@@ -90,9 +88,7 @@ export class HostResolver {
     this.systemNames = new NameCache((lookup) => this.askSystem(lookup));
   }
 
-  /**
-   * Looks names up for sockets. Names of public receivers are in DNS, so the system is not asked for them.
-   */
+  /** Returns a look-up for sockets. Names of public receivers are in DNS, so the system is not asked for them. */
   lookupFor({ allowPrivateNetwork }: { allowPrivateNetwork: boolean }): HostLookup {
     return (name, { family, all }, callback, onLookup) => {
       const isWanted = wantedFamily(family);
@@ -146,9 +142,7 @@ export class HostResolver {
     }
   }
 
-  /**
-   * A look-up by the system cannot be cancelled. It keeps its slot to its end, even if nobody waits any more.
-   */
+  /** Asks the system. Its look-up cannot be cancelled, and keeps its slot to its end, even if nobody waits any more. */
   private async askSystem(lookup: NameLookup): Promise<NameAnswer> {
     if (!lookup.wasSlow) this.quickWantedAt = lookup.wantedAt;
     const addresses = await within(

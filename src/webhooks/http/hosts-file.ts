@@ -11,7 +11,6 @@ const LOOPBACK: readonly LookupAddress[] = [
   { address: '::1', family: 6 },
 ];
 
-/** Where the system keeps its hosts file. */
 export function systemHostsFile(): string {
   const { SystemRoot = 'C:\\Windows' } = process.env;
   return process.platform === 'win32' ? join(SystemRoot, 'System32/drivers/etc/hosts') : '/etc/hosts';
@@ -31,7 +30,7 @@ export class HostsFile {
     private readonly checkInterval = CHECK_INTERVAL,
   ) {}
 
-  /** The addresses that the file has for a name. `localhost` is always loopback, even without an entry. */
+  /** Returns the addresses that the file has for a name. `localhost` is always loopback, even without an entry. */
   find(name: string): readonly LookupAddress[] | undefined {
     const key = name.toLowerCase().replace(/\.$/, '');
     if (performance.now() >= this.checkAt) this.check();

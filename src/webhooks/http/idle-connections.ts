@@ -1,10 +1,10 @@
 /** A connection that may become idle. Its links to its neighbours are for the list only. */
 export interface IdleConnection<T> {
-  /** The one that became idle before it. */
+  /** Neighbour that became idle before this connection. */
   older: T | undefined;
-  /** The one that became idle after it. */
+  /** Neighbour that became idle after this connection. */
   newer: T | undefined;
-  /** Ends it. Called while it is idle; it then has itself removed. */
+  /** Ends the connection. Called while it is idle; the connection then has itself removed from the list. */
   evict(): void;
 }
 

@@ -5,9 +5,8 @@ export interface InFlight {
 }
 
 /**
- * What is in flight, in no order. Not a `Set`: when its table is replaced, the old table holds on to its
- * entries until the next full garbage collection, which at thousands of requests a second is every request so
- * far.
+ * Items in flight, in no order. Not a `Set`: when its table is replaced, the old table holds on to its entries until
+ * the next full garbage collection. At thousands of requests a second, that is every request so far.
  */
 export class InFlightList<T extends InFlight> implements Iterable<T> {
   private readonly items: T[] = [];
@@ -25,7 +24,7 @@ export class InFlightList<T extends InFlight> implements Iterable<T> {
     this.items[item.position] = last;
   }
 
-  /** The items in flight now, whatever becomes of them meanwhile. */
+  /** Iterates over a copy, so that items may be added and deleted meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     return [...this.items].values();
   }

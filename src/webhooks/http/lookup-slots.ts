@@ -13,7 +13,7 @@ export class LookupSlots {
     private readonly patience: number,
   ) {}
 
-  /** @throws {NameLookupBusyError} if its turn did not come in time */
+  /** Runs a look-up when it has a slot. @throws {NameLookupBusyError} if its turn did not come in time */
   async run<T>(lookUp: () => Promise<T>): Promise<T> {
     await this.enter();
     try {

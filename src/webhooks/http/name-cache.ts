@@ -19,25 +19,25 @@ const MAX_ADDRESSES = 8;
 
 interface KnownName {
   addresses: Promise<LookupAddress[]>;
-  /** When to look it up again; never during a look-up. */
+  /** Time at which to look the name up again; `Infinity` during a look-up. */
   until: number;
   lookup: NameLookup;
 }
 
-/** A look-up of a name that is not cached, or not any more. */
+/** A look-up of a name that is not cached, or whose cached answer has expired. */
 export interface NameLookup {
   readonly name: string;
-  /** Whether the last one took long. Whoever makes this one says how it was. */
+  /** Whether the previous look-up of the name was slow. Whoever makes this look-up sets the new value. */
   wasSlow: boolean;
-  /** Why the last one by the system found nothing, likewise. */
+  /** Why the previous look-up by the system found nothing, set likewise. */
   failure: NameLookupError | undefined;
-  /** When it was wanted, by `performance.now()`. */
+  /** Time at which the look-up was wanted, by `performance.now()`. */
   readonly wantedAt: number;
-  /** When it began, by the same clock; `undefined` while it waits for its turn. */
+  /** Time at which it began, by the same clock; `undefined` while it waits for its turn. */
   begun: number | undefined;
 }
 
-/** Caches for a short while what a name resolves to. Concurrent requests for a name share one look-up. */
+/** Caches the addresses of names for a short while. Concurrent requests for a name share one look-up. */
 export class NameCache {
   private readonly names = new Map<string, KnownName>();
 
@@ -81,7 +81,7 @@ function lookupAfter(last: NameLookup | undefined, name: string, wantedAt: numbe
   return { name, wasSlow, failure, wantedAt, begun: undefined };
 }
 
-/** Half of them of each family, if there are enough: a receiver may be reachable over one of them only. */
+/** Keeps half of each family, if there are enough: a receiver may be reachable over only one family. */
 function kept(addresses: LookupAddress[]): LookupAddress[] {
   if (addresses.length <= MAX_ADDRESSES) return addresses;
   const ipv6 = addresses.filter(({ family }) => family === 6);

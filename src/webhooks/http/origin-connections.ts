@@ -2,7 +2,7 @@ import type { Connector } from './guarded-connector.js';
 import type { IdleConnections } from './idle-connections.js';
 import { WebhookConnection } from './webhook-connection.js';
 
-/** How long each connection to an origin carries one request only, after `useOnce`, in milliseconds. */
+/** How long after `useOnce` each connection to an origin carries only one request, in milliseconds. */
 const USED_ONCE = 600_000;
 
 /** Something that waits for a connection. */
@@ -12,19 +12,18 @@ export interface ConnectionTaker {
 }
 
 /**
- * The connections to one origin, at most `limit`. Requests without a free connection wait here and not inside
- * the HTTP client, so that their deadline can start when they get one.
+ * The connections to one origin, at most `limit`. Requests without a free connection wait here and not inside the HTTP
+ * client, so that their deadline can start when they get a connection.
  *
- * The scheduler hands out no more requests than an origin has connections, with one exception: a destination with several
- * URLs at one origin sends each message to all of them at once, even when only one connection is free. The others wait
- * here.
+ * The scheduler hands out no more requests than an origin has connections, with one exception: a destination with
+ * several URLs at one origin sends each message to all of them at once, even if only one connection is free.
  */
 export class OriginConnections {
   private readonly open = new Set<WebhookConnection>();
   /** The most recently used one is taken first: its socket is the least likely to have been closed. */
   private readonly idle: WebhookConnection[] = [];
   private readonly waiting = new Set<ConnectionTaker>();
-  /** Runs while each connection carries one request only. */
+  /** Timer that runs while each connection carries one request only. */
   private usedOnce: NodeJS.Timeout | undefined;
 
   constructor(
@@ -66,15 +65,16 @@ export class OriginConnections {
       this.idle.push(connection);
       this.idleConnections.add(connection);
     } else {
-      // This happens within the end of the previous exchange. The HTTP client then finds the next request
-      // waiting, which is cheaper than becoming idle and being woken again.
+      // This runs while the previous exchange is ending. The HTTP client then finds the next request waiting, which is
+      // cheaper than becoming idle and being woken again.
       this.hand(connection, taker);
     }
   }
 
   /**
-   * What came on a connection was no answer, but the late rest of the one before: some receivers send a body after a 204.
-   * It would spoil half of all answers, and their messages would be sent again.
+   * Lets each connection carry only one request for a while. Called if bytes on a connection were no answer, but the
+   * late rest of the previous answer: some receivers send a body after a 204. Such bytes would spoil half of all
+   * answers, and the messages would be sent again.
    */
   useOnce(): void {
     this.usedOnce ??= setTimeout(() => {
@@ -134,7 +134,7 @@ export class OriginConnections {
     return taker;
   }
 
-  /** A socket was closed or is about to be. A socket in use is settled by its exchange. */
+  /** Discards an idle connection whose socket was closed or soon will be. Its exchange settles a socket in use. */
   private readonly onDisconnect = (connection: WebhookConnection): void => {
     const index = this.idle.lastIndexOf(connection);
     if (index === -1) return;

@@ -50,7 +50,7 @@ export class ResponseReader {
 
   /**
    * @param onFirstByte called when the first bytes of a response have arrived
-   * @param onPause called when what has arrived of a response was passed on, and its head has ended
+   * @param onPause called when everything that has arrived of a response was passed on, and its head has ended
    */
   constructor(
     private readonly socket: Socket,
@@ -61,19 +61,19 @@ export class ResponseReader {
     socket.read = () => this.read();
   }
 
-  /** A request is on its way. The next bytes are the head of its response. */
+  /** Expects the head of a response next, since a request is on its way. */
   expectHead(): void {
     this.enter('start');
     this.informational = 0;
     this.skipped = 0;
   }
 
-  /** The head of the response has ended. */
+  /** Called when the head of the response has ended. */
   endHead(): void {
     this.enter('rest');
   }
 
-  /** The next bytes for the HTTP client; `null` if there are none for now. */
+  /** Returns the next bytes for the HTTP client; `null` if there are none for now. */
   private read(): Buffer | null {
     while (!this.socket.destroyed) {
       const piece = this.received.length > 0 && this.isPassable() ? this.piece() : undefined;
@@ -97,7 +97,7 @@ export class ResponseReader {
     return null;
   }
 
-  /** Whether this is all that has arrived, and begins with a head that the client may see. Nearly every response does. */
+  /** Returns whether a chunk is all that has arrived and begins with a head that may pass. Nearly all responses do. */
   private isOrdinary(chunk: Buffer): boolean {
     const isWhole = this.received.length === 0 && chunk.length > STATUS && chunk.length <= MAX_HEAD_BYTES;
     return isWhole && chunk[STATUS] !== ONE && isHttp1(chunk);
@@ -120,7 +120,7 @@ export class ResponseReader {
     return piece;
   }
 
-  /** Whether there are bytes for the HTTP client. Blank lines and 1xx responses before them are removed. */
+  /** Returns whether there are bytes for the HTTP client. Blank lines and 1xx responses before them are removed. */
   private isPassable(): boolean {
     while (this.position === 'start') {
       this.skipBlankLines();
@@ -184,7 +184,7 @@ export class ResponseReader {
   }
 }
 
-/** Compared byte by byte, since a call out of JavaScript costs more. */
+/** Compares byte by byte, since a call out of JavaScript costs more. */
 function isHttp1(received: Buffer): boolean {
   const length = Math.min(received.length, VERSION.length);
   for (let index = 0; index < length; index++) if (received[index] !== VERSION[index]) return false;

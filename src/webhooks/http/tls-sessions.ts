@@ -11,18 +11,18 @@ const MAX_AGE = 600_000;
 /** A session that can be resumed. */
 export interface TlsSession {
   ticket: Buffer;
-  /** Until when, by `performance.now()`. */
+  /** Time until which the session may be resumed, by `performance.now()`. */
   until: number;
 }
 
 /**
- * TLS sessions of receivers. The next socket resumes one, which saves both sides most of a handshake. Only
+ * TLS sessions of receivers. The next socket resumes a session, which saves both sides most of a handshake. Only
  * sessions of sockets whose certificate was verified are kept.
  */
 export class TlsSessions {
   private readonly sessions = new Map<string, TlsSession>();
 
-  /** The session to resume with a receiver, if there is one. */
+  /** Returns the session to resume with a receiver, if there is one. */
   find(receiver: string): TlsSession | undefined {
     const session = this.sessions.get(receiver);
     if (session === undefined || session.until > performance.now()) return session;
@@ -31,8 +31,8 @@ export class TlsSessions {
   }
 
   /**
-   * Keeps the newest session of a socket once its certificate is verified, and forgets the one that was offered if the
-   * handshake fails: the receiver may never be able to resume it.
+   * Keeps the newest session of a socket once its certificate is verified. Forgets the offered session if the handshake
+   * fails: the receiver may never be able to resume it.
    */
   watch(receiver: string, socket: TLSSocket, offered?: TlsSession): void {
     let ticket: Buffer | undefined;

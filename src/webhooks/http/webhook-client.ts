@@ -18,7 +18,7 @@ export interface WebhookClientOptions extends ConnectorOptions {
   idleConnections?: number;
 }
 
-/** A response, with how long each phase took. */
+/** A response, with the duration of each phase. */
 export type TracedResponse = WebhookResponse & { phases: RequestPhases };
 
 /**
@@ -42,15 +42,15 @@ export class WebhookClient {
     this.connector = guardedConnector(options);
   }
 
-  /** @param settle called once; with `undefined` if the signal or `close()` ended it */
+  /** @param settle called once; with `undefined` if the signal or `close()` ended the request */
   post(request: WebhookRequest, settle: SettleRequest): void {
     if (this.isClosed || request.signal.aborted) settle(undefined);
     else this.exchange(request, this.origin(request.target.origin), settle);
   }
 
   /**
-   * As `post`, but on a new connection that is closed afterwards. So it waits for no other request, counts
-   * towards no limit, and each of its phases can be timed.
+   * Sends a request as `post` does, but on a new connection that is closed afterwards. So the request waits for no
+   * other, counts towards no limit, and each of its phases can be timed.
    */
   async trace(request: WebhookRequest): Promise<TracedResponse | undefined> {
     if (this.isClosed || request.signal.aborted) return undefined;
@@ -79,7 +79,7 @@ export class WebhookClient {
     return response && { ...response, phases: timer.phases };
   }
 
-  /** Ends what is in flight and closes every socket. */
+  /** Ends all requests in flight and closes every socket. */
   async close(): Promise<void> {
     this.isClosed = true;
     const origins = [...this.origins.values()];
@@ -93,7 +93,7 @@ export class WebhookClient {
     connections.request(new WebhookExchange(request, connections, this.inFlight, settle));
   }
 
-  /** One listener for all requests of a signal, since hundreds of them may share one. */
+  /** Adds one listener per signal, since hundreds of requests may share a signal. */
   private watch(signal: AbortSignal): void {
     if (this.watched.has(signal)) return;
     this.watched.add(signal);

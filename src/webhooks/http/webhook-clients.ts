@@ -2,7 +2,7 @@ import { HostResolver } from './host-resolver.js';
 import { WebhookClient } from './webhook-client.js';
 
 /**
- * The HTTP clients of all webhooks destinations: one limited to public addresses and one that may call any. A
+ * The HTTP clients of all webhooks destinations: one limited to public addresses, and one that may call any address. A
  * socket opened under one policy never serves the other.
  */
 export class WebhookClients {
@@ -29,11 +29,10 @@ export class WebhookClients {
     return allowPrivateNetwork ? this.open : this.guarded;
   }
 
-  /** Ends what is in flight and closes all sockets. */
+  /** Ends all requests in flight and closes all sockets. */
   async close(): Promise<void> {
     const closed = Promise.all([this.guarded.close(), this.open.close()]);
-    // This comes after the requests were broken off. Otherwise they would count as failures of their
-    // receivers.
+    // This comes after the requests are broken off. Otherwise they would count as failures of their receivers.
     this.resolver.close();
     await closed;
   }

@@ -12,11 +12,11 @@ const KEEP_ALIVE = 4_000;
 const KEEP_ALIVE_MAX = 30_000;
 
 /**
- * How long a connection takes requests, in milliseconds. A name is only looked up for a new one: a receiver that has moved
- * would get its requests at its old address for as long as they leave no pause.
+ * How long a connection takes requests, in milliseconds. Only a new connection looks the name up. Without this limit, a
+ * receiver that has moved would get its requests at the old address for as long as they leave no pause.
  */
 const MAX_AGE = 60_000;
-/** By how much of that a connection may end earlier. Otherwise all those of an origin would be reopened at once. */
+/** Share of `MAX_AGE` that a connection may end earlier. Otherwise an origin's connections would all reopen at once. */
 const AGE_SPREAD = 0.25;
 
 /** Receives a response through the HTTP client's own callbacks, and one more. */
@@ -38,10 +38,10 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   /** The deadline of the request that it carries. */
   readonly deadline = new Deadline();
   private readonly client: UndiciClient;
-  /** By `performance.now()`. */
+  /** Time from which the connection is old, by `performance.now()`. */
   private readonly oldFrom = performance.now() + MAX_AGE * (1 - Math.random() * AGE_SPREAD);
   private socket: Socket | undefined;
-  /** Of its host: one by DNS, perhaps one by the system, and both again where a session could not be resumed. */
+  /** Look-ups of the host: one by DNS, perhaps one by the system, and both again if a session could not be resumed. */
   private readonly lookups = new Set<NameLookup>();
   private reader: ResponseReader | undefined;
   private handler: ResponseHandler | undefined;
@@ -65,7 +65,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
         };
         const onSocket = (socket: Socket): void => {
           this.socket = socket;
-          // It may be a second one, for a connection that has been ended meanwhile.
+          // This may be a second socket, for a connection that has been ended meanwhile.
           if (this.client.destroyed) socket.destroy();
         };
         connector(options, connected, onSocket, (lookup) => this.lookups.add(lookup));
@@ -86,7 +86,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
     });
   }
 
-  /** Whether it should take no more requests. */
+  /** Whether the connection should take no more requests. */
   get isOld(): boolean {
     return performance.now() >= this.oldFrom;
   }
@@ -96,7 +96,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
     return this.isProven;
   }
 
-  /** How long look-ups of its host have waited for their turn since a moment by `performance.now()`, in milliseconds. */
+  /** Returns how many milliseconds look-ups of the host have waited for their turn since a `performance.now()` time. */
   lookupWait(since: number): number {
     let wait = 0;
     for (const { wantedAt, begun = performance.now() } of this.lookups)
@@ -127,7 +127,7 @@ export class WebhookConnection implements IdleConnection<WebhookConnection> {
   /** Closes the socket, even while it is still connecting, and fails the request that it carries. */
   async destroy(): Promise<void> {
     this.deadline.stop();
-    // Until it is connected, undici does not know the socket and could not end it.
+    // Until the socket is connected, undici does not know it and could not end it.
     this.socket?.destroy();
     await this.client.destroy();
   }

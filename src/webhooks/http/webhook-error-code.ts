@@ -1,9 +1,7 @@
 import { isIP } from 'node:net';
 import { errors } from './undici.js';
 
-/**
- * What went wrong if there was no response. Recorded in outcomes: messages may change, these codes do not.
- */
+/** Reasons why there was no response. Recorded in outcomes: messages may change, these codes do not. */
 export type WebhookErrorCode =
   | 'TIMEOUT'
   | 'DNS_FAILED'
@@ -75,8 +73,8 @@ const CODES = new Map<string, WebhookErrorCode>([
   ['EPROTO', 'TLS_FAILED'],
   ['UND_ERR_SOCKET', 'CONNECTION_CLOSED'],
   ['UND_ERR_HEADERS_OVERFLOW', 'HEADERS_TOO_LARGE'],
-  // What undici calls a head that is not HTTP in which it has read a length before it found that, and one with a status
-  // that no answer has. Once a head was read, no error counts.
+  // A head that is not HTTP: undici reports a length mismatch if it has read a length before finding that out, and an
+  // assertion for a status that no answer has. Once a head was read, no error counts.
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'INVALID_RESPONSE'],
   ['ERR_ASSERTION', 'INVALID_RESPONSE'],
 ]);
@@ -98,17 +96,17 @@ export function webhookErrorCode(error: Error): WebhookErrorCode {
   return known ?? 'REQUEST_FAILED';
 }
 
-/** What this process, or its machine, has none left of for another connection. */
+/** Codes for when this process, or its machine, has run out of resources for another connection. */
 const OWN_LACKS: ReadonlySet<string> = new Set<WebhookErrorCode>(['EMFILE', 'ENOBUFS']);
 
-/** Whether a code means that this side can open no more connections. */
+/** Returns whether a code means that this side can open no more connections. */
 export function isOwnLack(code: string | undefined): boolean {
   return code !== undefined && OWN_LACKS.has(code);
 }
 
 /**
- * Whether an address that "is not available" is one of IPv4: then this machine has no port left. For one of IPv6 it usually
- * has no IPv6. Of several addresses that were tried, the first counts, as it does for the code.
+ * Returns whether an address that "is not available" is an IPv4 address: if so, this machine has no port left. For an
+ * IPv6 address, it usually has no IPv6. If several addresses were tried, the first counts, as it does for the code.
  */
 function isOfIPv4(error: Error): boolean {
   const first: unknown = 'errors' in error && Array.isArray(error.errors) ? error.errors[0] : error;

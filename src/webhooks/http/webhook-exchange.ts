@@ -9,20 +9,20 @@ import type { WebhookConnection } from './webhook-connection.js';
 import { headersAt, READ_BODY_BYTES, type WebhookRequest } from './webhook-request.js';
 import { responseHeader, type SettleRequest, type WebhookResponse } from './webhook-response.js';
 
-/** How long a response may take to end once all of it is there that counts, in milliseconds. */
+/** How long a response may take to end once everything that counts has arrived, in milliseconds. */
 const BODY_GRACE = 250;
 
-/** An event loop that is this late for a deadline has stood still, in milliseconds. */
+/** Milliseconds after a deadline from which the event loop counts as having stood still. */
 const LATE = 100;
 
 const NOTHING = Buffer.alloc(0);
 
 /**
- * One request and its response on a connection. The status is what counts, and for some requests the beginning of the
- * body: after that, neither an error nor the deadline changes the result, they only end the body.
+ * One request and its response on a connection. The status counts, and for some requests the beginning of the body as
+ * well. After that, an error or the deadline only ends the body and does not change the result.
  *
- * The `on…` methods are those that undici 7 itself calls. Its newer ones are called through these by a
- * handler that turns every header into a string and all of them into an object: a tenth of what a request
+ * The `on…` methods are those that undici 7 itself calls. It calls its newer methods through a handler on top of these.
+ * That handler turns every header into a string and all headers into an object, which takes a tenth of what a request
  * costs.
  */
 export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTaker, Expiring, InFlight {
@@ -43,15 +43,15 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   private kept: Buffer = NOTHING;
   private received = 0;
   private hasEnded = false;
-  /** Nothing that counts is still to come. */
+  /** Whether everything that counts has arrived. */
   private isEnding = false;
-  /** The rest of the response has a deadline of its own. */
+  /** Whether the rest of the response has a deadline of its own. */
   private hasGrace = false;
 
   constructor(
     private readonly request: WebhookRequest,
     private readonly connections: OriginConnections,
-    /** Holds the connection until the exchange is settled. */
+    /** Holds the exchange until it is settled. */
     private readonly inFlight: InFlightList<WebhookExchange>,
     private readonly settle: SettleRequest,
   ) {
@@ -64,8 +64,8 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
 
   begin(connection: WebhookConnection): void {
     if (this.isSettled) {
-      // The exchange was aborted while the connection was being handed over. The connection may have no
-      // socket yet, so nothing would ever remove it from the idle ones.
+      // The exchange was aborted while the connection was being handed over. The connection may have no socket yet, so
+      // nothing would ever remove it from the idle connections.
       this.connections.discard(connection);
       return;
     }
@@ -75,7 +75,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     this.send(connection);
   }
 
-  /** Ends the exchange, without a response unless the status is there and decides. */
+  /** Ends the exchange: with the response if everything that counts has arrived, otherwise without a response. */
   abort(): void {
     this.connections.withdraw(this);
     this.end(this.isEnding ? this.response() : undefined);
@@ -111,7 +111,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
 
   onData(chunk: Buffer): boolean {
     if (this.isSettled) return true;
-    // Copied in either case, since the chunk is a view of everything that was read at once.
+    // The chunk is copied in either case, since it is a view of everything that was read at once.
     const limit = this.request.readsBody === true ? READ_BODY_BYTES : EXCERPT_BYTES;
     const room = limit - this.received;
     if (this.received === 0) this.kept = Buffer.from(chunk.subarray(0, room));
@@ -122,7 +122,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   }
 
   onPause(): void {
-    // Nearly every response has ended by then, and a timer costs more than the rest of its end.
+    // No timer starts before: nearly every response has ended by now, and a timer costs more than the rest of its end.
     if (!this.isEnding || this.isSettled || this.hasGrace) return;
     this.hasGrace = true;
     this.connection?.deadline.set(this, Math.min(this.deadline, performance.now() + BODY_GRACE));
@@ -160,7 +160,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     connection.send({ path: target.path, method: 'POST', headers, body }, this);
   }
 
-  /** Adds the time that look-ups of its host have waited for those of others. Returns whether there is more time. */
+  /** Adds the time that look-ups of the host have waited for their turn. Returns whether there is more time. */
   private awaitLookup(): boolean {
     if (this.connection === undefined || this.hasGrace) return false;
     const deadline = this.start + this.request.timeout + this.connection.lookupWait(this.start);
@@ -171,9 +171,9 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
   }
 
   /**
-   * Begins the time anew, once, because the process stood still while the connection was made. A request that was sent has
-   * its answer in the socket by then. Before that the receiver could do nothing: it waited for this process. Returns whether
-   * there is more time.
+   * Restarts the timeout, once, because the process stood still while the connection was made. Until the request is
+   * sent, the receiver waits for this process and can do nothing. After that, its answer is already in the socket.
+   * Returns whether there is more time.
    */
   private extend(): boolean {
     if (this.hasMoreTime) return false;
@@ -198,7 +198,7 @@ export class WebhookExchange implements Dispatcher.DispatchHandler, ConnectionTa
     return Math.round(performance.now() - this.start);
   }
 
-  /** Settles, and closes the connection: nobody waits for further data on it. */
+  /** Settles the exchange and closes the connection: nobody waits for further data on it. */
   private end(response: WebhookResponse | undefined): void {
     if (!this.leave()) return;
     if (this.connection !== undefined) this.connections.discard(this.connection);

@@ -1,8 +1,8 @@
 /** The result of a request: a response, or an error. */
 export type WebhookResponse = {
-  /** When it began, in milliseconds since the epoch: after the wait for a connection slot. */
+  /** Start of the request, in milliseconds since the epoch: after the wait for a connection slot. */
   at: number;
-  /** Milliseconds from then on. */
+  /** Milliseconds from the start to the result. */
   duration: number;
 } & (
   | {
@@ -21,7 +21,7 @@ export type WebhookResponse = {
 export type SettleRequest = (response: WebhookResponse | undefined) => void;
 
 /**
- * The first value of a header of a response.
+ * Returns the first value of a header of a response.
  *
  * @param name in lower case
  * @param headers alternating names and values, as received
@@ -43,7 +43,7 @@ const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? \S/;
  * Reads a `Retry-After` header: seconds, or a date.
  *
  * @param now milliseconds since the epoch
- * @returns milliseconds to wait from `now`, 0 for a moment that has passed, `undefined` for none or nonsense
+ * @returns milliseconds to wait from `now`, 0 for a moment that has passed, `undefined` if missing or invalid
  */
 export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;

@@ -4,8 +4,8 @@ import type { AnalyticsMessage, JsonObject } from '../../messages/message.types.
 const VERSION = 1;
 
 /**
- * The body of a webhook request, with its keys in the order in which they are sent. `JSON.stringify` leaves
- * out keys that are `undefined`. `integrations` controls the routing and is never sent.
+ * Returns the body of a webhook request, with its keys in the order in which they are sent. `JSON.stringify` leaves out
+ * keys that are `undefined`. `integrations` controls the routing and is never sent.
  */
 export function webhookBody(message: AnalyticsMessage): JsonObject {
   switch (message.type) {

@@ -23,25 +23,21 @@ export class WebhookHeaders {
   private readonly standardKeys: readonly HmacKey[];
 
   /**
-   * @param standardKeys keys of Standard Webhooks, each of which signs; without keys, its headers are left
-   *   out
+   * @param standardKeys keys of Standard Webhooks, each of which signs; without keys, the scheme's headers are left out
    */
   constructor(
     headers: Readonly<Record<string, string>>,
     sharedSecret: string | undefined,
     standardKeys: readonly HmacKey[] = [],
   ) {
-    // They are left out rather than overwritten: if a header appears twice, the receiver would choose.
+    // Reserved headers are left out rather than overwritten: if a header appears twice, the receiver would choose.
     const own = Object.entries(headers).filter(([name]) => !isReservedHeader(name));
     this.fixed = [...own.flat(), ...FIXED_HEADERS];
     this.sharedKey = sharedSecret === undefined ? undefined : sharedKey(sharedSecret);
     this.standardKeys = standardKeys;
   }
 
-  /**
-   * The headers of one message. They are the same for every URL and every attempt, except the time of the
-   * attempt.
-   */
+  /** Returns the headers of one message: the same for every URL and attempt, except the time of the attempt. */
   for(messageId: string, body: Buffer): RequestHeaders {
     const key = this.sharedKey;
     const id = webhookId(messageId);
@@ -53,7 +49,7 @@ export class WebhookHeaders {
     return (at) => [...headers, ...this.standardHeaders(id, body, at)];
   }
 
-  /** Whether a message gets the same headers from the other one. */
+  /** Returns whether `other` gives a message the same headers. */
   isLike(other: WebhookHeaders): boolean {
     return this.sample().join('\n') === other.sample().join('\n');
   }
@@ -70,12 +66,12 @@ export class WebhookHeaders {
 }
 
 /**
- * The value of `webhook-id`: the message's id with each `.` written `~2E` and each `~` written `~7E`. Standard
- * Webhooks forbids the full stop, because it separates what is signed: an id that held one could move the
+ * Returns the value of `webhook-id`: the message's id with each `.` written `~2E` and each `~` written `~7E`. Standard
+ * Webhooks forbids the full stop, because it separates what is signed: an id that held a full stop could move the
  * boundary between id, timestamp and body.
  */
 export function webhookId(messageId: string): string {
-  // Hardly any id holds one, and to look costs less than to replace.
+  // Hardly any id holds these characters, and to look costs less than to replace.
   if (!messageId.includes('.') && !messageId.includes('~')) return messageId;
   return messageId.replace(/[.~]/g, (character) => (character === '.' ? '~2E' : '~7E'));
 }
