@@ -1,8 +1,8 @@
 import { limitedByHeap } from '../shared/share-of-heap.js';
 
-/** Bytes that a character of JSON may take once it is parsed: `[[[]]]` takes 28 for each. */
+/** Bytes of memory that a character of JSON may take once it is parsed: `[[[]]]` takes 28 per character. */
 const PARSED = 30;
-/** Calls of the largest size that fit into that. */
+/** Number of calls of the largest size that fit into the memory for all calls. */
 const LARGEST_CALLS = 8;
 
 /** A call that waits for its turn. */
@@ -13,30 +13,30 @@ interface WaitingCall {
 }
 
 /**
- * Limits what the calls of all custom destinations of a process hold of parsed messages together, counted in characters of
- * their bodies. A destination may always have one call, however long those of others take. When there is room for more, the
- * destination that holds the least is next.
+ * Limits the parsed messages that the calls of all custom destinations of a process hold together, counted in
+ * characters of their bodies. A destination may always have one call, however long the calls of others take. When there
+ * is room for more, the destination that holds the least is next.
  */
 export class CallMemory {
-  /** Characters of all calls together. */
+  /** Most characters that all calls may hold together. */
   private readonly most: number;
   private held = 0;
   private readonly heldBy = new Map<string, number>();
-  /** The first one has waited longest. */
+  /** In order of arrival: the first call has waited longest. */
   private readonly waiting = new Set<WaitingCall>();
 
-  /** @param bytes of the heap that all calls may take together */
+  /** @param bytes how much of the heap all calls may take together */
   constructor(bytes = limitedByHeap(Infinity)) {
     this.most = bytes / PARSED;
   }
 
-  /** Characters of the bodies of one call. */
+  /** Most characters that the bodies of one call may have. */
   get mostOfCall(): number {
     return this.most / LARGEST_CALLS;
   }
 
   /**
-   * Makes a call when it is its turn.
+   * Makes a call when its turn comes, and returns its result.
    *
    * @param size characters of the bodies
    */
@@ -61,7 +61,7 @@ export class CallMemory {
     }
   }
 
-  /** The first call of the destination that holds the least of those that wait. */
+  /** Returns the first waiting call of the destination that holds the least. */
   private next(): WaitingCall | undefined {
     let next: WaitingCall | undefined;
     for (const call of this.waiting) {

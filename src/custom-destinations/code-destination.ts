@@ -15,10 +15,10 @@ import type { CallMemory } from './call-memory.js';
 import { callDeliver, type CallEnd } from './delivery-call.js';
 import { answersOf, type MessageAnswer } from './message-answers.js';
 
-/** The application's code is asked to deliver nothing that this package did not write. */
+/** Answer for a message that this package did not write. The application's code is not asked to deliver it. */
 const UNREADABLE: MessageAnswer = { class: 'permanent', error: 'INVALID_MESSAGE' };
 
-/** Delivers messages by the application's own code. */
+/** Delivers messages through the application's own code. */
 export class CodeDestination implements Destination {
   readonly id: string;
   readonly name: string;
@@ -74,7 +74,7 @@ export class CodeDestination implements Destination {
       Math.max(0, ...messages.flatMap(({ outcomes }) => outcomes.map((one) => one.attempt))) + 1;
     const read = messages.map(deliveredMessage);
     const readable = read.filter((message) => message !== undefined);
-    // Read before the call: the application may sort or empty the list, and change what is in it.
+    // Read before the call: the application may sort or empty the list, or change the messages in it.
     const ids = readable.map(({ messageId }) => messageId);
     const end: CallEnd =
       readable.length === 0
@@ -100,7 +100,7 @@ export class CodeDestination implements Destination {
     return outcomes.map((outcome) => ({ class: outcome.class, outcomes: [outcome] }));
   }
 
-  /** It is up if it took or refused any message. Each other error is reported once a call. */
+  /** Records a call. The destination is up if it took or refused any message. Each further error is reported once. */
   private record(outcomes: readonly UrlOutcome[], startedAt: number, end: CallEnd): void {
     const best =
       outcomes.find((outcome) => outcome.class === 'delivered') ??
@@ -118,11 +118,11 @@ export class CodeDestination implements Destination {
   }
 }
 
-/** The message of a body, as the application's code gets it; `undefined` if this package did not write it. */
+/** Returns the message in a body as the application's code gets it, or `undefined` if this package did not write it. */
 function deliveredMessage({ id, body }: QueuedMessage): DeliveredMessage | undefined {
   const fields = parse(body);
   if (fields === undefined || !isMessageType(fields.type)) return undefined;
-  // Whoever wrote a body with a known type has checked its other fields.
+  // The writer of a body with a known type has checked its other fields.
   return {
     ...withOwnNames(fields),
     context: fields.context ?? {},
@@ -130,7 +130,7 @@ function deliveredMessage({ id, body }: QueuedMessage): DeliveredMessage | undef
   } as unknown as DeliveredMessage;
 }
 
-/** A body has the names of the fields that webhooks get. */
+/** Returns the fields under the names that the application's code uses. A body has the names that webhooks get. */
 function withOwnNames(fields: JsonObject): JsonObject {
   const named = { ...fields };
   delete named.version;

@@ -17,8 +17,8 @@ export interface CustomDestinationsParts {
 }
 
 /**
- * The custom destinations. Instances of classes are made when all providers of the application are there:
- * what they depend on may itself depend on analytics.
+ * The custom destinations. Classes are instantiated once all providers of the application exist, since their
+ * dependencies may themselves depend on analytics.
  */
 export class CustomDestinations implements OnModuleInit {
   private all: readonly ResolvedCustomDestination[] | undefined;
@@ -28,12 +28,12 @@ export class CustomDestinations implements OnModuleInit {
     if (parts.given.classes.size === 0) this.all = parts.given.objects;
   }
 
-  /** `undefined` until the instances are made. */
+  /** All custom destinations, or `undefined` until the instances are made. */
   get known(): readonly ResolvedCustomDestination[] | undefined {
     return this.all;
   }
 
-  /** Calls back once they are known: at once, if they are. */
+  /** Calls back once the destinations are known: immediately if they already are. */
   whenKnown(callback: (all: readonly ResolvedCustomDestination[]) => void): void {
     if (this.all === undefined) this.observers.push(callback);
     else callback(this.all);

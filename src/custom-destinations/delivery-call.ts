@@ -8,12 +8,12 @@ export type CallEnd =
   | { kind: 'returned'; value: unknown }
   | { kind: 'threw'; error: unknown }
   | { kind: 'timedOut' }
-  /** The process shuts down. */
+  /** The process shut down before the call ended. */
   | { kind: 'brokenOff' };
 
 /**
- * Calls the application's `deliver`, and waits for it until its time or the process is over. What it does
- * after that is ignored.
+ * Calls the application's `deliver`, and waits for it until its timeout is over or the process shuts down. Whatever the
+ * call does after that is ignored.
  */
 export function callDeliver(
   { deliver, timeout }: Pick<ResolvedCustomDestination, 'deliver' | 'timeout'>,
@@ -39,7 +39,7 @@ export function callDeliver(
       end({ kind: 'timedOut' });
       controller.abort(new ReceiverTimeoutError(timeout));
     };
-    // After a stall of the event loop, timers fire before sockets are read: what the call waits for may be there.
+    // After a stall of the event loop, timers fire before sockets are read: the awaited answer may already be there.
     const timer = setTimeout(() => {
       overdue = setImmediate(onTimeout);
     }, timeout);

@@ -2,14 +2,14 @@ import type { OutcomeClass, UrlOutcome } from '../queue/batch-job.js';
 import { excerptOf } from '../shared/excerpt.js';
 import type { CallEnd } from './delivery-call.js';
 
-/** What the application's code says of one message. */
+/** The application's answer about one message. */
 export type MessageAnswer = Pick<UrlOutcome, 'class' | 'error' | 'excerpt'>;
 
-/** The code of an error that has none of its own. */
+/** Code for an error that has no code of its own. */
 const DELIVERY_ERROR = 'DELIVERY_ERROR';
-/** The code of `PermanentDeliveryError`. This package may be loaded twice, so its class proves nothing. */
+/** Code of `PermanentDeliveryError`. Its class proves nothing, since this package may be loaded twice. */
 const PERMANENT = 'PERMANENT_DELIVERY';
-/** The code for what `deliver` must not return. */
+/** Code for an invalid return value of `deliver`. */
 const INVALID_RESULT = 'INVALID_DELIVERY_RESULT';
 
 const CODE = /^[\x21-\x7e]{1,100}$/;
@@ -17,8 +17,8 @@ const CODE = /^[\x21-\x7e]{1,100}$/;
 const DELIVERED: MessageAnswer = { class: 'delivered' };
 
 /**
- * What the end of a call means for each of its messages, in their order. If it means nothing that is known,
- * all are retried: a message that comes twice does less harm than one that is lost.
+ * Returns what the end of a call means for each of its messages, in their order. If the call returned something
+ * invalid, all messages are retried: a message that comes twice does less harm than a lost one.
  *
  * @param ids the messageIds
  */
@@ -47,7 +47,7 @@ function readFailures(results: unknown, ids: ReadonlySet<string>): Map<string, M
   }
 }
 
-/** The messages that were not delivered, or what is wrong with the list. */
+/** Returns the messages that were not delivered, or a text that says what is wrong with the list. */
 function failuresIn(results: unknown, ids: ReadonlySet<string>): Map<string, MessageAnswer> | string {
   if (!Array.isArray(results)) return 'Expected nothing or an array of `{ messageId, error }`';
   const failures = new Map<string, MessageAnswer>();
@@ -73,7 +73,7 @@ function failure(error: unknown, permanent: boolean | undefined): MessageAnswer 
   return { class: resultClass, error: code ?? DELIVERY_ERROR, ...(excerpt !== '' && { excerpt }) };
 }
 
-/** Anything can be thrown, also what throws when it is read. */
+/** Reads a thrown value. Anything can be thrown, even a value that throws when it is read. */
 function partsOf(error: unknown): { code: string | undefined; message: string } {
   if (typeof error === 'string') return { code: undefined, message: error };
   if (!isObject(error)) return { code: undefined, message: '' };

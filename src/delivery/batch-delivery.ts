@@ -19,17 +19,17 @@ interface BatchInHand extends SizedJob {
   signal: AbortSignal;
 }
 
-/** An attempt of a batch that begins now. */
+/** An attempt to deliver a batch, which begins now. */
 interface Attempt extends Pick<TriedBatch, 'startedAt' | 'firstAttemptAt' | 'retryWindow'> {
-  /** As the queue holds it. */
+  /** The batch as the queue holds it. */
   queued: QueuedBatch;
   destination: Destination;
-  /** Its messages that are not settled. */
+  /** Messages of the batch that are not settled. */
   open: readonly BatchMessage[];
   isLast: boolean;
-  /** How many messages are sent of it. */
+  /** Number of messages that are sent in this attempt. */
   atOnce: number;
-  /** There are more of them. */
+  /** Whether the batch has more open messages than `atOnce`. */
   isTooLarge: boolean;
 }
 
@@ -58,7 +58,7 @@ export class BatchDelivery {
     const destination = found instanceof Promise ? await found : found;
     if ('kind' in destination) return destination;
     const now = Date.now();
-    // Otherwise a crash between writing the last attempt and putting the job back would retry at once.
+    // Without this, a crash between recording the last attempt and putting the job back would cause a retry at once.
     if (queued.notBefore !== undefined && queued.notBefore > now) {
       return { kind: 'putBack', batch: queued, destination, until: queued.notBefore };
     }
@@ -73,7 +73,7 @@ export class BatchDelivery {
     const left = attempt.isTooLarge ? deleted.leftOf(queued, job) : deleted.beforeAttempt(queued, job);
     if (!(left instanceof Promise)) return this.send(attempt, left, inHand, divide);
     const batch = await left;
-    // Others may have taken its place meanwhile.
+    // Other batches may have taken the place of this batch meanwhile.
     return this.endUnlessItsTurn(attempt) ?? this.send(attempt, batch, inHand, divide);
   }
 
@@ -95,7 +95,7 @@ export class BatchDelivery {
     };
   }
 
-  /** What becomes of a batch none of whose messages is worth a request now; `undefined` if one is. */
+  /** Returns the end of a batch if none of its messages is worth a request now, else `undefined`. */
   private endUnsent(attempt: Attempt): BatchEnd | undefined {
     const { queued, destination, open, startedAt, firstAttemptAt, isLast } = attempt;
     const results = isLast
@@ -106,7 +106,7 @@ export class BatchDelivery {
     return { kind: 'settled', queued, batch: queued, destination, settlement };
   }
 
-  /** What becomes of a batch for which this process has no place yet; `undefined` if it has one. */
+  /** Returns the end of a batch if this process has no place for it yet, else `undefined`. */
   private endUnlessItsTurn({ queued, destination, atOnce }: Attempt): BatchEnd | undefined {
     const delay = this.parts.scheduler.delayOf(destination, atOnce);
     if (delay <= 0) return undefined;
@@ -122,10 +122,10 @@ export class BatchDelivery {
   ): Promise<BatchEnd> {
     const { queued, destination, isLast, firstAttemptAt, isTooLarge, startedAt } = attempt;
     const { first, rest } = isTooLarge ? divided(batch, destination, startedAt) : { first: batch, rest: [] };
-    // All of its messages may have been about deleted users.
+    // May be empty: all messages may have been about deleted users.
     const messages = openMessages(first);
     const terms = { isLast, firstAttemptAt, signal: inHand.signal };
-    // Before the rest is put back: meanwhile others of its batches would be divided, too.
+    // Begun before the rest is put back: otherwise other batches of the destination would be divided meanwhile, too.
     const sent = this.parts.scheduler.deliver(destination, messages, terms, inHand);
     let results;
     try {
@@ -134,7 +134,7 @@ export class BatchDelivery {
       results = await sent;
     }
     const held = rest.length > 0 ? first : queued;
-    // It counts as never tried: its retries begin with the first attempt.
+    // The batch counts as never tried: its retries begin with the first attempt.
     if ('wait' in results) {
       return { kind: 'putBack', batch: held, destination, until: Date.now() + results.wait };
     }
@@ -153,7 +153,7 @@ export class BatchDelivery {
     return settlement;
   }
 
-  /** The results of messages that all URLs hold back which they have left; `undefined` if one may be sent. */
+  /** Returns deferred results if all remaining URLs of all messages are held back, else `undefined`. */
   private deferredBy(
     messages: readonly BatchMessage[],
     destination: Destination,
@@ -170,7 +170,7 @@ export class BatchDelivery {
   }
 }
 
-/** The results of messages whose last attempt others have made for them; `undefined` when one has to be sent. */
+/** Returns the results if the requests of others count as the last attempt of every message, else `undefined`. */
 function lastResultsOf(
   messages: readonly BatchMessage[],
   destination: Destination,

@@ -13,22 +13,22 @@ export interface BatchDestinationsParts {
   destinations: DestinationRegistry;
   reporter: Pick<DeliveryReporter, 'notLookedUp'>;
   queue: Pick<BatchQueue, 'isOwn'>;
-  /** Characters of jobs that may wait for look-ups. */
+  /** Most characters of the jobs that wait for look-ups. */
   maxLookedUpFor: number;
 }
 
-/** What a look-up has found; `undefined` if this process has no such destination. */
+/** The result of a look-up; `undefined` if this process has no such destination. */
 type FoundDestination =
   Destination | InvalidDestinationError | 'deleted' | 'unavailable' | 'later' | undefined;
 
-/** After a destination could not be looked up, when to try again, in milliseconds. */
+/** Shortest time until a failed look-up is repeated, in milliseconds. */
 const LOOK_AGAIN_AFTER = 5_000;
-/** The longest time between two of these looks, in milliseconds. */
+/** Longest time until a failed look-up is repeated, in milliseconds. */
 const LONGEST_LOOK = 300_000;
 
-/** Finds the destinations of batches. Those at run time are looked up in a store, which may be the application's. */
+/** Finds the destinations of batches. Those made at run time are in a store, which may be the application's. */
 export class BatchDestinations {
-  /** When jobs look again whose destinations cannot be looked up. Many may wait until somebody puts that right. */
+  /** Spreads the looks of jobs whose destinations cannot be looked up. Many may wait until somebody fixes that. */
   private readonly looks = new SpreadLooks({ shortest: LOOK_AGAIN_AFTER, longest: LONGEST_LOOK });
   /** Jobs that wait for a look-up. The application's store may be slow. */
   private readonly lookedUpFor = new JobSizes();
@@ -36,9 +36,9 @@ export class BatchDestinations {
   constructor(private readonly parts: BatchDestinationsParts) {}
 
   /**
-   * The destination of a batch, or what becomes of the batch if it is not to be tried. No promise if it is known.
+   * Returns the destination of a batch, or the end of a batch that is not to be tried. No promise if it is known.
    *
-   * @param job that the batch is in
+   * @param job the job that the batch is in
    */
   of(batch: QueuedBatch, job: SizedJob): Destination | BatchEnd | Promise<Destination | BatchEnd> {
     const known = this.parts.destinations.known(batch.destination);
@@ -83,7 +83,7 @@ export class BatchDestinations {
     try {
       return await this.parts.destinations.lookUp(id);
     } catch (error) {
-      // The next look would find the same, until somebody puts it right.
+      // The next look-up would find the same until somebody corrects the destination.
       if (error instanceof InvalidDestinationError) return error;
       this.parts.reporter.notLookedUp(id, error);
       return 'unavailable';
@@ -91,7 +91,7 @@ export class BatchDestinations {
   }
 }
 
-/** By then, a destination that is remembered is found: its job need not go back. */
+/** Resolves in the event loop's next turn. By then, a remembered destination is found: its job need not go back. */
 function nextTurn(): Promise<'later'> {
   return new Promise((resolve) => {
     setImmediate(resolve, 'later');

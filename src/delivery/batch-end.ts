@@ -6,23 +6,23 @@ import type { BatchSettlement } from './batch-settlement.js';
 
 /** What became of a batch that a worker took from the queue. */
 export type BatchEnd =
-  /** Its messages were tried, or held back by their URLs. */
+  /** The messages of the batch were tried, or put off because their URLs are held back. */
   | {
       kind: 'settled';
-      /** As the queue holds it. */
+      /** The batch as the queue holds it. */
       queued: QueuedBatch;
-      /** Without messages about users who were deleted meanwhile. */
+      /** The batch without messages about users who were deleted meanwhile. */
       batch: QueuedBatch;
       destination: Destination;
       settlement: BatchSettlement;
     }
-  /** It goes back unchanged until this moment, in milliseconds since the epoch. */
+  /** The batch goes back to the queue unchanged until this moment, in milliseconds since the epoch. */
   | { kind: 'putBack'; batch: QueuedBatch; destination: Destination; until: number }
   /** This process has no destination with that id, or the batch is another application's. */
   | { kind: 'notKnown'; batch: QueuedBatch; error: DestinationNotFoundError | OtherApplicationError }
-  /** Its destination cannot be looked up before this moment, in milliseconds since the epoch. */
+  /** The destination cannot be looked up before this moment, in milliseconds since the epoch. */
   | { kind: 'postponed'; batch: QueuedBatch; until: number }
-  /** Its destination is disabled, or has wrong fields, so its messages are kept as failed. */
+  /** The destination is disabled or has wrong fields, so the messages are kept as failed. */
   | { kind: 'refused'; batch: QueuedBatch; error: AnalyticsError }
-  /** Its destination was deleted, so nobody wants its messages. */
+  /** The destination was deleted, so nobody wants the messages. */
   | { kind: 'dropped'; batch: QueuedBatch };

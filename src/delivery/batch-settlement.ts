@@ -24,9 +24,9 @@ export interface BatchSettlement {
   deferred: BatchMessage[];
   /** Messages that failed for good in this attempt. */
   failed: BatchMessage[];
-  /** Messages that were broken off before they were settled. */
+  /** Messages whose attempt was broken off before they were settled. */
   unsettled: BatchMessage[];
-  /** When the rest is due; `undefined` if nothing is left. */
+  /** When the retried and deferred messages are due, in milliseconds since the epoch; `undefined` if there are none. */
   dueAt: number | undefined;
 }
 
@@ -75,7 +75,7 @@ export function settleBatch(attempt: TriedBatch, now: number): BatchSettlement {
   return settlement;
 }
 
-/** What is left of a batch after an attempt: the messages to try again, and those that failed for good. */
+/** Returns what is left of a batch after an attempt: the messages to try again, and those that failed for good. */
 export function leftOf(batch: QueuedBatch, settlement: BatchSettlement): QueuedBatch | undefined {
   const { delivered, unsettled, retried, deferred, failed, firstAttemptAt, dueAt } = settlement;
   if (delivered.length === batch.messages.length) return undefined;
@@ -93,8 +93,8 @@ export function leftOf(batch: QueuedBatch, settlement: BatchSettlement): QueuedB
 }
 
 /**
- * Computes when the retried messages are due. If their window is over, moves those to the failed ones whose last attempt has left
- * this process.
+ * Computes when the retried messages are due. If their window is over, moves the messages whose last attempt has left
+ * this process to the failed ones.
  */
 function scheduleRetries(
   settlement: BatchSettlement,
@@ -117,14 +117,14 @@ function scheduleRetries(
   return settlement.retried.length > 0 ? unsentAt : undefined;
 }
 
-/** Whether a URL that a message has left was not even asked, for a reason on this side. */
+/** Whether one of the URLs that a message has left was not even asked, for a reason in this process. */
 function isUnsent({ outcomes }: BatchMessage): boolean {
   return outcomes.some((outcome) => outcome.class === 'retry' && isLocalError(outcome.error));
 }
 
 /**
- * When a deferred batch is due again: not before its URLs may be tried, and less often the older it is, so
- * that a large backlog costs little while it waits.
+ * Returns when a deferred batch is due again: not before its URLs may be tried, and less often the older the batch is,
+ * so that a large backlog costs little while it waits.
  */
 function deferredUntil({ firstAttemptAt, retryWindow }: TriedBatch, now: number, wait: number): number {
   const patience = Math.min((now - firstAttemptAt) / 4, retryWindow / 48);

@@ -9,9 +9,9 @@ export class BatchesInHand {
   messages = 0;
   /** Messages that have not been sent. */
   unsent = 0;
-  /** Those with messages that have not been sent, in order. */
+  /** Batches with unsent messages, in order. */
   private readonly batches: HeldBatch[] = [];
-  /** When the last one was settled, by `performance.now()`. */
+  /** When the last batch was settled, by `performance.now()`. */
   private activeAt = performance.now();
 
   /** The batch whose messages are sent next. */
@@ -19,7 +19,7 @@ export class BatchesInHand {
     return this.batches[0];
   }
 
-  /** Milliseconds since there was one. */
+  /** Returns the milliseconds since the last batch was settled; 0 while a batch is in hand. */
   idleFor(now: number): number {
     return this.count > 0 ? 0 : now - this.activeAt;
   }
@@ -31,7 +31,7 @@ export class BatchesInHand {
     this.batches.push(batch);
   }
 
-  /** The messages of the next request of the next batch, and where in the batch they begin. */
+  /** Takes the messages of the next batch's next request. Returns them and the index of the first in the batch. */
   take(batch: HeldBatch, limits: RequestLimits): { first: number; messages: readonly QueuedMessage[] } {
     const taken = batch.take(limits);
     this.unsent -= taken.messages.length;
@@ -39,13 +39,13 @@ export class BatchesInHand {
     return taken;
   }
 
-  /** Takes those out that have messages to send. These are to be settled, and none of them is sent any more. */
+  /** Takes out the batches with unsent messages. The caller settles these messages; none is sent any more. */
   takeAll(): HeldBatch[] {
     this.unsent = 0;
     return this.batches.splice(0);
   }
 
-  /** So many messages of a batch are settled. Returns whether all of them are now. */
+  /** Counts messages of a batch as settled. Returns whether the whole batch is settled now. */
   settle(batch: HeldBatch, messages: number): boolean {
     this.messages -= messages;
     if (!batch.settle(messages)) return false;

@@ -14,19 +14,19 @@ export interface Capacity {
 
 /** One destination's share of a capacity. */
 export class CapacityShare {
-  /** Places that it holds now. */
+  /** Places that the destination holds now. */
   held = 0;
-  /** Those of them that were reserved. */
+  /** How many of the held places are reserved ones. */
   reserved = 0;
-  /** Its turn came before its `rateLimit` allowed the request, or there was room in another capacity that it needs too. */
+  /** Whether its turn came before its `rateLimit` allowed the request or another needed capacity had room. */
   hasTurn = false;
-  /** Its request takes places beyond the limit. */
+  /** Whether its request takes places beyond the limit. */
   isBeyond = false;
   private hasLongRequests = false;
 
   /**
-   * @param places how many of them each of its requests takes
-   * @param resume called when its turn comes after a wait: takes places for one request, waits again if it
+   * @param places how many places each request takes
+   * @param resume called when the share's turn comes after a wait: takes places for one request, waits again if it
    *   wants more, and returns whether it took any
    */
   constructor(
@@ -35,7 +35,7 @@ export class CapacityShare {
     readonly resume: (share: CapacityShare) => boolean,
   ) {}
 
-  /** Its requests hold their places for long, so it gets few of those that are kept free for others. */
+  /** Whether its requests hold their places for long, so that it gets few of those kept free for others. */
   get isSlow(): boolean {
     return this.hasLongRequests;
   }

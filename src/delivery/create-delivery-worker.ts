@@ -24,13 +24,13 @@ import { JobProcessor } from './job-processor.js';
 import { QueueWrites } from './queue-writes.js';
 import { createRateLimitStore } from './rate-limits/create-rate-limit-store.js';
 
-/** In milliseconds, for destinations without a timeout of their own. */
+/** Longest timeout of a request, in milliseconds, if neither webhooks nor forwarding are configured. */
 const DEFAULT_TIMEOUT = 5_000;
 /** Jobs in hand for each batch of `concurrency`. The scheduler decides which of them are sent. */
 const JOBS_IN_HAND = 32;
-/** Characters of the messages in hand, which may be 32 KB each. A character takes one or two bytes. */
+/** Most characters of the messages in hand, which may be 32 KB each. A character takes one or two bytes. */
 const MAX_SIZE = 128 * 2 ** 20;
-/** Share of them for jobs that wait for their destination to be looked up. */
+/** Share of these characters for jobs that wait for their destination to be looked up. */
 const SHARE_OF_LOOKUPS = 1 / 4;
 
 export interface DeliveryWorkerParts {

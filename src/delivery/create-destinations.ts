@@ -9,8 +9,8 @@ import type { WebhookClients } from '../webhooks/http/webhook-clients.js';
 import { WebhooksDestination } from '../webhooks/webhooks-destination.js';
 
 /**
- * The configured destinations: webhooks and the application's own code, or another application's tracking API
- * in their place.
+ * Creates the configured destinations: webhooks and the application's own code, or instead of them another
+ * application's tracking API.
  */
 export function createDestinations(
   { webhooks, sources, forwarding }: ResolvedOptions,

@@ -16,34 +16,34 @@ import { typeOf } from '../deliveries/message-body.js';
 
 const debug = debugFactory('analytics');
 
-/** The history's words for the classes of the events. Nothing is kept of a destination that is gone. */
+/** State in the history for each class of event. The history keeps nothing about a deleted destination. */
 const STATES: Record<Exclude<MessageOutcome['class'], 'dropped'>, RecentDelivery['state']> = {
   delivered: 'delivered',
   retry: 'retrying',
   failed: 'failed',
 };
 
-/** Counts messages of destinations. */
+/** Counts messages by destination. */
 export interface MessageCounter {
-  /** They no longer wait. */
+  /** Counts messages that no longer wait. */
   ended(destination: string, messages: number): void;
-  /** They failed for good. */
+  /** Counts messages that failed for good. */
   failed(destination: string, messages: number): void;
 }
 
-/** Reports to the log, to the application and to the history what became of batches. */
+/** Reports the results of batches to the log, to the application and to the history. */
 export class DeliveryReporter {
   constructor(
     private readonly endpoints: EndpointLog,
     private readonly outcomes: EventChannel<MessageOutcome>,
     private readonly lines: DestinationLines,
     private readonly counter: MessageCounter,
-    /** `undefined` in an application that keeps none. */
+    /** `undefined` if the application keeps no history. */
     private readonly history: Pick<HistoryRecorder, 'record' | 'discard'> | undefined,
     private readonly telemetry?: Telemetry,
   ) {}
 
-  /** The result of an attempt. */
+  /** Reports the result of an attempt. */
   attempted(destination: Destination, settlement: BatchSettlement): void {
     const { delivered, retried, failed, deferred } = settlement;
     destination.attempted?.(settlement);
@@ -80,7 +80,7 @@ export class DeliveryReporter {
     this.emit(batch, 'failed', failed);
   }
 
-  /** Counts messages as ended that the queue no longer holds, even those about deleted users, which have no outcome. */
+  /** Counts as ended what the queue no longer holds, even messages about deleted users, which have no outcome. */
   ended(batch: QueuedBatch, ...left: (QueuedBatch | undefined)[]): void {
     let open = 0;
     for (const one of left) if (one !== undefined) open += openMessages(one).length;
@@ -88,15 +88,15 @@ export class DeliveryReporter {
   }
 
   /**
-   * Reports a job that cannot be tried at all; it is kept as failed.
+   * Reports a job that cannot be tried at all, and is kept as failed.
    *
-   * @param batches the batches of it that can be read
+   * @param batches the readable batches of the job
    */
   refused(error: AnalyticsError, batches: readonly QueuedBatch[] = []): void {
     // Once per destination, however many batches there are.
     this.lines.write('error', error.code, withCode(error));
     for (const batch of batches) {
-      // The others failed before, and were reported then.
+      // The other messages failed before, and were reported then.
       const open = openMessages(batch);
       this.counter.ended(batch.destination, open.length);
       this.counter.failed(batch.destination, open.length);
@@ -104,7 +104,7 @@ export class DeliveryReporter {
     }
   }
 
-  /** Reports messages that nobody wants any more, since their destination was deleted. */
+  /** Reports messages that are dropped, since their destination was deleted. */
   dropped(batch: QueuedBatch): void {
     const { destination } = batch;
     const open = openMessages(batch);
@@ -128,7 +128,7 @@ export class DeliveryReporter {
     );
   }
 
-  /** Reports a job that this worker does not know. It is put back for others. */
+  /** Reports a job that this worker does not know, and puts back for other workers. */
   leftToOthers(what: string, timeout: number): void {
     this.lines.write(
       'warn',

@@ -15,9 +15,9 @@ import { RateBudget } from './rate-limits/rate-budget.js';
 import type { RateLimitStore } from './rate-limits/rate-limit-store.js';
 import { RunningSince } from './running-since.js';
 
-/** The longest time between two looks of a batch, as a share of the retry window. */
+/** Longest time between two looks of a batch whose URLs are held back, as a share of the retry window. */
 const LONGEST_LOOK_SHARE = 1 / 2;
-/** How often destinations are looked at whose promoted jobs another process may have taken, in milliseconds. */
+/** Milliseconds between two rounds of promotions, since another process may have taken promoted jobs. */
 const REFILL_INTERVAL = 100;
 /** A destination is forgotten when it has had nothing to do for this long, in milliseconds. */
 const FORGET_AFTER = 60_000;
@@ -25,9 +25,9 @@ const FORGET_AFTER = 60_000;
 export interface DeliverySchedulerOptions extends CapacityOptions {
   /** Requests that a destination may have on their way, if requests carry several messages. */
   batches: number;
-  /** Jobs that the worker has in hand. */
+  /** Most jobs that the worker has in hand. */
   jobs: number;
-  /** Characters of their bodies together. Larger jobs leave places for fewer. @default no limit */
+  /** Most characters of these jobs' bodies together. Large jobs leave room for fewer. @default no limit */
   maxSize?: number;
   /** Shares the time of destinations with a `rateLimit` among all processes. */
   rateLimits: RateLimitStore;
@@ -36,11 +36,11 @@ export interface DeliverySchedulerOptions extends CapacityOptions {
 }
 
 /**
- * Decides whose turn it is. Each destination has a fair share of the jobs that this process has in hand. A
- * job above that share goes back to the queue. It returns when the destination should be done with the work
- * before it, or earlier if the destination is faster. So the head of the queue stays free, however much waits
- * for one destination. Work in hand is sent in turn, as the destination's window, the sockets of its origins
- * and the limit of the process allow.
+ * Decides which destination's turn it is. Each destination has a fair share of the jobs that this process has in hand.
+ * A job above that share goes back to the queue. The job returns when the destination should be done with the work
+ * before it, or earlier if the destination is faster. So the head of the queue stays free, however much waits for one
+ * destination. Work in hand is sent in turn, as the destination's window, the sockets of its origins and the limit of
+ * the process allow.
  */
 export class DeliveryScheduler implements DestinationQueueObserver {
   readonly running = new RunningSince();
@@ -59,8 +59,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   }
 
   /**
-   * Whether this process takes a batch in hand now: 0 if it does, else the milliseconds after which to ask
-   * again.
+   * Returns 0 if this process takes a batch in hand now, else the milliseconds after which to ask again.
    *
    * @param messages number of messages in the batch
    */
@@ -71,11 +70,11 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   }
 
   /**
-   * How long a batch waits if all of its URLs are held back, in milliseconds. The more such batches there are,
-   * the more rarely each of them looks again, so that a backlog costs the same whatever its length. They are
+   * Returns how long a batch waits if all of its URLs are held back, in milliseconds. The more such batches there are,
+   * the more rarely each of them looks again, so that a backlog costs the same whatever its length. The batches are
    * promoted when their destination takes messages again.
    *
-   * @param wait until a URL may be asked
+   * @param wait milliseconds until a URL may be asked
    */
   lookAgainAfter(destination: Destination, wait: number): number {
     const waiting = this.queues.get(destination.id)?.putBack.size ?? 0;
@@ -84,10 +83,10 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   }
 
   /**
-   * Sends a batch when its turn comes. Resolves to the result of each message, in their order, or once it is clear that
-   * others need its place.
+   * Sends a batch when its turn comes. Resolves to the result of each message, in their order, or to a `GivenBack` if
+   * others need the batch's place.
    *
-   * @param job that the batch is in
+   * @param job the job that the batch is in
    */
   deliver(
     destination: Destination,
@@ -109,31 +108,31 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     });
   }
 
-  /** What a job holds in memory has become less. */
+  /** Updates the counted size of a job that takes less memory now. */
   shrunk(job: SizedJob): void {
     this.shares.shrunk(job);
   }
 
-  /** Begins to promote jobs that were put back, even where the ones before were taken by another process. */
+  /** Begins to promote put-back jobs at intervals, even if another process took the jobs that were promoted before. */
   start(): void {
     this.timer = setInterval(() => {
       this.refillAll();
     }, REFILL_INTERVAL).unref();
   }
 
-  /** The process is about to end: nothing is promoted, and nothing waits for a `rateLimit`. */
+  /** Called when the process is about to end. Nothing is promoted any more, and nothing waits for a `rateLimit`. */
   stop(): void {
     this.isStopped = true;
     clearInterval(this.timer);
     for (const queue of this.queues.values()) queue.breakOff();
   }
 
-  /** Jobs went back to the queue. They are promoted when there is room: first the parts of a batch that had its turn. */
+  /** Remembers put-back jobs, to promote them when there is room: parts of a batch that had its turn come first. */
   putBack(destination: Destination, jobs: readonly PutBackJob[], areParts = false): void {
     this.queueOf(destination).putBack.add(jobs, areParts);
   }
 
-  /** A put-back job has returned. */
+  /** Notes that a put-back job has returned. */
   returned(destination: string, key: string): void {
     this.queues.get(destination)?.putBack.returned(key, Date.now());
   }
@@ -174,7 +173,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     this.refill(queue);
   }
 
-  /** Promotes put-back jobs of all destinations. Those that got some come last the next time. */
+  /** Promotes put-back jobs of all destinations. Destinations that got some come last the next time. */
   private refillAll(): void {
     this.running.tick();
     this.sweep();
@@ -196,8 +195,8 @@ export class DeliveryScheduler implements DestinationQueueObserver {
   }
 
   /**
-   * Gives back what slow destinations have not sent, where they have more places than they may: a process that starts does
-   * not know yet which ones are slow.
+   * Gives back the unsent messages of slow destinations if these have more places than they may: a process that has
+   * just started does not know yet which destinations are slow.
    */
   private makeRoom(): void {
     if (!this.shares.isInLastPlaces) return;
@@ -208,7 +207,7 @@ export class DeliveryScheduler implements DestinationQueueObserver {
     for (const queue of slow) queue.giveBack(putBackDelay(queue, this.queues.size));
   }
 
-  /** Promotes put-back jobs when a destination has nearly sent what is in hand: `most` of them. Returns how many. */
+  /** Promotes up to `most` put-back jobs if a destination has nearly sent what is in hand. Returns how many. */
   private refill(queue: DestinationQueue, most = Infinity): number {
     if (this.isStopped || queue.putBack.messages === 0) return 0;
     const wanted = leastFor(queue) - queue.batches.unsent;

@@ -14,8 +14,8 @@ import { RetryLater } from './job-outcome.errors.js';
 /** Shortest lock, in milliseconds: an event loop that stalls for two seconds must not lose one. */
 const MIN_LOCK = 6_000;
 /**
- * Longest lock, in milliseconds. It is renewed for as long as a request takes, and after a crash all that its worker had in hand
- * waits for its end, for whichever destination.
+ * Longest lock, in milliseconds. A lock is renewed for as long as a request takes. After a crash, all jobs that the
+ * worker had in hand, for whichever destination, wait until their locks expire.
  */
 const MAX_LOCK = 30_000;
 /** How long a worker waits before it tries an unreachable queue again, in milliseconds. */
@@ -25,7 +25,7 @@ const RUN_RETRY_DELAY = 1_000;
  * after this many milliseconds.
  */
 const UNEXPECTED_RETRY_DELAY = 5_000;
-/** How often a job may be found without its worker. A crash is never the message's fault. */
+/** How often a job may stall, which means that its worker is gone. A crash is never the message's fault. */
 const MAX_STALLED_COUNT = 2 ** 31 - 1;
 const NO_DATA: BatchJobData = { v: BATCH_JOB_VERSION, batches: [] };
 
@@ -39,9 +39,9 @@ export interface DeliveryWorkerOptions {
 
 /** Takes jobs from all partitions of the queue and has them delivered. */
 export class DeliveryWorker {
-  /** One for each partition. */
+  /** One worker for each partition. */
   private readonly workers: BatchJobWorker[] = [];
-  /** One for all jobs: BullMQ would make one for each. */
+  /** One controller for all jobs: BullMQ would make one for each job. */
   private readonly cancellation = new AbortController();
   private state: 'new' | 'running' | 'ending' = 'new';
 
@@ -51,7 +51,7 @@ export class DeliveryWorker {
     private readonly processor: JobProcessor,
     private readonly options: DeliveryWorkerOptions,
   ) {
-    // Any number of calls and look-ups may wait beside it, which is no leak.
+    // Any number of calls and look-ups may listen to this signal, which is no leak.
     setMaxListeners(0, this.cancellation.signal);
     for (const partition of partitions.queues.keys()) this.open(partition);
     partitions.observe((partition) => {
@@ -59,7 +59,7 @@ export class DeliveryWorker {
     });
   }
 
-  /** Whether it takes jobs. */
+  /** Whether the worker takes jobs. */
   get isRunning(): boolean {
     return this.workers.every((worker) => worker.isRunning() && !worker.isPaused());
   }
@@ -70,7 +70,7 @@ export class DeliveryWorker {
     for (const worker of this.workers) this.run(worker);
   }
 
-  /** Takes no more jobs. Resolves when those in hand are finished, to whether they are. */
+  /** Takes no more jobs. Resolves to `true` once the jobs in hand are finished, or to `false` if that fails. */
   async pause(): Promise<boolean> {
     this.state = 'ending';
     this.options.scheduler.stop();
@@ -86,7 +86,7 @@ export class DeliveryWorker {
   /**
    * Makes the queue hand out a put-back job now. Rejects if the job is not delayed any more.
    *
-   * @param key of the job, which may be in a partition that this process does not add to
+   * @param key key of the job, which may be in a partition that this process does not add to
    */
   async promote(key: string): Promise<void> {
     const { partition, jobId } = jobOfKey(key);
@@ -100,7 +100,7 @@ export class DeliveryWorker {
     this.cancellation.abort();
   }
 
-  /** @param force does not wait for the queue, which may be unreachable */
+  /** @param force whether to close without waiting for the queue, which may be unreachable */
   async close(force: boolean): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.close(force)));
   }
@@ -133,7 +133,7 @@ export class DeliveryWorker {
           place.putBack();
         };
         try {
-          // It is being delivered already, so it does not wait for its turn.
+          // The job is being delivered already, so it does not wait for its turn.
           if (handedOut.has(id)) place.begin();
           await handedOut.deliver(id, () =>
             this.processor.process({ job, partition, token, signal, size: 0, place: { ...place, putBack } }),

@@ -21,8 +21,8 @@ import { WEBHOOK_CLIENTS } from '../webhooks/webhooks.tokens.js';
 import { DeliveryWorker } from './delivery-worker.js';
 
 /**
- * The clients are loaded here, so that a program that only verifies webhooks does without them. While
- * messages are only recorded, the clients are closed at once: test events must not leave a test either.
+ * Loads the HTTP clients here, so that a program that only verifies webhooks does without them. If messages are only
+ * recorded, closes the clients at once: events of `sendTest` must not leave a test either.
  */
 async function createWebhookClients(
   { connections }: ResolvedOptions,
@@ -44,12 +44,12 @@ async function createRegistry(
 ): Promise<DestinationRegistry> {
   const { createDestinations } = await import('./create-destinations.js');
   const registry = createDestinations(options, clients, endpoints, atRunTime, custom);
-  // Destinations are made with the telemetry, so it can be told only now whose they are.
+  // The destinations are made with the telemetry, so it can learn only now who owns each of them.
   telemetry?.tracing?.shareBy((id) => registry.ownerOf(id));
   return registry;
 }
 
-// A process that only produces loads nothing of it.
+// A process that only produces does not load the worker's code.
 async function createWorker(
   options: ResolvedOptions,
   destinations: DestinationRegistry,

@@ -6,7 +6,7 @@ import type { EventLoopBudget } from './event-loop-budget.js';
 import { SharedCapacity } from './shared-capacity.js';
 
 export interface CapacityOptions {
-  /** Requests on their way at once, over all destinations. An idle destination may always send one. */
+  /** Most requests on their way at once, over all destinations. An idle destination may always send one. */
   requests: number;
   /** Sockets per origin. */
   connections: number;
@@ -14,7 +14,7 @@ export interface CapacityOptions {
   eventLoop: EventLoopBudget;
 }
 
-/** What the requests of all destinations take places of: the requests of this process, and the sockets of each origin. */
+/** The capacities that all destinations share: the requests of this process, and the sockets of each origin. */
 export class DestinationCapacities {
   private readonly origins = new Map<string, SharedCapacity>();
   private readonly process: SharedCapacity;
@@ -24,12 +24,12 @@ export class DestinationCapacities {
     this.process = new SharedCapacity(requests, eventLoop, requests);
   }
 
-  /** Makes the requests of a queue go to a destination, and take places there. */
+  /** Directs the requests of a queue to a destination, and makes them take places in its capacities. */
   join(queue: DestinationQueue, destination: Destination): void {
     queue.use(destination, [this.joinProcess(queue, destination), ...this.joinOrigins(queue, destination)]);
   }
 
-  /** A destination has changed. What waits for it goes to where it is now. */
+  /** Directs the requests of a queue, including those that wait, to a destination that has changed. */
   rejoin(queue: DestinationQueue, destination: Destination): void {
     const before = queue.capacityShares;
     const kept = before.find(
@@ -37,18 +37,18 @@ export class DestinationCapacities {
     );
     const ofProcess = kept ?? this.joinProcess(queue, destination);
     queue.use(destination, [ofProcess, ...this.joinOrigins(queue, destination)]);
-    // Requests on their way still hold places there, and give them back.
+    // Requests on their way still hold places in the former capacities, and give them back.
     for (const share of before) if (share !== kept) share.capacity.leave(share);
-    // It waited for its turn in a ring that it has left.
+    // The queue may have waited for its turn in a ring that it has left.
     queue.advance();
   }
 
-  /** A queue is forgotten, which has nothing on its way. */
+  /** Removes a forgotten queue, which has nothing on its way. */
   leave(queue: DestinationQueue): void {
     for (const share of queue.capacityShares) share.capacity.leave(share);
   }
 
-  /** Forgets the origins of destinations that are forgotten, or have changed. */
+  /** Forgets origins that no destination uses any more. */
   sweep(): void {
     for (const [origin, capacity] of this.origins) if (capacity.isUnused) this.origins.delete(origin);
   }

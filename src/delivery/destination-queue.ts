@@ -11,34 +11,34 @@ import { RequestPlaces } from './request-places.js';
 import type { CapacityShare } from './capacity-share.js';
 
 /**
- * How long a turn lasts, in milliseconds. A request that ends before then leaves its places to the next one of its
+ * Length of a turn, in milliseconds. A request that ends before then leaves its places to the next request of its
  * destination, whose data the processor's caches still hold.
  */
 const TURN = 10;
 
 /** Learns when a destination may need more to do. */
 export interface DestinationQueueObserver {
-  /** All messages of a batch have been sent. */
+  /** Called when all messages of a batch have been sent. */
   onBatchSent(queue: DestinationQueue): void;
-  /** All messages of a batch are settled. */
+  /** Called when all messages of a batch are settled. */
   onBatchEnded(queue: DestinationQueue): void;
 }
 
 interface DestinationQueueParts {
   window: DestinationWindow;
-  /** Its jobs that this process has put back. */
+  /** The destination's jobs that this process has put back. */
   putBack: PutBackJobs;
   /** Learns when there may be room for another batch. */
   observer: DestinationQueueObserver;
   eventLoop: EventLoopBudget;
-  /** Makes what limits the requests of a destination with a `rateLimit`. */
+  /** Creates the budget that limits the requests of a destination with a `rateLimit`. */
   createBudget: (resume: () => void) => RateBudget;
 }
 
 /**
- * The batches of one destination that this process has in hand, and the requests on their way to it. While there is more
- * to send, it goes on at its turn for a capacity or in the event loop, when its `rateLimit` allows it, or at the end of a
- * request.
+ * The batches of one destination that this process has in hand, and the requests on their way to it. While there is
+ * more to send, the queue goes on when its turn comes at a capacity or in the event loop, when its `rateLimit` allows
+ * it, or when a request ends.
  */
 export class DestinationQueue {
   readonly batches = new BatchesInHand();
@@ -55,7 +55,7 @@ export class DestinationQueue {
   ) {
     this.window = parts.window;
     this.putBack = parts.putBack;
-    // The time that it has reserved would be over by a turn in the event loop.
+    // Does not wait for the event loop, since the reserved time would be over by then.
     this.budget = parts.createBudget(() => {
       this.goOn(this.shares, true);
     });
@@ -66,12 +66,12 @@ export class DestinationQueue {
     return this.current;
   }
 
-  /** The origins that its requests take sockets of. */
+  /** The origins whose sockets the requests take. */
   get origins(): readonly string[] {
     return this.joined;
   }
 
-  /** Makes the requests go to a destination, which may have changed, and take places of these capacities. */
+  /** Directs the requests to a destination, which may have changed, and makes them take places of these capacities. */
   use(destination: Destination, shares: readonly CapacityShare[]): void {
     this.current = destination;
     this.joined = destination.origins;
@@ -85,7 +85,7 @@ export class DestinationQueue {
     return !isHeldBack && this.shares.every((share) => share.capacity.hasRoom(share));
   }
 
-  /** Milliseconds since it last had something to do. */
+  /** Returns the milliseconds since the destination last had something to do. */
   idleFor(now: number): number {
     return this.putBack.messages > 0 ? 0 : this.batches.idleFor(now);
   }
@@ -106,19 +106,19 @@ export class DestinationQueue {
     settle: (end: BatchResults | GivenBack) => void,
   ): void {
     this.batches.add(new HeldBatch(messages, terms, settle));
-    // One that was idle does not wait for the event loop.
+    // A destination that was idle does not wait for the event loop.
     this.advance(this.batches.count === 1);
   }
 
   /**
-   * Sends as much as the window and the capacities allow. If others wait for a capacity or, unless its first request
-   * `mayBegin`, for the event loop, it takes its turn.
+   * Sends as much as the window and the capacities allow. If others wait for a capacity or the event loop, waits for
+   * its turn. With `mayBegin`, the first request does not wait for the event loop.
    */
   advance(mayBegin = false): void {
     for (let isFirst = mayBegin; this.wantsMore;) {
       const before = this.underway;
       if (this.waitsForOthers(isFirst) || !this.sendNext()) return;
-      // What is held back makes no request.
+      // Messages that are held back make no request.
       isFirst &&= this.underway === before;
     }
   }
@@ -128,13 +128,13 @@ export class DestinationQueue {
     this.advance(true);
   };
 
-  /** The process is about to end. What waits for a `rateLimit` is broken off, so that the end does not wait. */
+  /** Breaks off what waits for a `rateLimit`, since the process is about to end and should not wait for it. */
   breakOff(): void {
     if (limitOf(this.current) !== undefined) this.giveBack();
   }
 
   /**
-   * Sends no more of the batches in hand than is on its way.
+   * Gives back all messages in hand that have not been sent.
    *
    * @param wait milliseconds until the rest should be tried again; `undefined` if it is broken off
    */
@@ -157,7 +157,7 @@ export class DestinationQueue {
     return this.batches.next !== undefined && this.underway < this.window.requests;
   }
 
-  /** A destination that has nothing on its way takes what is free, unless it is promised to those that wait for it. */
+  /** Returns whether it now waits for others. With nothing on its way, it takes free places not promised to others. */
   private waitsForOthers(mayBegin: boolean): boolean {
     const isWaitedFor = this.underway === 0 ? 'isPromised' : 'hasWaiting';
     const contended = this.shares.find(({ capacity, hasTurn }) => !hasTurn && capacity[isWaitedFor]);
@@ -182,23 +182,23 @@ export class DestinationQueue {
       return false;
     }
     for (const share of this.shares) share.capacity.take(share);
-    // What is held back makes no request.
+    // Messages that are held back make no request.
     if (this.send(batch, performance.now())) this.parts.eventLoop.take(requestsFor(this.current));
     return true;
   }
 
-  /** Whether its `rateLimit` allows a request now. If not, this goes on when it does. */
+  /** Whether the `rateLimit` allows a request now. If not, the queue goes on when it does. */
   private isWithinLimit(): boolean {
     const limit = limitOf(this.current);
     return limit === undefined || this.budget.take(limit, this.batches.unsent);
   }
 
-  /** Sends the next request of a batch on places that were taken for it. Returns whether it still has them. */
+  /** Sends the next request of a batch on places taken for it. Returns whether the request still holds them. */
   private send(batch: HeldBatch, now: number, turnEnd = now + TURN): boolean {
     const { first, messages } = this.batches.take(batch, this.destination);
     const isSent = batch.unsent === 0;
     const request = this.window.begin(now);
-    // Others may be in use by the time that it is settled.
+    // The queue may use other shares by the time that the request is settled.
     const places = new RequestPlaces(this.shares, this.joined);
     this.underway++;
     let isOnItsWay = true;
@@ -222,16 +222,16 @@ export class DestinationQueue {
     return isOnItsWay;
   }
 
-  /** What is sent with the places of a request that has ended; `undefined` if others may have them. */
+  /** Returns the batch that takes over the places of an ended request; `undefined` if others may have them. */
   private nextOfTurn(shares: readonly CapacityShare[]): HeldBatch | undefined {
     const isOver = this.window.isFailing || shares !== this.shares;
     return isOver || !this.wantsMore || limitOf(this.current) !== undefined ? undefined : this.batches.next;
   }
 
   /**
-   * Offers free places to those that wait for them, this one included, and sends what it still may.
+   * Offers free places to all destinations that wait for them, this one included, and sends what may be sent now.
    *
-   * @param freed those of a request that has ended; after a change, they are not those of the next one
+   * @param freed shares of a request that has ended; if the destination has changed, the next request has others
    */
   private goOn(freed: readonly CapacityShare[], mayBegin = false): void {
     for (const share of freed) {

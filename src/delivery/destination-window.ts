@@ -1,11 +1,11 @@
 import type { DeliveryResult } from '../destinations/destination.js';
 
-/** Requests that an idle destination gets at once. */
+/** Requests that a new or idle destination may have on their way at once. */
 const FIRST_WINDOW = 4;
 
 /**
- * How long there is nothing to send until the window restarts, in milliseconds. Jobs that are on their way from the
- * queue come sooner.
+ * Milliseconds without anything to send after which the window restarts. Jobs that are on their way from the queue come
+ * sooner.
  */
 const RESTART_AFTER = 1_000;
 
@@ -14,7 +14,7 @@ const PERIOD = 100;
 /** Weight of a new measurement against the earlier ones. */
 const WEIGHT = 0.3;
 
-/** A destination is slow while its latest request took longer than this, in milliseconds. */
+/** A destination is slow if its latest request took longer than this, in milliseconds. */
 const SLOW = 1_000;
 
 /** A request on its way. */
@@ -25,8 +25,8 @@ interface WindowRequest {
 }
 
 /**
- * How many requests a destination may have on their way, and how fast it takes messages. The window grows
- * with every request that succeeds, and halves when requests fail: once for all that were on their way.
+ * How many requests a destination may have on their way, and how fast it takes messages. The window grows with every
+ * request that succeeds, and halves when requests fail: only once for all requests that were on their way together.
  */
 export class DestinationWindow {
   private open: number;
@@ -36,11 +36,11 @@ export class DestinationWindow {
   private measured: number | undefined;
   private settled = 0;
   private since = 0;
-  /** Milliseconds of the period before there was nothing left to send; 0 if that begins a new period. */
+  /** Milliseconds of the current period until nothing was left to send; 0 if a new period begins next. */
   private busyBefore = 0;
-  /** Whether all that may be on their way have been, since it last had nothing to send. */
+  /** Whether the window has been full since the destination last had nothing to send. */
   private wasFull = false;
-  /** When there was nothing left to send; `undefined` while there is. */
+  /** Time since which nothing is left to send, by `performance.now()`; `undefined` while there is something. */
   private idleSince: number | undefined = -Infinity;
   private hasFailed = false;
   /** How long the latest request took, in milliseconds. */
@@ -52,7 +52,7 @@ export class DestinationWindow {
 
   /**
    * @param size largest number of requests on their way
-   * @param wasSlow whether it was slow when it was last in use
+   * @param wasSlow whether the destination was slow when it was last in use
    */
   constructor(
     private readonly size: number,
@@ -76,7 +76,7 @@ export class DestinationWindow {
     return this.hasFailed;
   }
 
-  /** Whether the latest request failed or took long: what the next one takes may not be free again for a while. */
+  /** Whether the latest request failed or took long, so that the next one may hold its places for a while. */
   get isSlow(): boolean {
     return this.hasFailed || this.latest > SLOW;
   }
@@ -87,7 +87,7 @@ export class DestinationWindow {
   }
 
   /**
-   * A request begins.
+   * Notes that a request begins.
    *
    * @param now by `performance.now()`
    * @returns the request, to be passed back when it ends
@@ -111,11 +111,11 @@ export class DestinationWindow {
   }
 
   /**
-   * A request has ended.
+   * Notes that a request has ended.
    *
-   * @param results of its messages
+   * @param results results of the request's messages
    * @param now by `performance.now()`
-   * @param isOver whether nothing is left to send, and nothing on its way
+   * @param isOver whether nothing is left to send, and nothing is on its way
    */
   end(
     request: WindowRequest,
@@ -125,7 +125,7 @@ export class DestinationWindow {
   ): void {
     this.underway--;
     this.heardAt = now;
-    // Messages of one request share its result, except those that their receiver refused one by one.
+    // Messages of one request share its result, except those that the receiver refused one by one.
     const result = results[0];
     if (result !== undefined && result.class !== 'deferred') {
       this.hasFailed = result.class === 'retry';
@@ -144,9 +144,9 @@ export class DestinationWindow {
   }
 
   /**
-   * There is nothing left to send. A fast destination may have taken all that there was within milliseconds, and would get no
-   * more at a time until its rate is known. So what it took while the window was full counts, unless the last request
-   * took long, beside which the window was not.
+   * Stops measuring, since nothing is left to send. A fast destination may have taken all messages within milliseconds,
+   * but gets no more at a time until its rate is known. So what it took while the window was full counts. If the last
+   * request took long, nothing counts: the window was not full while only that request was on its way.
    */
   private pause(messages: number, now: number): void {
     const counts = this.wasFull && this.latest < PERIOD;
@@ -160,7 +160,7 @@ export class DestinationWindow {
     this.measure(messages, now);
   }
 
-  /** @param request its number */
+  /** @param request number of the request */
   private fail(request: number, messages: number, now: number): void {
     this.measure(messages, now);
     if (request <= this.shrunkAt) return;

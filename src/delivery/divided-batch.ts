@@ -5,33 +5,33 @@ import { jobIdFor } from '../queue/job-id.js';
 import { limitOf, messagesAtOnce } from './destination-pace.js';
 import { limitedDelay } from './put-back-delay.js';
 
-/** Hexadecimal digits that tell the jobs apart that a job leaves. */
+/** Number of hexadecimal digits that distinguish the jobs that one job leaves. */
 const HASH_LENGTH = 16;
-/** What the id of such a job ends with. */
+/** Suffix of the id of such a job. */
 const LEFT_SUFFIX = new RegExp(`-[0-9a-f]{${HASH_LENGTH}}-d[0-9a-f]{8}$`);
 
 /** A part of a batch that goes on in a job of its own. */
 interface Part {
   batch: QueuedBatch;
-  /** When it should be its turn, in whole milliseconds since the epoch. */
+  /** When the part's turn should come, in whole milliseconds since the epoch. */
   dueAt: number;
 }
 
 /** How a batch is divided. */
 export interface Division {
   destination: Destination;
-  /** As the queue holds it. */
+  /** The batch as the queue holds it. */
   queued: QueuedBatch;
-  /** What is sent now. It stays in the job. */
+  /** The part that is sent now. It stays in the job. */
   first: QueuedBatch;
   rest: readonly Part[];
 }
 
 /**
- * Divides a batch for a destination with a `rateLimit` when it is its turn. A job in hand would otherwise wait for minutes,
- * and a crash would repeat all of it. Each part has as many messages as all before it, and is divided when it is its turn. So
- * a batch is a few jobs at a time, and each of its messages is written a few times. Messages that failed before stay with
- * the first part.
+ * Divides a batch for a destination with a `rateLimit` when its turn comes. Otherwise a job in hand would wait for
+ * minutes, and a crash would repeat all of it. Each part has as many messages as all parts before it, and is divided
+ * when its own turn comes. So a batch is only a few jobs at a time, and each of its messages is written only a few
+ * times. Messages that failed before stay with the first part.
  */
 export function divided(
   batch: QueuedBatch,
@@ -52,7 +52,7 @@ export function divided(
   return { first, rest };
 }
 
-/** The jobs of the parts. */
+/** Returns a job for each part. */
 export function jobsOfParts(jobId: string, failedRetention: number, parts: readonly Part[]): LeftBatch[] {
   return parts.map(({ batch, dueAt }, index) => ({
     jobId: idOfLeft(jobId, batch, index),
@@ -63,20 +63,20 @@ export function jobsOfParts(jobId: string, failedRetention: number, parts: reado
 }
 
 /**
- * The id of a job for what is left of a batch. It is the same for the same messages of the same job. After a
- * crash the job is tried again, and what it leaves then was either left the first time as well, or has been
- * delivered. A destination may have several batches in a job, since its connections are made again when it is
- * changed. Two of its messages may have the same id, so their bodies count.
+ * Returns the id of a job for what is left of a batch. The id is the same for the same messages of the same job. After
+ * a crash the job is tried again, and what it leaves then was either left the first time as well, or has been
+ * delivered. A destination may have several batches in a job, since its connections are made again when it is changed.
+ * Two of their messages may have the same id, so the hash includes the bodies.
  *
- * @param jobId the job that the batch was in
- * @param batch as it was there
- * @param part which of its parts it is, from 0: two of them may be all the same
+ * @param jobId id of the job that the batch was in
+ * @param batch the batch as it was in that job
+ * @param part index of the part, from 0, since two parts may be identical
  */
 export function idOfLeft(jobId: string, batch: QueuedBatch, part = 0): string {
   const { destination, source, messages } = batch;
   const hash = createHash('sha256').update(JSON.stringify([jobId, destination, source, part]));
   for (const { id, body } of messages) hash.update(`${JSON.stringify(id)}${body}`);
-  // A part of a part would otherwise have an id as long as all of them together.
+  // Otherwise the id would grow each time that a part is divided.
   const root = jobId.replace(LEFT_SUFFIX, '');
   return jobIdFor(destination, `${root}-${hash.digest('hex').slice(0, HASH_LENGTH)}`);
 }

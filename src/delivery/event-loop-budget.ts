@@ -1,24 +1,24 @@
-/** Requests that may begin in one turn of the event loop, however short the turn before was. */
+/** Requests that may always begin in one turn of the event loop, however short the turn before was. */
 const LEAST = 8;
 /**
- * The same for each millisecond of the turn before. An application that makes turns long leaves fewer of them, in which as
- * many requests have to begin.
+ * Requests that may begin for each millisecond of the turn before. If the application makes turns long, the same number
+ * of requests has to begin in fewer turns.
  */
 const PER_MILLISECOND = 4;
-/** The same after a turn that took very long, as where the process stood still. */
+/** Most requests that may begin in one turn, even if the turn before took very long because the process stood still. */
 const MOST = 128;
 
 /**
- * Spreads requests over turns of the event loop. Where receivers are faster than this process, their answers come many at a
+ * Spreads requests over turns of the event loop. If receivers are faster than this process, many answers come at a
  * time. If as many requests began at once, the rest of the application would wait for all of them, and would find
  * nothing of its own in the processor's caches.
  */
 export class EventLoopBudget {
   /** Requests that may begin before the next turn. */
   private left: number;
-  /** What goes on in the next turns, in order. */
+  /** Callbacks that go on in the next turns, in order. */
   private readonly waiting = new Set<() => void>();
-  /** What a turn has cut off. It goes on first. */
+  /** The callback that a turn has cut off. It goes on first. */
   private cutOff: (() => void) | undefined;
   private isRunning = false;
   private runningSince = 0;
@@ -28,7 +28,7 @@ export class EventLoopBudget {
     this.left = least;
   }
 
-  /** Whether what may wait has to. */
+  /** Whether requests that may wait have to wait for the next turn. */
   get isSpent(): boolean {
     return this.left <= 0;
   }
@@ -38,19 +38,19 @@ export class EventLoopBudget {
     return this.isSpent || this.hasWaiting;
   }
 
-  /** Requests begin. */
+  /** Counts requests that begin. */
   take(requests: number): void {
     this.left -= requests;
     this.run();
   }
 
-  /** Goes on in a later turn, after those that wait already. */
+  /** Calls `goOn` in a later turn, after the callbacks that wait already. */
   wait(goOn: () => void): void {
     if (goOn !== this.cutOff) this.waiting.add(goOn);
     this.run();
   }
 
-  /** Goes on in the next turn, before all others: this one has cut it off. */
+  /** Calls `goOn` in the next turn, before all others, since this turn has cut it off. */
   continue(goOn: () => void): void {
     if (this.cutOff === undefined) {
       this.waiting.delete(goOn);
@@ -74,10 +74,10 @@ export class EventLoopBudget {
     const elapsed = performance.now() - this.runningSince;
     this.isRunning = false;
     this.left = Math.max(this.least, Math.min(Math.floor(elapsed * PER_MILLISECOND), MOST));
-    // Also where one of them throws.
+    // Done first, since a callback may throw.
     if (this.hasWaiting) this.run();
     this.goOn();
-    // What it has sent itself makes the next turn no longer.
+    // The time that the callbacks took does not lengthen the next turn.
     this.runningSince = performance.now();
   };
 

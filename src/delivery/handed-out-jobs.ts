@@ -1,4 +1,4 @@
-/** How long it is known that a job was delivered, where that could not be recorded, in milliseconds. */
+/** How long a delivered job is remembered if its outcome could not be recorded, in milliseconds. */
 const KEPT = 600_000;
 
 interface HandedOutJob {
@@ -8,20 +8,20 @@ interface HandedOutJob {
 }
 
 /**
- * Delivers a job that the queue hands out twice once. A queue that does not answer for longer than the lock of a job hands it
- * out again, although this process is still delivering it, or has delivered it and could not record that. What the first
- * delivery comes to is then recorded for the second one. A job of which something is left says so itself.
+ * Delivers a job only once if the queue hands it out twice. A queue that does not answer for longer than a job's lock
+ * hands the job out again, although this process is still delivering it, or has delivered it and could not record that.
+ * The first delivery's outcome is then recorded for the second one. A job with something left calls `recorded` itself.
  */
 export class HandedOutJobs {
-  /** In the order in which they were handed out. */
+  /** In the order in which the jobs were handed out. */
   private readonly jobs = new Map<string, HandedOutJob>();
 
-  /** Whether a job was handed out before, and that is not recorded yet. */
+  /** Whether a job was handed out before and its outcome is not recorded yet. */
   has(key: string): boolean {
     return this.jobs.has(key);
   }
 
-  /** Delivers a job, unless it was handed out before and that is not recorded yet. */
+  /** Delivers a job, or returns the outcome of an earlier delivery that is not recorded yet. */
   deliver(key: string, deliver: () => Promise<void>): Promise<void> {
     const known = this.jobs.get(key);
     if (known !== undefined) return known.outcome;
@@ -40,12 +40,12 @@ export class HandedOutJobs {
     return outcome;
   }
 
-  /** Its outcome is recorded, or it is about to go back to the queue: the next time it is delivered again. */
+  /** Forgets a job that is recorded, or about to go back to the queue: the next time, it is delivered again. */
   recorded(key: string): void {
     this.jobs.delete(key);
   }
 
-  /** Another process may have taken those that could not be recorded. */
+  /** Forgets jobs whose outcome could not be recorded for long. Another process may have taken them. */
   private forgetOld(): void {
     for (const [key, { endedAt }] of this.jobs) {
       if (endedAt === undefined || performance.now() - endedAt < KEPT) return;

@@ -1,13 +1,13 @@
 import type { AttemptTerms, DeliveryResult, Destination } from '../destinations/destination.js';
 import type { QueuedMessage } from '../queue/batch-job.js';
 
-/** What limits the messages of one request. */
+/** Limits of the messages in one request. */
 export type RequestLimits = Pick<Destination, 'requestSize' | 'requestCharacters'>;
 
 /** The result of each message of a batch, in their order; `undefined` if the attempt was broken off. */
 export type BatchResults = (DeliveryResult | undefined)[];
 
-/** Nothing of a batch was sent. It goes back to the queue as it was, for so many milliseconds. */
+/** End of a batch of which nothing was sent. The batch goes back to the queue as it was, for `wait` milliseconds. */
 export interface GivenBack {
   readonly wait: number;
 }
@@ -20,7 +20,7 @@ export class HeldBatch {
   private unsettled: number;
   private givenBack: GivenBack | undefined;
 
-  /** @param onEnded called when all of its messages are settled, or went back to the queue */
+  /** @param onEnded called when all messages are settled, or the batch goes back to the queue */
   constructor(
     private readonly messages: readonly QueuedMessage[],
     readonly terms: AttemptTerms,
@@ -30,12 +30,12 @@ export class HeldBatch {
     this.unsettled = messages.length;
   }
 
-  /** How many of its messages have not been sent. */
+  /** Number of messages that have not been sent. */
   get unsent(): number {
     return this.messages.length - this.next;
   }
 
-  /** The messages of the next request, and where they begin. */
+  /** Takes the messages of the next request. Returns them and the index of the first one. */
   take({ requestSize, requestCharacters }: RequestLimits): {
     first: number;
     messages: readonly QueuedMessage[];
@@ -48,27 +48,27 @@ export class HeldBatch {
   }
 
   record(first: number, results: Readonly<BatchResults>): void {
-    // By index: an iterator for each message costs more than the rest of this.
+    // By index: an iterator for each message would cost more than the rest of this method.
     for (let index = 0; index < results.length; index++) this.results[first + index] = results[index];
   }
 
   /**
-   * The messages that have not been sent go back to the queue.
+   * Gives the messages that have not been sent back to the queue.
    *
-   * @param wait milliseconds; `undefined` if the attempt is broken off
+   * @param wait milliseconds until they are tried again; `undefined` if the attempt is broken off
    */
   giveBack(wait?: number): void {
     if (this.next === 0) this.givenBack = { wait: wait ?? 0 };
     else if (wait !== undefined) this.deferUnsent(wait);
   }
 
-  /** So many messages are settled. Returns whether all of them are now. */
+  /** Counts messages as settled. Returns whether all of them are now. */
   settle(messages: number): boolean {
     this.unsettled -= messages;
     return this.unsettled === 0;
   }
 
-  /** Tells what became of it. */
+  /** Reports the end of the batch. */
   end(): void {
     this.onEnded(this.givenBack ?? this.results);
   }
@@ -80,7 +80,7 @@ export class HeldBatch {
   }
 }
 
-/** The first messages, whose bodies have at most so many characters together, and one in any case. */
+/** Returns the first messages whose bodies have at most this many characters together, but at least one message. */
 function firstWithin(messages: readonly QueuedMessage[], characters: number): readonly QueuedMessage[] {
   let size = 0;
   const end = messages.findIndex(({ body }, index) => (size += body.length) > characters && index > 0);

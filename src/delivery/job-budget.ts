@@ -1,16 +1,15 @@
-/** Share of the jobs in hand that is kept for the partitions, so that none waits for the jobs of another one. */
+/** Share of the jobs in hand that is kept for the partitions, so that none waits for the jobs of another. */
 const KEPT_SHARE = 1 / 4;
 /**
- * Jobs of a partition that are taken and put back at a time. There may be hundreds that have no place here. If
- * all of them came and went at once, the commands for those that are delivered would wait behind theirs, until
- * their locks expire.
+ * Most jobs of a partition that are taken and put back at a time. There may be hundreds without a place here. If all of
+ * them came and went at once, the commands for delivered jobs would wait behind theirs until the locks expire.
  */
 const MOVED_AT_ONCE = 16;
-/** Jobs of a partition that are read before the first of them is begun. Each waits while those after it are read. */
+/** Most jobs of a partition that are read before the first is begun. Each waits while those after it are read. */
 const READ_AHEAD = 2;
-/** Characters of the bodies in a job, at most. */
+/** Most characters of the bodies in a job. */
 const LARGEST_JOB = 2 ** 19;
-/** Jobs of a partition that may be on their way, however many partitions there are. */
+/** Jobs of a partition that may always be on their way, however many partitions there are. */
 const LEAST_ON_THE_WAY = 2;
 
 /** A worker whose limit of jobs in hand is set here. */
@@ -20,42 +19,42 @@ interface BudgetedWorker {
 
 /** A job in hand. */
 export interface JobPlace {
-  /** It has got its turn: its messages are sent, or it goes back to the queue. */
+  /** Called when the job gets its turn: its messages are sent, or the job goes back to the queue. */
   begin(): void;
-  /** It is about to go back to the queue. */
+  /** Called when the job is about to go back to the queue. */
   putBack(): void;
-  /** It is finished, or back in the queue. */
+  /** Called when the job is finished, or back in the queue. */
   leave(): void;
 }
 
 /** Jobs in hand of one worker. */
 interface WorkerJobs {
   inHand: number;
-  /** Looked for, or on their way back to the queue. */
+  /** Jobs that are looked for, or on their way back to the queue. */
   moving: number;
-  /** Read from the queue, and not in hand. */
+  /** Jobs that were read from the queue and are not in hand yet. */
   readonly read: Set<unknown>;
-  /** In hand, and waiting for their turn. */
+  /** Jobs in hand that wait for their turn. */
   waitingForTurn: number;
-  /** That come with the end of others. */
+  /** Jobs that come with the end of other jobs. */
   coming: number;
-  /** Those of them that have come and are not in hand. */
+  /** Jobs of `coming` that have come and are not in hand yet. */
   readonly fetched: Set<unknown>;
-  /** Looks for a job that wait, in order. */
+  /** Waiting looks for a job, in order. */
   readonly waitingLooks: (() => void)[];
 }
 
 /**
- * Divides the jobs that a process has in hand among its workers, one for each partition. A part is kept for each,
- * and each may take all of the rest. A worker looks for no more jobs while many are on their way, or wait for their turn:
- * BullMQ would read as many as it may have before it begins the first, and each may be a megabyte.
+ * Divides the jobs that a process has in hand among its workers, one for each partition. A part is kept for each
+ * worker, and each may take all of the rest. A worker looks for no more jobs while many are on their way or wait for
+ * their turn: BullMQ would read as many jobs as it may have before it begins the first, and each may be a megabyte.
  */
 export class JobBudget {
   private readonly workers = new Map<BudgetedWorker, WorkerJobs>();
 
   /**
-   * @param jobs that the process has in hand
-   * @param maxSize characters of the jobs that it has read and not begun to deliver
+   * @param jobs most jobs that the process has in hand
+   * @param maxSize most characters of the jobs that are read and whose delivery has not begun
    */
   constructor(
     private readonly jobs: number,
@@ -75,7 +74,7 @@ export class JobBudget {
     this.divide();
   }
 
-  /** Runs a worker's look for a job, when it may have another one. */
+  /** Runs a worker's look for a job once the worker may have another one. */
   async look<T>(worker: BudgetedWorker, look: () => Promise<T>): Promise<T> {
     const jobs = this.jobsOf(worker);
     if (!this.mayLook(jobs)) await new Promise<void>((resolve) => jobs.waitingLooks.push(resolve));
@@ -93,7 +92,7 @@ export class JobBudget {
   }
 
   /**
-   * Runs the end of a job, which may bring the next one. A receiver that answers after a while ends hundreds of jobs at once.
+   * Runs the end of a job, which may bring the next one. A slow receiver's answer may end hundreds of jobs at once.
    *
    * @param isWanted whether the worker may have another job
    */
@@ -115,7 +114,7 @@ export class JobBudget {
     }
   }
 
-  /** A worker has a job in hand. */
+  /** Counts a job that a worker has in hand. */
   take(worker: BudgetedWorker, job?: unknown): JobPlace {
     const jobs = this.jobsOf(worker);
     let hasBegun = false;
@@ -151,7 +150,7 @@ export class JobBudget {
     };
   }
 
-  /** A job has ended. BullMQ fails some without beginning them, such as the parent of a flow whose child has failed. */
+  /** Forgets an ended job. BullMQ fails some without beginning them, such as a flow's parent whose child has failed. */
   ended(worker: BudgetedWorker, job: unknown): void {
     if (forget(this.jobsOf(worker), job)) this.divide();
   }
@@ -177,14 +176,14 @@ export class JobBudget {
   }
 
   /**
-   * What is on its way holds back looks only: BullMQ would see a lower `concurrency` raised when a job ends. Nor may a look
-   * wait for a job that was read: BullMQ begins it after the look.
+   * Jobs on their way hold back looks instead of lowering `concurrency`: BullMQ would see it raised again only when a
+   * job ends. A look must not wait for a job that was read either: BullMQ begins that job after the look.
    */
   private mayLook({ moving, waitingForTurn }: WorkerJobs): boolean {
     return moving < MOVED_AT_ONCE && moving + waitingForTurn < this.mostOnTheWay;
   }
 
-  /** Of each partition. */
+  /** Most jobs of each partition that may be on their way. */
   private get mostOnTheWay(): number {
     return Math.max(Math.floor(this.maxSize / LARGEST_JOB / this.workers.size), LEAST_ON_THE_WAY);
   }
@@ -194,7 +193,7 @@ function onTheWay({ moving, waitingForTurn, coming }: WorkerJobs): number {
   return moving + waitingForTurn + coming;
 }
 
-/** Whether a job was read, and not in hand. */
+/** Forgets that a job was read. Returns whether it was read and not in hand. */
 function forget(jobs: WorkerJobs, job: unknown): boolean {
   if (!jobs.fetched.delete(job)) return jobs.read.delete(job);
   jobs.coming--;

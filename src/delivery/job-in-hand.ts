@@ -20,7 +20,7 @@ export interface JobProcessorParts {
   writes: QueueWrites;
   reporter: DeliveryReporter;
   deleted: DeletedUsers;
-  /** Many jobs go on at the same moment when their destination goes down. */
+  /** Spreads the work: many jobs go on at the same moment when their destination goes down. */
   turns: EventLoopTurns;
   /** Milliseconds that a job of an unknown destination or a newer format is left to other workers. */
   unknownJobTimeout: number;
@@ -29,7 +29,7 @@ export interface JobProcessorParts {
 /** A job as the worker holds it. */
 export interface JobInHand extends SizedJob {
   job: BatchJob;
-  /** The partition that it is in. */
+  /** The partition that the job is in. */
   partition: number;
   /** Proves to the queue that this worker holds it. */
   token: string | undefined;

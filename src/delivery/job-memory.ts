@@ -1,15 +1,15 @@
-/** Put-back jobs that a process remembers, over all destinations. Others return when they are due. */
+/** Most put-back jobs that a process remembers, over all destinations. Other jobs return when they are due. */
 const MOST = 100_000;
-/** The same for each destination. */
+/** Most put-back jobs that a process remembers of one destination. */
 const MOST_OF_ONE = 10_000;
-/** What a destination may have where others take up all of the memory, so that it is not idle between its own jobs. */
+/** Jobs of a destination that are remembered even in a full memory, so that it is not idle between its jobs. */
 const LEAST_OF_ONE = 10;
 
-/** Limits what a process remembers of the jobs that it has put back. */
+/** Limits how many of the jobs that it has put back a process remembers. */
 export class JobMemory {
   private jobs = 0;
 
-  /** @param jobs of the same destination that are remembered already */
+  /** @param jobs number of jobs of the same destination that are remembered already */
   hasRoomBeside(jobs: number): boolean {
     return jobs < (this.jobs < MOST ? MOST_OF_ONE : LEAST_OF_ONE);
   }

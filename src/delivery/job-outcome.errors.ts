@@ -21,7 +21,7 @@ export class FailedForGood extends UnrecoverableError {
     return new FailedForGood(storable(`${error.code}: ${error.message}`));
   }
 
-  /** Its messages were retried until their window was over, or refused for good. */
+  /** For a job whose messages were retried until their window was over, or refused for good. */
   static after(messages: number): FailedForGood {
     return new FailedForGood(`DELIVERY_FAILED: ${countOf(messages, 'message')} could not be delivered`);
   }

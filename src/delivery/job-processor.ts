@@ -20,21 +20,21 @@ import { promotable, putBackJob } from './put-back-jobs.js';
 import { SharedJob } from './shared-job.js';
 
 /**
- * How often a worker of another version gets a chance to take a job that this one does not know. It may be one
- * of many workers.
+ * How often other workers get a chance to take a job that this worker does not know. Perhaps only one of many workers
+ * knows it.
  */
 const MOST_LOOKS = 100;
-/** The same where very many such jobs wait. */
+/** The same if very many such jobs wait. */
 const FEWEST_LOOKS = 10;
-/** The longest delays that these lead to, in milliseconds. */
+/** Longest delays between two of these chances, in milliseconds. */
 const LONGEST_DELAY_OF_FEW = 30_000;
 const LONGEST_DELAY_OF_MANY = 300_000;
-/** What jobs of a newer format wait for. No destination has an empty id. */
+/** Stands for a newer format in `looks`, like the id of a destination. No destination has an empty id. */
 const FORMAT = '';
 
 /** Delivers a job, and makes the queue keep what is left of it. */
 export class JobProcessor {
-  /** When other workers get a chance to take the jobs that this one does not know. */
+  /** Schedules the chances of other workers to take jobs that this worker does not know. */
   private readonly looks: SpreadLooks;
 
   constructor(private readonly parts: JobProcessorParts) {
@@ -50,7 +50,7 @@ export class JobProcessor {
     if (!('batches' in read)) return this.refuseJob(inHand, read);
     inHand.size = sizeOfJob(read);
     const [batch] = read.batches;
-    // Not awaited here, where it would hold all of its batches in memory until it ends.
+    // Not awaited, since this function would then hold all batches in memory until the job ends.
     if (batch === undefined || read.batches.length > 1)
       return new SharedJob(inHand, read, this.parts).deliver();
     return this.deliver(inHand, read, batch);
@@ -97,7 +97,7 @@ export class JobProcessor {
     }
   }
 
-  /** Keeps a batch whose messages had failed for good before. */
+  /** Keeps a batch as failed if all of its messages failed for good before. */
   private async keepFailed(inHand: JobInHand, data: BatchJobData, batch: QueuedBatch): Promise<void> {
     const kept = await this.record(inHand, data, batch, batch);
     if (kept !== undefined) throw FailedForGood.after(kept.messages.length);
@@ -141,7 +141,7 @@ export class JobProcessor {
   /**
    * Records what is left of a job's only batch, and returns it without messages about deleted users.
    *
-   * @param queued as the queue holds it
+   * @param queued the batch as the queue holds it
    */
   private record(
     { job, signal }: JobInHand,
@@ -158,8 +158,8 @@ export class JobProcessor {
   }
 
   /**
-   * Puts the rest of a batch back, in jobs of their own. A crash in between, or a queue that does not take them for a minute,
-   * repeats messages, and loses none.
+   * Puts the other parts of a batch back in jobs of their own. If the process crashes in between, or the queue does not
+   * take the jobs for a minute, messages are repeated, but none is lost.
    */
   private async divide(
     inHand: JobInHand,
@@ -182,7 +182,7 @@ export class JobProcessor {
     scheduler.putBack(destination, promotable(queue.partitionOf(destination.id), left), true);
   }
 
-  /** Puts a job back that was not tried. It may be promoted before it is due. */
+  /** Puts back a job that was not tried. The job may be promoted before it is due. */
   private async putBack(
     inHand: JobInHand,
     batch: QueuedBatch,
@@ -193,15 +193,15 @@ export class JobProcessor {
     await moveToDelayed(inHand, until);
     const isTimed = batch.notBefore !== undefined && batch.notBefore >= until;
     if (!isTimed && !inHand.signal.aborted) {
-      // Not before it is there: the queue cannot promote it earlier, and it would be forgotten until it is due.
+      // Only once the job is delayed: the queue cannot promote it earlier, and it would be forgotten until it is due.
       this.parts.scheduler.putBack(destination, [putBackJob(keyOf(inHand), batch, until)]);
     }
     throw new DelayedError();
   }
 
   /**
-   * Puts a job back for a worker that knows it; during a deploy there may be one. Returns once the job has
-   * waited long enough.
+   * Puts a job back for a worker that knows it; during a deploy there may be one. Returns only if the job has waited
+   * long enough.
    */
   private async leaveToOthers(
     inHand: JobInHand,
@@ -212,7 +212,7 @@ export class JobProcessor {
     const now = Date.now();
     const since = progressOf(job).unknownSince ?? now;
     if (now - since >= unknownJobTimeout) return;
-    // Not stored in the data: data in a newer format is not ours to write.
+    // Not stored in the data: data in a newer format must not be rewritten by this version.
     if (since === now) await addProgress(job, { unknownSince: now });
     reporter.leftToOthers(lackOf(error), unknownJobTimeout);
     const awaited = error instanceof UnknownJobFormatError ? FORMAT : error.destination;
@@ -221,7 +221,7 @@ export class JobProcessor {
   }
 }
 
-/** What this process would need for a job, as the rest of a sentence. */
+/** Returns what this process lacks for a job, as the rest of a sentence. */
 function lackOf(error: DestinationNotFoundError | OtherApplicationError | UnknownJobFormatError): string {
   if (error instanceof UnknownJobFormatError)
     return 'no reader for the format of a job, which a newer version of nestjs-analytics has written';
@@ -232,7 +232,7 @@ function lackOf(error: DestinationNotFoundError | OtherApplicationError | Unknow
         "nor a URL is the same. Give each application that shares the queue's database a `prefix`";
 }
 
-/** The id of a job over all partitions. BullMQ's type has none for a job that was not added yet. */
+/** Returns the id of a job over all partitions. In BullMQ's type, a job that was not added yet has no id. */
 function keyOf({ job, partition }: JobInHand): string {
   return jobKeyOf(partition, String(job.id));
 }

@@ -4,14 +4,14 @@ import { JobSizes, type SizedJob } from './job-sizes.js';
 
 /** Batches that a destination may have in hand, whatever its rate, while there are places for them. */
 export const MIN_BATCHES = 2;
-/** Share of the jobs in hand that the destinations divide between them. The rest is for newcomers. */
+/** Share of the jobs in hand that the destinations divide. The rest is for newcomers, which have none in hand. */
 const HELD_SHARE = 3 / 4;
 /**
- * Share of the jobs in hand up to which nothing is divided: there are places enough for everyone, and a job that is put back
- * has to be read from the queue again.
+ * Share of the jobs in hand up to which nothing is divided: there are enough places for everyone, and a job that is put
+ * back has to be read from the queue again.
  */
 const UNDIVIDED_SHARE = 1 / 4;
-/** Share of the jobs in hand up to which newcomers get one whose latest request took long. */
+/** Share of the jobs in hand up to which newcomers whose latest request took long get a place. */
 const SLOW_SHARE = 7 / 8;
 /** Share of the jobs in hand that may wait for the `rateLimit` of their destinations. */
 const LIMITED_SHARE = 1 / 2;
@@ -25,15 +25,15 @@ export class JobShares {
   private readonly held = new JobSizes();
 
   /**
-   * @param jobs that the process has in hand
-   * @param maxSize characters of their messages together
+   * @param jobs most jobs that the process has in hand
+   * @param maxSize most characters of their messages together
    */
   constructor(
     private readonly jobs: number,
     private readonly maxSize: number,
   ) {}
 
-  /** A batch of this job is in hand. */
+  /** Counts a batch of this job as in hand. */
   take(job: SizedJob, isLimited: boolean): void {
     this.held.add(job);
     if (isLimited) this.limited.add(job);
@@ -44,17 +44,17 @@ export class JobShares {
     this.held.remove(job);
   }
 
-  /** A job has become smaller. */
+  /** Updates the counted size of a job that has become smaller. */
   shrunk(job: SizedJob): void {
     this.held.recount(job);
   }
 
-  /** How many more jobs there are places for: this destination's, and those of others like it. */
+  /** Returns the number of places that are free for this destination and others like it. */
   freeFor(queue: DestinationQueue): number {
     return Math.min(this.free, this.freeByLimit(queue));
   }
 
-  /** The same where a job was put back that may return now. One that can be sent at once waits for no `rateLimit`. */
+  /** The same for put-back jobs that may return now. A job that can be sent at once waits for no `rateLimit`. */
   promotableFor(queue: DestinationQueue): number {
     return queue.canSend ? this.free : this.freeFor(queue);
   }
@@ -65,9 +65,9 @@ export class JobShares {
   }
 
   /**
-   * How many more batches a destination may have in hand; 0 or less if none. What is kept for newcomers goes to
-   * those that have none in hand and can send one at once, and less of it to slow ones, whose places would not be free
-   * again for a while. So does a place beyond those for destinations that wait for their `rateLimit`.
+   * Returns how many more batches a destination may have in hand; 0 or less if none. The places for newcomers go to
+   * destinations that have none in hand and can send one at once. Slow ones get fewer, since their places would not be
+   * free again for a while. A place beyond those for destinations with a `rateLimit` is given by the same rules.
    */
   roomFor(queue: DestinationQueue): number {
     if (this.free <= 0) return 0;
@@ -78,12 +78,12 @@ export class JobShares {
     return Math.max(undivided, Math.max(MIN_BATCHES, fairShare) - queue.batches.count);
   }
 
-  /** Whether places are taken that are none for slow destinations. */
+  /** Whether places are taken that are not for slow destinations. */
   get isInLastPlaces(): boolean {
     return this.taken > this.jobs * SLOW_SHARE;
   }
 
-  /** Whether slow destinations with so many batches in hand have more places than they may. */
+  /** Whether slow destinations with this many batches in hand have more places than they may. */
   isTooManyOfSlow(batches: number): boolean {
     return batches > this.jobs * SLOW_SHARE;
   }
@@ -92,7 +92,7 @@ export class JobShares {
     return (this.isFull ? this.jobs : this.jobs * HELD_SHARE) - this.taken;
   }
 
-  /** Places that are free for jobs that wait for their `rateLimit`, if a destination has one. */
+  /** Returns the free places for destinations with a `rateLimit`; `Infinity` for a destination without one. */
   private freeByLimit({ destination }: DestinationQueue): number {
     return limitOf(destination) === undefined ? Infinity : this.jobs * LIMITED_SHARE - this.limited.jobs;
   }
@@ -102,12 +102,12 @@ export class JobShares {
     return !window.isSlow || this.taken < this.jobs * SLOW_SHARE;
   }
 
-  /** All but the places for newcomers are taken. */
+  /** Whether all places but those for newcomers are taken. */
   private get isFull(): boolean {
     return this.taken >= this.jobs * HELD_SHARE;
   }
 
-  /** Places that are taken: one for each job, however many batches it has, and more where the jobs are large. */
+  /** Number of places that are taken: one per job, however many batches it has, and more if the jobs are large. */
   private get taken(): number {
     const { jobs, total } = this.held;
     return Math.max(jobs, (total / this.maxSize) * this.jobs);

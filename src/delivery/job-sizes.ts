@@ -4,10 +4,10 @@ export interface SizedJob {
   size: number;
 }
 
-/** A job that counts. */
+/** A job that is counted. */
 interface CountedJob {
   size: number;
-  /** How often it was added and not removed. */
+  /** How often the job was added and not removed. */
   times: number;
 }
 
@@ -37,7 +37,7 @@ export class JobSizes {
     this.total -= counted.size;
   }
 
-  /** The size of a job has changed. */
+  /** Updates the total when the size of a job has changed. */
   recount(job: SizedJob): void {
     const counted = this.counted.get(job);
     if (counted === undefined) return;

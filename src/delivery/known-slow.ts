@@ -1,9 +1,9 @@
-/** Destinations that are remembered, the latest ones. */
+/** Most destinations that are remembered: the latest ones. */
 const MOST = 10_000;
 
 /**
- * Destinations that were slow when they were last in use. They may all be used again at once, say each five minutes, and
- * would hold the places of others until it is found out again. A wrong mark ends with the next request.
+ * Destinations that were slow when last in use. All may be used again at once, for example every five minutes. If
+ * unknown, they would hold the places of others until they prove slow again. A wrong mark ends with the next request.
  */
 export class KnownSlow {
   private readonly ids = new Set<string>();
@@ -16,7 +16,7 @@ export class KnownSlow {
     this.ids.delete(oldest);
   }
 
-  /** Whether a destination was slow. Its window knows from now on. */
+  /** Returns whether a destination was slow, and forgets it: from now on, its window knows. */
   take(id: string): boolean {
     return this.ids.delete(id);
   }

@@ -6,24 +6,24 @@ import { UnrememberedJobs } from './unremembered-jobs.js';
 
 /** A job that went back to the queue until it is due. */
 export interface PutBackJob {
-  /** Its id over all partitions. */
+  /** The job's id over all partitions. */
   readonly key: string;
   readonly messages: number;
   /** In milliseconds since the epoch. */
   readonly dueAt: number;
-  /** Hashes of the URLs that have refused all of its messages for good. It does not wait for them. */
+  /** Hashes of the URLs that have refused all of its messages for good. The job does not wait for them. */
   readonly refusedBy: readonly string[];
 }
 
 /** Jobs that wait for the same URLs, in order. */
 interface Line {
   readonly refusedBy: readonly string[];
-  /** They come before the others. */
+  /** Parts of divided batches. They come before `jobs`. */
   parts: Set<RememberedJob>;
   readonly jobs: Set<RememberedJob>;
 }
 
-/** There may be very many: what their line knows is not kept for each. */
+/** A put-back job in memory. There may be very many, so what their line knows is not kept for each. */
 interface RememberedJob extends Omit<PutBackJob, 'refusedBy'> {
   readonly line: Line;
   isPromoted: boolean;
@@ -31,15 +31,15 @@ interface RememberedJob extends Omit<PutBackJob, 'refusedBy'> {
   promotedAt?: number;
 }
 
-/** How long a promoted job may take to return before another process counts as having it, in milliseconds. */
+/** Bounds, in milliseconds, of the time after which a promoted job counts as taken by another process. */
 const MIN_PATIENCE = 250;
 const MAX_PATIENCE = 2_000;
-/** The same, as a multiple of the usual time: where the queue is busy, all of them take long. */
+/** The same, as a multiple of the usual time: when the queue is busy, all jobs take long. */
 const PATIENCE_FACTOR = 4;
-/** Weight of the latest return against the earlier ones. */
+/** Weight of the latest return time against the earlier ones. */
 const WEIGHT = 0.2;
 
-/** Parts of batches that come before other jobs. Unless parts return before their turn, a few batches are divided at a time. */
+/** Most parts that come before other jobs. Only a few batches are divided at a time, unless parts return too early. */
 const MAX_PARTS = 100;
 
 /** How often late jobs are looked for, in milliseconds. */
@@ -51,23 +51,23 @@ const FORGET_INTERVAL = 1_000;
  */
 export class PutBackJobs {
   private readonly jobs = new Map<string, RememberedJob>();
-  /** Apart, so that those whose URLs are down are not gone through for each of the others. */
+  /** Jobs by `refusedBy`, so that a search need not go through all jobs whose URLs are down. */
   private readonly lines = new Map<string, Line>();
   private total = 0;
   private readonly unremembered = new UnrememberedJobs();
-  /** In milliseconds since the epoch. Not all destinations have theirs gone through at the same moment. */
+  /** When late jobs were last forgotten, in milliseconds since the epoch. Random at first, to spread the work. */
   private forgotAt = Date.now() - Math.random() * FORGET_INTERVAL;
   /** How long promoted jobs take to return, in milliseconds. */
   private usualReturn = 0;
 
   constructor(private readonly memory: JobMemory) {}
 
-  /** Those that are not remembered are counted as well, here and below: each of them returns too. */
+  /** Number of jobs. Here and below, jobs that are not remembered count as well, since they return too. */
   get size(): number {
     return this.jobs.size + this.unremembered.waiting(Date.now()).jobs;
   }
 
-  /** Whether there are none, as nearly always. */
+  /** Whether there are no such jobs, which is nearly always the case. */
   get isEmpty(): boolean {
     return this.jobs.size === 0 && this.unremembered.isEmpty;
   }
@@ -77,7 +77,7 @@ export class PutBackJobs {
     return this.isEmpty ? 0 : this.total + this.unremembered.waiting(Date.now()).messages;
   }
 
-  /** @param areParts whether they come before the others, so that a batch is sent as a whole before the next one is divided */
+  /** @param areParts whether the jobs come first, so that a batch is sent as a whole before the next one is divided */
   add(jobs: readonly PutBackJob[], areParts: boolean): void {
     const parts = new Map<Line, RememberedJob[]>();
     for (const job of jobs) {
@@ -91,14 +91,14 @@ export class PutBackJobs {
     for (const [line, added] of parts) line.parts = new Set([...added, ...line.parts]);
   }
 
-  /** A job is here again. */
+  /** Notes that a job is here again. */
   returned(key: string, now: number): void {
     const promotedAt = this.jobs.get(key)?.promotedAt;
     if (promotedAt !== undefined) this.usualReturn += WEIGHT * (now - promotedAt - this.usualReturn);
     this.delete(key);
   }
 
-  /** A job is with another process, or gone. */
+  /** Forgets a job, for example because another process has it or it is gone. */
   delete(key: string): void {
     const job = this.jobs.get(key);
     if (job === undefined) return;
@@ -113,9 +113,9 @@ export class PutBackJobs {
   /**
    * Returns the next jobs to promote, so that this many messages are on their way here.
    *
-   * @param most jobs that may be on their way
+   * @param most largest number of jobs that may be on their way
    * @param now milliseconds since the epoch
-   * @param isHeldBack whether a job cannot be sent now to any but these URLs, which have refused it
+   * @param isHeldBack whether a job that these URLs have refused cannot be sent to any other URL now
    */
   promote(
     messages: number,
@@ -142,15 +142,15 @@ export class PutBackJobs {
     return promoted;
   }
 
-  /** The queue has promoted a job. */
+  /** Notes that the queue has promoted a job. */
   promoted(key: string, now: number): void {
     const job = this.jobs.get(key);
     if (job !== undefined) job.promotedAt = now;
   }
 
   /**
-   * Forgets the jobs that are late, which would count as work that waits here. `promote` does so too, but not
-   * with those whose URLs are down.
+   * Forgets late jobs, which would otherwise count as work that waits here. `promote` does so too, but not for jobs
+   * whose URLs are down.
    *
    * @param now milliseconds since the epoch
    */
@@ -181,24 +181,24 @@ export class PutBackJobs {
     return line;
   }
 
-  /** Whether another process has a job by now, or it is on its way here. */
+  /** Whether a job should be here by now: another process has it, or it is on its way. */
   private isLate({ dueAt, promotedAt = Infinity }: RememberedJob, now: number): boolean {
     const patience = Math.min(Math.max(MIN_PATIENCE, PATIENCE_FACTOR * this.usualReturn), MAX_PATIENCE);
     return dueAt < now || promotedAt < now - patience;
   }
 }
 
-/** A batch that goes back to the queue in a job of its own, until it is due. */
+/** Returns the put-back job for a batch that goes back to the queue in a job of its own, until it is due. */
 export function putBackJob(key: string, batch: QueuedBatch, dueAt: number): PutBackJob {
   const refusedBy = urlsThatRefusedAll(openMessages(batch));
   return { key, messages: batch.messages.length, dueAt, refusedBy };
 }
 
 /**
- * Those of the jobs that were just made from rests of batches that may be promoted. The others are due at once, or
- * at the time of their next attempt.
+ * Returns the jobs that may be promoted, out of jobs that were just made for the rests of batches. The others are due
+ * at once, or at the time of their next attempt.
  *
- * @param partition that they were added to
+ * @param partition the partition that the jobs were added to
  */
 export function promotable(partition: number, left: readonly LeftBatch[]): PutBackJob[] {
   return left.flatMap(({ jobId, batch, dueAt }) =>
@@ -217,7 +217,7 @@ function nameOf(refusedBy: readonly string[]): string {
   return refusedBy.join();
 }
 
-/** The first of each, then the second of each, and so on. */
+/** Yields the first item of each, then the second of each, and so on. */
 function* inTurn<T>(all: readonly Iterable<T>[]): Generator<T> {
   let rest = all.map((one) => one[Symbol.iterator]());
   while (rest.length > 0) {

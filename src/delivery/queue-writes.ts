@@ -1,22 +1,22 @@
 import { failureOf } from '../queue/queue-failure.js';
 
-/** Between two tries, in milliseconds. */
+/** Pause between two tries, in milliseconds. */
 const PAUSE = 1_000;
-/** A minute. A write that fails for longer is not only due to the queue's state. */
+/** Most tries of a write, which take a minute. A write that fails for longer is not only due to the queue's state. */
 const MOST_TRIES = 60;
 
 /**
- * Writes to the queue what became of messages. If that were given up as soon as the queue fails, the job would be tried
- * again later, with messages that were delivered already.
+ * Writes the results of messages to the queue. If a write were given up as soon as the queue fails, the job would be
+ * tried again later, with messages that were already delivered.
  */
 export class QueueWrites {
   constructor(private readonly onFailed: (error: unknown) => void) {}
 
   /**
-   * Tries a write until it succeeds, or the job has to end. An error that is not the queue's state, such as a job
-   * that is gone, is not tried again.
+   * Tries a write until it succeeds or the job has to end. After an error that is not due to the queue's state, such as
+   * a missing job, the write is not tried again.
    *
-   * @param isBusy whether more of the job is on its way, so that it cannot end yet
+   * @param isBusy whether more of the job is on its way, so that the job cannot end yet
    */
   async untilDone<T>(
     write: () => Promise<T>,

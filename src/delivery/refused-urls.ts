@@ -7,14 +7,14 @@ interface Answered {
 
 const NONE: readonly string[] = [];
 
-/** The URLs that have refused a message for good, by their hashes. It is not sent to them again. */
+/** Returns the hashes of the URLs that have refused a message for good. The message is not sent to them again. */
 export function refusedUrls({ outcomes }: Answered): readonly string[] {
   // Nearly all messages have not been sent yet.
   if (outcomes.length === 0) return NONE;
   return outcomes.filter((outcome) => outcome.class === 'permanent').map(({ url }) => url);
 }
 
-/** The URLs that have refused each of these messages for good, in the order of their hashes. */
+/** Returns the hashes of the URLs that have refused each of these messages for good, in their order. */
 export function urlsThatRefusedAll([first, ...others]: readonly Answered[]): string[] {
   if (first === undefined) return [];
   const refused = [...refusedUrls(first)].sort();

@@ -1,18 +1,18 @@
 import type { CapacityShare } from './capacity-share.js';
 
 /**
- * The places that one request holds. Of several URLs, each gives its own back as soon as it has answered: others wait for
- * the sockets of its origin, while another URL may take long.
+ * The places that one request holds. If it goes to several URLs, the places of each URL are given back as soon as that
+ * URL has answered: others wait for the sockets of its origin, while another URL may take long.
  */
 export class RequestPlaces {
-  /** Whether the request has been sent. Until then, whoever sends it goes on by itself. */
+  /** Whether the request has been sent. Until then, the caller that sends it goes on by itself. */
   isSent = false;
-  /** How many of the places of each share it still holds; `undefined` for all. */
+  /** How many places of each share the request still holds; `undefined` if it holds all. */
   private held: number[] | undefined;
 
   /**
-   * @param shares that of the process, and then those of the origins, in the order of the URLs
-   * @param origins of the URLs
+   * @param shares the share of the process, then those of the origins, in the order of the URLs
+   * @param origins origins of the URLs
    */
   constructor(
     readonly shares: readonly CapacityShare[],
@@ -23,7 +23,7 @@ export class RequestPlaces {
     return this.held === undefined;
   }
 
-  /** What a URL calls that has answered before others; `undefined` if there is only one. */
+  /** Callback for a URL that has answered before others; `undefined` if there is only one URL. */
   get answered(): ((origin: string) => void) | undefined {
     if (this.origins.length < 2) return undefined;
     return (origin) => {
@@ -32,7 +32,7 @@ export class RequestPlaces {
     };
   }
 
-  /** All URLs have answered. */
+  /** Gives back the places that are still held, since all URLs have answered. */
   release(): void {
     this.shares.forEach((share, index) => {
       const left = this.held?.[index] ?? share.places;

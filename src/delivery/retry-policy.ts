@@ -2,7 +2,7 @@
 export interface RetryWindow {
   /** When the first attempt began or the batch was first put off, in milliseconds since the epoch. */
   firstAttemptAt: number;
-  /** Milliseconds from then on during which it is retried. */
+  /** Milliseconds from then on during which the batch is retried. */
   retryWindow: number;
 }
 
@@ -30,25 +30,25 @@ const LAST_ATTEMPT_SHARE = 1 / 14_400;
 const JITTER = 0.2;
 
 /**
- * For how long after the window a last attempt is made again that could not leave this process: an eighth of the window, and a
- * minute at least.
+ * How long after the window a last attempt that could not leave this process is repeated: an eighth of the window, and
+ * at least a minute.
  */
 const UNSENT_SHARE = 1 / 8;
 const SHORTEST_UNSENT = 60_000;
-/** In that time it is made again about this often. */
+/** About how often the last attempt is repeated in that time. */
 const UNSENT_ATTEMPTS = 30;
 
-/** When the last attempt is due: just before the end of the window. Any attempt from then on is the last. */
+/** Returns when the last attempt is due: just before the end of the window. Any attempt from then on is the last. */
 export function lastAttemptAt({ firstAttemptAt, retryWindow }: RetryWindow): number {
   return firstAttemptAt + Math.floor(retryWindow * (1 - LAST_ATTEMPT_SHARE));
 }
 
 /**
- * When a batch is tried again, in milliseconds since the epoch; `undefined` if its window is over. The delays
- * double from 1/2880 of the window (5 s of 4 hours) up to an eighth of it (30 minutes), each varied by 20 %:
- * about 17 attempts in 4 hours. `Retry-After` is a lower bound. The last attempt comes just before the end of
- * the window. It is always made, even if the process was away at that moment. For one that cannot leave this process, see
- * `unsentAttemptAt`.
+ * Returns when a batch is tried again, in milliseconds since the epoch, or `undefined` if its window is over. The
+ * delays double from 1/2880 of the window (5 s of 4 hours) up to an eighth of it (30 minutes), each varied by 20 %:
+ * about 17 attempts in 4 hours. `Retry-After` is a lower bound. The last attempt comes just before the end of the
+ * window. It is always made, even if the process was away at that moment. For a last attempt that cannot leave this
+ * process, see `unsentAttemptAt`.
  */
 export function nextAttemptAt(state: RetryState, random: () => number = Math.random): number | undefined {
   const { attempt, startedAt, now, retryWindow, retryAfter = 0 } = state;
@@ -60,8 +60,8 @@ export function nextAttemptAt(state: RetryState, random: () => number = Math.ran
 }
 
 /**
- * When a batch is tried again whose last attempt could not leave this process, in milliseconds since the epoch; `undefined` if
- * that went on for too long after its window. `Retry-After`, of another of its URLs, is a lower bound.
+ * Returns when a batch whose last attempt could not leave this process is tried again, in milliseconds since the epoch,
+ * or `undefined` if its window ended too long ago. `Retry-After` of another of its URLs is a lower bound.
  */
 export function unsentAttemptAt(state: RetryState, random: () => number = Math.random): number | undefined {
   const { firstAttemptAt, startedAt, now, retryWindow, retryAfter = 0 } = state;
@@ -81,19 +81,19 @@ function attemptAt(now: number, delay: number, last: number): number {
 
 /** What is known of a batch in the queue. */
 export interface WaitingBatch {
-  /** `undefined` if it was neither tried nor put off before. */
+  /** `undefined` if the batch was neither tried nor put off before. */
   firstAttemptAt?: number;
-  /** When it was due, if its last attempt recorded that. */
+  /** When the batch was due, if its last attempt recorded that. */
   notBefore?: number;
   messages: readonly { outcomes: readonly { at: number }[] }[];
 }
 
 /**
- * When the first attempt of a batch counts as made. Its window stands still while there is no worker. If the
- * window ended more than an eighth of its length before this worker started, or went on after a pause, the batch gets the
- * rest of the window that it had at its last attempt, and at least an eighth.
+ * Returns the time that counts as the first attempt of a batch. The window of a batch stands still while there is no
+ * worker. If the window ended more than an eighth of its length before this worker started or went on after a pause,
+ * the batch gets the rest of the window that it had at its last attempt, and at least an eighth.
  *
- * @param runningSince since when this worker runs, in milliseconds since the epoch
+ * @param runningSince when this worker started or went on after a pause, in milliseconds since the epoch
  */
 export function resumedWindow(
   batch: WaitingBatch,

@@ -1,15 +1,15 @@
-/** The process runs on when it is asked, or ticks, this often at least, in milliseconds. */
+/** Longest time between two ticks of a process that runs without a pause, in milliseconds. */
 const LONGEST_PAUSE = 60_000;
 
 /**
- * Since when this process runs without a longer pause, in milliseconds since the epoch: the machine may sleep, and its clock
- * may be set.
+ * Tracks since when this process has run without a longer pause, in milliseconds since the epoch. The machine may
+ * sleep, and its clock may be set.
  */
 export class RunningSince {
   private since = Date.now();
   private seenAt = this.since;
 
-  /** Called now and then. */
+  /** Must be called now and then, to notice pauses. */
   tick(): void {
     const now = Date.now();
     if (now - this.seenAt > LONGEST_PAUSE) this.since = now;

@@ -8,33 +8,33 @@ const RESERVE = 1 / 8;
 const NOBODY: ReadonlySet<CapacityShare> = new Set();
 
 /**
- * A number of places that destinations share: the sockets of an origin, or the requests of this process. A
- * destination that finds no room waits in a ring and gets the next free places in turn. So those that hold
- * many places end up with as many as those that hold few.
+ * A number of places that destinations share: the sockets of an origin, or the requests of this process. A destination
+ * that finds no room waits in a ring, and gets the next free places in turn. So destinations that hold many places end
+ * up with as many as those that hold few.
  */
 export class SharedCapacity implements Capacity {
   private readonly shares = new Set<CapacityShare>();
   private readonly ring = new WaitingShares();
   private readonly reserve: number;
-  /** The slow one that has places of the reserve, or beyond the limit. */
+  /** The slow destination that has places of the reserve or beyond the limit, if any. */
   private slowInReserve: CapacityShare | undefined;
   private taken = 0;
-  /** Those of the reserve that quick destinations hold. */
+  /** Places of the reserve that quick destinations hold. */
   private reserved = 0;
-  /** How many hold places beyond the limit. */
+  /** Number of destinations that hold places beyond the limit. */
   private beyond = 0;
-  /** The ring goes on in a later turn of the event loop. */
+  /** Whether the ring goes on in a later turn of the event loop. */
   private isPostponed = false;
-  /** How many of the ring have not been resumed in this round. */
+  /** Number of shares in the ring that have not been resumed in this round. */
   private unresumed = 0;
-  /** Fair shares have grown, so that others of the ring may have what is reserved. */
+  /** Whether fair shares have grown, so that others in the ring may have what is reserved. */
   private hasFewerSharers = false;
 
   /**
    * @param limit total number of places
-   * @param eventLoop makes those in the ring wait for the next turn of the event loop
-   * @param extra how many destinations that hold no places may have those of one request beyond the limit, so that
-   *   an idle one never waits for others
+   * @param eventLoop makes the shares in the ring wait for the next turn of the event loop
+   * @param extra how many destinations that hold no places may have those of one request beyond the limit, so that an
+   *   idle destination never waits for others
    */
   constructor(
     private readonly limit: number,
@@ -51,7 +51,7 @@ export class SharedCapacity implements Capacity {
     return share;
   }
 
-  /** @param share a share that holds no places any more */
+  /** @param share a share that takes no more places; it may still give back the places that it holds */
   leave(share: CapacityShare): void {
     this.shares.delete(share);
     this.ring.remove(share);
@@ -63,10 +63,10 @@ export class SharedCapacity implements Capacity {
   }
 
   /**
-   * Whether there is room for one more request. The first one of a share takes its places as soon as one is free, and
-   * exceeds the limit by the others: places come free one at a time, so that others would take each of them before it
-   * had enough. So does one that has kept its turn. What is reserved, and beyond the limit, is for those whose requests
-   * are short, and for one other at a time: it would not be free again for a while.
+   * Whether there is room for one more request. The first request of a share takes its places as soon as one is free,
+   * and exceeds the limit by the others: places come free one at a time, so others would take each of them before it
+   * had enough. So does a share that has kept its turn. Reserved places and places beyond the limit are for shares
+   * whose requests are short, and for one slow share at a time, which would not free them again for a while.
    */
   hasRoom(share: CapacityShare): boolean {
     if (share.hasTurn) return true;
@@ -79,9 +79,9 @@ export class SharedCapacity implements Capacity {
   }
 
   /**
-   * Lets a share whose turn it is take its places later, even if there is no room any more. Its request needs another
-   * capacity too, and what is busy rarely has room in two at one time; or time of its `rateLimit`, which would be over
-   * by its next turn.
+   * Lets a share whose turn it is take its places later, even if there is no room any more. Its request also needs
+   * another capacity, and two busy capacities rarely have room at the same time. Or it needs time of its `rateLimit`,
+   * which would be over by its next turn.
    */
   keepTurn(share: CapacityShare): void {
     share.hasTurn = this.hasRoom(share);
@@ -106,7 +106,7 @@ export class SharedCapacity implements Capacity {
   /**
    * Gives places of one request back.
    *
-   * @param places all of them, unless some of its URLs have answered before the others
+   * @param places all places of the request, unless some of its URLs have answered before the others
    */
   release(share: CapacityShare, places = share.places): void {
     this.taken -= places;
@@ -120,15 +120,15 @@ export class SharedCapacity implements Capacity {
     if (this.ring.all.has(share)) this.wait(share);
   }
 
-  /** @param places how many of those that the share holds are reserved ones */
+  /** @param places how many of the places that the share holds are reserved ones */
   reservePlaces(share: CapacityShare, places: number): void {
     this.reserved += places - share.reserved;
     share.reserved = places;
   }
 
-  /** What is free now is kept for those that wait below their fair share: they go on in a later turn of the event loop. */
+  /** Whether free places are kept for shares that wait below their fair share, and go on in a later turn. */
   get isPromised(): boolean {
-    // The process has places beyond its limit for those that hold none.
+    // The process has places beyond its limit for shares that hold none.
     return this.isPostponed && this.extra === 0 && this.ring.preferred.size > 0;
   }
 
@@ -142,9 +142,9 @@ export class SharedCapacity implements Capacity {
   }
 
   /**
-   * Resumes the waiting shares one after the other, until none of them finds room, or no more requests may begin in this
-   * turn of the event loop. None is resumed before it may send, or all in the ring would come to keep their turns. After
-   * a round, those elsewhere go on that wait for the event loop.
+   * Resumes the waiting shares one after the other, until none of them finds room, or no more requests may begin in
+   * this turn of the event loop. No share is resumed before it may send: otherwise all shares in the ring would come to
+   * keep their turns. After a round, others that wait for the event loop go on.
    */
   readonly resume = (): void => {
     this.isPostponed = false;
@@ -157,7 +157,7 @@ export class SharedCapacity implements Capacity {
     }
     this.resumeSlow();
     if (this.unresumed <= 0) this.unresumed = this.ring.all.size;
-    // One that finds no room may leave the ring: it waits elsewhere, or has nothing more to send.
+    // A share that finds no room may leave the ring: it waits elsewhere, or has nothing more to send.
     for (let unasked = this.candidates.size; unasked > 0; this.unresumed--) {
       const [next] = this.candidates;
       if (next === undefined) break;
@@ -172,14 +172,14 @@ export class SharedCapacity implements Capacity {
     this.unresumed = 0;
   };
 
-  /** Goes on in a later turn of the event loop: in the next one if a round is not over. */
+  /** Goes on in a later turn of the event loop: in the next turn if a round is not over. */
   private postpone(): void {
     this.isPostponed = true;
     if (this.unresumed > 0) this.eventLoop.continue(this.resume);
     else this.eventLoop.wait(this.resume);
   }
 
-  /** Gives the slow one that has waited longest its turn, where the others would take each place before it. */
+  /** Gives the slow share that has waited longest its turn, if the others would take each place before it. */
   private resumeSlow(): void {
     if (this.unreserved() > 0 || !this.hasReserve || this.slowInReserve !== undefined) return;
     for (const share of this.ring.slow) {
@@ -195,8 +195,8 @@ export class SharedCapacity implements Capacity {
   }
 
   /**
-   * How many places are free that are not reserved. While slow ones wait, what quick ones hold of the reserve is left
-   * out: otherwise they would take each place that comes free, and slow ones would get none.
+   * Number of free places that are not reserved. While slow shares wait, the reserve shrinks by the places of it that
+   * quick shares hold. Otherwise quick shares would take each place that comes free, and slow shares would get none.
    */
   private unreserved(isForSlow = false): number {
     const isSlowWaiting = isForSlow || this.ring.slow.size > 0;
@@ -208,7 +208,7 @@ export class SharedCapacity implements Capacity {
     return this.free > 0 || this.beyond < this.extra;
   }
 
-  /** Those of the ring that may find room, in turn. */
+  /** Shares in the ring that may find room, in turn. */
   private get candidates(): ReadonlySet<CapacityShare> {
     if (this.unreserved() > 0) return this.ring.all;
     if (this.free > 0) return this.ring.preferred;
@@ -216,8 +216,8 @@ export class SharedCapacity implements Capacity {
   }
 
   /**
-   * Whether it may have what is reserved: it is quick and holds no places, or would with one more request still be within
-   * its fair share.
+   * Whether a share may have reserved places: it is the only one, or is quick and holds no places, or is quick and
+   * stays within its fair share with one more request.
    */
   private isPreferred({ held, places, isSlow }: CapacityShare): boolean {
     const sharers = this.shares.size;

@@ -15,18 +15,18 @@ import { type JobInHand, type JobProcessorParts, moveToDelayed } from './job-in-
 import { promotable } from './put-back-jobs.js';
 
 /**
- * How long finished batches wait for the others of their job before they are recorded in the queue, in milliseconds, if some
- * of them go on in jobs of their own.
+ * How long, in milliseconds, finished batches wait for the others of their job before they are recorded in the queue,
+ * if some of the finished batches go on in jobs of their own.
  */
 const PATIENCE = 25;
-/** How long they wait if all of them are delivered. A crash in the meantime has them delivered again. */
+/** The same if all of the finished batches are delivered. After a crash in the meantime, they are delivered again. */
 const PATIENCE_OF_DELIVERED = 250;
-/** How long they wait at first, if the others are more than half of the job. The wait doubles each time. */
+/** The same at first if the other batches are more than half of the job. The wait doubles each time. */
 const LONGER_PATIENCE = 1_000;
 
 type PostponedBatch = Extract<BatchEnd, { kind: 'postponed' }>;
 
-/** The end of a batch, and what of it went on in jobs of their own. */
+/** The end of a batch, and what is left of it, which goes on in jobs of its own. */
 interface RecordedEnd {
   end: BatchEnd;
   left: LeftBatch[];
@@ -39,15 +39,15 @@ interface RecordedEnd {
  */
 export class SharedJob {
   private readonly open = new Set<QueuedBatch>();
-  /** Could not be tried. They stay in the job. */
+  /** Batches that could not be tried. They stay in the job. */
   private readonly untried: QueuedBatch[] = [];
   /**
-   * Their destinations cannot be looked up now. They stay in the job, too: nothing of it was tried, and in jobs of
-   * their own each would have a copy of the bodies, and looks of its own.
+   * Batches whose destinations cannot be looked up now. They stay in the job, too: nothing of them was tried, and in
+   * jobs of their own, each would have its own copy of the bodies and its own looks.
    */
   private readonly postponed: PostponedBatch[] = [];
   private readonly ended: BatchEnd[] = [];
-  /** Whether some of those that have ended go on in jobs of their own. */
+  /** Whether some of the ended batches go on in jobs of their own. */
   private hasLeft = false;
   private recordedSize: number;
   private patience = LONGER_PATIENCE;
@@ -61,7 +61,7 @@ export class SharedJob {
 
   constructor(
     private readonly inHand: JobInHand,
-    /** As the queue stores it: without what is recorded as done. */
+    /** The data as the queue stores it: without what is recorded as done. */
     private data: BatchJobData,
     private readonly parts: JobProcessorParts,
   ) {
@@ -78,7 +78,7 @@ export class SharedJob {
       if (this.ended.length === 0) continue;
       this.report(await this.parts.writes.untilDone(this.record, signal, () => this.open.size > 0));
     }
-    // Not before: the job is tried again soon, and would meet those of its batches that are still on their way.
+    // Not thrown earlier: the job is tried again soon, and would meet its batches that are still on their way.
     if (this.failure !== undefined) throw this.failure.error;
     if (this.postponed.length === 0) return;
     await moveToDelayed(this.inHand, Math.min(...this.postponed.map(({ until }) => until)));
@@ -95,7 +95,7 @@ export class SharedJob {
   private async attempt(batch: QueuedBatch): Promise<void> {
     const { turns, deliveries } = this.parts;
     try {
-      // A turn of its own would cost more than what is done here for a batch.
+      // Only if there is no time: a turn of its own would cost more than the work here for a batch.
       if (!turns.hasTime) await turns.take();
       if (--this.unbegun === 0) this.inHand.place.begin();
       const end = await deliveries.deliver(batch, this.inHand);
@@ -127,7 +127,7 @@ export class SharedJob {
     await this.restOf(PATIENCE, since, this.isDone);
   }
 
-  /** Waits until this is so, but not longer than so many milliseconds since a moment. */
+  /** Waits until `isMet` returns `true`, but no longer than `wait` milliseconds after `since`. */
   private async restOf(wait: number, since: number, isMet: () => boolean): Promise<void> {
     const rest = since + wait - performance.now();
     if (rest > 0 && !isMet()) await within(rest, this.until(isMet));
@@ -135,10 +135,10 @@ export class SharedJob {
 
   private readonly isDone = (): boolean => this.open.size === 0;
 
-  /** Whether what is open is so little that recording it would halve what the queue stores. */
+  /** Whether so little is open that recording the ended batches would halve what the queue stores. */
   private readonly isSmall = (): boolean => this.isDone() || this.openSize <= this.recordedSize / 2;
 
-  /** Resolves when this is so. It is asked whenever a batch has ended. */
+  /** Resolves once `isMet` returns `true`. Calls it whenever a batch has ended. */
   private async until(isMet: () => boolean): Promise<void> {
     if (isMet()) return;
     await new Promise<void>((resolve) => {
@@ -147,8 +147,8 @@ export class SharedJob {
   }
 
   /**
-   * Records in the queue what is done. What is left goes on first: a crash in between repeats messages, and
-   * loses none.
+   * Records the ended batches in the queue. Adds the jobs for their rests first: a crash in between repeats messages,
+   * but loses none.
    */
   private readonly record = async (): Promise<RecordedEnd[]> => {
     const { queue } = this.parts;
@@ -193,8 +193,8 @@ export class SharedJob {
   }
 
   /**
-   * What goes on in jobs of its own, if anything. A batch of a destination that is unknown, disabled or has wrong
-   * fields is refused in that job, with its own code.
+   * Returns what goes on in jobs of its own, if anything. A batch whose destination is unknown, disabled or has wrong
+   * fields is refused in that job, with its own error code.
    */
   private async leftOf(end: Exclude<BatchEnd, { kind: 'dropped' }>): Promise<LeftBatch[]> {
     const { job } = this.inHand;

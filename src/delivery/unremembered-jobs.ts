@@ -1,4 +1,4 @@
-/** Jobs that were put back for about as long. They return evenly until the last of them is due. */
+/** Jobs that were put back for about the same time. They are assumed to return evenly until the last of them is due. */
 interface SimilarJobs {
   jobs: number;
   messages: number;
@@ -9,11 +9,11 @@ interface SimilarJobs {
 }
 
 /**
- * How many jobs of one destination are put back that nobody remembers: there is no room for them. Estimated, since it
- * takes the same memory for any number of them.
+ * Estimates how many put-back jobs of one destination are not remembered, since there is no room for them. The estimate
+ * takes the same memory for any number of jobs.
  */
 export class UnrememberedJobs {
-  /** By how long they were put back, as a power of two. */
+  /** By the time for which the jobs were put back, as a power of two. */
   private readonly similar = new Map<number, SimilarJobs>();
 
   /**
@@ -36,7 +36,7 @@ export class UnrememberedJobs {
     return this.similar.size === 0;
   }
 
-  /** How many are not due yet, and messages of all of them. */
+  /** Returns how many jobs are not due yet, and how many messages all of them have. */
   waiting(now: number): { jobs: number; messages: number } {
     this.pass(now);
     const sum = { jobs: 0, messages: 0 };

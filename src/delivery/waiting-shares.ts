@@ -1,18 +1,18 @@
 import type { CapacityShare } from './capacity-share.js';
 
-/** Destinations that wait for places of a capacity, in turn, and those of them that may have what others may not. */
+/** Destinations that wait for places of a capacity, in turn, with subsets that may take places that others may not. */
 export class WaitingShares {
   readonly all = new Set<CapacityShare>();
   /**
-   * Those that may have what is reserved. They are kept apart because what is left free is mostly the reserve: to ask
-   * everyone after each request would take longer than the request.
+   * Destinations that may have reserved places. They are kept apart because what is left free is mostly the reserve:
+   * asking all destinations after each request would take longer than the request.
    */
   readonly preferred = new Set<CapacityShare>();
-  /** Those that hold no places, and may have some beyond the limit. */
+  /** Quick destinations that hold no places, and may have some beyond the limit. */
   readonly idle = new Set<CapacityShare>();
   readonly slow = new Set<CapacityShare>();
 
-  /** Adds a destination, or notes how it is now. */
+  /** Adds a destination, or updates what is known of it. */
   add(share: CapacityShare, isPreferred: boolean): void {
     this.all.add(share);
     note(this.slow, share, share.isSlow);

@@ -2,9 +2,9 @@ import { Logger } from '@nestjs/common';
 import { thrownAt } from './thrown-at.js';
 
 /**
- * Writes the lines of this module. What the application's logger throws ends here: a line may be written in the midst of
- * a request, whose message would never be settled, or by a listener, where an error ends the process. Node's warning tells
- * of it.
+ * Writes the log lines of this module, and catches what the application's logger throws. Otherwise the message of a
+ * request that logs a line would never be settled, or an error in a listener would end the process. A Node.js warning
+ * reports the error instead.
  */
 export class AnalyticsLogger {
   private readonly logger = new Logger('Analytics');

@@ -1,11 +1,11 @@
 import { AnalyticsClosedError } from '../errors/message.errors.js';
 
-/** Gives what a service works with. @throws AnalyticsClosedError once the application has closed */
+/** Returns the parts that a service works with. @throws AnalyticsClosedError once the application has closed */
 export type WhileOpen<T> = () => T;
 
 /**
- * Knows whether the application has closed. A database that is closed may answer with an error of its driver's, or never,
- * so services get what they work with through this.
+ * Knows whether the application has closed. A closed database may answer with an error of its driver, or never, so
+ * services get their parts through this.
  */
 export class ApplicationEnd {
   private hasBegun = false;
@@ -14,12 +14,12 @@ export class ApplicationEnd {
     return this.hasBegun;
   }
 
-  /** The connections are about to be closed: nothing that needs them is begun any more. */
+  /** Called before the connections are closed. From then on, nothing that needs them is begun. */
   begin(): void {
     this.hasBegun = true;
   }
 
-  /** The same parts until then. */
+  /** Returns a function that returns the parts until the application closes. */
   guarding<T>(parts: T): WhileOpen<T> {
     return () => {
       if (this.hasBegun) throw new AnalyticsClosedError();

@@ -1,6 +1,6 @@
 /**
- * The beginning of a text, to be kept for long. A slice would hold all of the text in memory, so this is a copy where
- * something is cut off. A surrogate without its other half becomes U+FFFD.
+ * Returns the beginning of a text that is kept for long. If the text is cut off, the result is a copy, since a slice
+ * would hold all of the text in memory. A lone surrogate becomes U+FFFD.
  *
  * @param length the largest number of characters
  */

@@ -1,12 +1,12 @@
 /**
- * Longest timer that Node supports, in milliseconds. One of this length only keeps the process alive until it
- * is cancelled.
+ * Longest timer that Node supports, in milliseconds. A timer of this length only keeps the process alive until it is
+ * cancelled.
  */
 export const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
- * The delay of a timer in milliseconds. After a stall of the event loop a moment to wait for may be over already, and Node
- * warns of a delay below 0. It warns of one that is too long, too, and has it end at once.
+ * Returns a timer delay in milliseconds that Node accepts. After a stall of the event loop, the awaited moment may be
+ * over already, and Node warns of a delay below 0. Node also warns of a delay that is too long, and ends it at once.
  */
 export function timerDelay(milliseconds: number): number {
   return Math.min(Math.max(Math.ceil(milliseconds), 0), LONGEST_TIMER);

@@ -1,5 +1,5 @@
 /**
- * The known name that a misspelt one most likely means: the one with the fewest edits, at most one per three
+ * Returns the known name that a misspelt name most likely means: the name with the fewest edits, at most one per three
  * characters. Case is ignored.
  */
 export function closestName(name: string, known: Iterable<string>): string | undefined {
@@ -8,7 +8,7 @@ export function closestName(name: string, known: Iterable<string>): string | und
   let fewest = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
     const to = candidate.toLowerCase();
-    // Anybody may send a name of any length, and counting takes long.
+    // Anybody may send a name of any length, and counting edits takes long.
     if (Math.abs(from.length - to.length) >= fewest) continue;
     const edits = editsBetween(from, to);
     if (edits < fewest) [closest, fewest] = [candidate, edits];
@@ -16,7 +16,7 @@ export function closestName(name: string, known: Iterable<string>): string | und
   return closest;
 }
 
-/** How many characters have to be inserted, removed or replaced to turn one text into the other. */
+/** Returns how many characters have to be inserted, removed or replaced to turn one text into the other. */
 function editsBetween(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let index = 0; index < from.length; index++) {

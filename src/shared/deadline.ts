@@ -6,12 +6,12 @@ export interface Expiring {
 }
 
 /**
- * The deadline of pieces of work that follow one another and nearly always end in time. One timer serves them
- * all. It is not restarted for the next one but checks the deadline when it fires, so setting a deadline
- * costs nothing. It does not keep the process alive.
+ * The deadline of pieces of work that follow one another and nearly always end in time. One timer serves all of them.
+ * The timer is not restarted for the next piece of work, but checks the deadline when it fires, so setting a deadline
+ * costs nothing. The timer does not keep the process alive.
  *
- * After a stall of the event loop, timers fire before sockets are read. So expired work gets one more turn of
- * the loop, in which an answer that has already arrived ends it.
+ * After a stall of the event loop, timers fire before sockets are read. So expired work gets one more turn of the loop,
+ * in which an answer that has already arrived ends it.
  */
 export class Deadline {
   private work: Expiring | undefined;
@@ -26,12 +26,12 @@ export class Deadline {
     if (at < this.firesAt) this.arm(at);
   }
 
-  /** The work is done. */
+  /** Clears the deadline, since the work is done. */
   clear(): void {
     this.work = undefined;
   }
 
-  /** No work follows. */
+  /** Stops the timer, since no work follows. */
   stop(): void {
     this.clear();
     clearTimeout(this.timer);
@@ -43,7 +43,7 @@ export class Deadline {
     this.timer = setTimeout(this.look, timerDelay(at - performance.now())).unref();
   }
 
-  /** Expires overdue work once the sockets were read. For any other work the timer starts again. */
+  /** Expires overdue work once the sockets have been read. For any other work, the timer starts again. */
   private readonly look = (): void => {
     const { work } = this;
     this.firesAt = Infinity;

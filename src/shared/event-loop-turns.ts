@@ -21,7 +21,7 @@ export class EventLoopTurns {
     return now < this.endsAt;
   }
 
-  /** Await this before the work, unless there is time for it now. */
+  /** Resolves when work may run. Await this before the work, unless `hasTime` is `true`. */
   take(): Promise<void> {
     return new Promise((resolve) => {
       this.wait(resolve);

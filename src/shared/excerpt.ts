@@ -1,4 +1,4 @@
-/** How much of an answer is kept for the record, in bytes of UTF-8. */
+/** Most bytes of UTF-8 that are kept of an answer. */
 export const EXCERPT_BYTES = 1024;
 
 /**
@@ -14,18 +14,18 @@ const SHORT_ESCAPES = new Map([
 ]);
 
 /**
- * The beginning of what a receiver or the application's code answered, as text that any store and any log accepts.
- * Bytes that are not UTF-8, NUL and lone surrogates become U+FFFD. Control characters are escaped as in JSON, so that
- * nobody can forge log lines or control a terminal. The result is at most 1 KiB of UTF-8.
+ * Returns the beginning of an answer from a receiver or the application's code, as text that any store and any log
+ * accepts. Bytes that are not UTF-8, NUL and lone surrogates become U+FFFD. Control characters are escaped as in JSON,
+ * so that nobody can forge log lines or control a terminal. The result is at most 1 KiB of UTF-8.
  *
  * @param answer bytes of UTF-8, or a text
  */
 export function excerptOf(answer: Buffer | string): string {
-  // A text is copied even if it is short: it may be a slice, which holds all of a long one in memory.
+  // A text is copied even if it is short: it may be a slice, which keeps all of a long text in memory.
   const bytes = typeof answer === 'string' ? Buffer.from(answer.slice(0, EXCERPT_BYTES)) : answer;
   // Most answers are a few words of ASCII.
   if (isPlain(bytes)) return bytes.toString('latin1', 0, EXCERPT_BYTES);
-  // What follows makes no text shorter.
+  // These replacements make no text shorter.
   const text = storable(bytes.toString('utf8')).replace(CONTROLS, escapeControl);
   if (Buffer.byteLength(text) <= EXCERPT_BYTES && bytes.length < EXCERPT_BYTES) return text;
   const beginning = Buffer.alloc(EXCERPT_BYTES);
@@ -40,7 +40,7 @@ function isPlain(bytes: Buffer): boolean {
   return true;
 }
 
-/** A text with U+FFFD in the place of what PostgreSQL refuses: NUL and, in `jsonb`, lone surrogates. */
+/** Returns a text with U+FFFD in place of what PostgreSQL refuses: NUL and, in `jsonb`, lone surrogates. */
 export function storable(text: string): string {
   return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
 }

@@ -1,7 +1,7 @@
 /**
- * Reads what the framework knows of a request by way of the proxies that the application trusts: its `ip`, `host` and
- * `protocol`. `undefined` where the application's function that says whom it trusts throws, as it may for a header from
- * outside: the host's own code may never ask for these, so the request must not fail for it.
+ * Reads a property of a request that depends on the proxies that the application trusts: `ip`, `host` or `protocol`.
+ * Returns `undefined` if the application's function for trusted proxies throws, as it may for a header from outside.
+ * The host's own code may never read these properties, so the request must not fail because of that.
  */
 export function frameworkValue<T>(read: () => T): T | undefined {
   try {

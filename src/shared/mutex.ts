@@ -3,7 +3,7 @@ import { LONGEST_TIMER } from './clock.js';
 /** Lets one caller in at a time, in the order in which they asked. */
 export class Mutex {
   private isTaken = false;
-  /** Those who wait. Each is called when its turn begins. */
+  /** Callers that wait. Each is called back when its turn begins. */
   private readonly line = new Set<() => void>();
 
   /** Whether nobody has a turn or waits for one. */
@@ -11,7 +11,7 @@ export class Mutex {
     return !this.isTaken;
   }
 
-  /** Resolves to the function that ends the turn, when it is the caller's turn. */
+  /** Resolves to the function that ends the turn, once the caller's turn begins. */
   acquire(): Promise<() => void> {
     return new Promise((resolve) => {
       this.join(() => {

@@ -2,8 +2,8 @@ import { AsyncResource } from 'node:async_hooks';
 import type { Clock } from './clock.js';
 
 /**
- * The asynchronous context of whoever made it. A promise or a timer of a call keeps what the call's context has, such as
- * a whole request with its body, for as long as it waits. And what is shared must not run in a context that an
+ * The asynchronous context in which this object was made. A promise or timer made in a call keeps the call's context,
+ * such as a whole request with its body, for as long as it waits. And shared work must not run in the context that an
  * `AsyncLocalStorage` of the application has for one call, such as that of a transaction.
  */
 export class OwnContext {
@@ -13,7 +13,7 @@ export class OwnContext {
     return this.resource.runInAsyncScope(work);
   }
 
-  /** A clock whose callbacks run here. */
+  /** Returns a clock whose callbacks run in this context. */
   clock(clock: Clock): Clock {
     return {
       now: () => clock.now(),

@@ -26,7 +26,7 @@ function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return address.range() === 'unicast' && address.toString() !== AZURE_PLATFORM;
 }
 
-/** The IPv4 addresses that a packet to this address may really reach: tunnels and translators unwrap them. */
+/** Returns the IPv4 addresses that a packet to this address may really reach: tunnels and translators unwrap them. */
 function embeddedAddresses(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();
   const last = bytes.slice(12);

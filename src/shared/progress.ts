@@ -1,10 +1,10 @@
 import { within } from './within.js';
 
-/** When a part of some work was last done. */
+/** Records when a part of some work was last done. */
 export class Progress {
   private madeAt = 0;
 
-  /** A part is done. */
+  /** Records that a part is done. */
   readonly make = (): void => {
     this.madeAt = performance.now();
   };
@@ -12,8 +12,8 @@ export class Progress {
   /**
    * Waits for the work while it makes progress.
    *
-   * @param patience the longest time without any, in milliseconds
-   * @param end when to wait no longer in any case, by `performance.now()`
+   * @param patience the longest time without progress, in milliseconds
+   * @param end when to stop waiting in any case, by `performance.now()`
    */
   async wait(work: Promise<unknown>, patience: number, end: number): Promise<void> {
     this.make();

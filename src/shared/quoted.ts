@@ -1,10 +1,10 @@
-/** What a terminal obeys, or what changes how the rest of a line is read. */
+/** Characters that a terminal obeys, or that change how the rest of a line is read. */
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A text from outside as it may stand in a line of the log: as in JSON, with all control characters escaped. */
+/** Returns a text from outside as it may stand in a log line: as in JSON, with all control characters escaped. */
 export function quoted(text: string): string {
   return JSON.stringify(text).replace(CONTROLS, (character) =>
-    // A few of them have two units.
+    // A few of these characters have two UTF-16 units.
     Array.from({ length: character.length }, (_, index) => escaped(character.charCodeAt(index))).join(''),
   );
 }

@@ -3,17 +3,17 @@ import { SharedWork } from './shared-work.js';
 
 /** How long the work rests, as a multiple of how long it took. */
 const REST = 20;
-/** Work that takes less is done for whoever asks, in milliseconds. */
+/** Work that takes less than this many milliseconds does not rest. */
 const QUICK = 50;
 /** The longest rest, in milliseconds: the work may have taken long because of an outage. */
 const LONGEST_REST = 600_000;
-/** The same after a failure, of which nobody has anything. */
+/** The same after a failure, whose result is of use to nobody. */
 const LONGEST_REST_AFTER_FAILURE = 60_000;
 
 /**
- * Work that is done for all who ask, and then rests for a time that grows with how long it took: it keeps others from
- * their work for no more than a small share of the time, however large what it looks at becomes. Whoever asks
- * meanwhile gets the last result, or is told of the failure if the work failed.
+ * Work that is done once for all callers, and then rests for a time that grows with how long it took. So it keeps
+ * others from their work for only a small share of the time, however much data it reads. Meanwhile, callers get the
+ * last result, or the error if the work failed.
  */
 export class RestingWork<T> {
   private last: { result: Promise<T>; restsUntil: number } | undefined;

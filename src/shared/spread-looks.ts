@@ -1,25 +1,25 @@
-/** Twenty jobs a second: each of them is read and written. */
+/** Milliseconds between two jobs: twenty jobs a second, each of which is read and written. */
 const DEFAULT_INTERVAL = 50;
-/** How often those are looked for that nothing waits for any more, in milliseconds. */
+/** Milliseconds between two searches for entries that no job waits for any more. */
 const SWEEP_INTERVAL = 1_000;
 
 export interface SpreadLooksOptions {
   /** How long a job waits at least, in milliseconds. */
   shortest: number;
-  /** How long it waits at most. */
+  /** How long a job waits at most, in milliseconds. */
   longest: number;
   /** Time between two jobs, in milliseconds; 50 unless given. */
   interval?: number;
 }
 
 /**
- * Spreads over time when jobs, or rows, are looked at again that this process can do nothing with, such as those of a
- * destination that it cannot look up. The more there are, the more rarely each of them is looked at, so that a backlog
- * costs the same whatever its length. All that they wait for have equal shares of the looks: many jobs of one
- * destination delay no other.
+ * Spreads the looks at jobs or rows that this process can do nothing with, such as those of a destination that it
+ * cannot look up. The more there are, the more rarely each of them is looked at, so that a backlog costs the same
+ * whatever its length. Everything that jobs wait for has an equal share of the looks: many jobs of one destination
+ * delay no other.
  */
 export class SpreadLooks {
-  /** When the last job is looked at that waits for each of these, in milliseconds since the epoch. */
+  /** By what jobs wait for: when the last of them is looked at, in milliseconds since the epoch. */
   private readonly latest = new Map<string, number>();
   /** In milliseconds since the epoch. */
   private sweptAt = 0;
@@ -27,9 +27,9 @@ export class SpreadLooks {
   constructor(private readonly options: SpreadLooksOptions) {}
 
   /**
-   * When the next job is looked at again, in whole milliseconds since the epoch.
+   * Returns when the next job is looked at again, in whole milliseconds since the epoch.
    *
-   * @param awaited what it waits for, such as the id of a destination
+   * @param awaited what the job waits for, such as the id of a destination
    */
   next(awaited: string, now: number): number {
     this.sweep(now);
@@ -42,13 +42,13 @@ export class SpreadLooks {
     return due;
   }
 
-  /** There are too many to be looked at one by one. They do not all return at the same moment. */
+  /** Returns a random time, since too many jobs wait to be looked at one by one, and must not all return at once. */
   private late(now: number): number {
     return Math.ceil(now + this.options.longest * (0.5 + Math.random() / 2));
   }
 
   private sweep(now: number): void {
-    // Even where the clock was set back: otherwise all would be late until it caught up.
+    // Also sweeps if the clock was set back: otherwise all jobs would be late until it caught up.
     if (Math.abs(now - this.sweptAt) < SWEEP_INTERVAL) return;
     this.sweptAt = now;
     for (const [awaited, latest] of this.latest) {

@@ -20,7 +20,7 @@ export interface TracedRequest {
   url: URL;
   /** Counts from 1. */
   attempt: number;
-  /** Of each message in it, as far as it carries one. */
+  /** The trace of each message in the request; `undefined` if a message carries none. */
   calls: readonly (CallTrace | undefined)[];
 }
 
@@ -34,9 +34,9 @@ export interface RequestSpan {
 
 /** Traces requests. */
 export interface RequestTracing {
-  /** @param ownerOf who shares the limit of spans with a destination: the same for all destinations of a tenant */
+  /** @param ownerOf returns the owner of a destination's limit of spans: the same for all destinations of a tenant */
   shareBy(ownerOf: (destination: string) => string): void;
-  /** `undefined` if nothing is to be recorded or sent. */
+  /** Begins the span of a request. Returns `undefined` if nothing is to be recorded or sent. */
   begin(request: TracedRequest): RequestSpan | undefined;
 }
 
@@ -44,16 +44,16 @@ export interface RequestTracing {
 export type RefusalKind =
   'buffer_full' | 'backlog_full' | 'lookup_failed' | 'schema' | 'before_send' | 'forwarded_deletion';
 
-/** Measures what happens to messages. An application that measures nothing has none, and pays nothing. */
+/** Measures what happens to messages. An application that measures nothing has no `Telemetry`, and pays nothing. */
 export interface Telemetry {
   /** `undefined` if the application does not trace. */
   readonly tracing: RequestTracing | undefined;
-  /** A source has taken a message. @param tenant whose event it is, where the call or the source has said so */
+  /** A source has taken a message. @param tenant whose event it is, if the call or the source has said so */
   taken(source: string, tenant: string | undefined): void;
-  /** What the message of the current call carries; `undefined` for nothing. */
+  /** Returns what the message of the current call carries, or `undefined` for nothing. */
   call(): CallTrace | undefined;
   refused(kind: RefusalKind): void;
-  /** Messages of a destination that had failed for good were removed, since it had too many of them. */
+  /** Messages that had failed for good were removed, since their destination had too many of them. */
   removed(destination: string, messages: number): void;
   /** Messages for a destination are in the queue. */
   queued(destination: string, messages: number): void;

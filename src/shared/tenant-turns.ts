@@ -3,17 +3,17 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-/** Limits how much runs at once. The rest waits, and the tenant with the least running is next. */
+/** Limits how much work runs at once. The rest waits, and the tenant with the least running work is next. */
 export class TenantTurns {
-  /** By the tenant; empty for the operator. */
+  /** Amount of running work by tenant. The key is empty for the operator. */
   private readonly running = new Map<string, number>();
-  /** The first one has waited longest. */
+  /** In order of arrival: the first has waited longest. */
   private readonly waiting = new Set<Waiting>();
   private free: number;
 
   /**
-   * @param most how much of all tenants runs at once
-   * @param mostOfTenant how much of one tenant does
+   * @param most how much work of all tenants runs at once
+   * @param mostOfTenant how much work of one tenant runs at once
    */
   constructor(
     most: number,
@@ -22,7 +22,7 @@ export class TenantTurns {
     this.free = most;
   }
 
-  /** Runs work when it is its turn. If the signal aborts before, it rejects with the signal's reason. */
+  /** Runs work when its turn comes. Rejects with the signal's reason if the signal aborts before that. */
   async run<T>(tenant: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     if (this.free > 0 && this.mayBegin(tenant)) this.begin(tenant);

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 
 /**
- * The kind of error that the application's code threw, and where. The error's text is left out, since it may
+ * Returns the kind of error that the application's code threw, and where. The error's text is left out, since it may
  * hold data that is being sent.
  */
 export function thrownAt(error: unknown): string {
@@ -13,7 +13,7 @@ export function thrownAt(error: unknown): string {
   }
 }
 
-/** Those that RxJS makes itself, such as `TimeoutError`, are no native ones. */
+/** Whether a value is an error. RxJS makes errors such as `TimeoutError` itself, which are not native ones. */
 function isError(error: unknown): error is Error {
   if (types.isNativeError(error)) return true;
   if (typeof error !== 'object' || error === null) return false;

@@ -2,7 +2,7 @@ import type { QueueBackend } from '../../queue/queue-backend.js';
 import { LocalRateLimitStore, type RateLimitStore } from './rate-limit-store.js';
 
 /**
- * Only the code of the database that is used is loaded.
+ * Creates the store for the queue's database, and loads only the code of that database.
  *
  * @param isOwn whether no other process uses the queue
  */

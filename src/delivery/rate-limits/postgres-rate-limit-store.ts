@@ -5,18 +5,18 @@ import { CREDIT, type RateLimitStore } from './rate-limit-store.js';
 
 const TABLE = `${SCHEMA}.rate_limit`;
 const NOW = `(extract(epoch FROM clock_timestamp()) * 1000)::float8`;
-/** Rows that nobody has used for a day are removed when a process starts, in milliseconds. */
+/** Milliseconds after which unused rows are removed when a process starts: a day. */
 const LIFETIME = 86_400_000;
 
 /**
- * Each statement takes one of the connections on which jobs are added, and keeps it for as long as it waits for a lock on its
- * table. With a limit below ten a second, each message needs one, so fewer at once would hold up many such destinations.
+ * Most statements at once. Each takes one of the connections on which jobs are added, and keeps it while it waits for a
+ * lock on its table. With a limit below ten a second, each message needs one: fewer would hold up many destinations.
  */
 const MOST_STATEMENTS = 4;
-/** A destination asks for one part of its time after the other, so it does not matter whose it is. */
+/** All statements share one tenant: a destination reserves its time part by part, so the tenant does not matter. */
 const ANYBODY = '';
 
-/** Not logged: after a crash of the server a second of the limit is forgotten, and each write costs less. */
+/** `UNLOGGED` makes each write cheaper. After a crash of the server, only a second of the limit is forgotten. */
 const TABLES = `
   CREATE UNLOGGED TABLE IF NOT EXISTS ${TABLE} (
     destination text PRIMARY KEY,
@@ -24,14 +24,14 @@ const TABLES = `
     asked_at float8
   ) WITH (fillfactor = 50)`;
 
-/** Tables of older versions have no such column. */
+/** Tables of older versions have no `asked_at`. */
 const FIRST = `
   ${missingColumn(TABLE, 'asked_at', 'float8')}
   DELETE FROM ${TABLE} WHERE reserved_until < ${NOW} - ${LIFETIME}`;
 
 /**
- * $1 destination, $2 milliseconds, $3 credit. By the server's clock. Where it was set back since the last time, so is what it
- * has measured: all would wait until it caught up.
+ * $1 destination, $2 milliseconds, $3 credit. Uses the server's clock. If it was set back since the last time, so is
+ * the reserved time: otherwise all would wait until the clock caught up.
  */
 const RESERVE = `
   INSERT INTO ${TABLE} AS r (destination, reserved_until, asked_at)
@@ -44,7 +44,7 @@ const RESERVE = `
 
 const FORGET = `DELETE FROM ${TABLE} WHERE destination = $1`;
 
-/** Shares the time of destinations on the queue's PostgreSQL. */
+/** Shares the time of destinations through the queue's PostgreSQL. */
 export class PostgresRateLimitStore implements RateLimitStore {
   private readonly tables: OwnTables;
   private readonly turns = new TenantTurns(MOST_STATEMENTS, MOST_STATEMENTS);

@@ -1,25 +1,25 @@
 import type { RateLimitStore } from './rate-limit-store.js';
 
-/** How much of a destination's time a process reserves at once, in milliseconds; at least for one message. */
+/** How much of a destination's time a process reserves at once, in milliseconds; always enough for one message. */
 const LEASE = 100;
-/** Timers are not more precise than this, in milliseconds. What is due by then goes out together. */
+/** Precision of timers, in milliseconds. Messages that are due within this time go out together. */
 const TICK = 5;
-/** A reserved time that was not used for this long is over, in milliseconds. */
+/** Milliseconds after which unused reserved time is over. */
 const STALE = 1_000;
 /** How long to wait if the store cannot be reached, in milliseconds. */
 const RETRY_INTERVAL = 1_000;
-/** The longest wait until the limit is looked at again, in milliseconds: it may have been raised. */
+/** Longest wait until the limit is looked at again, in milliseconds: it may have been raised. */
 const LONGEST_WAIT = 1_000;
 
-/** What this process may send to one destination with a `rateLimit`, message by message. */
+/** Limits what this process sends to one destination with a `rateLimit`, message by message. */
 export class RateBudget {
   /** When the next message may be sent, by `performance.now()`. */
   private nextAt = 0;
-  /** Messages a second, as the time was reserved. */
+  /** Messages a second that were allowed at the latest `take`. */
   private limit = 0;
   /** Messages that may still be sent in the reserved time. */
   private left = 0;
-  /** What time was reserved for last: the destination, and its limit then. */
+  /** The latest key that time was reserved for: the destination, and its limit at that moment. */
   private reserved: string | undefined;
   private isAsking = false;
   private timer: NodeJS.Timeout | undefined;
@@ -37,14 +37,14 @@ export class RateBudget {
   }
 
   /**
-   * Whether a message may be sent now. If not, `resume` is called when it may.
+   * Returns whether a message may be sent now. If not, `resume` is called when it may.
    *
    * @param limit messages a second, over all processes
-   * @param waiting messages that this process has for it
+   * @param waiting number of messages that this process has for the destination
    */
   take(limit: number, waiting: number): boolean {
     const now = performance.now();
-    // After a change, what was reserved for the former limit may be minutes away.
+    // After a change of the limit, the time reserved for the former limit may be minutes away.
     if (limit !== this.limit || now - this.nextAt > STALE) this.left = 0;
     this.limit = limit;
     if (this.left > 0 && now >= this.nextAt) {
@@ -69,14 +69,14 @@ export class RateBudget {
       this.wakeIn(wait);
       this.forgetFormer(key);
     } catch {
-      // The queue's health has been told. Nothing is sent past the limit meanwhile.
+      // The queue's health knows of the error. Until the next try, nothing is sent past the limit.
       this.wakeIn(RETRY_INTERVAL);
     } finally {
       this.isAsking = false;
     }
   }
 
-  /** Nobody waits for it: what the store does not forget now is small, and goes after a while. */
+  /** Forgets the former key without waiting: what the store fails to forget is small, and goes after a while. */
   private forgetFormer(key: string): void {
     const former = this.reserved;
     this.reserved = key;

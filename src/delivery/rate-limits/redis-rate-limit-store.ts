@@ -8,15 +8,15 @@ import { CREDIT, type RateLimitStore } from './rate-limit-store.js';
 
 /** Without a hash tag, so that a cluster spreads the destinations over its nodes. */
 const PREFIX = 'nestjs-analytics:rates:';
-/** The keys that the documentation names for the user of a Redis. */
+/** Key pattern that the documentation asks operators to grant to the Redis user. */
 const OWN_KEYS = 'nestjs-analytics:*';
 const WAITING = 'Messages for destinations with a `rateLimit` wait until then.';
-/** An unused key is gone after this many milliseconds. */
+/** Milliseconds after which an unused key expires. */
 const LIFETIME = 60_000;
 
 /**
- * Keys: until when the time is reserved, and when that was done. Arguments: milliseconds, credit, lifetime. By the server's
- * clock. Where it was set back since, so is what it has measured: all would wait until it caught up.
+ * Key: until when the time is reserved, and when that was done. Arguments: milliseconds, credit, lifetime. By the
+ * server's clock. If it was set back since, so is the reserved time: otherwise all would wait until it caught up.
  */
 const RESERVE = new RedisScript(
   `
@@ -33,7 +33,7 @@ const RESERVE = new RedisScript(
 
 const FORGET = new RedisScript(`return redis.call('DEL', KEYS[1])`, false);
 
-/** Shares the time of destinations on the queue's Redis. */
+/** Shares the time of destinations through the queue's Redis. */
 export class RedisRateLimitStore implements RateLimitStore {
   constructor(
     private readonly client: RedisCommands,
@@ -53,7 +53,7 @@ export class RedisRateLimitStore implements RateLimitStore {
     await FORGET.run(this.client, [PREFIX + destination], []);
   }
 
-  /** The queue does not use these keys, so only their own failures show that its user may not either. */
+  /** Reports a failure of these keys. The queue does not use them, so nothing else shows a missing right. */
   private report(error: unknown): void {
     if (areKeysRefused(error)) {
       const pattern = `~${this.client.keyPrefix ?? ''}${OWN_KEYS}`;
