@@ -16,7 +16,7 @@ await migrate(pool);
 await dropTemplateDatabases(pool);
 const packed = await database.dumpDataDir('gzip');
 const path = await templatePath();
-// A build that is ended half way, or runs twice at once, leaves no part of a template where an application finds it.
+// Renamed once complete, so that an interrupted or concurrent build never leaves a partial template there.
 const part = `${path}.${process.pid}`;
 await writeFile(part, packed.stream());
 await rename(part, path);

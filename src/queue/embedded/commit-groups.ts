@@ -1,9 +1,9 @@
-/** How long a group may work before it is answered, in milliseconds. */
+/** Milliseconds after which a group takes no more work and is answered. */
 const GROUP_TIME = 10;
-/** The latest that commits are synced which nobody waits for, in milliseconds. */
+/** Milliseconds within which a commit that nobody waits for is synced. */
 const SYNC_DELAY = 200;
 
-/** Work that is done, and the function that tells its caller how it went, or that its commit was lost. */
+/** Finished work. `answer` gives the caller its result, `fail` reports that its commit was lost. */
 interface Done {
   answer: () => void;
   fail: (error: unknown) => void;
@@ -15,23 +15,22 @@ interface Work {
 }
 
 /**
- * Does one piece of work after the other, and answers in groups. A sync of the disk takes longer than most
- * statements, and one is enough for all that were committed before it: so what waited together is answered
- * together, after one sync. While a group is at work, the next one gathers. Work that need not be durable is
- * answered as soon as it is done.
+ * Runs work in order and answers it in groups. A disk sync takes longer than most statements, but one sync covers all
+ * earlier commits. So work that waited together is answered together, after one sync. While a group runs, the next one
+ * gathers. Work that need not be durable is answered as soon as it is done.
  */
 export class CommitGroups {
   private readonly waiting: Work[] = [];
   private isWorking = false;
   private syncTimer: NodeJS.Timeout | undefined;
 
-  /** @param sync makes what was committed durable */
+  /** @param sync makes earlier commits durable */
   constructor(private readonly sync: () => void) {}
 
   /**
-   * Does this after all that was given before.
+   * Runs `work` after all earlier work.
    *
-   * @param isDurable whether it resolves only once what it committed is durable. @default true
+   * @param isDurable whether the promise resolves only once the commit is durable. @default true
    */
   run<T>(work: () => Promise<T>, isDurable = true): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -50,7 +49,7 @@ export class CommitGroups {
     });
   }
 
-  /** Begins once all requests that have arrived are here. */
+  /** Starts the next group once all requests that have already arrived are waiting. */
   private schedule(): void {
     if (this.isWorking || this.waiting.length === 0) return;
     this.isWorking = true;
@@ -88,7 +87,7 @@ export class CommitGroups {
 
   private syncSoon(): void {
     this.syncTimer ??= setTimeout(() => {
-      // Work that comes after a sync that failed hears of it.
+      // A failed sync need not be handled here: it also fails all later work.
       this.run(() => Promise.resolve()).catch(() => undefined);
     }, SYNC_DELAY).unref();
   }

@@ -6,18 +6,18 @@ import { PGLITE_PACKAGE } from './pglite-factory.js';
 
 const WASM_FILE = 'pglite.wasm';
 
-/** Node has it, but its types leave it to those of a browser. */
+/** Node provides this global, but only the types of browsers declare it. */
 declare const WebAssembly: { compile(bytes: Uint8Array): Promise<object> };
 
 let compiled: Promise<object | undefined> | undefined;
 
 /**
- * PostgreSQL in WebAssembly, for threads that are to run it; `undefined` where PGlite has to find it by itself, as in
- * a bundle. What one database has compiled, the next one need not: the tests of an application open many.
+ * Resolves to the compiled WebAssembly of PostgreSQL for the database threads, or to `undefined` if PGlite has to find
+ * it itself, as in a bundle. All databases of a process share the result, since the tests of an application open many.
  */
 export function compiledDatabase(): Promise<object | undefined> {
   return (compiled ??= compile().catch((error: unknown) => {
-    // Where there was no file handle, or no memory, there may be some the next time.
+    // A lack of file handles or memory may be over at the next call.
     compiled = undefined;
     throw error;
   }));

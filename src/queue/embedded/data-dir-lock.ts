@@ -14,17 +14,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { tryLock } from 'fs-native-extensions';
 import { EmbeddedQueueLockedError, EmbeddedQueuePlatformError } from '../../errors/embedded-queue.errors.js';
 
-/** How long a folder is waited for whose holder is closing, in milliseconds: longer than most shutdowns take. */
+/** Milliseconds to wait for a folder whose holder is closing: longer than most shutdowns take. */
 const PATIENCE = 30_000;
 const LOOK_INTERVAL = 50;
 
 /**
- * Keeps other processes out of a folder: two databases on the same files lose jobs without an error. The lock
- * is the kernel's lock on an open file, so it ends with its process, however that ends. The file itself means
+ * Keeps other processes out of a folder, since two databases on the same files lose jobs without an error. The lock is
+ * the kernel's lock on an open file, so it ends with its process, however the process ends. The file itself means
  * nothing: it stays, and only holds its owner's pid and host for the error message.
  *
- * A file beside it says that the holder is closing. Whoever comes next, in this process or in another one, then
- * waits, as where an application is reloaded and nobody waits for the end of the one before.
+ * A file beside it, `closing`, says that the holder is closing. The next opener, in this process or in another one,
+ * then waits. This happens when an application is reloaded before its predecessor has ended.
  */
 export class DataDirLock {
   // A plain descriptor. The garbage collector would close, and so unlock, a FileHandle without references.
@@ -34,7 +34,7 @@ export class DataDirLock {
   ) {}
 
   /**
-   * Waits for a holder that is closing.
+   * Locks the folder. If its holder is closing, waits for the release.
    *
    * @throws EmbeddedQueueLockedError when the folder is in use.
    * @throws EmbeddedQueuePlatformError if there is no build of the lock for this platform.
@@ -57,13 +57,13 @@ export class DataDirLock {
     }
   }
 
-  /** Has others wait for the end instead of being refused; safe to call again. */
+  /** Makes other openers wait for the release instead of being refused. Safe to call again. */
   announceRelease(): void {
     if (this.fd === undefined) return;
     try {
       writeFileSync(this.closingPath, '');
     } catch {
-      // On a full disk, say. Others are refused then, as before, and the end must not fail for that.
+      // For example, on a full disk. Other openers are then refused, but the shutdown must not fail for that.
     }
   }
 
@@ -72,16 +72,16 @@ export class DataDirLock {
     if (this.fd === undefined) return;
     closeSync(this.fd);
     this.fd = undefined;
-    // Only now: who finds the folder locked, and this file gone, does not wait.
+    // Only after the unlock: an opener that finds the folder locked, but not this file, does not wait.
     rmSync(this.closingPath, { force: true });
   }
 }
 
-/** Resolves to whether the lock was got, at once or from a holder that was closing. */
+/** Resolves to whether the lock was acquired, at once or from a holder that was closing. */
 async function lockedInTime(lock: () => boolean, closingPath: string): Promise<boolean> {
   const deadline = performance.now() + PATIENCE;
   for (;;) {
-    // Asked first: between the two, the holder may let the folder go.
+    // Checked before the lock: between the two, the holder may release the folder and remove the file.
     const isClosing = existsSync(closingPath);
     if (lock()) return true;
     if (!isClosing || performance.now() > deadline) return false;
@@ -89,7 +89,7 @@ async function lockedInTime(lock: () => boolean, closingPath: string): Promise<b
   }
 }
 
-/** Loaded only when needed: the add-on has no build for some platforms, which can use other queues. */
+/** Loads the add-on only when needed: some platforms have no build of it, but can use other queues. */
 async function importLock(): Promise<typeof tryLock> {
   try {
     const addOn = await import('fs-native-extensions');
@@ -99,7 +99,7 @@ async function importLock(): Promise<typeof tryLock> {
   }
 }
 
-/** The owner's pid; `undefined` if it is in another container, where most processes have the number 1. */
+/** Returns the owner's pid, or `undefined` if the owner is in another container, where most pids are 1. */
 function readPid(path: string): number | undefined {
   try {
     const [pid, host = hostname()] = readFileSync(path, 'utf8').split(' ');

@@ -10,13 +10,13 @@ import {
 import { DataDirLock } from './data-dir-lock.js';
 import { syncFolder, syncNewFolders } from './synced-folder.js';
 
-/** The folder often lies in a working copy, and nobody wants its files there. */
+/** The folder often lies in a Git working copy, where its files should be ignored. */
 const GITIGNORE = '*\n';
 
 /**
- * The folder of an embedded queue. `postgres/` holds the database, `lock` keeps other processes out, and
- * `unfinished` exists while the database is being created. If a first start is killed in between, the folder
- * is known to hold no job yet, and the database is created again.
+ * The folder of an embedded queue. `postgres/` holds the database, `lock` keeps other processes out, and `unfinished`
+ * exists while the database is being created. If the first start is killed meanwhile, the next one knows that the
+ * folder holds no job yet, and creates the database again.
  */
 export class DataDir {
   readonly path: string;
@@ -29,10 +29,7 @@ export class DataDir {
     this.unfinishedPath = join(this.path, 'unfinished');
   }
 
-  /**
-   * Creates the folder if needed, and takes its lock. It will hold people's data, so only its owner may read
-   * it.
-   */
+  /** Creates the folder if needed, and takes its lock. Only the owner may read the personal data that it will hold. */
   async acquire(): Promise<DataDirLock> {
     try {
       const first = await mkdir(this.path, { recursive: true, mode: 0o700 });
@@ -48,10 +45,10 @@ export class DataDir {
   }
 
   /**
-   * Runs `open` with the state of the database: whether it has to be created first. Only a folder that an
-   * earlier call marked is ever removed. The mark is on the disk before the database is there, and gone from
-   * it before anything is stored: after a power cut it must not come back. If it cannot be removed, what was opened
-   * is ended.
+   * Calls `open`, and tells it whether the database has to be created first. Only a database that an earlier call
+   * marked as unfinished is ever removed. The mark is on the disk before the database exists, and its removal is
+   * durable before anything is stored, so that a power cut cannot bring it back. If the mark cannot be removed, the
+   * database is ended.
    */
   async openDatabase<T extends { end(): Promise<void> }>(open: (isNew: boolean) => Promise<T>): Promise<T> {
     if (existsSync(this.unfinishedPath)) await rm(this.databasePath, { recursive: true, force: true });
@@ -75,7 +72,7 @@ export class DataDir {
   }
 
   private async unmark(): Promise<void> {
-    // First the name of the database's own folder.
+    // First makes the name of the database's own folder durable.
     await syncFolder(this.path);
     await rm(this.unfinishedPath, { force: true });
     await syncFolder(this.path);

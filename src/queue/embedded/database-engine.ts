@@ -4,29 +4,29 @@ import type { Durability } from '../../options/resolved-options.js';
 /** The only session of an embedded database. It runs its statements one after the other. */
 export interface DatabaseEngine {
   /**
-   * Runs a statement after all that were given before; without parameters it may be several.
+   * Runs a statement after all earlier ones. Without parameters, `text` may contain several statements.
    *
-   * @param isDurable whether it resolves only once what it committed is as durable as it is meant to be; what
-   *   is not waited for is durable soon after. @default true
+   * @param isDurable whether the promise resolves only once the commit is as durable as configured. Otherwise the
+   *   commit becomes durable soon after. @default true
    * @throws EmbeddedQueueBrokenError if the database crashes, or has crashed before.
    */
   query<R>(text: string, params?: readonly unknown[], isDurable?: boolean): Promise<PgQueryResult<R>>;
   onNotification(listener: (channel: string, payload: string) => void): void;
-  /** Closes the database after the statements that were given before. */
+  /** Closes the database after all earlier statements. */
   close(): Promise<void>;
-  /** Ends it in the middle of whatever it does, as a crash would. Absent where it runs in the application's own thread. */
+  /** Ends the database at once, as a crash would. Absent if the database runs in the application's own thread. */
   breakOff?(): Promise<void>;
 }
 
 /** What is needed to open an embedded database. */
 export interface DatabaseFiles {
-  /** Folder of its files, or `memory://`. */
+  /** Folder of the database's files, or `memory://`. */
   path: string;
-  /** Whether what was committed survives a power cut, or only a crash of the process. */
+  /** Whether commits survive a power cut, or only a crash of the process. */
   durability: Durability;
-  /** Whether the database is made now. Nothing was acknowledged yet, so its files are synced once, when it is open. */
+  /** Whether the database is new. Nothing is acknowledged yet, so its files are synced once, when it is open. */
   isNew: boolean;
-  /** What a new database begins with. Without it, initdb makes one, unless its files are there. */
+  /** Template of a new database. Without a template, initdb creates the files if they do not exist. */
   template?: Blob | undefined;
   /** The compiled WebAssembly of PGlite. @default PGlite compiles it */
   module?: object | undefined;

@@ -2,8 +2,8 @@ import { DEFAULT_SCHEMA, runMigrations } from 'bullmq';
 import type { PGlitePool } from './pglite-pool.js';
 
 /**
- * Brings the database to the schema of the installed BullMQ. If nothing changed it takes only a few
- * statements, so it runs at every start: BullMQ may have been updated.
+ * Migrates the database to the schema of the installed BullMQ. Runs at every start, since BullMQ may have been updated.
+ * If nothing changed, this takes only a few statements.
  */
 export async function migrate(pool: PGlitePool): Promise<void> {
   const client = await pool.connect();
@@ -17,8 +17,8 @@ export async function migrate(pool: PGlitePool): Promise<void> {
 }
 
 /**
- * Removes what a queue never uses. The two template databases are half of the files. Since nothing vacuums
- * them, they would also exhaust the transaction ids of the whole server after two billion jobs.
+ * Removes the two template databases, which a queue never uses. They are half of the files. Since nothing vacuums them,
+ * they would also exhaust the transaction ids of the whole server after two billion jobs.
  */
 export async function dropTemplateDatabases(pool: PGlitePool): Promise<void> {
   await pool.query(`UPDATE pg_database SET datistemplate = false WHERE datname <> current_database()`);

@@ -6,13 +6,13 @@ import { PGLITE_PACKAGE } from './pglite-factory.js';
 
 const MEDIA_TYPE = 'application/gzip';
 
-/** What Node says of a file, and of a package, that is not there. */
+/** Error codes of Node for a missing file and a missing package. */
 const NOT_THERE = new Set(['ENOENT', 'MODULE_NOT_FOUND']);
 
 /**
- * Where the template for the installed PGlite is. Its version is part of the name, because a database's files
- * only work with the PostgreSQL that wrote them. BullMQ's version is not, since its migrations run on the
- * template as on any other database.
+ * Resolves to the path of the template for the installed PGlite. PGlite's version is part of the name, because a
+ * database's files only work with the PostgreSQL that wrote them. BullMQ's version is not, since its migrations run on
+ * the template as on any other database.
  */
 export async function templatePath(): Promise<string> {
   const manifest: unknown = JSON.parse(
@@ -21,7 +21,7 @@ export async function templatePath(): Promise<string> {
   return builtFile(`template-pglite-${versionOf(manifest)}.tar.gz`);
 }
 
-/** The template of a migrated, empty database; `undefined` if there is none for this PGlite, or in a bundle. */
+/** Resolves to the template of a migrated, empty database; `undefined` in a bundle or if this PGlite has none. */
 export async function readTemplate(): Promise<Blob | undefined> {
   try {
     return new Blob([await readFile(await templatePath())], { type: MEDIA_TYPE });
@@ -31,7 +31,7 @@ export async function readTemplate(): Promise<Blob | undefined> {
   }
 }
 
-/** Whether a file or a package could not be read because it is not there. */
+/** Returns whether a file or a package could not be read because it does not exist. */
 export function isNotThere(error: unknown): boolean {
   return types.isNativeError(error) && 'code' in error && NOT_THERE.has(String(error.code));
 }

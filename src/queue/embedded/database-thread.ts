@@ -19,8 +19,8 @@ interface Call {
 }
 
 /**
- * An embedded database in a thread of its own, so that its work does not hold up the application's requests.
- * If the thread crashes, all that it did not answer fails.
+ * An embedded database in a thread of its own, so that its work does not hold up the application's requests. If the
+ * thread crashes, all unanswered calls fail.
  */
 export class DatabaseThread implements DatabaseEngine {
   private readonly calls = new Map<number, Call>();
@@ -48,7 +48,7 @@ export class DatabaseThread implements DatabaseEngine {
     const thread = new DatabaseThread(worker);
     try {
       const compiled = compiledDatabase();
-      // Its failure is heard once the files are there: nothing may be written into a folder that others can open.
+      // A compile failure is handled below, after the files are written: until then the folder must not be released.
       compiled.catch(() => undefined);
       const prepared = await prepare(files);
       await thread.ask({ kind: 'open', files: { ...prepared, module: await compiled } });
@@ -75,7 +75,7 @@ export class DatabaseThread implements DatabaseEngine {
     try {
       if (this.broken === undefined) await this.ask({ kind: 'close' });
     } finally {
-      // Whoever opens the folder next must not find it in use.
+      // The next opener of the folder must not find it in use.
       await this.worker.terminate();
     }
   }
@@ -89,7 +89,7 @@ export class DatabaseThread implements DatabaseEngine {
       if (this.broken !== undefined) throw this.broken;
       const id = ++this.lastId;
       this.worker.postMessage({ ...request, id });
-      // An idle database keeps no process alive. Work does.
+      // Pending calls keep the process alive. An idle database does not.
       if (this.calls.size === 0) this.worker.ref();
       this.calls.set(id, { resolve, reject });
     });
@@ -115,7 +115,7 @@ export class DatabaseThread implements DatabaseEngine {
   };
 }
 
-/** Unpacks the template of a database on the disk, which leaves the thread less to do. */
+/** Unpacks the template of a database on disk here, so that the thread has less to do. */
 async function prepare(files: DatabaseFiles): Promise<DatabaseFiles> {
   const { template, path } = files;
   if (template === undefined || path === MEMORY_DIR) return files;

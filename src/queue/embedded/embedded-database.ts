@@ -31,25 +31,25 @@ export interface EmbeddedDatabaseOptions {
   /** Path of the thread's code. @default the built file */
   threadFile?: string;
   /**
-   * Called with what harms no job, such as failed maintenance in the background.
+   * Called with problems that harm no job, such as failed maintenance in the background.
    * @default process.emitWarning
    */
   onWarning?: (warning: AnalyticsError) => void;
 }
 
 /**
- * Opens the embedded queue's database, PostgreSQL in a thread of this process, as a pool for BullMQ. After a kill of the
- * process, everything acknowledged is still there, and with `durability: 'disk'` after a power cut as well.
- * The pool's `end` closes the database and releases the folder. Who opens it meanwhile waits for that.
+ * Opens the embedded queue's database, PostgreSQL in a thread of this process, as a pool for BullMQ. Everything that
+ * was acknowledged survives a kill of the process, and with `durability: 'disk'` also a power cut. The pool's `end`
+ * closes the database and releases the folder. Anyone who opens the folder meanwhile waits for that.
  *
  * @throws EmbeddedQueueLockedError when the folder is open already, here or in another process, and not closing.
  * @throws EmbeddedQueueOpenError when the database, or its thread, does not start.
  * @throws MissingPackageError when PGlite is not installed.
  */
 export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<PGlitePool> {
-  // Whoever opens the database waits for it, and hears of a failure.
+  // Started early. The code that opens the database awaits the result and handles a failure.
   if (hasThread(options)) compiledDatabase().catch(() => undefined);
-  // This comes first: if PGlite is missing, nothing should be left on the disk either.
+  // This comes first: if PGlite is missing, nothing should be left on the disk.
   await importPGlite();
   try {
     return await (options.dataDir === MEMORY_DIR ? openPool(MEMORY_DIR, true, options) : openFolder(options));
@@ -69,7 +69,7 @@ async function openFolder(options: EmbeddedDatabaseOptions): Promise<PGlitePool>
   }
 }
 
-/** What Node says where a file cannot be read or a thread cannot be started names neither the queue nor what to do. */
+/** Node's message for an unreadable file or a thread that cannot start names neither the queue nor what to do. */
 function explain(error: unknown, dataDir: string): unknown {
   if (error instanceof AnalyticsError || !types.isNativeError(error)) return error;
   const place = dataDir === MEMORY_DIR ? dataDir : resolve(dataDir);
@@ -88,7 +88,7 @@ function hasThread({ threadFile = builtFile(THREAD_FILE) }: EmbeddedDatabaseOpti
   return existsSync(threadFile);
 }
 
-/** Opens the database in a thread of its own, or in this one if the thread's code is not there. */
+/** Opens the database in a thread of its own, or in this thread if the thread's code does not exist. */
 async function openEngine(files: DatabaseFiles, options: EmbeddedDatabaseOptions): Promise<DatabaseEngine> {
   const { threadFile = builtFile(THREAD_FILE), onWarning = emitWarning } = options;
   if (hasThread(options)) return DatabaseThread.open(threadFile, files);

@@ -13,19 +13,20 @@ const STATEMENTS_PER_CHECK = 50;
 const BYTES_PER_ROUND = 8 * 1024 * 1024;
 
 /**
- * Transactions after which the rows of all tables are frozen. Tables that nobody vacuums keep PostgreSQL from forgetting how
- * transactions ended, at two bits each, and after two billion it would take no more.
+ * Transactions after which the rows of all tables are frozen. While a table remains unvacuumed, PostgreSQL keeps the
+ * outcome of each transaction, at two bits each, and after two billion transactions it accepts no more.
  */
 const TRANSACTIONS_PER_FREEZE = 100_000_000;
 
 const POSITION = `SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS position`;
 
 /**
- * Every add of several jobs creates two temporary tables, so the catalogs grow as fast as the queue itself.
+ * Tables that each round vacuums. Every add of several jobs creates two temporary tables, so the catalogs grow as fast
+ * as the queue itself.
  */
 const TABLES = ['job', 'event', 'pg_class', 'pg_attribute', 'pg_type', 'pg_depend', 'pg_index'];
 
-/** The tables beside the queue. */
+/** Selects the tables beside BullMQ's. */
 const NEIGHBOURS = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
   WHERE schemaname NOT IN ('pg_catalog', 'information_schema', '${DEFAULT_SCHEMA}')`;
 
@@ -35,15 +36,15 @@ const IS_OLD = `SELECT age(datfrozenxid) > ${TRANSACTIONS_PER_FREEZE} AS "isOld"
 const ALL_TABLES = `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relpersistence <> 't'`;
 
 /**
- * Does the work of a server's autovacuum and checkpointer. The embedded database has no background processes,
- * so without this every finished job would stay in its files. It follows the log's position, not a timer or a
- * count of statements: one statement may add one job or a thousand, and an idle queue needs nothing.
+ * Does the work of a server's autovacuum and checkpointer. The embedded database has no background processes, so
+ * without this every finished job would stay in its files. Maintenance follows the position of the write-ahead log, not
+ * a timer or a count of statements: one statement may add one job or a thousand, and an idle queue needs nothing.
  */
 export class EmbeddedUpkeep {
   private statements = 0;
   private tidiedAt: bigint | undefined;
   private running = false;
-  /** PostgreSQL's codes of what failed in the last round. */
+  /** PostgreSQL's codes of the failures in the last round. */
   private failing: ReadonlySet<unknown> = new Set();
 
   constructor(
@@ -72,12 +73,11 @@ export class EmbeddedUpkeep {
     this.warn(await this.round());
   }
 
-  /** Returns why statements failed, if any did. */
+  /** Runs a round of maintenance. Returns the errors of the statements that failed. */
   private async round(): Promise<unknown[]> {
     const causes: unknown[] = [];
     const succeeds = async (statement: string): Promise<boolean> => {
-      // Each statement takes a turn of its own (VACUUM cannot run in a transaction), so that others get in
-      // between.
+      // Each statement takes a turn of its own (VACUUM cannot run in a transaction), so others can run in between.
       if (this.pool.ended) return false;
       try {
         await this.pool.query(statement);
@@ -87,16 +87,16 @@ export class EmbeddedUpkeep {
         return false;
       }
     };
-    // A table that is damaged must not keep others from being cleaned up, nor the log from being shortened.
+    // A damaged table must not keep the others from being vacuumed, nor the log from being shortened.
     for (const statement of await this.vacuums()) await succeeds(statement);
     if (await succeeds('CHECKPOINT')) this.tidiedAt = await this.position();
     return causes;
   }
 
-  /** Reported once per run of failures: the next rounds fail for the same reason. Another reason is told as well. */
+  /** Reports each code once while rounds keep failing with it, since the next rounds fail for the same reason. */
   private warn(causes: readonly unknown[]): void {
-    // A process that ends closes the database in the middle of a round, and so does a crash, which is told as what it
-    // is. The next start begins with a round.
+    // A shutdown or a crash closes the database in the middle of a round. A crash is reported as such. The next start
+    // begins with a round.
     if (this.pool.ended || causes.some((cause) => cause instanceof EmbeddedQueueBrokenError)) return;
     const codes = new Set<unknown>();
     for (const cause of causes) {

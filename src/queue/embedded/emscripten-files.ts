@@ -1,9 +1,9 @@
 import type { NodeFS } from '@electric-sql/pglite/nodefs';
 
-/** The parts of Emscripten that are used here. All file operations of PostgreSQL end in those of its NODEFS. */
+/** The parts of Emscripten used here. All file operations of PostgreSQL end in those of Emscripten's NODEFS. */
 export interface EmscriptenFiles {
   FS: {
-    /** Finds what is remembered; asks the disk only where nothing is. */
+    /** Returns the cached node. Asks the disk only if there is none. */
     lookupNode(parent: FileNode, name: string): FileNode;
     destroyNode(node: FileNode): void;
     isFile(mode: number): boolean;
@@ -24,7 +24,7 @@ export interface FileOperations {
     mknod: (parent: FileNode, name: string, ...rest: unknown[]) => FileNode;
     rmdir: (parent: FileNode, name: string, ...rest: unknown[]) => unknown;
   };
-  /** Turns an error of Node into the `errno` of PostgreSQL. */
+  /** Runs an operation, and turns Node's errors into an `errno` for PostgreSQL. */
   tryFSOperation(operation: () => void): void;
   realPath(node: FileNode): string;
 }
@@ -58,19 +58,19 @@ export function changeOperations(files: NodeFS, change: (emscripten: EmscriptenF
 }
 
 /**
- * Takes back what Emscripten remembers of a file that could not be created or opened, as where the process has no file
- * handle left or the disk is full. Else such a file counts as existing for as long as the process runs although it is not
- * there: PostgreSQL can then neither create nor open it. Each failed open would also use up one of the 4,096 descriptors.
+ * Removes the nodes that Emscripten caches for a file that could not be created or opened, as when the process has no
+ * file handle left or the disk is full. Otherwise the missing file counts as existing while the process runs, and
+ * PostgreSQL can neither create nor open it. Each failed open would also use up one of the 4,096 descriptors.
  */
 export function forgetFailures({ FS, NODEFS }: EmscriptenFiles): void {
   const { mknod } = NODEFS.node_ops;
   const { open } = NODEFS.stream_ops;
-  /** What was made last, and not opened yet. */
+  /** The file that was created last, until it is opened. */
   let made: FileNode | undefined;
   NODEFS.node_ops.mknod = (parent, name, ...rest) => {
     try {
       const node = mknod(parent, name, ...rest);
-      // A folder that cannot be opened now can be opened later.
+      // Folders are not tracked: a folder that cannot be opened now can be opened later.
       made = FS.isFile(node.mode) ? node : undefined;
       return node;
     } catch (error) {
@@ -81,18 +81,18 @@ export function forgetFailures({ FS, NODEFS }: EmscriptenFiles): void {
   NODEFS.stream_ops.open = (stream) => {
     const { fd, node } = stream;
     const isNew = node === made;
-    // From now on it may have contents.
+    // From now on the file may have contents, and must not be removed.
     made = undefined;
     try {
       return open(stream);
     } catch (error) {
       FS.closeStream(fd);
-      // Made and opened are one thing to PostgreSQL, which makes it again: it must not be there then.
+      // To PostgreSQL, creating and opening is one step. A retry creates the file again, so it must be gone by then.
       if (isNew) {
         try {
           NODEFS.node_ops.unlink(node.parent, node.name);
         } catch {
-          // It is in the way of the next try then, and that says so.
+          // The next attempt then finds the file in its way, and reports that.
         }
         FS.destroyNode(node);
       }

@@ -12,15 +12,15 @@ export interface PGliteClientOwner {
   readonly turns: Mutex;
   /** Runs a statement in a turn of its own. */
   query<R>(text: string, params?: readonly unknown[]): Promise<PgQueryResult<R>>;
-  /** The client will not be used any more. */
+  /** Tells the owner that the client will not be used any more. */
   released(client: PGliteClient): void;
   emit(event: 'error', error: unknown): boolean;
 }
 
 /**
- * A client of the pool. All clients share the database's only session: settings and LISTEN of one apply to
- * all, and each receives every notification. Who listens filters them by channel and queue, and nobody ends a
- * LISTEN.
+ * A client of the pool. All clients share the database's only session: the settings and LISTEN of one client apply to
+ * all, and each client receives every notification. Listeners filter notifications by channel and queue, and nobody
+ * ends a LISTEN.
  */
 export class PGliteClient extends EventEmitter implements PgPoolClient {
   private endTurn: (() => void) | undefined;

@@ -18,7 +18,7 @@ export class PGliteEngine implements DatabaseEngine {
   private broken: EmbeddedQueueBrokenError | undefined;
   private readonly groups: CommitGroups;
 
-  /** @param sync makes what was committed durable */
+  /** @param sync makes earlier commits durable */
   constructor(
     private readonly database: PGlite,
     sync: () => void = () => undefined,
@@ -48,7 +48,10 @@ export class PGliteEngine implements DatabaseEngine {
     });
   }
 
-  /** After a sync that failed, nobody knows what is on the disk. Files that were removed can still be synced. */
+  /**
+   * A failed sync breaks the engine, since nobody knows then what is on the disk. Removed files can still be synced, so
+   * `sync` itself throws an `EmbeddedQueueBrokenError` for them.
+   */
   private sync(sync: () => void): void {
     try {
       if (!this.broken) sync();
@@ -75,7 +78,7 @@ export class PGliteEngine implements DatabaseEngine {
 
   private explain(error: unknown): unknown {
     if (!types.isNativeError(error)) return error;
-    // PGlite attaches statement and parameters to its errors, and PostgreSQL quotes them: all of it job data.
+    // PGlite attaches the statement and its parameters to errors, and PostgreSQL quotes them. All of that is job data.
     for (const key of ['query', 'params', 'queryOptions', 'where']) Reflect.deleteProperty(error, key);
     if (!('severity' in error) || !CRASHES.has(error.severity)) return error;
     this.broken = new EmbeddedQueueBrokenError({ cause: error });

@@ -14,13 +14,13 @@ export const PGLITE_PACKAGE = '@electric-sql/pglite';
 /** The data directory of a database that keeps nothing. */
 export const MEMORY_DIR = 'memory://';
 
-/** A queue is small and is read from its head: 8 MB of buffers instead of 128 are enough, and a short log. */
+/** A queue is small and is read from its head, so 8 MB of buffers instead of 128 and a short log are enough. */
 const SETTINGS = ['shared_buffers=8MB', 'min_wal_size=2MB', 'max_wal_size=32MB'];
 
-/** What PGlite starts PostgreSQL with so that it never syncs. */
+/** Parameter with which PGlite keeps PostgreSQL from ever syncing. */
 const NEVER_SYNC = '-F';
 
-/** Of the ways to sync the log, the only one that PGlite passes on to its files. */
+/** Selects the only method of syncing the log that PGlite passes on to its files. */
 const SYNC_SETTINGS = ['wal_sync_method=fsync'];
 
 /**
@@ -29,11 +29,11 @@ const SYNC_SETTINGS = ['wal_sync_method=fsync'];
  */
 const INITDB_ARGUMENTS = ['--wal-segsize=1'];
 
-/** PostgreSQL's output when it does not start, without the time and the process before it. */
+/** Matches PostgreSQL's message when it does not start, without the time and the process before it. */
 const START_ERROR = /(?:FATAL|PANIC|DETAIL): .*/;
 
 /**
- * Loads PGlite, an optional peer dependency. A bundler takes an import in a `try` for an optional one.
+ * Loads PGlite, an optional peer dependency. Bundlers treat an import inside a `try` as optional.
  *
  * @throws MissingPackageError when it is not installed.
  */
@@ -48,13 +48,13 @@ export async function importPGlite(): Promise<typeof PGlite> {
 
 export interface OpenedPGlite {
   database: PGlite;
-  /** Makes what was committed durable. */
+  /** Makes earlier commits durable. */
   sync: () => void;
 }
 
 /**
- * Opens a PGlite. If there is no database yet, it is created: from the template, or by initdb in about four seconds. All of
- * its files are on the disk then, unless only the process is to be survived.
+ * Opens a PGlite. If there is no database yet, creates it from the template, or with initdb in about four seconds. With
+ * `durability: 'disk'`, all files of the database are on the disk then.
  *
  * @throws EmbeddedQueueOpenError when it does not start on this folder.
  */
@@ -99,13 +99,13 @@ export async function createPGlite({
     };
     return { database, sync };
   } catch (cause) {
-    // Where PostgreSQL did not come as far as to say something, PGlite did.
+    // If PostgreSQL failed before it could write a message, the error of PGlite has one.
     const reason = errors.length > 0 || !types.isNativeError(cause) ? errors.join('; ') : cause.message;
     throw new EmbeddedQueueOpenError(path, reason, { cause });
   }
 }
 
-/** Makes a function that throws an `EmbeddedQueueBrokenError` once the folder is not there any more, or another one is. */
+/** Returns a function that throws an `EmbeddedQueueBrokenError` once the folder was removed or replaced. */
 function checkOf(path: string): () => void {
   const file = join(path, 'PG_VERSION');
   const { ino } = statSync(file);

@@ -10,13 +10,13 @@ export interface PGlitePoolHooks {
   afterStatement(): void;
   /** Called when it is known that the pool will end soon. */
   announceEnd?(): void;
-  /** Closes what the pool is built on. Called once, after the last statement. */
+  /** Closes the database under the pool. Called once, after the last statement. */
   close(): Promise<void>;
-  /** Called if that takes too long. Absent where it cannot be broken off: then it takes as long as it does. */
+  /** Called if `close` takes too long. Absent if the database cannot be broken off: the pool then waits for `close`. */
   breakOff?: (() => Promise<void>) | undefined;
 }
 
-/** How long a database has to end once it is broken off, in milliseconds: it does not while a disk does not answer. */
+/** Milliseconds to wait for a database to end once it is broken off. It cannot end while a disk does not answer. */
 const BREAK_OFF_TIME = 250;
 
 /**
@@ -64,7 +64,7 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
     return client;
   }
 
-  /** Tells others who want to open the database that it will soon be closed. It can still be used. */
+  /** Tells others who want to open the database that it will soon be closed. The pool can still be used. */
   announceEnd(): void {
     this.hooks.announceEnd?.();
   }
@@ -72,7 +72,8 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
   /**
    * Waits for the earlier statements, then closes the database. Safe to call again.
    *
-   * @param patience milliseconds after which it is broken off, if it can be. @default it may take as long as it does
+   * @param patience milliseconds after which the database is broken off, if it can be. @default it may take as long as
+   *   it does
    */
   end(patience = Infinity): Promise<void> {
     if (this.ending === undefined) this.announceEnd();
@@ -90,7 +91,7 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
     if (breakOff === undefined) return closed;
     const isClosed = closed.then(() => true);
     if (await within(patience, isClosed)) return;
-    // It ends with the error of whatever was broken off.
+    // Breaking off the database makes the pending close fail.
     isClosed.catch(() => undefined);
     await within(BREAK_OFF_TIME, breakOff());
   }
@@ -103,12 +104,12 @@ export class PGlitePool extends EventEmitter implements PgPool, PGliteClientOwne
   }
 
   private refuseWhenEnded(): void {
-    // The message is that of `pg`: from it, BullMQ knows that the pool is closing.
+    // BullMQ recognizes a closing pool by this message of `pg`.
     if (this.ended) throw new Error('Cannot use a pool after calling end on the pool');
   }
 }
 
-/** Another way into a pool: statements outside a transaction are answered before their commits are durable. */
+/** A view of a pool that answers statements outside a transaction before their commits are durable. */
 class AsynchronousCommits extends EventEmitter implements PgPool {
   readonly options = { keepAlive: true };
 
@@ -124,7 +125,7 @@ class AsynchronousCommits extends EventEmitter implements PgPool {
     return this.pool.connect();
   }
 
-  /** Whoever opened the pool ends it. */
+  /** Does nothing: whoever opened the pool ends it. */
   end(): Promise<void> {
     return Promise.resolve();
   }

@@ -8,24 +8,24 @@ const LOG_FOLDER = 'pg_wal';
 const SYNCS_FOLDERS = process.platform !== 'win32';
 
 /**
- * Brings a database's commits to the disk. PGlite's own files have no `fsync`.
+ * Makes a database's commits durable. PGlite's own files have no `fsync`.
  *
- * PostgreSQL syncs its write-ahead log at every commit. That is put off until `sync()` is called, before the
- * commits are acknowledged, so that one sync serves many. Nothing else may reach the disk before the log
- * does: whatever changes another file makes up for it first.
+ * PostgreSQL syncs its write-ahead log at every commit. These syncs are put off until `sync()` is called, before the
+ * commits are acknowledged, so that one sync serves many. Nothing else may reach the disk before the log does, so every
+ * operation that changes another file first runs the syncs that were put off.
  */
 export class SyncedFiles {
-  /** Descriptors of the log's files whose sync was put off. */
+  /** Descriptors of the log files whose sync was put off. */
   private readonly putOff = new Set<number>();
-  /** Folders with new files, with their descriptors. PostgreSQL syncs a table's file, but not its name. */
+  /** Descriptors of folders with new files, by path. PostgreSQL syncs a table's file, but not its name. */
   private readonly withNewFiles = new Map<string, number>();
-  /** That the log could not be synced. The next try would succeed without what was to be written. */
+  /** Error of the sync that failed. Another attempt would succeed although data was not written. */
   private failure: Error | undefined;
 
   /**
-   * @param files are watched from their `init` on
-   * @param isPaused whether nothing is synced until `start()`. PostgreSQL syncs all files of a database that was not shut down,
-   *   one by one
+   * @param files file system whose operations are replaced at its `init`
+   * @param isPaused whether nothing is synced until `start()`. Otherwise PostgreSQL syncs all files of a database that
+   *   was not shut down, one by one
    */
   constructor(
     files: NodeFS,
@@ -36,14 +36,14 @@ export class SyncedFiles {
     });
   }
 
-  /** Everything is on the disk, and must be from now on. */
+  /** Ends the pause. Call this once everything is on the disk. */
   start(): void {
     for (const descriptor of this.withNewFiles.values()) closeSync(descriptor);
     this.withNewFiles.clear();
     this.isPaused = false;
   }
 
-  /** Makes all that was committed durable. Once it has failed, it always does. */
+  /** Makes all earlier commits durable. Once a sync has failed, all later ones fail. */
   readonly sync = (): void => {
     if (this.failure !== undefined) throw this.failure;
     try {
@@ -107,12 +107,15 @@ export class SyncedFiles {
     }
   }
 
-  /** Before a file is made: PostgreSQL can wait for a file handle then. It ends where a sync fails for want of one. */
+  /**
+   * Opens a folder before a file is created in it: PostgreSQL can still wait for a file handle then. It would end if a
+   * sync failed for lack of a handle.
+   */
   private open(folder: string): void {
     if (SYNCS_FOLDERS && !this.withNewFiles.has(folder)) this.withNewFiles.set(folder, openSync(folder, 'r'));
   }
 
-  /** One that is made again under the same path is another folder. */
+  /** Closes a folder's descriptor. A folder created again under the same path is a different one. */
   private forget(folder: string): void {
     const opened = this.withNewFiles.get(folder);
     if (opened === undefined) return;

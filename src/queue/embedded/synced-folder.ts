@@ -1,13 +1,13 @@
 import { open, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Files that are synced at the same time: few files are open, and the disk still has enough to put together. */
+/** Files synced at the same time: few are open, and the disk still has enough work to combine. */
 const AT_ONCE = 16;
 
 /** Windows syncs only files that are open for writing, and has no sync for folders. */
 const IS_WINDOWS = process.platform === 'win32';
 
-/** Makes the contents of a folder durable, with all below it. */
+/** Makes a folder and everything below it durable. */
 export async function syncTree(path: string): Promise<void> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
   const folders = [path];
@@ -22,12 +22,12 @@ export async function syncTree(path: string): Promise<void> {
   for (const folder of folders) await syncFolder(folder);
 }
 
-/** Makes the names in a folder durable: what was created, renamed or removed in it. */
+/** Makes the names in a folder durable after files in it were created, renamed or removed. */
 export async function syncFolder(path: string): Promise<void> {
   if (!IS_WINDOWS) await sync(path, 'r');
 }
 
-/** Makes a folder that `mkdir` made durable, with those above it that were made along with it. */
+/** Makes new folders durable: `path`, and its parents up to `first` that `mkdir` created along with it. */
 export async function syncNewFolders(path: string, first: string): Promise<void> {
   for (let folder = path; ; folder = dirname(folder)) {
     await syncFolder(dirname(folder));

@@ -6,20 +6,20 @@ import type { DatabaseFiles } from './database-engine.js';
 /** The file that the database's thread runs. */
 export const THREAD_FILE = 'database-thread.worker.js';
 
-/** What the application's thread asks for. Each request gets one answer. */
+/** A request of the application's thread. Each request gets one answer. */
 export type ThreadRequest = { id: number } & (
   | { kind: 'open'; files: DatabaseFiles }
   | { kind: 'query'; text: string; params: readonly unknown[] | undefined; isDurable: boolean }
   | { kind: 'close' }
 );
 
-/** What the database's thread says. */
+/** A message of the database's thread. */
 export type ThreadMessage =
   | { kind: 'done'; id: number; result: PgQueryResult<unknown> | undefined }
   | { kind: 'failed'; id: number; error: SentError }
   | { kind: 'notification'; channel: string; payload: string };
 
-/** An error on its way. A copy between threads would keep little more than its message. */
+/** An error in a form to send between threads. A copied error would keep little more than its message. */
 export interface SentError {
   message: string;
   /** Such as the `code`, `severity`, `detail` and `constraint` of PostgreSQL. */

@@ -8,7 +8,7 @@ import { chunksOf } from '../../shared/chunks.js';
 /** Files that are written at the same time. */
 const AT_ONCE = 16;
 
-/** Parts of a header of a tar file (POSIX, `ustar`). It fills a block, and so does each part of the contents. */
+/** Layout of a tar file (POSIX, `ustar`), in bytes. Headers and contents fill whole blocks. */
 const BLOCK = 512;
 const NAME = { start: 0, end: 100 };
 const SIZE = { start: 124, end: 136 };
@@ -22,10 +22,11 @@ interface Entry {
 }
 
 /**
- * Writes the template's files into a new folder. PostgreSQL recovers them at its start, as after a crash. PGlite can unpack
- * them itself, through its own file system and while nothing else goes on: that takes several times as long.
+ * Writes the template's files into a new folder. PostgreSQL recovers them at its start, as after a crash. PGlite can
+ * also unpack them, but through its own file system and while nothing else runs: several times as slowly.
  *
- * @throws EmbeddedQueueOpenError when a file cannot be written, or the template is damaged. Nothing is written from then on.
+ * @throws EmbeddedQueueOpenError when a file cannot be written, or the template is damaged. Nothing is written from
+ *   then on.
  */
 export async function unpackTemplate(template: Blob, path: string): Promise<void> {
   try {
@@ -47,11 +48,11 @@ export async function unpackTemplate(template: Blob, path: string): Promise<void
 
 function entriesOf(tar: Buffer): Entry[] {
   const entries: Entry[] = [];
-  // It ends with empty blocks.
+  // The file ends with empty blocks.
   for (let start = 0; start < tar.length && tar[start] !== 0;) {
     const header = tar.subarray(start, (start += BLOCK));
     const size = Number.parseInt(textIn(header, SIZE), 8);
-    // Written so that it holds for a size that is no number, too.
+    // Negated, so that it also rejects a size of NaN.
     if (!(start + size <= tar.length)) throw new Error('The template is damaged');
     entries.push({
       path: textIn(header, NAME),

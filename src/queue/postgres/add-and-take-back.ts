@@ -3,21 +3,21 @@ import { DEFAULT_SCHEMA, type PgPool } from 'bullmq';
 import { missingCode } from '../removed-tables.js';
 import type { ReconnectingPool } from './reconnecting-pool.js';
 
-/** A job as small as it can be, which no worker takes. It is never committed. */
+/** The smallest possible job, which no worker takes. It is never committed. */
 const ADD = `INSERT INTO job (queue, id, seq, name, state, added_at_ms)
   VALUES ('nestjs-analytics:writable', $1, 0, '', 'completed', 0)`;
 
-/** What a worker writes when it looks for jobs of others: a user may have a right on one of the tables alone. */
+/** A write like the one in a worker's check for stalled jobs. A user may have rights on only one of the two tables. */
 const NOTE = `INSERT INTO meta (queue, field, value) VALUES ('nestjs-analytics:writable', $1, '')
   ON CONFLICT (queue, field) DO UPDATE SET value = excluded.value WHERE meta.value = ''`;
 
-/** Whether nothing of BullMQ is there. */
+/** Selects whether all tables and functions of BullMQ are gone. */
 const IS_GONE = `SELECT NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('${DEFAULT_SCHEMA}'))
   AND NOT EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('${DEFAULT_SCHEMA}')) AS "isGone"`;
 
 /**
- * Shows whether the server stores jobs. If somebody has removed its tables, they are made again: all of them, since what is
- * left of them would be in the way.
+ * Rejects if the server does not store jobs. Creates BullMQ's tables again if all of them were removed, but not if some
+ * are left, which would be in the way.
  */
 export async function probeTables(pool: ReconnectingPool): Promise<void> {
   try {

@@ -5,8 +5,8 @@ import { JobNotifications } from './job-notifications.js';
 import { correctAheadLocks } from './job-locks.js';
 
 /**
- * BullMQ's engine on PostgreSQL. It finds the jobs of a worker that crashed even where its clock was ahead, and asks
- * the database less, while it waits for a job and when jobs are counted.
+ * BullMQ's engine on PostgreSQL. Finds the jobs of a crashed worker even if that worker's clock was ahead. Queries the
+ * database less while it waits for a job, and reads less to count jobs.
  */
 export class BatchJobBackend extends PostgresQueueBackend {
   private readonly notifications = new JobNotifications(this.connection, this.queueName);
@@ -21,7 +21,7 @@ export class BatchJobBackend extends PostgresQueueBackend {
     return found;
   }
 
-  /** It may take the next job, as `moveToFailed` may. */
+  /** Promotes due jobs first, since BullMQ may take the next job here, as in `moveToFailed`. */
   override async moveToCompleted(
     ...job: Parameters<PostgresQueueBackend['moveToCompleted']>
   ): ReturnType<PostgresQueueBackend['moveToCompleted']> {
@@ -36,7 +36,7 @@ export class BatchJobBackend extends PostgresQueueBackend {
     return super.moveToFailed(...job);
   }
 
-  /** After `null`, a worker looks for a job, whether or not one was announced. */
+  /** Always resolves to `null`. The worker then looks for a job, whether or not a job was announced. */
   override async waitForJob(seconds: number): Promise<null> {
     await this.notifications.wait(seconds * 1_000);
     return null;
@@ -68,7 +68,7 @@ export class BatchJobBackend extends PostgresQueueBackend {
   override async moveStalledJobsToWait(): Promise<string[]> {
     const { connection, queueName, opts } = this;
     const lockDuration = 'lockDuration' in opts ? Number(opts.lockDuration) : 0;
-    // Where that fails, so does the look itself, which tells it.
+    // If this fails, so does the check itself, which reports the error.
     await correctAheadLocks(connection.pool, queueName, lockDuration).catch(() => undefined);
     return super.moveStalledJobsToWait();
   }

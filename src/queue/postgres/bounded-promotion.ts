@@ -1,6 +1,6 @@
 /**
- * BullMQ's statements that take a job, and promote all delayed jobs that are due before that: the place of the time among
- * their parameters, and of how long the job is locked.
+ * BullMQ's functions that promote all due delayed jobs and then take a job, each with its parameters for the duration
+ * of the lock and for the current time.
  */
 const TAKING: readonly (readonly [name: string, lock: string, now: string])[] = [
   ['move_to_active', '$3', '$4'],
@@ -8,13 +8,13 @@ const TAKING: readonly (readonly [name: string, lock: string, now: string])[] = 
   ['move_to_failed_fetch', '$10', '$11'],
 ];
 
-/** Jobs that one of them promotes at most. */
+/** Maximum number of jobs that one of these statements promotes. */
 const MOST = 100;
 
 /**
- * What is run in their place: by an earlier time, where more are due, and a lock that is longer by as much. The others are
- * promoted by `DueJobs`, for whose transactions the worker waits one at a time. The time also becomes the job's
- * `processedOn`, which is too early then.
+ * Replaces a statement that takes a job, so that it promotes at most `MOST` jobs. If more are due, the statement runs
+ * with an earlier time, and with a lock that is longer by the difference. `DueJobs` promotes the others in transactions
+ * for which the worker waits one at a time. The earlier time also becomes the `processedOn` of the job.
  */
 export function promotingFew(text: string): string {
   for (const [name, lock, now] of TAKING) {

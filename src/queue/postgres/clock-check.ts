@@ -1,14 +1,14 @@
 import type { PgPoolClient } from 'bullmq';
 import type { QueueHealth } from '../queue-health.js';
 
-/** In milliseconds. Locks are three times as long, at least. */
+/** Tolerated difference between the clocks, in milliseconds. Locks last at least three times as long. */
 const TOLERANCE = 2_000;
 
 const NOW = `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text AS now`;
 
 /**
- * Reports a clock that differs from the server's. BullMQ writes by the clock of one worker until when it has a job, and
- * another worker compares that with its own: it would take jobs that are being delivered.
+ * Reports a clock that differs from the server's. A worker writes the end of a job's lock by its own clock, and another
+ * worker compares it with its own: it could take jobs that are still being delivered.
  */
 export async function checkClock(client: PgPoolClient, health: Pick<QueueHealth, 'report'>): Promise<void> {
   const askedAt = Date.now();

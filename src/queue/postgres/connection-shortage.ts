@@ -2,38 +2,38 @@ import { countOf } from '../../shared/count-of.js';
 import { MORE_CONNECTIONS, NO_MORE_CONNECTIONS } from '../queue-failure.js';
 import type { QueueHealth } from '../queue-health.js';
 
-/** How long after a refusal it is told, in milliseconds: other connections may be on their way. */
+/** Milliseconds between a refusal and its report: other connections may still be on their way. */
 const TELL_AFTER = 1_000;
-/** How long, and in how many refusals, there are fewer connections than were told before that is told. */
+/** Minimum duration and number of refusals with fewer connections than reported, before that is reported. */
 const FEWER_AFTER = { milliseconds: 5_000, refusals: 3 };
-/** How long after such a line another may follow, in milliseconds. */
+/** Milliseconds after a report of a lower number before another may follow. */
 const FEWER_INTERVAL = 600_000;
-/** How far apart refusals are that have nothing to do with each other, in milliseconds: a pool asks again sooner. */
+/** Milliseconds between refusals that have nothing to do with each other: a pool asks again sooner. */
 const APART = 60_000;
 
-/** Refusals while there are fewer connections than were told. */
+/** Refusals while there are fewer connections than reported. */
 interface Fewer {
-  /** When the first was, by the monotonic clock. */
+  /** Time of the first of these refusals, by the monotonic clock. */
   readonly since: number;
   refusals: number;
-  /** The most connections that there were at once meanwhile. */
+  /** The most connections at once since then. */
   most: number;
 }
 
 /**
- * Tells that the server gives no more connections, once for as long as there are no more of them, and again when there come
- * to be fewer. After that, more of them are told only when nothing has been refused for a while: where others take and
- * return connections all day, each change would have a line.
+ * Reports that the server gives no more connections: once, and again after their number has grown or fallen. After a
+ * fall, growth only counts once nothing was refused for a while. Otherwise, if other applications take and return
+ * connections all day, each change would be logged.
  */
 export class ConnectionShortage {
-  /** The most connections that there were at once since the refusal. Some close when they are idle, and come back. */
+  /** The most connections at once since the refusal. Some close when they are idle, and come back. */
   private most = 0;
   private isTold = false;
   private fewer: Fewer | undefined;
-  /** When the latest refusal was, and the latest line about fewer, by the monotonic clock. */
+  /** Times of the latest refusal, and of the latest report of a lower number, by the monotonic clock. */
   private refusedAt = -Infinity;
   private fewerToldAt = -Infinity;
-  /** After such a line: the most connections that there were at once. */
+  /** The most connections at once since the report of a lower number. */
   private grownTo: number | undefined;
   private timer: NodeJS.Timeout | undefined;
 
@@ -69,14 +69,14 @@ export class ConnectionShortage {
     this.isTold = false;
   }
 
-  /** Nothing was refused for a while: what is refused now has to do with what there is now. */
+  /** Starts over after a while without refusals: the next one concerns the current number of connections. */
   private forgetRefusals(): void {
     this.fewer = undefined;
     if (this.grownTo !== undefined && this.grownTo > this.most) this.isTold = false;
     this.grownTo = undefined;
   }
 
-  /** A connection that was closed may still count for the server, so one refusal shows nothing. */
+  /** Reports a lasting fall. A single refusal shows nothing: the server may still count a closed connection. */
   private refusedAgain(now: number): void {
     const most = this.count();
     if (most >= this.most) return;
@@ -95,9 +95,9 @@ export class ConnectionShortage {
 
   private readonly tell = (): void => {
     this.timer = undefined;
-    // An outage has a line of its own.
+    // An outage is reported separately.
     if (!this.health.isUp) return;
-    // Where there is no room for the line, the next refusal is told.
+    // If the log has no room for the line, the next refusal is reported.
     this.isTold = this.health.report(
       new Error(
         `it gives no more connections, ${NO_MORE_CONNECTIONS}. What is sent to it waits for one of the ` +

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { DEFAULT_SCHEMA, type PgPool, quoteSchemaName } from 'bullmq';
 
-/** Jobs that one transaction promotes. A worker that looks meanwhile waits for it. */
+/** Maximum number of jobs that one transaction promotes. A worker that looks for a job meanwhile waits for it. */
 const AT_ONCE = 200;
-/** How often to look for them, in milliseconds: while somebody looks, few are due at a time. */
+/** Milliseconds between two promotions. While a worker looks for jobs, few become due in that time. */
 const INTERVAL = 1_000;
 
 const SCHEMA = quoteSchemaName(DEFAULT_SCHEMA);
 
-/** $1 queue, $2 the time */
+/** $1 queue, $2 the current time */
 const PROMOTE = `
   WITH promoted AS (
     UPDATE ${SCHEMA}.job SET state = 'waiting', delay_ms = 0
@@ -21,21 +21,21 @@ const PROMOTE = `
   SELECT count(${SCHEMA}.publish_event($1, 'waiting', jsonb_build_object('jobId', id, 'prev', 'delayed')))::integer
     AS promoted FROM promoted`;
 
-/** There may be more, or there are none, or it has failed. */
+/** Result of a promotion: `some` if more jobs may be due, `all` if no more are, `none` if it failed. */
 type Promoted = 'some' | 'all' | 'none';
 
 /**
- * Promotes delayed jobs that are due. BullMQ does so whenever it takes a job, all of them in that transaction. After an
- * outage there may be hundreds of thousands: all others would wait for that, and with a `statement_timeout` it would be
- * cancelled and start over for ever. So BullMQ promotes few, and the others are promoted here, some at a time: the first of
- * them before a job is taken, the rest meanwhile.
+ * Promotes delayed jobs that are due. BullMQ promotes all of them in the transaction in which it takes a job. After an
+ * outage, there may be hundreds of thousands: all other workers would wait for that, and with a `statement_timeout` the
+ * transaction would be cancelled and start over for ever. So BullMQ promotes only a few (see `promotingFew`), and this
+ * class promotes the others, `AT_ONCE` at a time: the first of them before a job is taken, the rest meanwhile.
  */
 export class DueJobs {
   private first: Promise<Promoted> | undefined;
   private isPromoting = false;
   private hasFailed = false;
   private isStopped = false;
-  /** When that last ended, by `performance.now()`. */
+  /** Time at which the last promotion ended, by `performance.now()`. */
   private promotedAt = -Infinity;
 
   constructor(
@@ -43,7 +43,7 @@ export class DueJobs {
     private readonly queue: string,
   ) {}
 
-  /** What has to be waited for before a job is taken; `undefined` for nothing. Never rejects. */
+  /** Returns a promise to await before a job is taken, if there is one. It never rejects. */
   promote(): Promise<unknown> | undefined {
     this.isStopped = false;
     if (!this.isPromoting && performance.now() - this.promotedAt >= INTERVAL) {
@@ -54,12 +54,15 @@ export class DueJobs {
     return this.first;
   }
 
-  /** A worker found no job although one is due: there were more of that time than BullMQ promotes. */
+  /**
+   * Makes the next `promote` start at once. Called when a worker found no job although one is due: more jobs are due at
+   * the same time than BullMQ promotes.
+   */
   overlooked(): void {
     if (!this.hasFailed) this.promotedAt = -Infinity;
   }
 
-  /** Nobody looks for jobs for the time being. */
+  /** Ends the promotion until a worker looks for a job again. */
   stop(): void {
     this.isStopped = true;
   }
@@ -68,7 +71,7 @@ export class DueJobs {
     let promoted = await first;
     this.first = undefined;
     const isMore = promoted === 'some';
-    // Also after a failure, then: a worker that has a job in hand for long does not ask again.
+    // Continues even after a failure: a worker that is busy with a long job does not ask again.
     while (isMore && promoted !== 'all' && !this.isStopped) {
       if (promoted === 'none') await pause(INTERVAL, undefined, { ref: false });
       promoted = await this.promoteSome();
@@ -87,7 +90,7 @@ export class DueJobs {
       return rows[0]?.promoted === AT_ONCE ? 'some' : 'all';
     } catch {
       this.hasFailed = true;
-      // Where that fails, so does the look itself, which is reported.
+      // If this fails, so does the look for a job itself, which is reported.
       return 'none';
     }
   }

@@ -1,12 +1,12 @@
 import type { PgPoolClient } from 'bullmq';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 
-/** Encodings of a database that store any text. `SQL_ASCII` converts nothing, so that it keeps what it is sent. */
+/** Encodings of a database that store any text. `SQL_ASCII` converts nothing, so it keeps whatever it is sent. */
 const STORES_ANY_TEXT: readonly (string | undefined)[] = ['UTF8', 'SQL_ASCII'];
 
 /**
- * Checks that a database stores any character. Another one refuses BullMQ's own statements, and would refuse each message
- * with a character that it does not have.
+ * Checks that a database stores any character. With another encoding, it refuses BullMQ's own statements, and would
+ * refuse each message with a character that the encoding lacks.
  *
  * @throws UnsupportedQueueServerError when it does not.
  */

@@ -10,7 +10,7 @@ const countWhere = (condition: string): string =>
 const WITHOUT_PRIORITY = countWhere("state = 'waiting' AND priority = 0");
 const WAITING = `CASE WHEN ${IS_PAUSED} THEN 0 ELSE ${WITHOUT_PRIORITY} END`;
 
-/** An expression for each type that BullMQ counts. Each of them reads one index of BullMQ's. */
+/** Expressions for the types that BullMQ counts. Each expression reads one of BullMQ's indexes. */
 const COUNTS: ReadonlyMap<string, string> = new Map([
   ['wait', WAITING],
   ['waiting', WAITING],
@@ -23,10 +23,10 @@ const COUNTS: ReadonlyMap<string, string> = new Map([
   ['waiting-children', countWhere("state = 'waiting-children'")],
 ]);
 
-/** Drivers read a bigint as one of these. */
+/** Types in which drivers return a bigint. */
 type Count = string | number | bigint;
 
-/** How many jobs of each type there are. BullMQ reads all jobs for that, whatever types it is asked for. */
+/** Resolves to the number of jobs of each type. BullMQ itself reads all jobs for that, whatever types are requested. */
 export async function jobCountsIn(
   pool: Pick<PgPool, 'query'>,
   queue: string,
@@ -40,7 +40,7 @@ export async function jobCountsIn(
   return types.map((_, at) => Number(rows[0]?.[`n${at}`] ?? 0));
 }
 
-/** Read from the start of an index. For `EXISTS`, PostgreSQL reads all jobs while its statistics are out of date. */
+/** Reads the first job of an index. With `EXISTS`, PostgreSQL reads all jobs while its statistics are out of date. */
 const firstOf = (state: string, order: string): string =>
   `(SELECT 1 FROM job WHERE queue = $1 AND state = '${state}' ORDER BY ${order} LIMIT 1) IS NOT NULL`;
 
@@ -50,7 +50,7 @@ const HAS_UNENDED = `SELECT ${[
   firstOf('delayed', 'process_at_ms'),
 ].join(' OR ')} AS found`;
 
-/** Whether any job waits or is being delivered. */
+/** Resolves to whether any job waits, is delayed, or is being delivered. */
 export async function hasUnendedJobsIn(pool: Pick<PgPool, 'query'>, queue: string): Promise<boolean> {
   const { rows } = await pool.query<{ found: boolean }>(HAS_UNENDED, [queue]);
   return rows[0]?.found === true;

@@ -1,11 +1,11 @@
 import { DEFAULT_SCHEMA, type PgPool, quoteSchemaName } from 'bullmq';
 
-/** Ids that are looked through at once. */
+/** Jobs that one query reads. */
 const PAGE = 1_000;
-/** The largest number of PostgreSQL's type. */
+/** The largest `bigint` of PostgreSQL. */
 const LAST = '9223372036854775807';
 
-/** Where the jobs of each state are, and the columns with an index by which BullMQ sorts them, before `seq`. */
+/** Condition for the jobs of each state, and the indexed column by which BullMQ sorts them, before `seq`. */
 const STATES = {
   waiting: { where: `state = 'waiting' AND priority = 0`, column: 'priority' },
   prioritized: { where: `state = 'waiting' AND priority > 0`, column: 'priority' },
@@ -15,8 +15,8 @@ const STATES = {
 } as const;
 
 /**
- * $1 queue, $2 and $3 where the page before ended, $4 number to look through, $5 what the ids of jobs for one destination
- * may end with, or nothing for all. No other job has the same `seq`.
+ * $1 queue, $2 and $3 where the previous page ended, $4 number of jobs to read, $5 possible endings of the ids of one
+ * destination's jobs, or null for all jobs. No two jobs have the same `seq`.
  */
 function selectPage({ where, column }: (typeof STATES)[keyof typeof STATES]): string {
   return `
@@ -39,7 +39,7 @@ interface Row {
   ids: string | null;
 }
 
-/** The ids of the jobs in one state, newest first, page by page: there may be a million. */
+/** Yields the ids of the jobs in one state, newest first, in pages: there may be a million jobs. */
 export async function* jobIdPages(
   pool: Pick<PgPool, 'query'>,
   queue: string,

@@ -1,14 +1,14 @@
 import { DEFAULT_SCHEMA, type PgPool, quoteSchemaName } from 'bullmq';
 
 /**
- * How far ahead a lock may be, in milliseconds, unless those of the worker that looks are longer. Workers of other
- * processes may have longer locks than that one.
+ * Milliseconds that a lock may end in the future, unless the locks of the checking worker last longer. Workers of other
+ * processes may have longer locks than the checking worker.
  */
 const LEAST_LIMIT = 300_000;
 
 const SCHEMA = quoteSchemaName(DEFAULT_SCHEMA);
 
-/** $1 queue, $2 the time of this process, $3 how far ahead a lock may be */
+/** $1 queue, $2 the time of this process, $3 milliseconds that a lock may end in the future */
 const CORRECT = `
   WITH latest AS (
     SELECT greatest((extract(epoch FROM clock_timestamp()) * 1000)::bigint, $2::bigint) + $3::bigint AS ms
@@ -24,10 +24,10 @@ const RELEASE = `
   UPDATE ${SCHEMA}.job SET locked_until_ms = 0, stalled_marked = true WHERE state = 'active'`;
 
 /**
- * Corrects what workers have written whose clocks were ahead. BullMQ compares it with the clock of another worker: until
- * that has caught up, nobody would look for jobs whose worker crashed, or take them.
+ * Corrects times written by workers whose clocks were ahead. BullMQ compares these times with the clock of another
+ * worker: until that clock has caught up, nobody would check for stalled jobs, or take them.
  *
- * @param lockDuration of the worker that looks, in milliseconds
+ * @param lockDuration of the checking worker, in milliseconds
  */
 export async function correctAheadLocks(
   pool: Pick<PgPool, 'query'>,
@@ -37,7 +37,7 @@ export async function correctAheadLocks(
   await pool.query(CORRECT, [queue, Date.now(), Math.max(lockDuration, LEAST_LIMIT)]);
 }
 
-/** Makes the first look for jobs whose worker crashed find all that were in hand: their workers are gone. */
+/** Makes the first check for stalled jobs find all active ones, since their workers are gone. */
 export async function releaseLocks(pool: Pick<PgPool, 'query'>): Promise<void> {
   await pool.query(RELEASE);
 }

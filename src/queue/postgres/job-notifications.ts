@@ -1,33 +1,33 @@
 import type { PgNotification, PostgresConnection } from 'bullmq';
 import { timerDelay } from '../../shared/clock.js';
 
-/** BullMQ names a queue here when it has got a job, when a job is delayed, and when the queue is resumed. */
+/** Channel on which BullMQ names a queue that gets a job, in which a job is delayed, or that is resumed. */
 const CHANNEL = 'bullmq_jobs';
-/** How long a worker that has looked in vain leaves the next job to the others at most, in milliseconds. */
+/** Maximum milliseconds for which a worker that looked in vain leaves the next job to other workers. */
 const LONGEST_HESITATION = 50;
 
 /**
- * Tells a worker when to look for a job. BullMQ asks the database twice each time that a worker begins to wait, since
- * it hears no notification before that. This class hears all of them, so it knows that there has been none since the
- * last look. A job that was taken and comes back without a notification, because the transaction was rolled back, is
- * found when the wait is over.
+ * Tells a worker when to look for a job. BullMQ queries the database twice each time a worker begins to wait, since it
+ * misses earlier notifications. This class receives all notifications, so it knows whether there has been one since the
+ * last look. A job that comes back without a notification, because its transaction was rolled back, is found when the
+ * wait is over.
  *
- * PostgreSQL notifies all workers of a job, and one of them gets it. A worker that has looked in vain looks a little
- * later after the next notification, so that one look of it serves several.
+ * PostgreSQL notifies all workers of a job, and one of them gets it. After a look in vain, a worker looks a little
+ * later after the next notification, so that one look serves several notifications.
  */
 export class JobNotifications {
   private listening: Promise<void> | undefined;
   private isInterrupted = false;
   private lastLook: symbol | undefined;
-  /** Whether the last look to begin found no job, and none has been announced since it began. */
+  /** Whether the look that began last found no job, and no job has been announced since it began. */
   private isEmpty = false;
-  /** When the next delayed job is due, in milliseconds since the epoch, where that look has found out. */
+  /** When the next delayed job is due, in milliseconds since the epoch. `Infinity` if that look did not find out. */
   private dueAt = Infinity;
-  /** Whether the reason for the next look is a notification, other than of a job that this worker has put back. */
+  /** Whether the next look follows a notification, other than that of a job which this worker has put back. */
   private isNotified = false;
-  /** Notifications in a row after which there was no job. */
+  /** Consecutive notifications after which there was no job. */
   private inVain = 0;
-  /** Jobs that this worker puts back, and whose notification it has not heard. */
+  /** Jobs that this worker puts back and whose notification has not arrived yet. */
   private putBacks = 0;
   private hesitating: NodeJS.Timeout | undefined;
   private wake: (() => void) | undefined;
@@ -44,7 +44,7 @@ export class JobNotifications {
     });
   }
 
-  /** @param look for a job, with the result of BullMQ's `moveToActive` */
+  /** @param look looks for a job, and resolves to the result of BullMQ's `moveToActive` */
   async look(look: () => Promise<unknown[]>): Promise<unknown[]> {
     const id = Symbol('look');
     const { isNotified } = this;
@@ -65,7 +65,7 @@ export class JobNotifications {
     return found;
   }
 
-  /** Puts a job back, which is going to be announced as well. */
+  /** Puts a job back, which BullMQ announces like any other. */
   async putBack<T>(move: () => Promise<T>): Promise<T> {
     this.putBacks++;
     try {
@@ -77,8 +77,8 @@ export class JobNotifications {
   }
 
   /**
-   * Resolves when it is time to look: at once, unless the last look found nothing. After looks in vain, it leaves a job to
-   * others for a moment.
+   * Resolves when it is time to look: at once, unless the last look found nothing. After looks in vain, leaves a job to
+   * other workers for a moment.
    */
   async wait(milliseconds: number): Promise<void> {
     await (this.listening ??= this.listen());
@@ -116,7 +116,7 @@ export class JobNotifications {
       client.on('notification', (notification) => {
         this.hear(notification);
       });
-      // There may have been notifications before.
+      // Notifications before the LISTEN were missed.
       this.nothingIsKnown();
     } catch (error) {
       this.listening = undefined;
@@ -134,12 +134,12 @@ export class JobNotifications {
     else this.hesitating = setTimeout(this.wake, hesitation);
   }
 
-  /** Milliseconds for which a job is left to others. */
+  /** Milliseconds for which a job is left to other workers. */
   private get hesitation(): number {
     return this.isNotified && this.inVain > 0 ? Math.min(2 ** this.inVain, LONGEST_HESITATION) : 0;
   }
 
-  /** Returns whether this worker had put back a job. */
+  /** Counts off a job that this worker has put back. Returns whether there was one. */
   private heardOfPutBack(): boolean {
     if (this.putBacks === 0) return false;
     this.putBacks--;

@@ -7,9 +7,9 @@ import {
 } from 'bullmq';
 
 /**
- * Brings BullMQ's tables to the version of the installed BullMQ where they are older or missing. Its migrations need
- * the rights of the owner, and lock a table, even where nothing is to be done: they would wait for a `pg_dump`, and all
- * other processes that start would wait for them.
+ * Migrates BullMQ's tables to the version of the installed BullMQ if they are older or missing. Even if there is
+ * nothing to do, BullMQ's migrations need the rights of the owner and lock a table: they would wait for a `pg_dump`,
+ * and all other processes that start would wait for them.
  */
 export async function prepareJobTables(client: PgPoolClient): Promise<void> {
   if (!(await areCurrent(client))) await runMigrations(client);

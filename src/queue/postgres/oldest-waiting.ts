@@ -1,7 +1,7 @@
 import type { PgPool } from 'bullmq';
 import { FOR_METRICS } from '../ended-statements.js';
 
-/** BullMQ reads the jobs that wait newest first on PostgreSQL, in whatever order it is asked for. */
+/** Reads the oldest waiting jobs. On PostgreSQL, BullMQ reads the newest first, whatever order is requested. */
 const OLDEST_WAITING = `${FOR_METRICS} SELECT min(added_at_ms) AS added FROM (
   (SELECT added_at_ms, attempts_started FROM job
     WHERE queue = $1 AND state = 'waiting' AND priority = 0 ORDER BY seq LIMIT 100)
@@ -11,11 +11,13 @@ const OLDEST_WAITING = `${FOR_METRICS} SELECT min(added_at_ms) AS added FROM (
 ) AS heads WHERE attempts_started = 0`;
 
 interface Head {
-  /** Drivers read a bigint as one of these; `null` if there is none. */
+  /** A bigint as drivers return it; `null` if there is no such job. */
   added: string | number | bigint | null;
 }
 
-/** When the job was added that has waited longest for its first attempt, in milliseconds since the epoch. */
+/**
+ * Resolves to when the job was added that has waited longest for its first attempt, in milliseconds since the epoch.
+ */
 export async function oldestWaitingIn(
   pool: Pick<PgPool, 'query'>,
   queue: string,

@@ -4,8 +4,8 @@ import { findingNextDelayedJob } from './next-delayed-job.js';
 import { checkingActiveJobs } from './stalled-check.js';
 
 /**
- * The statement to run where BullMQ wants another one. Those that read or lock more than they need are replaced. All
- * others are kept as they are, also if a later version of BullMQ words one differently.
+ * Returns the statement to run in place of BullMQ's. Statements that read or lock more than they need are replaced. All
+ * others stay as they are, including those that a later version of BullMQ words differently.
  */
 export function ownStatementFor(text: string): string {
   return removingFew(promotingFew(checkingActiveJobs(findingNextDelayedJob(text))));

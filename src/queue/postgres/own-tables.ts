@@ -7,23 +7,24 @@ import type { PgPool } from 'bullmq';
 export const SCHEMA = 'nestjs_analytics';
 
 /**
- * Always true, and a condition of statements whose commits do not wait for the disk: those that only count and record.
- * While such a commit waits, so do all that want its rows, and what is tracked. If a crash of the server undoes the last
- * of them, figures are missing, and no message.
+ * A condition that is always true, for statements whose commits do not wait for the disk: those that only count and
+ * record. While such a commit waits, so do all statements that need its rows, and all tracking. If a crash of the
+ * server undoes the last of these commits, figures are missing, but no message.
  */
 export const WITHOUT_SYNC = "(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL";
 
-/**
- * A lock number that nothing else uses: `CREATE … IF NOT EXISTS` fails if two of them run at the same time.
- */
+/** Number of a lock that nothing else uses. `CREATE … IF NOT EXISTS` fails if two of them run at the same time. */
 const MIGRATION_LOCK = 4_712_366_095;
 
-/** Creates an index, unless it is there: `IF NOT EXISTS` would lock its table all the same, and wait for that. */
+/**
+ * Returns a statement that creates an index if it is missing. `IF NOT EXISTS` alone would lock the table, and wait for
+ * that lock, even if the index is there.
+ */
 export function missingIndex(name: string, on: string): string {
   return unless(`to_regclass('${SCHEMA}.${name}') IS NOT NULL`, `CREATE INDEX ${name} ON ${on}`);
 }
 
-/** Adds a column, unless it is there. As above. */
+/** Returns a statement that adds a column if it is missing, for the same reason as `missingIndex`. */
 export function missingColumn(table: string, name: string, type: string): string {
   const column = `attrelid = '${table}'::regclass AND attname = '${name}' AND NOT attisdropped`;
   return unless(
@@ -32,10 +33,10 @@ export function missingColumn(table: string, name: string, type: string): string
   );
 }
 
-/** What the statements above create, and `CREATE TABLE IF NOT EXISTS`. */
+/** Matches the tables and indexes that statements create. */
 const CREATED = /CREATE (?:UNLOGGED )?TABLE IF NOT EXISTS (\S+)|CREATE INDEX (\S+) ON/g;
 
-/** The tables and indexes that statements create, with the schema. */
+/** Returns the tables and indexes that statements create, with the schema. */
 function namesIn(statements: string): string[] {
   return Array.from(statements.matchAll(CREATED), ([, table, index]) => table ?? `${SCHEMA}.${index}`);
 }
@@ -44,7 +45,7 @@ function unless(condition: string, statement: string): string {
   return `DO $$ BEGIN IF NOT (${condition}) THEN ${statement}; END IF; END $$;`;
 }
 
-/** Those of some tables that are there. */
+/** Resolves to those of the tables that exist. */
 export async function findTables(pool: Pick<PgPool, 'query'>, tables: readonly string[]): Promise<string[]> {
   const { rows } = await pool.query<{ found: boolean; name: string }>(
     'SELECT to_regclass(name) IS NOT NULL AS found, name FROM unnest($1::text[]) AS name',
@@ -56,8 +57,8 @@ export async function findTables(pool: Pick<PgPool, 'query'>, tables: readonly s
 }
 
 /**
- * This module's own tables on the queue's PostgreSQL, server or embedded. Created on first use, where they are not
- * there: with `IF NOT EXISTS` alone, a role would need the right to create them for ever.
+ * This module's own tables on the queue's PostgreSQL, server or embedded. They are created on first use if they are
+ * missing. With `IF NOT EXISTS` alone, a role would need the right to create tables for ever.
  */
 export class OwnTables {
   private prepared: Promise<unknown> | undefined;
@@ -67,9 +68,9 @@ export class OwnTables {
 
   /**
    * @param tables statements that create what is missing: `CREATE TABLE IF NOT EXISTS` and `missingIndex`
-   * @param first statement that the first use runs before its own: it changes tables of an older version, or removes
-   *   old rows. It has to be safe to run in several processes at once: while it waits for a table, those that use
-   *   other tables must not wait for it.
+   * @param first statement that runs before the first use: it changes tables of an older version, or removes old rows.
+   *   It runs without the migration lock, so that a wait for one table does not hold up processes that use others. So
+   *   it has to be safe to run in several processes at once.
    */
   constructor(
     private readonly pool: Pick<PgPool, 'query'>,
@@ -84,9 +85,9 @@ export class OwnTables {
       ${tables}`;
   }
 
-  /** As `query`, but if a table does not exist yet, the result is empty and the table is not created. */
+  /** Like `query`, but if a table does not exist yet, the result is empty and the table is not created. */
   async look<R>(table: string, text: string, params: readonly unknown[]): Promise<R[]> {
-    // What has been there and is missing now was removed, and an empty result would say that nothing was stored.
+    // A table that was there before and is missing now was removed. An empty result would say that nothing was stored.
     if (!this.isThere) {
       const isFound = await this.isFound(`SELECT to_regclass('${table}') IS NOT NULL AS found`);
       this.isThere ||= isFound;

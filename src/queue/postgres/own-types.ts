@@ -5,9 +5,10 @@ import type pg from 'pg';
 type Parser = (text: string) => unknown;
 
 /**
- * How `pg` reads by itself what BullMQ's statements and this module's return. An application may have all connections of
- * its process read them otherwise, with `types.setTypeParser`: JSON as a text, say. The data of a job would then be no
- * object, and the job would fail. Arrays have no parser here: statements return them as JSON.
+ * Returns parsers that read the results of BullMQ's and this module's statements as `pg` does by default. With
+ * `types.setTypeParser`, an application may change that for all connections of its process, for example to read JSON as
+ * text. The data of a job would then not be an object, and the job would fail. Arrays have no parser here: statements
+ * return them as JSON.
  */
 export function ownTypes({ builtins, getTypeParser }: typeof pg.types): CustomTypesConfig {
   const { BOOL, INT2, INT4, INT8, FLOAT4, FLOAT8, TEXT, VARCHAR, JSONB } = builtins;

@@ -29,18 +29,18 @@ import { createPostgresPools, type PostgresSettings } from './postgres-pool.js';
 import { ReconnectingPool } from './reconnecting-pool.js';
 
 /**
- * Completed jobs are kept by age: with a number, BullMQ would look at all of them whenever one finishes. By
- * age, it finds those to remove in an index.
+ * Completed jobs are kept by age, for which BullMQ finds the jobs to remove in an index. With a number, BullMQ would
+ * look at all completed jobs whenever a job finishes.
  */
 const MEMORY: AddMemory = { completed: { age: 300 } };
 
-/** A database in this process cannot lose an answer on the way. */
+/** No answer of a database in this process can be lost on the way, so few completed jobs are kept. */
 const EMBEDDED_MEMORY: AddMemory = { completed: { age: 300, count: 100 } };
 
-/** A worker listens on one connection for as long as it runs, and needs others for its statements. */
+/** Minimum connections of a worker. It listens on one for as long as it runs, and needs others for its statements. */
 const WORKER_CONNECTIONS = 3;
 
-/** A connection that is ready when its pool is. BullMQ's own remembers a first failure forever. */
+/** A connection that is ready when its pool is. BullMQ's own connection remembers a first failure forever. */
 class PooledConnection extends PostgresConnection {
   constructor(private readonly reconnecting: ReconnectingPool) {
     super(reconnecting);
@@ -52,10 +52,9 @@ class PooledConnection extends PostgresConnection {
 }
 
 /**
- * Where the queue and its worker run their statements. What the queue adds is durable when it is answered. What a
- * worker commits need not be, and does not wait for the disk: it took, put back or ended jobs, and if a crash of
- * the database undoes the last of that, these jobs are delivered again. Commits are undone from the last one on,
- * so never one that others rely on.
+ * The pools of the queue and its worker. What the queue adds is durable when it is answered. What a worker commits does
+ * not wait for the disk: if a crash of the database undoes the last jobs that it took, put back or ended, these jobs
+ * are delivered again. A crash undoes the latest commits, so no remaining commit relies on one that was undone.
  */
 interface QueuePools {
   queue: ReconnectingPool;
@@ -83,7 +82,7 @@ function backendOn(
   health.tables.findBy((tables) => findTables(queue, tables));
   const endProbe = probeWrites(
     health,
-    // A process that has nothing to store would not learn that a server is back that was away.
+    // A process that has nothing to store would not learn that the server is back.
     () => !health.isUp,
     () => probeTables(queue),
   );
@@ -103,13 +102,13 @@ function backendOn(
   };
 }
 
-/** The queue on the embedded database, which is open already. */
+/** Creates the backend of a queue on the embedded database, which is open already. */
 export function createPoolQueueBackend(
   database: PGlitePool,
   nameOf: QueueNaming,
   health: QueueHealth,
 ): QueueBackend {
-  // It was reached when it was opened.
+  // Opening the database has shown that it can be reached.
   health.up();
   const queue = new ReconnectingPool(database, health, prepareJobTables);
   let forWorker: ReconnectingPool | undefined;
@@ -120,7 +119,7 @@ export function createPoolQueueBackend(
 }
 
 /**
- * The queue on a PostgreSQL server. One that cannot be reached is waited for later.
+ * Creates the backend of a queue on a PostgreSQL server. If the server cannot be reached, the queue waits for it later.
  *
  * @throws UnsupportedQueueServerError if the server answers at once and can never carry the queue.
  */
@@ -137,14 +136,14 @@ export async function createPostgresQueueBackend(
     await prepareJobTables(client);
   });
   const forListener = pools.open({ keeps: Infinity });
-  // Only idle clients are told of here, and a listener is none: BullMQ hears of its loss.
+  // The pool emits this for idle clients only. BullMQ itself notices when its listening client is lost.
   forListener.pool.on('error', () => undefined);
   const openWorkerPool = (): ReconnectingPool => {
     const forWorker = pools.open({
       session: { synchronous_commit: 'off' },
       sizeFor: (max) => Math.max(max, WORKER_CONNECTIONS) - 1,
       keeps: 0,
-      // A worker that cannot listen is of no use.
+      // A worker that cannot listen is of no use, so its statements take no connection from the queue.
       substitute: () => (forListener.pool.size > 0 ? forQueue.pool : undefined),
     });
     const prepare = async (client: PgPoolClient): Promise<void> => {
@@ -153,7 +152,7 @@ export async function createPostgresQueueBackend(
     };
     return new ReconnectingPool(forWorker.pool, health, prepare, {
       after: queue.ready,
-      // BullMQ takes a client of a worker's only to listen.
+      // BullMQ takes a client from a worker's pool only to listen.
       handOut: () => forListener.pool.connect(),
     });
   };

@@ -12,9 +12,7 @@ const TABLES = `
     claimed_until timestamptz NOT NULL
   )`;
 
-/**
- * $1 destinations, $2 messages. Rows are locked in one order, so that no two processes wait for each other.
- */
+/** $1 destinations, $2 messages. Rows are locked in a fixed order, so that processes cannot deadlock. */
 const ADD = `
   INSERT INTO ${SCHEMA}.backlog AS b (destination, messages)
   SELECT * FROM unnest($1::text[], $2::bigint[]) AS change (destination, messages)
@@ -38,8 +36,8 @@ const CLEAR = `
   UPDATE ${SCHEMA}.backlog AS b SET messages = 0 FROM unchanged WHERE b.destination = unchanged.destination`;
 
 /**
- * Waits for no row, so that no two processes wait for each other. A row that others wait for is added by them again. Rows are
- * not removed when they come to 0: those of busy destinations do so again and again.
+ * Skips locked rows, so that processes cannot deadlock. A process that waits for a removed row adds it again. Rows are
+ * not removed as soon as they are 0: those of busy destinations reach 0 again and again.
  */
 const TIDY = `
   WITH unused AS (
@@ -47,7 +45,7 @@ const TIDY = `
   )
   DELETE FROM ${SCHEMA}.backlog AS b USING unused WHERE b.destination = unused.destination`;
 
-/** $1 name, $2 milliseconds. A claim that ends much later was made before the clock was set back. */
+/** $1 name, $2 milliseconds. A claim that ends much later than that was made before the clock was set back. */
 const CLAIM = `
   INSERT INTO ${SCHEMA}.backlog_task AS t (name, claimed_until)
   VALUES ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')

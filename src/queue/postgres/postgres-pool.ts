@@ -24,8 +24,8 @@ const END_TIMEOUT = 250;
 const INQUIRY_TIMEOUT = 3_000;
 
 /**
- * What a session does is shown to its owner: the user that logged in, who may act as another role. `RESET ROLE` would
- * go back to that role where it is the user's default.
+ * PostgreSQL shows a session's activity to its owner: the user that logged in, who may act as another role. `RESET
+ * ROLE` would go back to that role if it is the default of the user.
  */
 const AS_OWNER = 'SET ROLE NONE';
 const STATE = 'SELECT state FROM pg_stat_activity WHERE pid = $1';
@@ -41,22 +41,22 @@ export interface PostgresPool {
 }
 
 export interface PoolUse extends SparingOptions {
-  /** Settings of each session, beside those that all need. */
+  /** Settings of each session, in addition to those that all sessions need. */
   session?: Readonly<Record<string, string>>;
-  /** How many connections it may open where the user's pool may open this many. @default as many */
+  /** Returns how many connections the pool may open if the user's pool may open `max`. @default as many */
   sizeFor?: (max: number) => number;
 }
 
-/** This module's own pools on a server. Where the connections of one are silent, those of all are closed. */
+/** This module's own pools on a server. If the connections of one pool are silent, those of all pools are closed. */
 export interface PostgresPools {
   open(use: PoolUse): PostgresPool;
-  /** Ends them without waiting for a server that hangs. */
+  /** Ends the pools without waiting for a server that hangs. */
   close(end: () => Promise<unknown>): Promise<void>;
 }
 
 /**
- * The settings of a pool of our own, and the sockets that it has open. A pool would wait forever for a server
- * that hangs; only its sockets can be closed without the server.
+ * Returns the settings of a pool of our own, and a set of its open sockets. A pool would wait forever for a server that
+ * hangs. Only its sockets can be closed without the server.
  */
 export function ownSettings(
   postgres: PostgresSettings,
@@ -76,14 +76,16 @@ export function ownSettings(
     stream,
     keepAlive: true,
     allowExitOnIdle: true,
-    // A statement that waits for a lock would count as failed, and then be done all the same. Without a value, `pg` takes
-    // that of its `defaults`.
+    // With a timeout, a statement that waits for a lock would count as failed, but still be executed later. Without a
+    // value here, `pg` takes the one in its `defaults`.
     query_timeout: LONGEST_TIMER,
   };
   return { settings: { ...settings, ...own }, sockets };
 }
 
-/** The settings of a user's pool. Its password is not enumerable: a text, or a function that asks for a token. */
+/**
+ * Returns the settings of a user's pool. The password, a text or a function that asks for a token, is not enumerable.
+ */
 function settingsOf(postgres: PostgresSettings): PoolConfig {
   if (typeof postgres === 'string') return { connectionString: postgres };
   if (!('options' in postgres) || typeof postgres.options !== 'object' || postgres.options === null)
@@ -92,13 +94,13 @@ function settingsOf(postgres: PostgresSettings): PoolConfig {
   return options.password === undefined ? { ...options } : { ...options, password: options.password };
 }
 
-/** What a URL says goes before other settings. */
+/** Removes `query_timeout` from the URL, since a URL takes precedence over other settings. */
 function withoutTimeoutInUrl({ connectionString, ...settings }: PoolConfig): PoolConfig {
   if (connectionString === undefined) return settings;
   return { ...settings, connectionString: connectionString.replace(/(?<=[?&])query_timeout=[^&#]*&?/g, '') };
 }
 
-/** Loads `pg`, an optional peer dependency. A bundler takes an import in a `try` for an optional one. */
+/** Loads `pg`, an optional peer dependency. Bundlers treat an import inside a `try` as optional. */
 export async function importPg(): Promise<typeof pg> {
   try {
     const module = await import('pg');
@@ -167,7 +169,7 @@ function poolConfig(settings: PoolConfig, prepare: (client: PoolClient) => Promi
   };
 }
 
-/** Makes a pool prepare each new client before anybody has it. */
+/** Returns settings with which a pool prepares each new client before anybody uses it. */
 export function preparing(prepare: (client: PoolClient) => Promise<void>): PoolConfig {
   return {
     verify: (client: PoolClient, done: (error?: Error) => void) => {
@@ -180,8 +182,8 @@ export function preparing(prepare: (client: PoolClient) => Promise<void>): PoolC
 
 function watchClients(pool: pg.Pool, watch: SilenceWatch): void {
   pool.on('connect', (client) => {
-    // The pool itself only listens to idle clients. If a client in use lost its connection, the process would
-    // end; its user learns of the loss from the failing statement.
+    // The pool itself only listens to idle clients. Without this listener, a client in use that loses its connection
+    // would end the process. Its user learns of the loss from the failing statement.
     client.on('error', () => undefined);
     watch.add(client);
   });
@@ -198,9 +200,9 @@ async function connectAlone(client: pg.Client): Promise<pg.Client> {
 }
 
 /**
- * Asks on a separate connection whether the server is at work for another one. `undefined` where something answers but
- * not that question: no connection is to spare, as by the limit of a pooler, there is no password for one now, or the
- * server behind a pooler is silent.
+ * Asks on a separate connection whether the server is at work for another one. Resolves to `undefined` if something
+ * answers, but not that question: no connection is left (for example, under the limit of a pooler), there is no
+ * password for one now, or the server behind a pooler is silent.
  */
 async function isAtWork(
   client: pg.Client & Pick<WatchedClient, 'connection'>,

@@ -11,20 +11,20 @@ import { ownStatementFor } from './own-statements.js';
 
 const FIRST_PROBE_DELAY = 100;
 const MAX_PROBE_DELAY = 2_000;
-/** Idle connections that a pool may have lost without noticing. Few pools hold more. */
+/** Maximum number of idle connections that a pool may have lost without noticing. Few pools hold more. */
 const LOST_AT_ONCE = 100;
 
-/** What it needs of the pool under it. */
+/** What a `ReconnectingPool` needs of the pool under it. */
 export type UnderlyingPool = Pick<PgPool, 'query' | 'connect' | 'end'> & {
   on(event: 'error', listener: (error: Error) => void): unknown;
-  /** Whether the server may give no connection in place of one that is closed. */
+  /** Whether the server may refuse a new connection in place of a closed one. */
   readonly isShort?: boolean;
 };
 
 export interface ConnectingOptions {
-  /** What it waits for before it connects. */
+  /** Promise that the pool awaits before it connects. */
   after?: Promise<void>;
-  /** Connects a client for others than this pool itself. */
+  /** Connects a client for a caller of `connect`, not for the pool's own use. */
   handOut?: () => Promise<PgPoolClient>;
 }
 
@@ -50,7 +50,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   private readonly check = new SharedWork(() => this.tellIfAway());
   private wake: () => void = () => undefined;
 
-  /** @param prepare checks the server, and what is needed of it, before anything else is asked */
+  /** @param prepare checks the server and prepares the database before any query runs */
   constructor(
     private readonly pool: UnderlyingPool,
     private readonly health: QueueHealth,
@@ -65,7 +65,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     this.firstAnswer = first.then((error) => {
       if (error instanceof UnsupportedQueueServerError) throw error;
     });
-    // The opener of the pool only listens while the application starts.
+    // The code that opens the pool only awaits this while the application starts.
     this.firstAnswer.catch(() => undefined);
     this.ready = this.probe(first);
   }
@@ -80,7 +80,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     return this.watch(this.connecting.handOut ?? (() => this.pool.connect()));
   }
 
-  /** Connects and prepares the database: also one that was prepared before, if what it needs was removed. */
+  /** Connects and prepares the database. Call this again if something that the pool needs was removed. */
   async open(): Promise<void> {
     await this.connecting.after;
     const client = await this.pool.connect();
@@ -114,15 +114,15 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
       const error = explainEnd(explainRemoval(explainRefusal(failure, text), text), text);
       if (failureOf(error) === undefined) throw error;
       this.lost(error, text, askedAt);
-      // Only this module's own statements need such a table, and their callers are told which one.
+      // Only this module's own statements need such a table, and this error tells their callers which one.
       if (error instanceof RemovedOwnTableError) throw error;
       throw new ConnectionClosedError(undefined, error);
     }
   }
 
   /**
-   * A connection may have been closed alone, as by a proxy or by `idle_session_timeout`. Then whoever repeats a statement
-   * gets another one at once, so it is an outage only if there is none.
+   * Reports a failure. A lost connection alone is no outage: a proxy or `idle_session_timeout` may have closed it, and
+   * whoever repeats a statement gets another one at once. So this first checks whether the server can be reached.
    */
   private lost(error: unknown, statement?: string, askedAt?: number): void {
     if (!this.health.isUp || failureOf(error)?.kind !== 'unreachable')
@@ -138,14 +138,14 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
     }
   }
 
-  /** Rejects if the server does not answer. A connection that was idle and is lost as well says nothing about it. */
+  /** Rejects if the server does not answer. Tries several connections, since idle ones may have been lost as well. */
   private async reach(): Promise<void> {
     for (let tries = 1; ; tries++) {
       const client = await this.pool.connect();
       let isKept = false;
       try {
         await client.query('SELECT 1');
-        // Where idle connections are closed, this one would be the next, unless it is needed at once.
+        // If idle connections are being closed, this one is next. It is kept only if the server may refuse another.
         isKept = this.pool.isShort === true;
         return;
       } catch (error) {
@@ -187,7 +187,7 @@ export class ReconnectingPool extends EventEmitter implements PgPool {
   private pause(delay: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, delay);
-      // By itself this keeps no process alive. Work that waits for the server does.
+      // The timer keeps no process alive. Work that waits for the server does.
       timer.unref();
       this.wake = () => {
         clearTimeout(timer);

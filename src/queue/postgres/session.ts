@@ -3,21 +3,21 @@ import type { Client, PoolClient } from 'pg';
 import { UnsupportedQueueServerError } from '../../errors/setup.errors.js';
 
 /**
- * BullMQ's statements name no schema. They, and this module's own, rely on read committed: where a database or a role
- * has a stricter default, a worker takes a job that another one has, or is told that it lost its own.
+ * BullMQ's statements name no schema. They and this module's own rely on read committed: if a database or a role has a
+ * stricter default, a worker takes a job that another worker has, or is told that it lost its own.
  */
 const ALWAYS = {
   search_path: quoteSchemaName(DEFAULT_SCHEMA),
   default_transaction_isolation: 'read committed',
 };
 
-/** For sessions in which only statements run that name their schema. */
+/** Settings of sessions in which all statements name their schema. */
 export const READ_COMMITTED: SessionSettings = [['default_transaction_isolation'], ['read committed']];
 
 /**
- * Sets up a session that belongs to this client alone, and returns its process id. With a pooler in between,
- * the client was given another id than that of the server's process. Then nothing is set before the session
- * is known to stay with its client, since the next moment it may serve another one.
+ * Sets up a session that belongs to this client alone, and returns the id of its server process. A pooler in between
+ * gives the client a different id. Then nothing is set until the session is known to stay with its client, since the
+ * session may serve another client the next moment.
  */
 const OPEN = `SELECT pg_backend_pid() AS pid,
   CASE WHEN pg_backend_pid() = $1 OR $2 THEN (
@@ -25,13 +25,13 @@ const OPEN = `SELECT pg_backend_pid() AS pid,
   ) END`;
 const SET = `SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS setting (name, value)`;
 
-/** How often two clients are compared. By chance, a pooler that shares sessions may not do so at once. */
+/** How often two clients are compared. A pooler that shares sessions may, by chance, not do so in one round. */
 const ROUNDS = 3;
 
-/** Names and values of what a session is set to. */
+/** Names and values of a session's settings. */
 export type SessionSettings = readonly [names: string[], values: string[]];
 
-/** @param extra settings beside those that each session needs */
+/** @param extra settings in addition to those that each session needs */
 export function sessionSettings(extra: Readonly<Record<string, string>> = {}): SessionSettings {
   const all = { ...ALWAYS, ...extra };
   return [Object.keys(all), Object.values(all)];
@@ -54,7 +54,7 @@ export class PostgresSessions {
     if (pid !== processID) this.pooled.add(client);
   }
 
-  /** The server process that works for a client. */
+  /** Returns the id of the server process that works for a client. */
   pidOf(client: object): number | undefined {
     return this.pids.get(client);
   }
@@ -62,8 +62,8 @@ export class PostgresSessions {
   /**
    * Checks that a session stays with its client, which LISTEN and the settings need.
    *
-   * @param connect opens a client of its own: a pool may have no other one
-   * @throws UnsupportedQueueServerError when a pooler lends it to others in between.
+   * @param connect opens a second client outside the pool, which may have no other client
+   * @throws UnsupportedQueueServerError when a pooler lends the session to other clients.
    */
   async check(
     client: PgPoolClient,
@@ -73,7 +73,7 @@ export class PostgresSessions {
     if (!this.pooled.has(client)) return;
     if (!this.areKept) await this.compare(client, connect);
     this.areKept = true;
-    // It was opened before its session was known to stay.
+    // The client was opened before its session was known to stay, so nothing has been set yet.
     await client.query(SET, settings);
   }
 

@@ -5,13 +5,13 @@ import type { PgPoolClient } from 'bullmq';
 const INTERVAL = 1_000;
 /** Checks in a row without an answer, after which a connection is suspected. */
 const SUSPECT_AFTER = 7;
-/** A suspected connection also closes those that answered nothing for this many checks. */
+/** Checks without an answer, after which a connection is closed along with a silent one. */
 const CLOSE_ALONG_AFTER = 3;
-/** Checks between two signs of life that a listening connection is asked for. */
+/** Checks between two test queries on an idle connection that listens. */
 const HEARTBEAT = 3;
 /** Checks before a statement that proved to be at work is suspected again. */
 const CHECKS_WITHOUT_SUSPICION = 60;
-/** Checks without an answer to anything, after which what the server cannot be asked about is not at work. */
+/** Checks without any answer, after which a statement is not presumed at work if the server cannot be asked. */
 const DOUBT_FOR = 60;
 
 /** The part of a `pg` client that the watch uses. */
@@ -23,7 +23,7 @@ export interface WatchedClient extends PgPoolClient {
 }
 
 export interface SilenceObserver {
-  /** Whether the server is at work for this client; `undefined` where it cannot be asked. Never rejects. */
+  /** Resolves to whether the server is at work for this client; `undefined` if it cannot be asked. Never rejects. */
   isAtWork(client: WatchedClient): Promise<boolean | undefined>;
   /** Called when a statement has run for this many seconds. Its connection works. */
   onSlow(seconds: number): void;
@@ -34,16 +34,16 @@ export interface SilenceObserver {
 interface Watched {
   /** Checks in a row without an answer to a statement. */
   runsFor: number;
-  /** The same, but negative for a while after it proved to be at work. */
+  /** Like `runsFor`, but negative for a while after the statement proved to be at work. */
   silentFor: number;
   bytesRead: number;
-  /** Whether it ever listened. */
+  /** Whether the client ever listened for notifications. */
   isListener: boolean;
-  /** Checks since the connection was last asked or used. */
+  /** Checks in which the listening connection was idle, since its last test query. */
   idleFor: number;
-  /** Whether what is on its way is the question for a sign of life, which waits for no lock. */
+  /** Whether the statement on its way is the test query, which waits for no lock. */
   isAsked: boolean;
-  /** Whether its statement was on its way when others were found silent: its own silence is no other outage. */
+  /** Whether its statement was on its way when others were found silent. Its own silence is then no new outage. */
   isTold: boolean;
 }
 
@@ -56,7 +56,7 @@ export class SilenceWatch {
   private readonly clients = new Map<WatchedClient, Watched>();
   private readonly timer: NodeJS.Timeout;
   private isChecking = false;
-  /** Checks in which something waited and nothing was answered; `Infinity` at first, and after a silence. */
+  /** Checks since the last answer in which a statement waited; `Infinity` at first, and after a silence. */
   private unansweredFor = Infinity;
 
   constructor(private readonly observer: SilenceObserver) {
@@ -67,7 +67,7 @@ export class SilenceWatch {
     this.clients.set(client, {
       runsFor: 0,
       silentFor: 0,
-      // A pooler greets for a server that is away.
+      // A greeting shows nothing: a pooler also greets while its server is away.
       bytesRead: bytesReadBy(client),
       isListener: false,
       idleFor: 0,
@@ -110,7 +110,7 @@ export class SilenceWatch {
     if (suspect !== undefined && !this.isChecking) void this.check(suspect);
   };
 
-  /** Nothing is ever sent on a connection that only listens, so its loss would go unnoticed. */
+  /** Sends a test query on an idle listener. Nothing else is ever sent there, so its loss would go unnoticed. */
   private keepAwake(client: WatchedClient, watched: Watched): void {
     watched.isListener ||= client.listenerCount('notification') > 0;
     if (!watched.isListener || ++watched.idleFor < HEARTBEAT) return;
@@ -125,7 +125,7 @@ export class SilenceWatch {
     const answer = await this.observer.isAtWork(suspect);
     this.isChecking = false;
     const watched = this.clients.get(suspect);
-    // It may have answered meanwhile, also since the last look, or be gone.
+    // The suspect may have answered meanwhile, also since the last look, or be gone.
     if (watched === undefined || watched.silentFor < SUSPECT_AFTER || !isSilent(suspect, watched)) return;
     const isAtWork = answer ?? this.isPresumedAtWork();
     if (isAtWork) {
@@ -135,7 +135,7 @@ export class SilenceWatch {
     }
     this.unansweredFor = Infinity;
     if (watched.isTold) {
-      // Those that are idle now have been used since, or are new.
+      // Idle connections stay open: they have been used since the report, or are new.
       suspect.connection?.stream?.destroy();
       return;
     }
@@ -151,8 +151,8 @@ export class SilenceWatch {
   }
 
   /**
-   * Whether a statement is taken to be at work that the server cannot be asked about, as where a pooler has no
-   * connection to spare. Where the server behind a pooler is away, it answers nobody.
+   * Returns whether a statement counts as at work if the server cannot be asked, as when a pooler has no connection to
+   * spare. If the server behind a pooler is away, no connection gets an answer.
    */
   private isPresumedAtWork(): boolean {
     const watched = [...this.clients.values()];
@@ -161,12 +161,12 @@ export class SilenceWatch {
   }
 }
 
-/** What has come from the server, or from a pooler in between. */
+/** Returns the number of bytes that have come from the server, or from a pooler in between. */
 export function bytesReadBy(client: Pick<WatchedClient, 'connection'>): number {
   return client.connection?.stream?.bytesRead ?? 0;
 }
 
-/** Whether a statement is on its way, and nothing has come since the last look. */
+/** Returns whether a statement is on its way, and nothing has come since the last look. */
 function isSilent(client: WatchedClient, { bytesRead }: Watched): boolean {
   return client.readyForQuery === false && bytesReadBy(client) === bytesRead;
 }

@@ -6,26 +6,26 @@ import { SharedWork } from '../../shared/shared-work.js';
 import { within } from '../../shared/within.js';
 import { NO_MORE_CONNECTIONS, NoMoreConnectionsError } from '../queue-failure.js';
 
-/** How long a pool opens no more connections after a refusal, in milliseconds: twice as long after each that follows. */
+/** Milliseconds for which a pool opens no more connections after a refusal. Doubles with each refusal that follows. */
 const FIRST_RESTRICTION = 1_000;
 const MAX_RESTRICTION = 30_000;
-/** How long the server mostly takes for a connection that is closed, in milliseconds. */
+/** Milliseconds that the server usually needs to free a closed connection. */
 const SOON = 50;
 
-/** How `pg` says that no client of a pool was free in time. */
+/** Message of `pg` when no client of a pool was free in time. */
 const NONE_FREE = 'timeout exceeded when trying to connect';
 
 export interface SparingOptions {
-  /** Connections that it gives up for no other pool. */
+  /** Number of connections that the pool keeps when another pool needs one. */
   keeps: number;
-  /** Where its statements run while it has no connection and is refused one. */
+  /** Returns the pool on which statements run while this pool has no connection and is refused one. */
   substitute?: () => SparingPool | undefined;
 }
 
 /**
- * A pool that goes on with the connections that it has where the server refuses another one. Where it has none, its
- * statements run on those of its substitute, or another pool of this process gives one up. Only if nothing helps does its
- * user learn of the refusal. Until the server refuses one, it is an ordinary pool.
+ * A pool that makes do with the connections that it has when the server refuses another one. If it has none, its
+ * statements run on its substitute, or another pool of this process gives up a connection. Only if nothing helps does
+ * the caller learn of the refusal. Until a refusal, this is an ordinary pool.
  */
 export class SparingPool {
   private readonly pool: PgPool & Pick<pg.Pool, 'options' | 'totalCount' | 'waitingCount'>;
@@ -35,7 +35,7 @@ export class SparingPool {
   private readonly giving = new SharedWork(() => this.giveOne());
   private readonly gift = new SharedWork(() => this.isGivenOne());
   private isGiving = false;
-  /** Runs while it opens no more connections. */
+  /** Runs while the pool opens no more connections. */
   private timer: NodeJS.Timeout | undefined;
   private restriction = 0;
   private liftedAt = -Infinity;
@@ -44,7 +44,7 @@ export class SparingPool {
   private givenAt = -Infinity;
 
   /**
-   * @param pools those of this process on the server
+   * @param pools all pools of this process on the server
    * @param onRefused is called when the server refuses a connection
    */
   constructor(
@@ -61,13 +61,13 @@ export class SparingPool {
     });
   }
 
-  /** How many connections it has. */
+  /** Number of open connections. */
   get size(): number {
-    // A client that is ending is no longer among the pool's.
+    // A client that is ending no longer counts in the pool, but may still be in the set.
     return Math.min(this.clients.size, this.pool.totalCount);
   }
 
-  /** Whether the server may give none in place of a connection that is closed. */
+  /** Whether the server may refuse a new connection in place of a closed one. */
   get isShort(): boolean {
     return this.timer !== undefined;
   }
@@ -95,7 +95,7 @@ export class SparingPool {
     return this.pool.end();
   }
 
-  /** A client of its own can be used. */
+  /** Called when a new client of this pool can be used. */
   opened(client: object): void {
     this.clients.add(client);
     this.adapt();
@@ -124,24 +124,24 @@ export class SparingPool {
     }
   }
 
-  /** Where statements run now, instead of here. */
+  /** The pool on which statements run instead of this one, if any. */
   private get substitute(): SparingPool | undefined {
     return this.isShort && this.free === 0 ? this.sparing.substitute?.() : undefined;
   }
 
-  /** Connections that it has, and goes on to have. */
+  /** Number of connections that the pool has and is not giving up. */
   private get free(): number {
     return this.isGiving ? this.size - 1 : this.size;
   }
 
-  /** Whether there is another connection for what was refused one. */
+  /** Resolves to whether there is a connection after all for a statement that was refused one. */
   private async isHelped(end: number): Promise<boolean> {
     const canGoOn = (): boolean => this.free > 0 || this.sparing.substitute?.() !== undefined;
     if (canGoOn()) return true;
     do await pause(SOON);
     while (!canGoOn() && this.pools.some((pool) => pool.isAsking) && performance.now() < end);
     if (canGoOn() || (await within(end - performance.now(), this.gift.result())) === true) return true;
-    // The server may not have taken back yet what was given, and the giver itself opens none for as long.
+    // The server may not have freed the given connection yet. Until then, the pool that gave it up opens none.
     return performance.now() - this.givenAt < FIRST_RESTRICTION;
   }
 
@@ -155,7 +155,7 @@ export class SparingPool {
     return false;
   }
 
-  /** Whether the server has not answered yet whether it gives another connection. */
+  /** Whether the pool still waits for the server to open or refuse a connection. */
   private get isAsking(): boolean {
     return this.pool.totalCount > this.size;
   }
@@ -169,11 +169,11 @@ export class SparingPool {
       const client = await this.pool.connect();
       this.clients.delete(client);
       client.release(true);
-      // The first restriction may be over, and those that wait here would have what was given.
+      // The first restriction may be over by now, and statements that wait here would take the freed connection.
       this.restrict();
       return true;
     } catch {
-      // None became free.
+      // No connection became free.
       return false;
     } finally {
       this.isGiving = false;
@@ -190,7 +190,7 @@ export class SparingPool {
     this.adapt();
   }
 
-  /** Statements wait for the connections that it has. Where it has none, each has to ask: nothing would wake them. */
+  /** Makes statements wait for the open connections. Without any, each statement has to ask: nothing would wake it. */
   private adapt(): void {
     if (this.isShort) this.pool.options.max = this.size === 0 ? this.max : this.size;
   }
@@ -199,7 +199,7 @@ export class SparingPool {
     this.timer = undefined;
     this.liftedAt = performance.now();
     this.pool.options.max = this.max;
-    // Those that wait already would otherwise go on to wait for one of the others.
+    // Opens a connection for statements that already wait. They would otherwise wait until one of the others is free.
     if (this.pool.waitingCount === 0) return;
     this.connect().then(
       (client) => {

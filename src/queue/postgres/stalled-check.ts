@@ -1,12 +1,12 @@
-/** BullMQ's statement that finds the jobs whose worker crashed. */
+/** Matches BullMQ's statement that finds the jobs whose worker crashed. */
 const STALLED_CHECK = /^SELECT id FROM move_stalled_jobs_to_wait\(\$1, \$2, \$3, \$4\) AS t\(id\);\s*$/m;
 
-/** Selects the jobs in hand. BullMQ has an index of them. */
+/** Selects the active jobs, of which BullMQ has an index. */
 const ACTIVE = `queue = $1 AND state = 'active' AND EXISTS (SELECT 1 FROM due)`;
 
 /**
- * What is run in its place: $1 queue, $2 how often a job may stall, $3 the time, $4 how long a check is the last one.
- * A job in a transaction of its worker has not stalled, and nothing waits for it.
+ * The replacement. $1 queue, $2 how often a job may stall, $3 the time, $4 milliseconds between two checks. A job that
+ * is locked by a transaction of its worker has not stalled, and is skipped.
  */
 const OF_ACTIVE_JOBS = `WITH due AS (
   INSERT INTO meta (queue, field, value) VALUES ($1, 'stalled-check', $3::bigint::text)
@@ -30,10 +30,10 @@ const OF_ACTIVE_JOBS = `WITH due AS (
 SELECT id, publish_event($1, 'stalled', jsonb_build_object('jobId', id)), pg_notify('bullmq_jobs', $1) FROM stalled`;
 
 /**
- * Every few seconds, a worker marks the jobs in hand, and puts those back that were marked at the check before and whose
- * lock has run out. BullMQ removes older marks from all jobs, for which it reads the whole table, and meanwhile keeps
- * the workers of those that it has marked waiting. So this statement is replaced. A mark that is left on a job that was
- * put back only counts once it is in hand again and its lock has run out.
+ * Replaces BullMQ's check for stalled jobs. Every few seconds, a worker marks the active jobs, and puts back those that
+ * the previous check marked and whose lock has expired. BullMQ also removes older marks from all jobs: it reads the
+ * whole table for that, and meanwhile the workers of the jobs that it has marked have to wait. The replacement leaves
+ * these marks. A mark on a job that was put back only counts once the job is active again and its lock has expired.
  */
 export function checkingActiveJobs(text: string): string {
   return text.includes('move_stalled_jobs_to_wait') && STALLED_CHECK.test(text) ? OF_ACTIVE_JOBS : text;

@@ -2,7 +2,7 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
 import type { ClusterNode } from '../../options/analytics-options.interface.js';
 import { retryDelay, SOCKET_OPTIONS } from './redis-clients.js';
 
-/** The pause before a command is tried again whose slot no node serves at the moment, in milliseconds. */
+/** Milliseconds before retrying a command whose slot no node serves at the moment. */
 const AGAIN_AFTER = 200;
 
 const OWN_OPTIONS = {
@@ -11,8 +11,8 @@ const OWN_OPTIONS = {
   enableReadyCheck: true,
   enableAutoPipelining: false,
   clusterRetryStrategy: retryDelay,
-  // A node that went away is connected to again when the slots name it. One that retries by itself does not end where
-  // it is disconnected between two connections, and the client would wait for that.
+  // The client connects to a lost node again when the slots name it. A connection that retries by itself does not end
+  // if it is disconnected between two attempts, and the client would wait for its end.
   clusterNodeRetryStrategy: undefined,
   // A replica may not have yet what its master has acknowledged.
   scaleReads: 'master',
@@ -27,7 +27,7 @@ const OWN_OPTIONS = {
 
 type OwnClusterOptions = ClusterOptions & { redisOptions: typeof SOCKET_OPTIONS };
 
-/** The options of a cluster's client: those that were given, what the URLs of its nodes say, and our own. */
+/** Returns the options of a cluster's client: the given ones, those in the URLs of its nodes, and our own. */
 export function clusterOptionsOf(nodes: readonly ClusterNode[], given: ClusterOptions): OwnClusterOptions {
   const redisOptions = { ...optionsInUrls(nodes), ...given.redisOptions, ...SOCKET_OPTIONS };
   return {
@@ -39,8 +39,8 @@ export function clusterOptionsOf(nodes: readonly ClusterNode[], given: ClusterOp
 }
 
 /**
- * What the URLs of some nodes say about TLS and the password goes for all nodes. `ioredis` would use no TLS at
- * all, and the password for that node alone.
+ * Returns what the URLs of the nodes say about TLS and the password, which then applies to all nodes. `ioredis` would
+ * use no TLS at all, and a password only for the node whose URL has it.
  */
 function optionsInUrls(nodes: readonly ClusterNode[]): Pick<RedisOptions, 'tls' | 'username' | 'password'> {
   const urls = nodes.filter(isUrl).map((node) => new URL(node));
@@ -58,7 +58,7 @@ function isUrl(node: ClusterNode): node is string {
   return typeof node === 'string' && /^rediss?:/i.test(node);
 }
 
-/** A certificate is issued for the name of a node. `ioredis` would connect to its address, and check that. */
+/** Keeps a node's name, for which its certificate is issued. `ioredis` would connect to the address, and check that. */
 function keepName(name: string, done: (error: null, address: string) => void): void {
   done(null, name);
 }

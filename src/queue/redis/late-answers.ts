@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
 
-/** How long a socket may still be answered after a process or its machine stood still, in milliseconds. */
+/** Milliseconds for which a socket may still receive an answer after the process or its machine stood still. */
 const GRACE = 1_000;
 
 /**
- * Gives the socket of a client a moment before it counts as silent. The timers of a process that stood still are run before
- * its sockets are read, and before what it had still to write. What the server has answered may have to be sent again.
+ * Gives the socket of a client a moment before it counts as silent. After a process stood still, its timers run before
+ * its sockets are read and before pending data is written. The server may also have to send its answer again.
  */
 export function readBeforeSilence(client: Redis): void {
   client.on('connect', () => {
@@ -22,7 +22,7 @@ export function readBeforeSilence(client: Redis): void {
   });
 }
 
-/** Whether `ioredis` ends a connection because a command has had no answer for long. */
+/** Returns whether `ioredis` ends a connection because a command has had no answer for too long. */
 export function isSilence(error: Error): boolean {
   return error.message.startsWith('Socket timeout');
 }

@@ -2,8 +2,8 @@ import type { Cluster, Redis } from 'ioredis';
 import { missingRight } from '../missing-right.js';
 
 /**
- * The commands that scripts run for the queue and what is stored beside it, each with arguments that it takes after a
- * key; `KEY` is that key again. The documentation lists them for the user of a Redis.
+ * Commands that scripts run for the queue and for the data stored beside it, each with the arguments after its key.
+ * `KEY` stands for that key again. The documentation lists these commands for the Redis user.
  */
 const COMMANDS = `
   exists; get; incr; pexpire 1000; pttl; set 0 PX 1000;
@@ -16,8 +16,8 @@ const COMMANDS = `
   unlink; del`;
 
 /**
- * Keys: a key of its own. Stores a text there, on which the commands that the user may run fail for its type, and change
- * nothing.
+ * Keys: a key of its own. Stores a string there, so that commands for other types fail without a change even if the
+ * user may run them.
  */
 const PROBE = `
   redis.call('SET', KEYS[1], '', 'PX', 1000)
@@ -38,33 +38,34 @@ const PROBE = `
   if #refused == 0 then return 1 end
   return redis.error_reply('NOPERM this user has no permissions to run the ' .. table.concat(refused, ', ') .. ' command')`;
 
-/** Whether a server refused something because its user may not do that. */
+/** Returns whether a server refused a command because its user lacks the right. */
 export function isRightMissing(error: unknown): boolean {
   return missingRight(error) !== undefined;
 }
 
 /**
- * What to await before a job is added. Rejects while the user has not all rights, and asks no more once it has them. A
- * script that is refused in its midst has stored half a job, which would count as added when it is added again.
+ * Returns a function to await before a job is added. It rejects while the user lacks a right, and does not ask again
+ * once the user has all rights. A script that is refused halfway has stored half a job, which would count as added when
+ * the job is added again.
  */
 export function rightsCheck(client: Redis | Cluster, key: string): () => Promise<void> {
   let given: Promise<void> | undefined;
   return () =>
     (given ??= probeRights(client, key).catch((error: unknown) => {
       given = undefined;
-      // For another reason, the server refuses the whole of it.
+      // For any other reason, the server refuses the whole add, and stores no half job.
       if (isRightMissing(error)) throw error;
     }));
 }
 
 /**
- * Stores something under a key, and resolves if the user may run all commands of the queue. A right that is missing shows
- * in some of them alone, while the server stores everything else.
+ * Writes to a key, and resolves if the user may run all commands of the queue. A missing right affects only some
+ * commands, while the server runs all others.
  */
 export async function probeRights(client: Redis | Cluster, key: string): Promise<void> {
   await client.eval(PROBE, 1, key, COMMANDS);
   try {
-    // No script may wait for a job. The key is gone or holds no jobs.
+    // A script cannot wait for a job, so this runs on its own. The key is gone or holds no jobs.
     await client.call('bzpopmin', key, '0.01');
   } catch (error) {
     if (isRightMissing(error)) throw error;

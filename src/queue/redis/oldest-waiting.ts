@@ -1,10 +1,10 @@
 import type { BatchJobQueue, RedisCommands } from '../queue-backend.js';
 import { RedisScript } from './redis-script.js';
 
-/** How many jobs of each kind are looked at for one that no worker has taken yet. Those that wait longest come first. */
+/** Jobs of each type that are searched for one that no worker has taken yet, those that have waited longest first. */
 const HEAD = 100;
 
-/** Keys: jobs. Returns when the first one was added that no worker has taken yet. */
+/** Keys: jobs. Returns the time when the first job that no worker has taken yet was added. */
 const FIRST_ADDED = new RedisScript(`
   for _, key in ipairs(KEYS) do
     local job = redis.call('HMGET', key, 'timestamp', 'ats')
@@ -12,7 +12,9 @@ const FIRST_ADDED = new RedisScript(`
   end
   return false`);
 
-/** When the job was added that has waited longest for its first attempt, in milliseconds since the epoch. */
+/**
+ * Resolves to when the job was added that has waited longest for its first attempt, in milliseconds since the epoch.
+ */
 export async function oldestWaitingOn(
   client: RedisCommands,
   queue: Pick<BatchJobQueue, 'getRanges' | 'toKey'>,

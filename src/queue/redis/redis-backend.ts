@@ -20,16 +20,15 @@ import { openRedisClients, type RedisClients, type RedisObserver } from './redis
 import { firstAnswer } from './redis-server-check.js';
 
 /**
- * After a job is gone, its id stays for ten minutes, in a hundred bytes. Keeping the jobs would fill the
- * memory.
+ * After a job is gone, Redis keeps its id for ten minutes, in a hundred bytes. Keeping the jobs would fill the memory.
  */
 const MEMORY: AddMemory = { completed: { age: 600, count: 100 }, ids: 600_000 };
 
-/** Written to check whether a server that refused to store takes jobs again. */
+/** Returns the key that is written to check whether a server that refused to store takes jobs again. */
 const probeKeyOf = (partition: number): string => `${prefixOf(partition)}:writable`;
 
 /**
- * The queue on Redis. A server that cannot be reached is waited for later.
+ * Creates the backend of a queue on Redis. If the server cannot be reached, the queue waits for it later.
  *
  * @throws UnsupportedQueueServerError if the server answers at once and can never carry the queue.
  */
@@ -121,8 +120,8 @@ const CLOSED = 'it closed the connection';
 const CLOSED_AT_ONCE = 'it closes the connection without an answer: is it a Redis that listens there?';
 
 /**
- * A server that is full, or a replica, still answers, and a cluster answers for the slots that it serves. Only a
- * write shows when that is over.
+ * Probes with writes whether an outage is over, which only a write shows. A server that is full, or a replica, still
+ * answers, and a cluster answers for the slots that it serves.
  */
 function probeKeys(
   client: RedisClients['client'],

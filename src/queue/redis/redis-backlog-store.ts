@@ -2,7 +2,7 @@ import { chunksOf } from '../../shared/chunks.js';
 import { type BacklogStore, CHANGED_AT_ONCE, type MessageTotals } from '../backlog-store.js';
 import type { RedisCommands } from '../queue-backend.js';
 
-/** In the hash slot of the queue. */
+/** Key of the totals, in the hash slot of the queue. */
 const TOTALS = '{nestjs-analytics}:backlog';
 
 const ADD = `
@@ -55,7 +55,7 @@ export class RedisBacklogStore implements BacklogStore {
     }
   }
 
-  /** Each total is removed as soon as it is 0. */
+  /** Does nothing, since each total is removed as soon as it is 0. */
   tidy(): Promise<void> {
     return Promise.resolve();
   }

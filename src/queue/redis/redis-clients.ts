@@ -6,12 +6,12 @@ import { isRightMissing } from './needed-rights.js';
 import { answerRefusedInfo } from './refused-info.js';
 
 /**
- * If a command waits for this long without any answer, its connection is closed and opened again, in
- * milliseconds. BullMQ's workers block for ten seconds at most.
+ * Milliseconds that a command waits without any answer before its connection is closed and opened again. BullMQ's
+ * workers block for ten seconds at most.
  */
 const SILENCE_TIMEOUT = 12_000;
 
-/** The wait before the next attempt to connect, in milliseconds. */
+/** Returns the milliseconds before the next attempt to connect. */
 export const retryDelay = (times: number): number => Math.min(100 * 2 ** times, 2_000);
 
 /** Options of each connection, to a single server or to a node of a cluster. */
@@ -25,9 +25,9 @@ export const SOCKET_OPTIONS = {
   // and keeps the process alive meanwhile. A client that connects again repeats what was not answered.
   disconnectTimeout: 0,
   socketTimeout: SILENCE_TIMEOUT,
-  // It would end a worker's wait for a job too early, and what the server then still answers would be lost.
+  // A timeout would end a worker's wait for a job too early, and lose the server's answer if it comes after that.
   commandTimeout: undefined,
-  // What is left of a pipeline when its connection breaks is not sent again.
+  // The rest of a pipeline is not sent again after its connection breaks.
   enableAutoPipelining: false,
   // Commands wait until the handshake is done: if their database does not exist, they must not run in another
   // one.
@@ -45,13 +45,13 @@ const CLIENT_OPTIONS = {
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions;
 
-/** What holds if the user's options do not say something else. */
+/** Options that the user's options override. */
 const DEFAULT_OPTIONS = {
-  // A Sentinel without an answer after this time, the connection included, is passed over for the next one.
+  // If a Sentinel does not answer within this time, connecting included, the next one is asked.
   sentinelCommandTimeout: 3_000,
 } satisfies RedisOptions;
 
-/** Learns what becomes of the connections. */
+/** Callbacks for connections that fail or become ready. */
 export interface RedisObserver {
   onDown(error: unknown): void;
   onUp(): void;
@@ -74,7 +74,7 @@ function isInstance(redis: ConnectionOptions): redis is ConnectionOptions & Redi
   return 'duplicate' in redis && typeof redis.duplicate === 'function' && 'options' in redis;
 }
 
-/** BullMQ takes `url` beside the options of `ioredis`, which does not know it. */
+/** Returns the options, and the `url` that BullMQ accepts among them. `ioredis` does not know that option. */
 function urlAndOptions(redis: string | ConnectionOptions): { url?: string; options: object } {
   if (typeof redis === 'string') return { url: redis, options: {} };
   if (isInstance(redis)) return { options: redis.options };
@@ -82,16 +82,14 @@ function urlAndOptions(redis: string | ConnectionOptions): { url?: string; optio
   return 'url' in options && typeof options.url === 'string' ? { url: options.url, options } : { options };
 }
 
-/**
- * Whether the server has no database with the configured number. `ioredis` would continue with database 0.
- */
+/** Returns whether the server lacks the configured database. `ioredis` would continue with database 0. */
 export function isNoSuchDatabase(error: Error): boolean {
   return (
     error.message.startsWith('ERR DB index is out of range') || error.message.includes('invalid DB index')
   );
 }
 
-/** Loads `ioredis`, an optional peer dependency. A bundler takes an import in a `try` for an optional one. */
+/** Loads `ioredis`, an optional peer dependency. Bundlers treat an import inside a `try` as optional. */
 export async function importRedis(): Promise<{ Redis: typeof Redis; Cluster: typeof Cluster }> {
   try {
     const ioredis = await import('ioredis');
@@ -102,8 +100,8 @@ export async function importRedis(): Promise<{ Redis: typeof Redis; Cluster: typ
 }
 
 /**
- * Connects with this module's own clients. Only those can be ended at a shutdown whatever the server does,
- * and kept from connecting again: a worker that was closed while its server hung still tries to.
+ * Connects with this module's own clients. Only our own clients can be ended at a shutdown whatever the server does,
+ * and kept from reconnecting. A worker that was closed while its server hung still tries to reconnect.
  */
 export async function openRedisClients(
   redis: string | ConnectionOptions,
@@ -122,11 +120,11 @@ export async function openRedisClients(
       return isClosed ? Promise.reject(new ConnectionClosedError()) : super.connect();
     }
 
-    // Between two connections there is no socket whose end would end the client, and BullMQ would wait for that
-    // for ever. Only a client that never connected ends at once.
+    // Between two connections there is no socket whose end would end the client, and BullMQ would wait for that for
+    // ever. Only a client that never connected ends at once, so this one is given the same status.
     override disconnect(reconnect = false): void {
       if (!reconnect && this.status === 'reconnecting') this.status = 'wait';
-      // Each answer of a replica asks for a new connection. `ioredis` would add a listener to the socket for each of them.
+      // Each error of a replica asks for a new connection. `ioredis` would add a listener to the socket each time.
       if (reconnect && this.status === 'ready' && this.stream.writableEnded) return;
       super.disconnect(reconnect);
     }
@@ -140,7 +138,7 @@ export async function openRedisClients(
     one.on('error', (error) => {
       if (isClosed) return;
       observer.onDown(error);
-      // `ioredis` would go on in database 0, even where the user may not choose one.
+      // `ioredis` would continue with database 0, even if the user lacks the right to select a database.
       if (isNoSuchDatabase(error) || isRightMissing(error)) reconnect(one);
       // Whatever blocks this connection has most likely blocked the others as well.
       if (isSilence(error)) for (const other of opened) reconnect(other);
@@ -179,7 +177,7 @@ export async function openRedisClients(
   };
 }
 
-/** What `ioredis` keeps to send again when it is connected, which it forgets when a client ends. */
+/** The commands that `ioredis` keeps to send again after a reconnect, but forgets when a client ends. */
 interface Resending {
   prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null;
 }
@@ -192,8 +190,8 @@ function rejectResent(one: Redis & Resending, error: Error): void {
 type Socket = Redis['stream'];
 
 /**
- * Sends the commands of one turn of the event loop in one write. Each write wakes the server up, and with many
- * jobs in hand that costs more than everything else a command does here.
+ * Sends the commands of one turn of the event loop in one write. Each write wakes the server up. With many active jobs,
+ * that costs more than everything else a command does here.
  */
 export function gatherWrites(client: Redis): void {
   const send = client.sendCommand.bind(client);
@@ -201,7 +199,7 @@ export function gatherWrites(client: Redis): void {
   let gathering: Socket | undefined;
   client.sendCommand = (command, to) => {
     const { stream } = client;
-    // Both are absent until a client begins to connect, despite the type of the one.
+    // Both are `undefined` until a client begins to connect, although the type of `stream` does not say so.
     if (gathering !== stream) {
       gathering = stream;
       stream.cork();
@@ -214,7 +212,7 @@ export function gatherWrites(client: Redis): void {
   };
 }
 
-/** The connection does not keep an idle producer alive. The sender does so while it has work. */
+/** Keeps the connection from holding an idle producer alive. The sender keeps the process alive while it has work. */
 export function letExit(client: Redis): void {
   client.on('connect', () => {
     client.stream.unref();

@@ -15,11 +15,10 @@ import { readBeforeSilence } from './late-answers.js';
 import { answerRefusedInfo } from './refused-info.js';
 
 /**
- * How often the nodes are asked who has which slots, in milliseconds: a master that hangs does not say that
- * another one has taken its place.
+ * Milliseconds between two refreshes of the slots. A master that hangs does not say that another has taken its place.
  */
 const REFRESH_INTERVAL = 3_000;
-/** How `ioredis` tells of a connection that was closed, for whatever reason. */
+/** Message of `ioredis` about a connection that was closed, for whatever reason. */
 const CLOSED = 'Connection is closed.';
 
 /** Connects to a Redis Cluster with this module's own clients, as `openRedisClients` does to one server. */
@@ -28,7 +27,7 @@ export async function openClusterClients(
   observer: RedisObserver,
 ): Promise<RedisClients<Cluster>> {
   const { Cluster: Base } = await importRedis();
-  /** With the connections to nodes that have not ended. */
+  /** The clients, each with its connections to nodes that have not ended. */
   const opened = new Map<Cluster, Set<Redis>>();
   /** The connections over which nodes are asked for the slots. */
   const asking = new Set<Redis>();
@@ -36,7 +35,7 @@ export async function openClusterClients(
 
   class OwnCluster extends Base {
     override async connect(): Promise<void> {
-      // The client would take the late end of a former connection for the end of the new one.
+      // Waits for former connections to end: the client would take their late end for the end of the new one.
       for (const node of opened.get(this) ?? []) {
         if (isClosed) break;
         if (!this.nodes().includes(node)) await new Promise((resolve) => node.once('end', resolve));
@@ -59,7 +58,7 @@ export async function openClusterClients(
 
   function open(given: ClusterOptions): Cluster {
     const one = new OwnCluster([...startupNodes], clusterOptionsOf(startupNodes, given));
-    // Its type follows from the options of each call, which a method of a class cannot promise.
+    // Assigned, because its type follows from the options of each call, which a method of a class cannot promise.
     Object.assign(one, {
       duplicate: (_nodes: unknown, override: ClusterOptions) => open({ ...one.options, ...override }),
     });
@@ -78,7 +77,7 @@ export async function openClusterClients(
     one.on('error', (error: Error) => {
       if (!isClosed) observer.onDown(reasonOf(error, refused));
     });
-    // The configured nodes may be gone, and the loss of a replica does not matter.
+    // Only a lost master matters: the configured nodes may be gone, and a replica is not needed.
     one.on('node error', (error: Error, address: string) => {
       if (!isClosed && one.status === 'ready' && isMaster(one, address)) observer.onDown(error);
     });
@@ -101,7 +100,7 @@ export async function openClusterClients(
       isClosed = true;
       clearInterval(refresh);
       for (const one of opened.keys()) close(one);
-      // A node that hangs would keep the process for as long as it is waited for.
+      // Waiting for a node that hangs would keep the process alive.
       for (const one of asking) {
         one.disconnect();
         end(one.stream);
@@ -110,18 +109,18 @@ export async function openClusterClients(
   };
 }
 
-/** Ends the sockets at once, and what waits for an answer. */
+/** Ends the sockets of a client at once, and whatever waits for an answer. */
 function close(one: Cluster): void {
   const nodes = one.nodes();
-  // Without any node it would leave its commands waiting. Only one that never connected ends at once.
+  // Without any node, the client would leave its commands waiting. Only a client that never connected ends at once.
   if (nodes.length === 0) one.status = 'wait';
   one.disconnect();
   for (const { stream } of nodes) end(stream);
 }
 
 /**
- * A connection to a node that ends late would make the cluster seem to be closing, and keep the next connect
- * waiting.
+ * Keeps the status of a client that has ended. A node connection that ends later would make the client seem to be
+ * closing, and keep the next connect waiting.
  */
 function keepEnded(one: Cluster): void {
   let hasEnded = false;
@@ -137,9 +136,9 @@ function keepEnded(one: Cluster): void {
 }
 
 /**
- * Connects, and rejects as well where the nodes tell who has which slots, but the cluster does not serve them. The
- * client closes the connection then and connects again by itself, but leaves the promise of this `connect` pending,
- * and BullMQ's worker would wait for it for ever.
+ * Connects, and also rejects if the nodes report the slots, but the cluster does not serve them. The client then closes
+ * the connection and reconnects by itself, but leaves the promise of this `connect` pending, and BullMQ's worker would
+ * wait for it for ever.
  */
 function readyOrClosed(one: Cluster, connect: () => Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -161,8 +160,8 @@ function isMaster(one: Cluster, address: string): boolean {
 }
 
 /**
- * Knows the connections over which a node is asked for the slots, and learns why it lets nobody connect: `ioredis` drops
- * their errors.
+ * Collects the connections over which a node is asked for the slots, and reports why the node refuses them: `ioredis`
+ * drops their errors.
  */
 function watchAsking(node: Redis, asking: Set<Redis>, onRefused: (error: Error) => void): void {
   const duplicate = node.duplicate.bind(node);
@@ -174,9 +173,9 @@ function watchAsking(node: Redis, asking: Set<Redis>, onRefused: (error: Error) 
 }
 
 /**
- * Why no node could be asked, as far as it is known.
+ * Returns the reason why no node could be asked, as far as it is known.
  *
- * @param refused why the last of them that let nobody connect did not
+ * @param refused error of the last node that refused a connection
  */
 function reasonOf(error: Error, refused: Error | undefined): Error {
   if (!('lastNodeError' in error) || !types.isNativeError(error.lastNodeError)) return error;

@@ -7,7 +7,7 @@ import { isNoSuchDatabase, type RedisClients } from './redis-clients.js';
 const SAFE_POLICY = 'noeviction';
 
 /**
- * Resolves when the server has answered for the first time, even with an error that may pass.
+ * Resolves when the server has answered for the first time, even with a temporary error.
  *
  * @throws UnsupportedQueueServerError if the server can never carry the queue.
  */
@@ -36,7 +36,7 @@ function noSuchDatabase(database: unknown, cause: Error): UnsupportedQueueServer
   );
 }
 
-/** Whether none of the nodes knew of a cluster. */
+/** Returns whether cluster support is disabled on the nodes. */
 function isNoCluster(error: Error): boolean {
   return 'lastNodeError' in error && String(error.lastNodeError).includes('cluster support disabled');
 }
@@ -50,9 +50,9 @@ function noCluster(cause: Error): UnsupportedQueueServerError {
 }
 
 /**
- * Refuses a node of a cluster that is not named as one. Warns once, at start, if a Redis may lose jobs that it
- * has acknowledged, by evicting them or by keeping nothing on disk. Logs nothing about settings that it may not
- * read, as on a managed Redis.
+ * Rejects if a server is a node of a cluster, but is configured as a single server. Warns once, at start, if a Redis
+ * may lose jobs that it has acknowledged, by evicting them or by keeping nothing on disk. Logs nothing about settings
+ * that the user may not read, as on a managed Redis.
  */
 async function checkServers(servers: readonly Redis[], isCluster: boolean, logger: QueueLog): Promise<void> {
   const faults = new Set((await Promise.all(servers.map((server) => faultsOf(server, isCluster)))).flat());
@@ -78,7 +78,7 @@ async function faultsOf(server: Redis, isCluster: boolean): Promise<string[]> {
   ];
 }
 
-/** `undefined` if the server refuses to answer, or went away: it is asked only once. */
+/** Resolves to the answer; `undefined` if the server refuses it or is away. Each question is asked only once. */
 function answerOf(asked: Promise<unknown>): Promise<unknown> {
   return asked.catch(() => undefined);
 }
@@ -88,7 +88,9 @@ function fieldOf(info: unknown, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
 }
 
-/** The setting `save`, as its name and value, or as a map if the client reads RESP3. Empty means never. */
+/**
+ * Returns whether `save` is empty, which means never. It comes with its name, or in a map if the client reads RESP3.
+ */
 function isNeverSaved(save: unknown): boolean {
   if (Array.isArray(save)) return save[1] === '';
   return typeof save === 'object' && save !== null && 'save' in save && save.save === '';
