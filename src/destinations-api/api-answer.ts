@@ -7,14 +7,14 @@ import { failureOf } from '../queue/queue-failure.js';
 import type { DestinationScope } from '../stored-destinations/destinations.types.js';
 import { isOfOwnStore } from '../stored-destinations/own-store-errors.js';
 
-/** When to ask again while the database cannot be reached, in milliseconds. */
+/** Milliseconds until the sender should retry after a 503. */
 const QUEUE_RETRY = 5_000;
 
-/** What an answer holds is the tenant's own: no cache may keep it, and no browser take it for a page. */
+/** Answers contain a tenant's data: no cache may store them, and no browser may take them for a page. */
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 const JSON_HEADERS = { ...HEADERS, 'content-type': 'application/json; charset=utf-8' };
 
-/** The errors that a request can cause. All others are answered 500. */
+/** Status of each error that a request can cause, by its code. All other codes are answered 500. */
 const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['code'], RefusalStatus>([
   ['INVALID_DESTINATION', 422],
   ['DESTINATION_NOT_FOUND', 404],
@@ -31,7 +31,7 @@ const STATUSES: ReadonlyMap<string, RefusalStatus> = new Map<AnalyticsError['cod
   ['ANALYTICS_CLOSED', 503],
 ]);
 
-/** What tenants read about errors that only whoever runs the application can act on. */
+/** Messages for tenants about errors that only the people who run the application can fix. */
 const FOR_TENANTS: ReadonlyMap<string, string> = new Map<AnalyticsError['code'], string>([
   [
     'DESTINATION_KEY',
@@ -50,20 +50,20 @@ export class InvalidRequest extends RequestRefusal {
   }
 }
 
-/** An error on this side. Its details are in the log. */
+/** Returns the refusal for an internal error. Only the log has its details. */
 export function internalError(): RequestRefusal {
   return new RequestRefusal(500, 'INTERNAL_ERROR', 'The request failed. Send it again later.');
 }
 
-/** There is no such destination, or none that the sender may see. */
+/** Returns the refusal for a destination that does not exist or that the sender may not see. */
 export function notFound(): RequestRefusal {
   return new RequestRefusal(404, 'DESTINATION_NOT_FOUND', 'There is no destination with this id.');
 }
 
 /**
- * The database of the destinations and of the queue is away.
+ * Returns the refusal while the database of the destinations and the queue is unavailable.
  *
- * @param isChange whether a change was begun, and not only something to be read
+ * @param isChange whether a change was begun, and not only a read
  */
 export function queueUnavailable(isChange = false): RequestRefusal {
   return new RequestRefusal(
@@ -75,7 +75,7 @@ export function queueUnavailable(isChange = false): RequestRefusal {
   );
 }
 
-/** What was asked for takes long, and goes on. */
+/** Returns the answer to a request whose work takes long and continues after the answer. */
 export function runningAnswer(): HttpAnswer {
   return jsonAnswer(202, { running: true });
 }
@@ -84,12 +84,12 @@ export function jsonAnswer(status: number, body: object, headers: Record<string,
   return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
 }
 
-/** The operation was done, and has no result. */
+/** Returns the answer for an operation that was done and has no result. */
 export function emptyAnswer(): HttpAnswer {
   return { status: 204, headers: HEADERS, body: '' };
 }
 
-/** @param headers beside those of every answer */
+/** @param headers in addition to those of every answer */
 export function refusedAnswer(refusal: RequestRefusal, headers: Record<string, string> = {}): HttpAnswer {
   const { status, code, message, retryAfter, closes } = refusal;
   const problems = refusal instanceof InvalidRequest ? refusal.problems : undefined;
@@ -97,28 +97,28 @@ export function refusedAnswer(refusal: RequestRefusal, headers: Record<string, s
   return { ...jsonAnswer(status, body, { ...retryAfterHeader(retryAfter), ...headers }), closes };
 }
 
-/** An error, worded for whoever asked. */
+/** Returns the error that the sender gets. For some errors, tenants get a message of their own. */
 export function errorFor({ tenant }: DestinationScope, error: unknown): unknown {
   if (tenant === undefined || !(error instanceof AnalyticsError)) return error;
   const text = FOR_TENANTS.get(error.code);
   return text === undefined ? error : new RequestRefusal(503, error.code, text, QUEUE_RETRY);
 }
 
-/** The stable code of a request's error. */
+/** Returns the stable code of a request's error. */
 export function codeOf(error: unknown): string {
   if (error instanceof RequestRefusal) return error.code;
   if (isOfQueue(error)) return queueUnavailable().code;
   return error instanceof AnalyticsError ? error.code : internalError().code;
 }
 
-/** Whether an error refuses a request before anything of it is done. */
+/** Whether an error means that the request was refused before anything was done. */
 export function isRefusal(error: unknown): boolean {
   const status = answerToError(error)?.status ?? 500;
   return status < 500 || status === 501;
 }
 
 /**
- * The answer to a request that failed; `undefined` if the reason is an error on this side.
+ * Returns the answer to a failed request, or `undefined` for an internal error.
  *
  * @param isChange whether the request was to change something
  */
@@ -134,7 +134,7 @@ export function answerToError(error: unknown, isChange = false): HttpAnswer | un
   return jsonAnswer(status, { error: { code, message, problems } }, retryAfterHeader(wait));
 }
 
-/** Whether the database of the queue is away, and not that of an application's own store. */
+/** Whether an error means that the queue's database is unavailable, and is not from the application's own store. */
 function isOfQueue(error: unknown): boolean {
   return failureOf(error) !== undefined && !isOfOwnStore(error);
 }

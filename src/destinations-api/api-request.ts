@@ -6,23 +6,23 @@ import { describe } from '../options/option-reader.js';
 import { InvalidRequest } from './api-answer.js';
 import type { Sender } from './authorizer.js';
 
-/** A request that is known to come from somebody who may send it. */
+/** A request from an authorized sender. */
 export interface ApiRequest extends Sender {
-  /** The id in the path; empty in those that have none. */
+  /** Id in the path; empty if the path has none. */
   id: string;
-  /** Path and query, before the application has rewritten them. The sender may have asked a proxy for a longer path. */
+  /** Path and query, before the application rewrites them. A proxy may have shortened the sender's path. */
   address: string;
-  /** The fields of the query; those that look like numbers are numbers. */
+  /** Fields of the query. Values that look like numbers are numbers, except in the fields of `TEXTS`. */
   query: JsonObject;
-  /** The fields of the body; empty without one. */
+  /** Fields of the body; empty without a body. */
   fields: JsonObject;
-  /** Aborts when nobody waits for what is read any more. */
+  /** Aborts a read when nobody waits for its result any more. */
   signal: AbortSignal;
 }
 
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 const NUMBER = /^\d{1,16}$/;
-/** Fields of a query that are text, even if they look like numbers. */
+/** Query fields that stay text even if their values look like numbers. */
 const TEXTS: readonly string[] = [
   'tenant',
   'cursor',
@@ -34,8 +34,9 @@ const TEXTS: readonly string[] = [
 ];
 
 /**
- * A browser lets any page post a form or text here, with the cookies of this application and without a
- * preflight. It sends JSON, like any `PATCH` and `DELETE`, only for pages that this application allows.
+ * Refuses a request whose content type is not JSON. A browser lets any page post a form or text here, with the
+ * cookies of this application and without a preflight. The browser sends JSON, like any `PATCH` and `DELETE`, only for
+ * pages that this application allows.
  *
  * @throws {RequestRefusal}
  */
@@ -48,10 +49,10 @@ export function checkContentType({ headers }: IncomingMessage): void {
   );
 }
 
-/** Fields of a query that may be given several times, as clients made from the OpenAPI document send a list. */
+/** Query fields that may occur several times: clients generated from the OpenAPI document send a list like this. */
 const LISTS: readonly string[] = ['messageIds'];
 
-/** The fields of a query. @throws {InvalidRequest} if one that is no list is given twice */
+/** Returns the fields of a query. @throws {InvalidRequest} if a field that is not a list occurs twice */
 export function queryOf(url: string): JsonObject {
   const query: JsonObject = {};
   const parameters = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '');
@@ -65,7 +66,7 @@ export function queryOf(url: string): JsonObject {
   return query;
 }
 
-/** @throws {InvalidRequest} always has one problem */
+/** Returns a refusal with one problem. */
 export function invalid(path: string, expected: string, given: unknown): InvalidRequest {
   const problem: OptionProblem = { path, expected, given: describe(given) };
   return new InvalidRequest([problem]);

@@ -1,4 +1,4 @@
-/** What the API does. */
+/** The operations of the API. */
 export type OperationName =
   | 'list'
   | 'create'
@@ -18,8 +18,9 @@ export type OperationName =
   | 'replay';
 
 /**
- * What a request takes of what all share: next to nothing, an answer of up to a megabyte, a reading of the queue's
- * jobs, which are those of all tenants, changes to them, or a request to a receiver.
+ * How much of the shared resources a request takes: `quick` next to nothing, `listing` an answer of up to a megabyte,
+ * `reading` a read of the queue's jobs, which belong to all tenants, `changing` changes to those jobs, and `sending` a
+ * request to a receiver.
  */
 export type RouteWork = 'quick' | 'listing' | 'reading' | 'changing' | 'sending';
 
@@ -42,7 +43,7 @@ export const PATIENCE: Readonly<Record<RouteWork, number>> = {
   sending: 75_000,
 };
 
-/** Everything that the API answers. */
+/** All routes of the API. */
 export const ROUTES: readonly ApiRoute[] = [
   { method: 'GET', path: '', operation: 'list', work: 'listing' },
   { method: 'POST', path: '', operation: 'create', work: 'quick' },
@@ -67,27 +68,31 @@ export function hasBody({ method }: ApiRoute): boolean {
   return method === 'POST' || method === 'PATCH';
 }
 
-/** Whether it changes nothing, so that nobody needs it who has hung up. */
+/** Whether a route changes nothing, so that its work can end when the sender hangs up. */
 export function onlyReads({ work }: ApiRoute): boolean {
   return work === 'listing' || work === 'reading';
 }
 
-/** Whether what takes long is expected to, and goes on after the answer. Otherwise something is wrong. */
+/** Whether slow work is expected on a route, and continues after the answer. On other routes it is a fault. */
 export function mayGoOn({ work }: ApiRoute): boolean {
   return work === 'changing';
 }
 
 /** What a path of the API stands for. */
 export interface ApiPath {
-  /** By their methods. */
+  /** The routes with this path: one for each method. */
   routes: readonly ApiRoute[];
-  /** As it stands in the path, escaped; empty without one. */
+  /** Id as it stands in the path, escaped; empty if the path has none. */
   id: string;
 }
 
-/** @param path below the path of the API; `undefined` is returned for one that the API does not have */
+/**
+ * Returns what a path stands for, or `undefined` if the API has no such path.
+ *
+ * @param path below the path of the API
+ */
 export function apiPath(path: string): ApiPath | undefined {
-  // A path with the braces of a route's own is about a destination of that name: no id is for all destinations.
+  // In a request, a literal `{id}` is the id of a destination: it must not match the pattern of a route.
   const exact = ROUTES.filter((route) => route.path === path && !path.startsWith('/{id}'));
   if (exact.length > 0) return { routes: exact, id: '' };
   const [, id = '', action = ''] = /^\/([^/]+)(\/[^/]+)?$/.exec(path) ?? [];

@@ -8,7 +8,7 @@ import type { ApiRequest } from './api-request.js';
 import type { OperationName } from './api-routes.js';
 import type { Sender } from './authorizer.js';
 
-/** What was done to a destination, as the verb of a sentence. Operations that only read are not here. */
+/** Verb for the log line of each operation. Operations that only read have none. */
 const ACTIONS: ReadonlyMap<OperationName, string> = new Map<OperationName, string>([
   ['create', 'added'],
   ['update', 'changed'],
@@ -20,26 +20,26 @@ const ACTIONS: ReadonlyMap<OperationName, string> = new Map<OperationName, strin
   ['replay', 'replayed failed messages of'],
 ]);
 
-/** Lines that a tenant may have within a minute. What else it does is counted in one line at the end of it. */
+/** Maximum number of lines for a tenant in a minute. One line at its end counts all further operations. */
 const LINES = 60;
 const MINUTE = 60_000;
 
-/** What a tenant has done in the minute that began with the first of it. */
+/** What a tenant has done within a minute. The minute begins with its first operation. */
 interface Minute {
   lines: number;
-  /** How often it did what has no line of its own, by the action. */
+  /** Number of operations without a line of their own, by action. */
   readonly more: Map<string, number>;
-  /** How much of that failed, or was still going on. */
+  /** Number of those operations that failed or were still running. */
   incomplete: number;
 }
 
-/** Who has sent a request, and what for. */
+/** The sender of a request, and the destination that the request is about. */
 type AuditedRequest = Pick<ApiRequest, keyof Sender | 'id'>;
 
 /**
- * Writes one line for each change that somebody has asked for through the API: who, what, and to which destination.
- * None for a request that was refused: it has changed nothing. Of a tenant that asks for very many, most are counted
- * only, so that they leave the log to others. The operator gets all lines.
+ * Writes one line for each change that is requested through the API: who, what, and to which destination. A refused
+ * request has changed nothing and gets no line. If a tenant requests very many changes, most of them are only counted,
+ * so that they leave room in the log for others. Each change by the operator gets a line.
  */
 export class AuditLog {
   private readonly minutes = new Map<string, Minute>();
@@ -53,25 +53,25 @@ export class AuditLog {
     this.summaries = new LaterLines(clock);
   }
 
-  /** It was done. */
+  /** Records an operation that was done. */
   done(operation: OperationName, request: AuditedRequest, { headers }: HttpAnswer): void {
     const id = request.id === '' ? headers.location?.split('/').at(-1) : request.id;
     this.write(operation, { ...request, id: id ?? '' }, '');
   }
 
-  /** It failed, or was refused. */
+  /** Records an operation that failed. Ignores a refused one. */
   failed(operation: OperationName, request: AuditedRequest, error: unknown): void {
     if (isRefusal(error)) return;
     const what = `It failed (${codeOf(error)}), and may have been done all the same, or in part.`;
     this.write(operation, request, ` ${what}`);
   }
 
-  /** It goes on after its answer. @param patience how long the answer has waited for it, in milliseconds */
+  /** Records an operation that continues after its answer. @param patience milliseconds that the answer has waited */
   late(operation: OperationName, request: AuditedRequest, patience: number): void {
     this.write(operation, request, ` It was still going on after ${patience / 1_000} seconds.`);
   }
 
-  /** Counts what has no line yet. What goes on after that has its lines, as no later one could count it. */
+  /** Writes the open counts. Operations that end later each get a line, since no summary follows. */
   close(): void {
     this.isClosed = true;
     this.summaries.close();
@@ -80,7 +80,7 @@ export class AuditLog {
   private write(
     operation: OperationName,
     { id, isByLink, ...sender }: AuditedRequest,
-    /** A sentence; empty where all went well. */
+    /** A sentence; empty if all went well. */
     outcome: string,
   ): void {
     const action = ACTIONS.get(operation);
@@ -91,7 +91,7 @@ export class AuditLog {
     this.logger.log(`Audit: ${textOf(sender)} ${action} ${destination}${way}.${outcome}`);
   }
 
-  /** Whether there is room for a line. If not, it counts what would be in it. */
+  /** Returns whether there is room for a line. If not, counts the operation instead. */
   private takeLine(tenant: string | undefined, action: string, isIncomplete: boolean): boolean {
     if (tenant === undefined || this.isClosed) return true;
     const minute = this.minutes.get(tenant) ?? this.begin(tenant);

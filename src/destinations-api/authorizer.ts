@@ -10,39 +10,40 @@ import type { LimitedLog } from '../queue/limited-log.js';
 import { internalError } from './api-answer.js';
 import type { ConsoleLinks } from './links/console-links.js';
 
-/** The header in which the page of a link sends what was behind the `#`. */
+/** Header in which the page of a console link sends the link's token, which follows the `#`. */
 const LINK_HEADER = 'x-analytics-link';
 
-/** Characters of a name in the log. */
+/** Longest name in the log, in characters. */
 const MAX_NAME = 200;
 
 /** Who has sent a request. */
 export interface Sender {
-  /** What they may see: a tenant, or everything for the operator. */
+  /** What the sender may see: a tenant's destinations, or everything for the operator. */
   scope: DestinationScope;
-  /** As the application calls them; `undefined` where it does not say. */
+  /** Name that the application gives the sender; `undefined` if it gives none. */
   name: string | undefined;
-  /** Whether the request came through a link to the console: whoever has it need not have signed in. */
+  /** Whether the request came through a link to the console, whose user need not have signed in. */
   isByLink: boolean;
 }
 
-/** Asks the application who has sent a request, and accepts only an answer that is clear. */
+/** Asks the application who has sent a request, and accepts only an unambiguous answer. */
 export class Authorizer {
-  /** By the tenant; empty for the operator. */
+  /** By tenant; `''` stands for the operator. */
   private readonly rate = new RequestRate(() => performance.now());
 
   constructor(
     private readonly authorize: DestinationsApiOptions['authorize'],
-    /** The name of the option. */
+    /** Name of the option that holds `authorize`. */
     private readonly option: string,
     private readonly log: LimitedLog,
-    /** Whose link a request came by; `undefined` in an application that makes none. */
+    /** Finds the tenant of a link; `undefined` in an application without links. */
     private readonly links?: Pick<ConsoleLinks, 'tenantOf'>,
   ) {}
 
   /**
-   * @throws {RequestRefusal} for somebody who is not known or asks too often, and if the application's function
-   *   failed
+   * Resolves to the sender of a request.
+   *
+   * @throws {RequestRefusal} if the sender is unknown or asks too often, or if the application's function fails
    */
   async senderOf(request: IncomingMessage): Promise<Sender> {
     const sender = (await this.senderByLink(request)) ?? (await this.signedIn(request));
@@ -50,7 +51,7 @@ export class Authorizer {
     return sender;
   }
 
-  /** What the sender may see. @throws {RequestRefusal} as `senderOf` */
+  /** Resolves to what the sender may see. @throws {RequestRefusal} as `senderOf` */
   async scopeOf(request: IncomingMessage): Promise<DestinationScope> {
     return (await this.senderOf(request)).scope;
   }
@@ -84,7 +85,7 @@ export class Authorizer {
     }
   }
 
-  /** A stranger can make it throw as often as they like. */
+  /** Logs a fault of the application's function, within limits: a stranger may cause it as often as they like. */
   private tell(what: string): void {
     if (!this.log.hasRoomFor(1)) return;
     this.log.warn(

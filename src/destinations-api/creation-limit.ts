@@ -1,15 +1,15 @@
 import { RequestRefusal } from '../http/request-refusal.js';
 
 const DAY = 86_400_000;
-/** How often a tenant may fill its places again in a day. */
+/** How many times its limit of destinations a tenant may add in a day. */
 const TIMES = 20;
 
 /**
- * Limits how many destinations a tenant adds in a day: a deleted one is remembered for months, and no longer counts
- * against the tenant's limit.
+ * Limits how many destinations a tenant adds in a day. A deleted destination no longer counts against the tenant's
+ * limit, but is remembered for months.
  */
 export class CreationLimit {
-  /** Since the day began, by the tenant. */
+  /** Destinations added since the day began, by tenant. */
   private readonly added = new Map<string, number>();
   private endsAt = -Infinity;
   private readonly most: number;
@@ -26,9 +26,9 @@ export class CreationLimit {
   }
 
   /**
-   * Counts what was added.
+   * Calls `add`, and counts the destination that it added.
    *
-   * @throws {RequestRefusal} if the tenant has added too many; then nothing is
+   * @throws {RequestRefusal} if the tenant has added too many; then `add` is not called
    */
   async run<T>(tenant: string, add: () => Promise<T>): Promise<T> {
     const now = this.now();

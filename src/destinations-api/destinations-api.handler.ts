@@ -25,20 +25,20 @@ interface DestinationsApiServices {
   links: ConsoleLinks | undefined;
 }
 
-/** What the log calls the API, and the option that moves it. One that only the console has is no option of its own. */
+/** Name of the API in the log, and the option that moves it. The console's own API moves with the console. */
 const OWN = { name: 'The destinations API', option: "destinations: { api: { path: '/api/webhooks' } }" };
 const CONSOLE = { name: 'The console', option: "console: { path: '/admin/analytics' }" };
 
-/** Recognises the requests to the API of the destinations, and answers all of them. */
+/** Recognises the requests to the destinations API, and answers all of them. */
 export class DestinationsApiHandler extends HttpHandler<string> implements OnApplicationShutdown {
   readonly routes: OwnRoutes;
-  /** Requests carry the cookies of whoever is signed in. */
+  /** Requests carry the cookies of the signed-in user. */
   readonly isOpenToPages = false;
   protected readonly maxBytes = MAX_BODY_BYTES;
   private readonly path: string;
 
   /**
-   * @param options where the API is; everything below its path belongs to it
+   * @param options path of the API; everything below it belongs to the API
    * @param shutdownTimeout in milliseconds
    */
   constructor(
@@ -58,14 +58,14 @@ export class DestinationsApiHandler extends HttpHandler<string> implements OnApp
     };
   }
 
-  /** The web server has ended by now. */
+  /** Closes the audit log. The web server has ended by now. */
   onApplicationShutdown(): void {
     this.audit.close();
   }
 
-  /** The path below that of the API. */
+  /** Returns the path below that of the API; `undefined` for requests to the host. */
   protected routeOf({ url = '' }: RequestLine): string | undefined {
-    // This cheap test settles nearly all requests of the host.
+    // This cheap test rules out nearly all of the host's requests.
     if (!url.startsWith(this.path)) return undefined;
     const path = url.slice(this.path.length).replace(/[?#].*$/s, '');
     if (path !== '' && !path.startsWith('/')) return undefined;
@@ -78,7 +78,8 @@ export class DestinationsApiHandler extends HttpHandler<string> implements OnApp
     } catch (error) {
       const answer = answerToError(error, raw.method !== 'GET');
       if (answer !== undefined) return answer;
-      // The sender has hung up and gets no answer. Nothing is wrong here. A request that was read is destroyed, too.
+      // If the sender has hung up, nothing is wrong here, and nobody gets the answer. The connection is
+      // checked, since a request is also destroyed after it was read.
       if (connectionOf(raw)?.destroyed !== true)
         this.logger.error(`A request to the destinations API failed: ${thrownAt(error)}`);
       return refusedAnswer(internalError());

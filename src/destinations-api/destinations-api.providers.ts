@@ -15,7 +15,7 @@ export const CONSOLE_LINKS = Symbol('nestjs-analytics:console-links');
 const HANDLER = Symbol('nestjs-analytics:destinations-api');
 const MOUNT = Symbol('nestjs-analytics:destinations-api-mount');
 
-// An application without this API loads nothing of it.
+// An application without this API loads none of its code.
 async function createHandler(
   { destinations, shutdownTimeout }: ResolvedOptions,
   service: DestinationsService,
@@ -42,7 +42,7 @@ async function createLinks(
   return new ConsoleLinks(new LinkSigner(destinations?.encryptionKeys ?? []), createRevocationStore(storage));
 }
 
-/** The HTTP API of the destinations at run time. */
+/** Providers of the HTTP API of the destinations at run time. */
 export const DESTINATIONS_API_PROVIDERS: Provider[] = [
   { provide: CONSOLE_LINKS, inject: [RESOLVED_OPTIONS, QUEUE_BACKEND], useFactory: createLinks },
   {

@@ -17,19 +17,19 @@ import type { Operations } from './operations.js';
 import { checkConsoleHeader, checkOrigin } from './request-origin.js';
 import { RunningRequests } from './running-requests.js';
 
-/** The largest body: all fields of a destination have 16 KB. */
+/** Largest body, in bytes. All fields of a destination together have at most 16 KB. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** Requests of one tenant at once that do something which takes long, and as many that only read the queue's jobs. */
+/** Maximum number of one tenant's `changing` and `sending` requests at once, and also of its `reading` requests. */
 const MAX_EXPENSIVE = 4;
 
-/** Requests at once that list much. Each keeps the event loop busy for tens of milliseconds. */
+/** Maximum number of `listing` requests at once. Each keeps the event loop busy for tens of milliseconds. */
 const MAX_LISTING = 8;
-/** Requests at once that do nothing but read the jobs of the queue. Each may read all of them. */
+/** Maximum number of `reading` requests at once. Each may read all jobs of the queue. */
 const MAX_READING = 8;
-/** Replays at once. Each reads all jobs that have failed, of all tenants, and may take minutes. */
+/** Maximum number of replays at once. Each reads all failed jobs, of all tenants, and may take minutes. */
 const MAX_REPLAYING = 8;
-/** How many requests of each of these kinds may be one tenant's. */
+/** Maximum number of requests of one tenant at once, for each of these three kinds. */
 const MAX_OF_TENANT = 2;
 
 /** No control characters: the id is a key in databases. */
@@ -44,14 +44,14 @@ export interface DestinationsApiParts {
   isForConsole: boolean;
 }
 
-/** Lets an application's front end manage the destinations of whoever is signed in. */
+/** Lets an application's front end manage the destinations of the signed-in user. */
 export class DestinationsApi {
   private readonly connections = new ConnectionEnds();
   private readonly bodies = new BodyReader({ maxBytes: MAX_BODY_BYTES, isOptional: true });
-  /** By the tenant; empty for the operator. */
+  /** By tenant; `''` stands for the operator. */
   private readonly changes = new RequestRate(() => performance.now(), 'changes');
   private readonly acts = new RunningRequests(MAX_EXPENSIVE);
-  /** Apart, so that pages that renew themselves keep nobody from doing something. */
+  /** Counted apart from `acts`, so that pages that refresh themselves do not block changes. */
   private readonly reads = new RunningRequests(MAX_EXPENSIVE);
   private readonly listing = new TenantTurns(MAX_LISTING, MAX_OF_TENANT);
   private readonly reading = new TenantTurns(MAX_READING, MAX_OF_TENANT);
@@ -80,7 +80,7 @@ export class DestinationsApi {
     const address = raw.originalUrl ?? raw.url ?? '';
     const request = { ...sender, id, address, query, fields, signal: reading.signal };
     if (!onlyReads(route)) return this.answerInTime(route, request);
-    // Nobody waits for what is read once the answer is given, or the sender has hung up.
+    // Once the answer is given or the sender has hung up, nobody waits for the read any more.
     const end = (): void => {
       reading.abort();
     };
@@ -93,7 +93,7 @@ export class DestinationsApi {
     }
   }
 
-  /** Limits what takes much of what all share, and lets tenants take turns with what keeps this process busy. */
+  /** Limits requests that use many shared resources. Tenants take turns with those that keep the process busy. */
   private async inTurn(route: ApiRoute, request: ApiRequest): Promise<HttpAnswer> {
     const { tenant = '' } = request.scope;
     const work = (): Promise<HttpAnswer> => this.parts.operations[route.operation](request);
@@ -108,7 +108,7 @@ export class DestinationsApi {
     return operation === 'replay' ? this.replaying : undefined;
   }
 
-  /** `undefined` for what ends soon: only how often a tenant asks for that is limited. */
+  /** Returns `undefined` for requests that end soon: these are refused only if a tenant sends them too often. */
   private runningOf({ work }: ApiRoute): RunningRequests | undefined {
     if (work === 'quick' || work === 'listing') return undefined;
     return work === 'reading' ? this.reads : this.acts;
@@ -139,7 +139,7 @@ export class DestinationsApi {
     throw queueUnavailable(route.method !== 'GET');
   }
 
-  /** Requests from any page carry the cookies of whoever is signed in. */
+  /** Refuses requests from foreign pages, which also carry the cookies of the signed-in user. */
   private checkSender(raw: IncomingMessage): void {
     checkOrigin(raw);
     if (this.parts.isForConsole) checkConsoleHeader(raw);
@@ -159,7 +159,7 @@ function wrongMethod(methods: readonly string[]): HttpAnswer {
   return refusedAnswer(refusal, { allow });
 }
 
-/** @throws {RequestRefusal} for what cannot be an id */
+/** @throws {RequestRefusal} if the segment cannot be an id */
 function idIn(segment: string): string {
   if (segment === '') return '';
   let id: string;

@@ -10,12 +10,12 @@ import type { CreationLimit } from './creation-limit.js';
 import { openApiDocument } from './openapi/openapi-document.js';
 import { FILTER_FIELDS, RequestInput } from './request-input.js';
 
-/** Failed messages in one answer; each may have 32 KB. */
+/** Maximum number of failed messages in one answer. Each may have 32 KB. */
 const MAX_FAILED = 100;
 const DEFAULT_FAILED = 20;
 const MAX_RECENT = 100;
 
-/** Why a replay left all messages alone. */
+/** Reason in the answer of a replay that left all messages alone. */
 const DISABLED = 'DESTINATION_DISABLED';
 
 type Operation = (request: ApiRequest) => Promise<HttpAnswer>;
@@ -25,7 +25,7 @@ export class Operations implements Record<OperationName, Operation> {
   constructor(
     private readonly destinations: DestinationsService,
     private readonly deliveries: DeliveriesService,
-    /** Where the API is. */
+    /** Path of the API. */
     private readonly path: string,
     private readonly creations: CreationLimit,
   ) {}
@@ -36,7 +36,7 @@ export class Operations implements Record<OperationName, Operation> {
     const selection = { cursor: input.text('cursor'), limit: input.integer('limit', 1, 1_000) };
     input.check(['tenant', 'cursor', 'limit']);
     const page = await this.destinations.list({ ...selection, ...(tenant !== undefined && { tenant }) });
-    // Those that are configured in code are few, so they all come with the first page.
+    // Few destinations are configured in code, so the first page has all of them.
     const configured =
       tenant === undefined && selection.cursor === undefined ? this.destinations.configured() : [];
     return jsonAnswer(200, { ...page, destinations: [...configured, ...page.destinations] });
@@ -133,7 +133,7 @@ export class Operations implements Record<OperationName, Operation> {
     return jsonAnswer(200, { count });
   }
 
-  /** Nothing for a message that is not kept as failed: only then its body is known. */
+  /** Answers with no requests if the message is not kept as failed, since its body is then unknown. */
   async explain({ scope, id, query, signal }: ApiRequest): Promise<HttpAnswer> {
     const input = new RequestInput(query);
     const messageId = input.text('message') ?? '';
@@ -144,7 +144,7 @@ export class Operations implements Record<OperationName, Operation> {
     const requests = message === undefined ? [] : await this.deliveries.explain(message);
     return jsonAnswer(200, {
       requests: requests.map((request) => {
-        // As in the details of a destination in code: a path may be a secret that came from the environment.
+        // As in its details, the path of a destination in code is left out: it may be a secret from the environment.
         const { method, url, headers, body, curl } = withoutSecrets(request, readOnly);
         return { method, url, headers, body: body.toString(), curl };
       }),
@@ -168,8 +168,8 @@ export class Operations implements Record<OperationName, Operation> {
 }
 
 /**
- * Where a new destination is, from the list that it was added to. The sender may know that under a path of a proxy that is
- * not passed on.
+ * Returns the URL of a new destination, relative to the list that it was added to. The sender may know the list by a
+ * proxy's path, which this process does not see.
  */
 function locationFrom(address: string, id: string): string {
   const list = /[^/]*$/.exec(address.replace(/[?#].*$/s, ''))?.[0] ?? '';
@@ -177,7 +177,7 @@ function locationFrom(address: string, id: string): string {
 }
 
 /**
- * The tenant that a request is about. A tenant may only name itself.
+ * Returns the tenant that a request is about. A tenant may only name itself.
  *
  * @param own the tenant that sends the request; `undefined` for the operator
  * @throws {InvalidRequest}
@@ -186,6 +186,6 @@ function tenantOf(own: string | undefined, given: unknown): string | undefined {
   if (own !== undefined && given !== undefined && given !== own) {
     throw invalid('tenant', 'your own tenant, or none', given);
   }
-  // The operator's own is checked with the rest.
+  // A tenant that the operator gives is checked with the other fields.
   return own ?? (given as string | undefined);
 }

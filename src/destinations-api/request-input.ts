@@ -5,7 +5,7 @@ import { describe, OptionReader } from '../options/option-reader.js';
 import { InvalidRequest } from './api-answer.js';
 
 const MAX_TEXT = 500;
-/** Messages that a request may name. */
+/** Maximum number of message ids in a request. */
 export const MAX_MESSAGE_IDS = 1_000;
 /** Latest moment of a `Date`, in milliseconds since the epoch. */
 const MAX_TIME = 8_640_000_000_000_000;
@@ -22,7 +22,7 @@ export const FILTER_FIELDS = [
   'to',
 ] as const satisfies (keyof FailedFilter)[];
 
-/** Reads the fields of a request one by one, and refuses it with all that is wrong with them. */
+/** Reads the fields of a request one by one, and then refuses the request with everything that is wrong. */
 export class RequestInput {
   private readonly reader: OptionReader;
 
@@ -30,7 +30,7 @@ export class RequestInput {
     this.reader = new OptionReader(given, '', []);
   }
 
-  /** @throws {InvalidRequest} if anything that was read is wrong, or a field has another name */
+  /** @throws {InvalidRequest} if a field that was read is wrong, or a field has another name */
   check(names: readonly string[]): void {
     this.reader.onlyKnows(names);
     if (this.reader.problems.length > 0) throw new InvalidRequest(this.reader.problems);
@@ -54,7 +54,7 @@ export class RequestInput {
     return this.given[name] === undefined ? undefined : this.reader.number(name, min, { min, max });
   }
 
-  /** Of a query, where it is text. */
+  /** Reads a boolean of a query, which is a text there. */
   flag(name: string): boolean | undefined {
     const value = this.given[name];
     if (value !== undefined && value !== 'true' && value !== 'false')
@@ -62,12 +62,12 @@ export class RequestInput {
     return value === undefined ? undefined : value === 'true';
   }
 
-  /** In milliseconds since the epoch. */
+  /** Reads a time, in milliseconds since the epoch. */
   time(name: string): number | undefined {
     return this.integer(name, 0, MAX_TIME);
   }
 
-  /** One id, or an array of them; at least one, for none would mean all. */
+  /** Reads one id or an array of ids. The array must not be empty, since no id would mean all messages. */
   private messageIds(): Pick<FailedFilter, 'messageIds'> {
     const given = this.given.messageIds;
     if (given === undefined) return {};
@@ -81,7 +81,7 @@ export class RequestInput {
     return {};
   }
 
-  /** Conditions on failed messages. */
+  /** Reads the conditions on failed messages. */
   filter(): Omit<FailedFilter, 'destination'> {
     const { given, reader } = this;
     const type = isMessageType(given.type) ? given.type : undefined;
@@ -94,7 +94,7 @@ export class RequestInput {
       type,
       ...this.messageIds(),
       class: outcomeClass,
-      // Not all that receivers answer is a status that HTTP has.
+      // Receivers may answer with a status that HTTP does not define.
       status: this.integer('status', 100, 999),
       error: this.text('error'),
       source: this.text('source'),

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { RequestRefusal } from '../http/request-refusal.js';
 
-/** The header that the console's page sends. A page of another origin cannot, unless it is allowed to. */
+/** Header that the console's page sends. A page of another origin cannot send it, unless it is allowed to. */
 export const CONSOLE_HEADER = 'x-analytics-console';
 
 /**
@@ -15,8 +15,8 @@ const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Refuses a change, or an event stream, that a page of another origin asks for. A client that is no browser sends neither
- * header, and has no cookies that another page could use.
+ * Refuses a change, or an event stream, that a page of another origin requests. A client that is not a browser sends
+ * neither `Sec-Fetch-Site` nor `Origin`, and has no cookies that another page could use.
  *
  * @throws {RequestRefusal}
  */
@@ -32,7 +32,7 @@ export function checkOrigin({ headers }: IncomingMessage): void {
   );
 }
 
-/** @throws {RequestRefusal} for what does not come from the console's page */
+/** @throws {RequestRefusal} if the request does not come from the console's page */
 export function checkConsoleHeader({ headers }: IncomingMessage): void {
   if (headers[CONSOLE_HEADER] !== undefined) return;
   throw new RequestRefusal(
@@ -48,7 +48,7 @@ function isOwnOrigin(headers: IncomingMessage['headers']): boolean {
   if (origin === undefined) return true;
   if (!URL.canParse(origin)) return false;
   const { protocol, host: expected } = new URL(origin);
-  // HTTP/2 has another header in the place of `Host`.
+  // HTTP/2 has `:authority` in place of `Host`.
   const own = [host, authority, ...[forwarded].flat().flatMap((names) => names?.split(',') ?? [])];
   const names = own.flatMap((name) => (typeof name === 'string' ? name.trim().toLowerCase() : []));
   // A browser leaves the default port out, while a proxy may send it.

@@ -1,29 +1,29 @@
 import { RequestRefusal } from '../http/request-refusal.js';
 
-/** When to send a refused request again, in milliseconds. */
+/** Milliseconds until the sender should retry a refused request. */
 const RETRY = 1_000;
 
-/** Keeps one tenant's expensive requests from taking what all others need. */
+/** Limits the expensive requests of each tenant, so that one tenant leaves room for all others. */
 export class RunningRequests {
-  /** By the tenant; empty for the operator. */
+  /** By tenant; `''` stands for the operator. */
   private readonly running = new Map<string, number>();
   private count = 0;
 
   /**
-   * @param most requests of one tenant at once
-   * @param refusal why one more is refused
+   * @param most maximum number of requests of one tenant at once
+   * @param refusal message that refuses a further request
    */
   constructor(
     private readonly most: number,
     private readonly refusal = `${most} requests of this kind are being answered: wait until one of them has ended.`,
   ) {}
 
-  /** How many are running, of all tenants. */
+  /** Number of running requests of all tenants. */
   get total(): number {
     return this.count;
   }
 
-  /** Runs work that counts until it ends. @throws {RequestRefusal} if the tenant has too much running */
+  /** Runs work, which counts until it ends. @throws {RequestRefusal} if the tenant has too many running requests */
   async run<T>(tenant = '', work: () => Promise<T>): Promise<T> {
     const end = this.begin(tenant);
     try {

@@ -4,31 +4,31 @@ import { within } from '../shared/within.js';
 import type { DestinationDirectory } from './destination-directory.js';
 import { type DestinationChange, type DestinationFeed, KEPT_CHANGES } from './destination-feed.js';
 
-/** How long whoever made a change waits until the others can read of it, in milliseconds. */
+/** How long the caller of a change waits until other processes can read the notice, in milliseconds. */
 const PATIENCE = 2_000;
-/** How often what could not be told is tried again, in milliseconds. */
+/** Interval at which unpublished notices are tried again, in milliseconds. */
 const RETRY_INTERVAL = 1_000;
 
 export interface ChangeNoticesParts {
   directory: Pick<DestinationDirectory, 'forget'>;
   /** `undefined` if the store records each change with its write. */
   feed: Pick<DestinationFeed, 'publish'> | undefined;
-  /** Told at the end that the other processes have not heard of this many changes. */
+  /** Called at the end with the number of changes that the other processes have not heard of, if there are any. */
   onLost: (count: number) => void;
   /** @default the system's */
   clock?: Clock;
 }
 
 /**
- * Makes changes known: in this process at once, and in the others through the feed. While its database is away,
- * notices are kept and told when it is back. Until then nobody uses what they remember, so nobody acts on what
- * has changed.
+ * Announces changes: in this process at once, and to the others through the feed. While the feed's database is away,
+ * notices are kept, and published when the database is back. Until then no process uses the destinations that it
+ * remembers, so none acts on an outdated one.
  */
 export class ChangeNotices {
   private readonly clock: Clock;
-  /** What could not be told yet, by what it is about. */
+  /** Notices that could not be published yet, by tenant and id. */
   private readonly kept = new Map<string, DestinationChange>();
-  /** Notices on their way. */
+  /** Number of notices that are being published. */
   private sending = 0;
   private timer: Timer | undefined;
   private isClosed = false;
@@ -37,15 +37,15 @@ export class ChangeNotices {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
   }
 
-  /** Rejects if the database refuses the notice, or is away for so long that no more are kept. */
+  /** Announces a change. Rejects if the database refuses the notice, or is away for so long that no more are kept. */
   async tell({ tenant, id }: { tenant?: string | undefined; id?: string | undefined }): Promise<void> {
     const change: DestinationChange = { tenant, id };
     this.parts.directory.forget(change);
-    // A command to a Redis that is away waits for it.
+    // A command to Redis waits while Redis is away.
     await within(PATIENCE, this.publish(change));
   }
 
-  /** Nothing is told any more. */
+  /** Ends the retries, and reports the notices that were not published. */
   close(): void {
     this.isClosed = true;
     this.timer?.cancel();
@@ -74,7 +74,7 @@ export class ChangeNotices {
     });
   }
 
-  /** Tells one after the other, until the database is away again. */
+  /** Publishes the kept notices one after the other, until the database is away again. */
   private async tellKept(): Promise<void> {
     for (const [key, change] of this.kept) {
       this.kept.delete(key);

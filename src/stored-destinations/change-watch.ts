@@ -1,39 +1,39 @@
 import type { Clock, Timer } from '../shared/clock.js';
 import type { DestinationChange, DestinationFeed } from './destination-feed.js';
 
-/** How long what is remembered may be used after the feed was last read, in milliseconds. */
+/** How long remembered destinations may be used after the feed was last read, in milliseconds. */
 const LEASE = 2_000;
 /** How often the feed is read, in milliseconds. */
 const INTERVAL = 1_000;
-/** After this many readings without a question, or use, the feed is not read until there is one again. */
+/** After this many readings without a call of `isFresh` or `use`, the feed is not read until it is needed again. */
 const IDLE_READINGS = 30;
-/** Questions of one synchronous run for which the clock is read once: reading it takes as long as all else. */
+/** Calls of `isFresh` in one synchronous run that share one look at the clock, which takes as long as all else. */
 const ANSWERS_PER_LOOK = 100;
 
 const RESOLVED = Promise.resolve();
 
 /**
- * Follows the changes of all processes. While the feed cannot be read, nothing that is remembered may be
- * used: it may have changed meanwhile.
+ * Follows the changes that all processes make. While the feed cannot be read, remembered destinations may have
+ * changed, so they must not be used.
  */
 export class ChangeWatch {
   private revision: number | undefined;
   private freshUntil = -Infinity;
-  /** How often `isFresh` may still be answered without a look at the clock. */
+  /** Number of calls of `isFresh` that may still be answered without a look at the clock. */
   private answers = 0;
   private readings = 0;
   private timer: Timer | undefined;
   private reading: Promise<void> | undefined;
   private isClosed = false;
 
-  /** @param onChanges called with what has changed; `undefined` if that may be everything */
+  /** @param onChanges called with the changes, or with `undefined` if everything may have changed */
   constructor(
     private readonly feed: Pick<DestinationFeed, 'changesSince'>,
     private readonly clock: Clock,
     private readonly onChanges: (changes: readonly DestinationChange[] | undefined) => void,
   ) {}
 
-  /** Whether what is remembered may be used. */
+  /** Whether remembered destinations may be used. */
   get isFresh(): boolean {
     if (this.answers > 0) {
       this.answers--;
@@ -42,12 +42,12 @@ export class ChangeWatch {
     this.readings = 0;
     if (this.clock.now() >= this.freshUntil) return false;
     this.answers = ANSWERS_PER_LOOK;
-    // Nothing can be learnt before the run has ended.
+    // No change can become known before the synchronous run has ended.
     void RESOLVED.then(this.endRun);
     return true;
   }
 
-  /** What is remembered is used without a question, so changes of it have to be heard of. */
+  /** Keeps reading the feed for destinations that are in use without calls of `isFresh`. */
   use(): void {
     this.readings = 0;
     if (this.timer === undefined && !this.isClosed) this.readLater();
@@ -87,7 +87,7 @@ export class ChangeWatch {
 
   private readLater(): void {
     this.timer = this.clock.afterUnlessIdle(INTERVAL, () => {
-      // Callers that need an answer ask again, and get the error.
+      // A caller that needs an answer calls `refresh` itself, and gets the error.
       this.refresh().catch(() => undefined);
     });
   }

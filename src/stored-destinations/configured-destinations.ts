@@ -5,14 +5,14 @@ import type { DestinationDetails } from './destinations.types.js';
 export interface ConfiguredDestinationsParts {
   webhooks: ResolvedOptions['webhooks'];
   custom: {
-    /** `undefined` until Nest has made those that are classes. */
+    /** `undefined` until Nest has instantiated the destinations that are classes. */
     readonly known: readonly ResolvedCustomDestination[] | undefined;
   };
   /** Names of all sources. */
   sources: readonly string[];
 }
 
-/** What callers may see of the destinations that are configured in code. */
+/** Details of the destinations that are configured in code, as callers may see them. */
 export class ConfiguredDestinations {
   constructor(private readonly parts: ConfiguredDestinationsParts) {}
 
@@ -33,7 +33,7 @@ export class ConfiguredDestinations {
     const { urls, headers, sharedSecret, standardWebhooks, retryStatuses, rateLimit } = options;
     return {
       ...this.detailsOf({ ...options, name: undefined }),
-      // A path may be a secret that came from the environment.
+      // The path of a URL may be a secret from the environment.
       urls: urls.map(({ origin }) => origin),
       headers: Object.keys(headers),
       signatures: [

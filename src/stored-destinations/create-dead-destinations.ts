@@ -8,9 +8,9 @@ import { type DeadFinding, DeadDestinations } from './dead-destinations.js';
 import { type DestinationRecords, urlHashes } from './destination-records.js';
 
 /**
- * @param endpoints gets an event when a destination is disabled, or will be
- * @param lines gets a line then, too
- * @param now, maxFailing as `DeadDestinations` has them
+ * @param endpoints gets an event when a destination is disabled, or soon will be
+ * @param lines gets a log line at the same time
+ * @param now, maxFailing as in `DeadDestinations`
  */
 export function createDeadDestinations(
   records: DestinationRecords,
@@ -22,18 +22,18 @@ export function createDeadDestinations(
 ): DeadDestinations {
   const parts = {
     disableAfter,
-    // The first process to notice says since when.
+    // The time of the first process that notices counts.
     recordFailing: (id: string, since: number) =>
       records.note(id, ({ failingSince = since }) => ({ failingSince })),
     recordRecovered: (id: string) => records.note(id, () => ({ failingSince: undefined })),
     disable: async (id: string, { reason, urls, failingSince }: DeadFinding) => {
       const record = await records.find(id, undefined);
       const isAlive = failingSince !== undefined && record.failingSince !== failingSince;
-      // Its owner may have given it another URL that this process, or the request, has not known.
+      // The owner may have added a URL that this process, or the failed request, did not know.
       const isElsewhere = urlHashes(record).some((url) => !urls.has(url));
       if (record.enabled === false || isAlive || isElsewhere) return false;
       const changes = { enabled: false, disabledReason: reason, failingSince: undefined };
-      // Another process may note at this moment that it has delivered to it.
+      // `latest` refuses this if another process notes at the same moment that it has delivered a message.
       await records.change(id, { latest: record.version ?? 0 }, () => changes);
       return true;
     },
@@ -47,7 +47,7 @@ export function createDeadDestinations(
       endpoints.emit(event);
     },
     onFailed: (id: string, error: unknown) => {
-      // It was deleted meanwhile, or changed, and the next failure is judged by what it is now.
+      // The destination was deleted or changed meanwhile. The next failure is judged by its new state.
       if (error instanceof DestinationNotFoundError || error instanceof DestinationChangedError) return;
       const line = `The state of the destination "${id}" could not be stored: ${thrownAt(error)}.`;
       lines.writeEach('warn', 'not stored', line);

@@ -9,8 +9,8 @@ import { LiveDestinations } from './live-destinations.js';
 import type { DestinationParts } from './open-destinations.js';
 
 /**
- * @param endpoints gets an event when a destination is disabled, or will be
- * @param lines gets a line then, too
+ * @param endpoints gets an event when a destination is disabled, or soon will be
+ * @param lines gets a log line at the same time
  */
 export function createLiveDestinations(
   { allowPrivateNetwork, disableAfter }: ResolvedDestinations,
@@ -27,7 +27,7 @@ export function createLiveDestinations(
     allowPrivateNetwork,
     observer,
     onAttempt: (record, attempt) => {
-      // A store that is only read belongs to the application, and so does what is disabled there.
+      // A read-only store belongs to the application, which also decides what is disabled there.
       if (parts.isWritable) dead.attempted(record, attempt);
     },
   });

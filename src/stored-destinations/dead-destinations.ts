@@ -2,30 +2,33 @@ import type { DeadDestinationEvent } from '../deliveries/delivery-events.js';
 import type { DestinationRecord } from '../options/destination-store.js';
 import type { AttemptSummary } from '../destinations/destination.js';
 
-/** A receiver says with it that it is gone for good. */
+/** Status with which a receiver says that it is gone for good. */
 const GONE = 410;
-/** How long before a destination is disabled its owner is warned, in milliseconds: a day … */
+/** Time between the warning and the disabling of a destination, in milliseconds: a day … */
 const WARNING_TIME = 86_400_000;
-/** … or this share of the time, where that is less. */
+/** … or this share of `disableAfter`, if that is less. */
 const WARNING_SHARE = 1 / 5;
 /**
- * Share of the time after which it is stored that every message fails. A destination that fails now and then is
- * not written each time.
+ * Share of `disableAfter` after which it is stored that every message fails, so that a destination that fails now
+ * and then is not written each time.
  */
 const RECORD_SHARE = 1 / 120;
-/** Destinations that are remembered before it is stored that they fail, and as many after that. */
+/** Maximum number of failing destinations that are not stored as failing yet, and also of those that are. */
 const MAX_FAILING = 10_000;
 
 export interface DeadDestinationsParts {
-  /** Milliseconds during which every message failed for good; Infinity for never. */
+  /**
+   * Milliseconds during which every message has to fail for good before a destination is disabled; Infinity for
+   * never.
+   */
   disableAfter: number;
-  /** Stores since when every message fails. */
+  /** Stores the time since which every message fails. */
   recordFailing: (id: string, since: number) => Promise<unknown>;
   /** Stores that a message was delivered. */
   recordRecovered: (id: string) => Promise<unknown>;
   /**
-   * Disables a destination, unless it is disabled by now, or the store does not bear the finding out any more.
-   * Resolves to whether it did.
+   * Disables a destination, unless it is disabled by now, or the store no longer confirms the finding. Resolves to
+   * whether it was disabled by this call.
    */
   disable: (id: string, finding: DeadFinding) => Promise<boolean>;
   tell: (event: DeadDestinationEvent) => void;
@@ -35,22 +38,22 @@ export interface DeadDestinationsParts {
 /** Why a destination is to be disabled. */
 export interface DeadFinding {
   reason: string;
-  /** Hashes of the URLs that have refused messages. It may have another by now, of which nothing is known. */
+  /** Hashes of the URLs that have refused messages. By now the destination may have another URL that was not tried. */
   urls: ReadonlySet<string>;
-  /** Since when every message fails; `undefined` if it is disabled whatever the store says of that. */
+  /** Time since which every message fails; `undefined` to disable the destination whatever time is stored. */
   failingSince: number | undefined;
 }
 
-/** What this process knows of a destination. */
+/** What this process knows about a failing destination. */
 interface FailingDestination {
-  /** When the first message failed that this process saw; as soon as the store has a time, that. */
+  /** Time of the first failure that this process saw, or the stored time as soon as there is one. */
   since: number;
   isRecorded: boolean;
   isWarned: boolean;
   isDisabled: boolean;
 }
 
-/** Whether every URL says so: while one of them works, only the time counts. */
+/** Whether every URL says that it is gone. While one of them works, only the time counts. */
 function saysGone({ outcomes }: AttemptSummary['failed'][number]): boolean {
   return outcomes.length > 0 && outcomes.every(({ status }) => status === GONE);
 }
@@ -60,20 +63,20 @@ function urlsOf(messages: AttemptSummary['failed']): ReadonlySet<string> {
 }
 
 /**
- * Disables destinations at run time that have taken nothing for days, or say that they are gone. Only what the
- * store says counts: the other processes deliver too, and each stores it when a destination has recovered.
+ * Disables destinations at run time that have accepted nothing for days, or say that they are gone. Only the state
+ * in the store counts: the other processes deliver too, and each stores when a destination has recovered.
  */
 export class DeadDestinations {
-  /** Of which it is not stored that they fail. */
+  /** Failing destinations that the store does not know as failing. */
   private readonly failing = new Map<string, FailingDestination>();
-  /** Of which it is. They do not take the room of those above. */
+  /** Failing destinations that the store knows as failing. They take no room from `failing`. */
   private readonly recorded = new Map<string, FailingDestination>();
   /** Destinations whose recovery is being stored. */
   private readonly recovering = new Set<string>();
 
   /**
    * @param now the time, in milliseconds since the epoch
-   * @param maxFailing destinations that are remembered before it is stored that they fail, and as many after that
+   * @param maxFailing maximum number of destinations in `failing`, and also in `recorded`
    */
   constructor(
     private readonly parts: DeadDestinationsParts,
@@ -82,9 +85,9 @@ export class DeadDestinations {
   ) {}
 
   /**
-   * The result of an attempt.
+   * Handles the result of an attempt.
    *
-   * @param record the destination as it is known here
+   * @param record the destination as this process knows it
    */
   attempted(record: DestinationRecord, { delivered, failed }: AttemptSummary): void {
     if (delivered.length > 0) this.recovered(record);
@@ -124,7 +127,7 @@ export class DeadDestinations {
     }
   }
 
-  /** From now on, since what the other processes have delivered until now is not known here. */
+  /** Stores that every message fails from now on: what other processes delivered until now is not known here. */
   private record(id: string, known: FailingDestination, now: number): void {
     this.forget(id);
     this.remember(id, Object.assign(known, { since: now, isRecorded: true }), now);
@@ -141,7 +144,10 @@ export class DeadDestinations {
     this.run(id, disabled);
   }
 
-  /** Restarts where the store says something else: it was delivered to elsewhere, or enabled by somebody. */
+  /**
+   * Returns what is known about a destination. Starts anew if the store says something else: another process has
+   * delivered a message, or somebody has enabled the destination.
+   */
   private failingOf({ id, failingSince }: DestinationRecord, now: number): FailingDestination {
     const known = this.recorded.get(id) ?? this.failing.get(id);
     if (known !== undefined && failingSince === (known.isRecorded ? known.since : undefined)) return known;
@@ -153,15 +159,16 @@ export class DeadDestinations {
   }
 
   /**
-   * Where there is no room, those that fail already keep theirs: each has to be remembered for a while before it can
-   * be stored, and then makes room for another. One that has not failed for days loses it; it may be deleted.
+   * Remembers a destination if there is room. The ones that are remembered already stay: each has to be remembered for
+   * a while before its failure can be stored, and then makes room for another. Only a destination that has not failed
+   * for days is dropped, since it may be deleted.
    */
   private remember(id: string, found: FailingDestination, now: number): void {
     const remembered = found.isRecorded ? this.recorded : this.failing;
     if (remembered.size >= this.maxFailing) {
       const [oldest] = remembered;
       if (oldest === undefined || now - oldest[1].since < this.parts.disableAfter) {
-        // Nobody would know that its owner was warned, and each failure would warn again.
+        // Nothing would remember that the owner was warned, and each failure would warn again.
         found.isWarned = true;
         return;
       }
@@ -177,7 +184,7 @@ export class DeadDestinations {
 
   private run(id: string, work: Promise<unknown>): void {
     work.catch((error: unknown) => {
-      // It was not disabled or written, so the next failure tries again.
+      // Nothing was disabled or stored, so the next failure tries again.
       this.forget(id);
       this.parts.onFailed(id, error);
     });

@@ -1,7 +1,7 @@
 import type { DestinationRecord, DestinationSecrets } from '../options/destination-store.js';
 import type { DestinationDetails } from './destinations.types.js';
 
-/** What callers may see of a destination. @param secrets `undefined` if they cannot be decrypted */
+/** Returns what callers may see of a destination. @param secrets `undefined` if they cannot be decrypted */
 export function detailsOf(
   record: DestinationRecord,
   secrets: DestinationSecrets | undefined,

@@ -8,13 +8,13 @@ import { LookupCache } from './lookup-cache.js';
 import { type Found, PatientLookup } from './patient-lookup.js';
 import { TenantChanges } from './tenant-changes.js';
 
-/** Tenants, and destinations, that are remembered. */
+/** Maximum number of tenants, and also of destinations, that are remembered. */
 const MAX_REMEMBERED = 20_000;
 /** How often a look-up is repeated while the store is away, in milliseconds. */
 const RETRY_INTERVAL = 250;
 const NONE: readonly DestinationRecord[] = [];
 
-/** A destination as it was after so many changes of tenants. */
+/** The result of a look-up, and the number of tenant changes that came before it. */
 interface KnownDestination {
   readonly found: DestinationRecord | 'deleted' | undefined;
   readonly changes: number;
@@ -23,32 +23,32 @@ interface KnownDestination {
 export interface DestinationDirectoryParts {
   store: DestinationStore;
   feed: DestinationFeed;
-  /** Whether its look-ups may never end, as those of the application may. @default false */
+  /** Whether the store's look-ups may never end, as in an application's own store. @default false */
   mayHang?: boolean;
   /** @default the system's */
   clock?: Clock;
-  /** Destinations cannot be looked up for this reason. */
+  /** Called with the reason when destinations can no longer be looked up. */
   onAway?: (error: unknown) => void;
   onBack?: () => void;
 }
 
 /**
- * Finds destinations in the store, and remembers them until somebody, in any process, changes them: a change
- * is in force here two seconds later at most. A tenant without destinations is remembered as well. Nothing is
- * asked while nobody tracks or delivers.
+ * Finds destinations in the store, and remembers them until somebody changes them in any process. A change is in
+ * force here after two seconds at most. Tenants without destinations are remembered as well. While nobody tracks or
+ * delivers, nothing is read.
  */
 export class DestinationDirectory {
   private readonly clock: Clock;
   private readonly watch: ChangeWatch;
   private readonly tenants: LookupCache<readonly DestinationRecord[]>;
   private readonly ids: LookupCache<KnownDestination>;
-  /** Changes of which nobody has said what destination they concern. */
+  /** Changes that name a tenant but no destination. */
   private readonly changes = new TenantChanges();
-  /** By tenant: look-ups that go on until the store answers, or nobody waits for them any longer. */
+  /** Look-ups by tenant. Each continues until the store answers, or nobody waits for it any longer. */
   private readonly patient = new Map<string, PatientLookup>();
-  /** All of them by their results, including those that nobody joins any more. */
+  /** These look-ups by their results, including those that callers can no longer join. */
   private readonly byResult = new WeakMap<Found, PatientLookup>();
-  /** Timers of those who wait, which keep the process alive. */
+  /** Timers that keep the process alive while callers wait. */
   private readonly waits = new Set<Timer>();
   private readonly observers: ((change: DestinationChange | undefined) => void)[] = [];
   /** Tenants whose last look-up failed. */
@@ -61,10 +61,10 @@ export class DestinationDirectory {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
     const limits = { size: MAX_REMEMBERED, slowBy: parts.mayHang === true ? this.clock : undefined };
     this.tenants = new LookupCache(async (tenant) => {
-      // All of them may have given up before its turn came.
+      // All callers may have given up before the turn of this look-up came.
       if (this.patient.get(tenant)?.waiting === 0) throw new AnalyticsClosedError();
       const found = await store.findByTenant(tenant === '' ? undefined : tenant);
-      // Most tenants have none, and one list for all of them stays in the processor's cache. A check brings no new list.
+      // Most tenants have no destinations: one list for all stays in the processor's cache. `check` keeps a known list.
       return this.tenants.get(tenant) ?? (found.length === 0 ? NONE : found);
     }, limits);
     this.ids = new LookupCache(
@@ -78,21 +78,21 @@ export class DestinationDirectory {
     });
   }
 
-  /** Whether what is remembered may be used now. */
+  /** Whether remembered destinations may be used now. */
   get isFresh(): boolean {
     return this.watch.isFresh;
   }
 
-  /** What is remembered of a tenant, or with `''` of those without one. Ask `isFresh` first. */
+  /** Returns a tenant's remembered destinations, or with `''` those without a tenant. Ask `isFresh` first. */
   remembered(tenant: string): readonly DestinationRecord[] | undefined {
     return this.tenants.get(tenant);
   }
 
   /**
-   * The destinations of a tenant, or those without one. While the store is away the promise waits for it;
-   * nothing is guessed.
+   * Returns the destinations of a tenant, or those without a tenant. While the store is away, the promise waits for
+   * it; nothing is guessed.
    *
-   * @param asker takes turns with others, whatever each of them asks for
+   * @param asker takes turns with other askers, however much each of them asks for
    */
   ofTenant(tenant: string | undefined, asker = ''): readonly DestinationRecord[] | Found {
     const key = tenant ?? '';
@@ -110,7 +110,7 @@ export class DestinationDirectory {
     return lookup.result;
   }
 
-  /** One of those who wait for the destinations of a tenant waits no longer. @param result as `ofTenant` returned it */
+  /** Says that a caller of `ofTenant` no longer waits. @param result the promise that `ofTenant` returned */
   abandon(result: Found): void {
     const lookup = this.byResult.get(result);
     if (lookup !== undefined) lookup.waiting--;
@@ -122,29 +122,29 @@ export class DestinationDirectory {
     return (this.ids.get(id) ?? (await this.ids.load(id))).found;
   }
 
-  /** What `find` has returned is in use: its changes are heard of, as if somebody had asked for it. */
+  /** Keeps reading changes for a destination that `find` has returned and that is still in use. */
   use(): void {
     this.watch.use();
   }
 
-  /** Hears now what was changed until now. Rejects while that is not possible. */
+  /** Reads all changes that were made until now. Rejects while that is not possible. */
   refresh(): Promise<void> {
     return this.watch.refresh();
   }
 
-  /** Resolves when look-ups are answered, be it others. Rejects while they cannot be. */
+  /** Resolves if look-ups in general are answered now. Rejects while they cannot be answered. */
   async check(): Promise<void> {
     await this.watch.refresh();
     // The application's own store may be away while the feed is not.
     if (this.parts.mayHang === true) await this.tenants.load('');
   }
 
-  /** @param onChange called with each change; `undefined` if everything may have changed */
+  /** @param onChange called with each change, or with `undefined` if everything may have changed */
   observe(onChange: (change: DestinationChange | undefined) => void): void {
     this.observers.push(onChange);
   }
 
-  /** Somebody has changed a destination, or any of a tenant, or of all. */
+  /** Forgets what a change may concern: one destination, all of a tenant, or everything. */
   forget(change: DestinationChange): void {
     const { tenant, id } = change;
     if (id !== undefined) this.ids.forget(id);
@@ -158,7 +158,7 @@ export class DestinationDirectory {
     for (const onChange of this.observers) onChange(change);
   }
 
-  /** Everything that is remembered may be wrong. */
+  /** Forgets everything, since any of it may be wrong. */
   forgetAll(): void {
     this.tenants.clear();
     this.ids.clear();
@@ -173,7 +173,7 @@ export class DestinationDirectory {
     for (const wait of this.waits) wait.cancel();
   }
 
-  /** Whoever asks after a change gets nothing older, as those may who have asked before it. */
+  /** Gives callers that ask after a change a new look-up. Callers from before may get an older result. */
   private endSharing(key: string): void {
     if (this.tenants.isRepeating(key)) this.patient.delete(key);
   }
@@ -189,13 +189,13 @@ export class DestinationDirectory {
     return lookup;
   }
 
-  /** Nobody joins it any more. */
+  /** Ensures that no caller joins a look-up any more. */
   private end(key: string, lookup: PatientLookup): void {
     if (this.patient.get(key) === lookup) this.patient.delete(key);
   }
 
   private async lookUp(key: string, lookup: PatientLookup): Found {
-    // Messages wait for the answer, so the process must.
+    // Messages wait for the answer, so the process must stay alive.
     const wait = this.clock.after(LONGEST_TIMER, () => undefined);
     this.waits.add(wait);
     try {
@@ -204,7 +204,7 @@ export class DestinationDirectory {
         if (found !== undefined) return found;
         await this.pause();
         if (this.isClosed || lookup.waiting === 0) {
-          // At once, so that nobody joins a look-up that has ended.
+          // Ended at once, so that no caller joins a look-up that is over.
           this.end(key, lookup);
           throw new AnalyticsClosedError();
         }

@@ -1,4 +1,4 @@
-/** Which destinations a change may concern: those of all, with and without a tenant, if it names nothing. */
+/** Which destinations a change may concern. If it names neither tenant nor id: all, with and without a tenant. */
 export interface DestinationChange {
   tenant: string | undefined;
   /** `undefined`: any destination of the tenant. */
@@ -9,13 +9,13 @@ export interface DestinationChange {
 export interface DestinationChanges {
   /** The latest revision. */
   revision: number;
-  /** `undefined` if they are not known any more: everything may have changed. */
+  /** `undefined` if the changes are no longer known: everything may have changed. */
   changes: readonly DestinationChange[] | undefined;
 }
 
 /**
- * Tells all processes of changes, in their order. It is stored beside the queue, so that no change is missed
- * by a process that was away or stood still for a moment.
+ * Tells all processes about changes, in order. The feed is stored beside the queue, so that a process that was away
+ * or stood still for a moment misses no change.
  */
 export interface DestinationFeed {
   /** @param since the revision up to which the changes are known; `undefined` for none */
@@ -24,7 +24,7 @@ export interface DestinationFeed {
   publish(change: DestinationChange): Promise<void>;
 }
 
-/** Changes that are kept: a process that missed more reads everything again. */
+/** Maximum number of changes that are kept. A process that missed more reads everything again. */
 export const KEPT_CHANGES = 5_000;
 
 /** How long the id of a deleted destination is remembered, in milliseconds: 90 days. */

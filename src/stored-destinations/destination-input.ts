@@ -23,7 +23,7 @@ import type {
   SecretRotationOptions,
 } from './destinations.types.js';
 
-/** Who asks. One who has not signed in must not become the operator. */
+/** Who asks. Somebody who has not signed in must not become the operator. */
 const SCOPE: OptionRules<DestinationScope> = {
   tenant: {
     expected: 'the tenant that asks; leave it out where the application itself asks',
@@ -50,20 +50,20 @@ const QUERY: OptionRules<DestinationQuery> = {
 /** A destination keeps its tenant, and separate calls enable and disable it. */
 const UPDATED = DESTINATION_FIELDS.filter((field) => field !== 'tenant' && field !== 'enabled');
 const SECRETS: readonly string[] = ['headers', 'sharedSecret', 'standardWebhooks'];
-/** What every destination shows and no update takes, with what to do instead. */
+/** Fields that every destination shows but no update takes, with what to do instead. */
 const NOT_UPDATED = {
   tenant: 'no value: the tenant of a destination never changes',
   enabled: 'no value: to enable and to disable it are calls of their own',
 };
 
-/** What an update changes, once all fields together were checked. */
+/** What an update changes, after all fields were checked together. */
 export interface CheckedUpdate {
   fields: Partial<DestinationRecord>;
-  /** All secrets; `undefined` if they stay. */
+  /** All secrets; `undefined` if none changes. */
   secrets: DestinationSecrets | undefined;
 }
 
-/** The fields of a new destination. @throws InvalidDestinationError */
+/** Returns the checked fields of a new destination. @throws InvalidDestinationError */
 export function checkedFields(fields: NewDestination, rules: DestinationRules): NewDestination {
   if (!isRecord(fields)) throw notAnObject('fields', fields);
   const given = { ...fields };
@@ -77,8 +77,8 @@ export function checkedFields(fields: NewDestination, rules: DestinationRules): 
 }
 
 /**
- * Checks an update as a new destination is checked. New secrets of Standard Webhooks end those that were
- * rotated.
+ * Checks an update by the rules for a new destination. New Standard Webhooks secrets end those that still sign after
+ * a rotation.
  *
  * @throws InvalidDestinationError
  */
@@ -95,7 +95,7 @@ export function checkedUpdate(
   );
   const current = Object.entries({ ...record, ...secrets });
   const kept = Object.fromEntries(current.filter(([name]) => UPDATED.some((field) => field === name)));
-  // Sources that were removed or bound since are not the fault of this update.
+  // The update is not at fault for sources that were removed, or bound to another tenant, since then.
   if (!('sources' in changes)) delete kept.sources;
   const others = Object.fromEntries(
     Object.entries(changes).filter(([name]) => !Object.hasOwn(NOT_UPDATED, name)),
@@ -124,10 +124,10 @@ function misplaced(changes: Record<string, unknown>): OptionProblem[] {
 }
 
 /**
- * The tenant that asks; `undefined` where the application asks for itself. A misspelt `tenant` is refused, for it would
- * make a tenant the operator.
+ * Returns the tenant that asks, or `undefined` if the application itself asks. A misspelt `tenant` is refused, since it
+ * would make a tenant the operator.
  *
- * @param call which has options of its own. @default it has none but a scope
+ * @param call name of a call with options of its own. @default it has none but a scope
  * @throws InvalidDestinationError
  */
 export function askerOf(options: DestinationScope, call?: keyof typeof OPTIONS): string | undefined {
@@ -143,7 +143,7 @@ export function checkedQuery(query: DestinationQuery): DestinationPageQuery {
   return { tenant, after: cursor, enabled, limit };
 }
 
-/** Whose destinations have changed; `undefined` for those of all. @throws InvalidDestinationError */
+/** Returns the tenant whose destinations have changed, or `undefined` for all. @throws InvalidDestinationError */
 export function changedTenant(tenant: unknown): string | undefined {
   if (tenant === undefined || typeof tenant === 'string') return tenant;
   throw problem('tenant', 'the id of a tenant, or nothing for all', tenant);
@@ -157,7 +157,7 @@ function problem(path: string, expected: string, given: unknown): InvalidDestina
   return new InvalidDestinationError([{ path, expected, given: describe(given) }]);
 }
 
-/** A text in its place is often a URL with a password. */
+/** Names only the type of the given value: a text is often a URL with a password. */
 function notAnObject(path: string, given: unknown): InvalidDestinationError {
   return new InvalidDestinationError([{ path, expected: 'an object', given: describeType(given) }]);
 }

@@ -20,7 +20,7 @@ import type { DestinationDetails } from './destinations.types.js';
 import type { SecretBox } from './secret-box.js';
 import type { WritableDestinations } from './writable-destinations.js';
 
-/** A change without a version is made to whatever the latest version is, after this many others at most. */
+/** Maximum number of tries of a change. Each try is for the latest version, and may lose to another change. */
 const MAX_TRIES = 20;
 
 /** The longest pause before another try, in milliseconds. */
@@ -28,7 +28,7 @@ const LONGEST_PAUSE = 128;
 
 export interface DestinationRecordsParts {
   store: Pick<DestinationStore, 'findById'>;
-  /** The same, to list and change them. */
+  /** The same store, for listing and changing. */
   writable: WritableDestinations;
   box: SecretBox;
 }
@@ -37,9 +37,9 @@ export interface DestinationRecordsParts {
 export interface ChangeTerms {
   /** @default anybody's */
   tenant?: string | undefined;
-  /** Refuses the change if somebody has changed this version. @default any version may be changed */
+  /** Refuses the change if the destination was changed since this version. @default any version may be changed */
   version?: number | undefined;
-  /** Refuses it also if something was noted since. */
+  /** As `version`, but also refuses the change if something was noted since then. */
   latest?: number | undefined;
 }
 
@@ -61,7 +61,7 @@ export class DestinationRecords {
     return this.parts.box.open(record);
   }
 
-  /** What callers may see of a destination. */
+  /** Returns what callers may see of a destination. */
   detailsOf(record: DestinationRecord): DestinationDetails {
     try {
       return detailsOf(record, this.secretsOf(record));
@@ -75,7 +75,7 @@ export class DestinationRecords {
   /** @throws DestinationsReadOnlyError, DestinationStoreTimeoutError */
   async list(query: DestinationPageQuery): Promise<readonly StoredDestination[]> {
     const { tenant } = query;
-    // In a store, the destinations without a tenant may be under a text that no tenant can be called.
+    // A store may keep the destinations without a tenant under a text that cannot be a tenant's name.
     if (tenant !== undefined && !isTenantName(tenant)) return [];
     return this.parts.writable.list(query);
   }
@@ -104,7 +104,7 @@ export class DestinationRecords {
       const changes = edit(record);
       return {
         ...changes,
-        // Nothing has failed yet where it goes from now on.
+        // No message has failed yet at the new URL.
         ...(isElsewhere(changes, record) && { failingSince: undefined }),
         updatedAt: Date.now(),
         noted: undefined,
@@ -113,8 +113,8 @@ export class DestinationRecords {
   }
 
   /**
-   * As `change`, for what this module writes down of a destination. Nobody who changes it meets a conflict for
-   * that, and it does not count as changed.
+   * Like `change`, but for notes of this module about a destination. A note does not count as a change, and causes no
+   * conflict with one.
    */
   async note(
     id: string,
@@ -135,7 +135,7 @@ export class DestinationRecords {
     const { writable } = this.parts;
     writable.assertWritable();
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      // Of many who try again at the same moment, one alone gets ahead each time.
+      // Of many tries at the same moment only one succeeds, so each waits for a random time.
       if (tries > 0) await pause(Math.random() * Math.min(2 ** tries, LONGEST_PAUSE));
       const record = await this.find(id, tenant);
       const { version = 0, createdAt = 0, updatedAt = 0 } = record;
@@ -148,7 +148,7 @@ export class DestinationRecords {
     throw new DestinationChangedError(id, false);
   }
 
-  /** New secrets for a record, as they are stored. */
+  /** Returns new secrets for a record as they are stored. */
   sealed(record: DestinationRecord, secrets: DestinationSecrets): Partial<DestinationRecord> {
     const none = { headers: undefined, sharedSecret: undefined, standardWebhooks: undefined };
     const all = { ...record, sealed: undefined, ...none, retiring: undefined, ...secrets };
@@ -166,24 +166,24 @@ export class DestinationRecords {
   }
 }
 
-/** The hashes of a destination's URLs, as outcomes name them. Those in a store of the application's own may be wrong. */
+/** Returns the hashes of a destination's URLs, as in outcomes. Skips invalid URLs from an application's own store. */
 export function urlHashes({ urls }: Pick<DestinationRecord, 'urls'>): string[] {
   return urls.filter((url) => URL.canParse(url)).map((url) => hashUrl(new URL(url)));
 }
 
-/** Whether a change gives a destination a URL that it had not. */
+/** Whether a change gives a destination a URL that it did not have. */
 function isElsewhere({ urls }: Partial<DestinationRecord>, record: DestinationRecord): boolean {
   if (urls === undefined) return false;
   const before = urlHashes(record);
   return urlHashes({ urls }).some((url) => !before.includes(url));
 }
 
-/** The version that somebody has made. Whoever writes to the store without this module knows nothing of `noted`. */
+/** Returns the version of the latest change that is not a note. Other writers to the store do not update `noted`. */
 export function changedVersionOf({ version = 0, noted }: DestinationRecord): number {
   return noted?.version === version ? noted.since : version;
 }
 
-/** In the order of creation, since ids are listed in their order. */
+/** Returns a new id. Destinations are listed by id, so ids sort by the time of their creation. */
 export function newId(now: number): string {
   return `dst_${now.toString(36).padStart(9, '0')}${randomBytes(10).toString('hex')}`;
 }

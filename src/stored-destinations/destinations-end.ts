@@ -2,10 +2,10 @@ import { within } from '../shared/within.js';
 import type { HistoryRemoval } from './history-removal.js';
 import type { KeptMessages } from './kept-messages.js';
 
-/** How long the end waits for the history of deleted destinations, in milliseconds: what is left of it expires by itself. */
+/** Milliseconds to wait for the removal of deleted destinations' history. History that is left expires by itself. */
 const HISTORY_PATIENCE = 1_000;
 
-/** Ends what the destinations at run time have running. */
+/** Ends the running work of the destinations at run time. */
 export class DestinationsEnd {
   constructor(
     private readonly kept: Pick<KeptMessages, 'finish' | 'close'>,
@@ -15,15 +15,15 @@ export class DestinationsEnd {
   ) {}
 
   /**
-   * Resolves when all that was kept for enabled destinations is delivered, or after this many milliseconds, and when the
-   * history of deleted ones is removed, unless that takes long.
+   * Resolves when all messages that were kept for enabled destinations are delivered, or after this many milliseconds,
+   * and when the history of deleted destinations is removed, unless that takes long.
    */
   async finish(patience: number): Promise<void> {
     const removed = within(Math.min(patience, HISTORY_PATIENCE), this.histories.finish());
     await Promise.all([this.kept.finish(patience), removed]);
   }
 
-  /** Nothing is looked up or replayed any more. */
+  /** Ends all look-ups and replays. */
   close(): void {
     for (const part of [this.kept, this.histories, ...this.parts]) part.close();
     this.events.complete();

@@ -45,19 +45,19 @@ export interface DestinationsParts {
  * The destinations at run time: your customers' webhooks. A change is in force in this process when its
  * promise resolves, and in all others within two seconds.
  *
- * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found. One that is
- * given as `undefined` is refused with `InvalidDestinationError`, as is an option that has another name or a wrong value.
- * Every method rejects with `DestinationsDisabledError` without the option `destinations`, with `AnalyticsClosedError`
- * once the application has shut down, and the ones that write with `DestinationsReadOnlyError` if the application's own
- * store can only be read, and with `DestinationConfiguredError` for a destination that is configured in code. If the
- * application's own store does not answer in time, they reject with `DestinationStoreTimeoutError` where they only
- * read, and with `DestinationWriteTimeoutError` where the change may have been made, or be made later.
+ * Methods that take an id also take the `tenant` that asks: a destination of another tenant is not found. A `tenant` of
+ * `undefined` is refused with `InvalidDestinationError`, as is an option with an unknown name or a wrong value. Every
+ * method rejects with `DestinationsDisabledError` without the option `destinations`, and with `AnalyticsClosedError`
+ * once the application has shut down. Methods that write reject with `DestinationsReadOnlyError` if the application's
+ * own store is read-only, and with `DestinationConfiguredError` for a destination that is configured in code. If the
+ * own store does not answer in time, methods reject with `DestinationStoreTimeoutError` if they were only reading, and
+ * with `DestinationWriteTimeoutError` if the change may have been made, or may be made later.
  */
 export class DestinationsService {
-  /** The changes that this process has made. Errors that a subscriber throws are logged and harm nobody else. */
+  /** The changes that this process has made. An error that a subscriber throws is logged and harms nobody else. */
   readonly changes$: Observable<DestinationEvent>;
 
-  /** @param given `undefined` in an application without the option */
+  /** @param given `undefined` in an application without the option `destinations` */
   constructor(
     private readonly given: WhileOpen<DestinationsParts | undefined>,
     private readonly events: EventChannel<DestinationEvent>,
@@ -66,8 +66,8 @@ export class DestinationsService {
   }
 
   /**
-   * Adds a destination. Without `sharedSecret` and `standardWebhooks` a secret is made, which only the result
-   * of this call contains.
+   * Adds a destination. Without `sharedSecret` and `standardWebhooks` a secret is generated, which only the result of
+   * this call contains.
    *
    * @throws InvalidDestinationError, DestinationLimitError
    */
@@ -98,14 +98,14 @@ export class DestinationsService {
   }
 
   /**
-   * The destinations that are configured in code, `webhooks` and `customDestinations`, for a page that shows
-   * all. `get` finds them too, unless a tenant asks.
+   * Returns the destinations that are configured in code (`webhooks` and `customDestinations`), for a page that shows
+   * all destinations. `get` finds them too, unless a tenant asks.
    */
   configured(): DestinationDetails[] {
     return this.parts.configured.all;
   }
 
-  /** A page of the destinations of a tenant, or of all destinations; with `enabled: false` of those that are disabled. */
+  /** Resolves to a page of all destinations or those of a tenant. With `enabled: false`, only of disabled ones. */
   async list(query: DestinationQuery = {}): Promise<DestinationPage> {
     const checked = checkedQuery(query);
     const { enabled, limit } = checked;
@@ -118,7 +118,7 @@ export class DestinationsService {
   }
 
   /**
-   * Changes some fields. What waits for the destination is delivered as it is from now on. The tenant never
+   * Changes some fields. Messages that wait for the destination are delivered with the new fields. The tenant never
    * changes; `enable` and `disable` are calls of their own.
    *
    * @throws InvalidDestinationError, DestinationNotFoundError, DestinationChangedError
@@ -150,7 +150,7 @@ export class DestinationsService {
   }
 
   /**
-   * Enables a destination, and delivers what was kept for it while it was disabled.
+   * Enables a destination, and delivers the messages that were kept while it was disabled.
    *
    * @throws DestinationNotFoundError
    */
@@ -164,7 +164,7 @@ export class DestinationsService {
   }
 
   /**
-   * Disables a destination: nothing new is queued for it, and what waits is kept for `failedRetention`.
+   * Disables a destination: no new messages are queued for it, and waiting messages are kept for `failedRetention`.
    *
    * @throws DestinationNotFoundError
    */
@@ -177,10 +177,10 @@ export class DestinationsService {
   }
 
   /**
-   * Makes a new secret of Standard Webhooks, and returns it. For the overlap both secrets sign, so that the
+   * Generates a new Standard Webhooks secret, and returns it. During the overlap both secrets sign, so that the
    * receiver can change over.
    *
-   * @throws InvalidDestinationError if it has no such secret, or too many that still sign;
+   * @throws InvalidDestinationError if the destination has no such secret, or too many that still sign;
    *   DestinationNotFoundError
    */
   async rotateSecret(id: string, options: SecretRotationOptions = {}): Promise<{ secret: string }> {
@@ -195,8 +195,8 @@ export class DestinationsService {
   }
 
   /**
-   * Sends one signed test event to each URL at once, outside the queue, also for a disabled destination.
-   * Returns what each answered.
+   * Sends one signed test event to each URL at once, outside the queue, even if the destination is disabled. Returns
+   * the answer of each URL.
    *
    * @throws DestinationNotFoundError, NotAWebhookError, InvalidDestinationError, DestinationKeyError
    */
@@ -208,11 +208,12 @@ export class DestinationsService {
   }
 
   /**
-   * The application has changed destinations in a store of its own: those of a tenant, or all of them if none is given,
-   * also those without one. That is in force here at once, and in all other processes within two seconds. While the
-   * queue's database is away it is kept, and told when that is back; until then no process uses what it remembers of
-   * destinations. What was kept for those that are enabled is delivered a few seconds later. Everything that has failed
-   * is read for that, which takes a quarter of the time at most, however often this is called.
+   * Announces that the application has changed destinations in its own store: those of the given tenant, or, if none is
+   * given, any destinations with and without a tenant. The change is in force here at once, and in all other processes
+   * within two seconds. While the queue's database is away, the notice is kept, and published when the database is
+   * back; until then no process uses the destinations that it remembers. Messages that were kept for enabled
+   * destinations are delivered a few seconds later. All failed jobs are read for this, which takes a quarter of the
+   * time at most, however often this is called.
    */
   async changed(tenant?: string): Promise<void> {
     const { notices, kept } = this.parts;
@@ -227,7 +228,7 @@ export class DestinationsService {
     return parts;
   }
 
-  /** No tenant may learn of them. */
+  /** Finds a destination that is configured in code. No tenant may learn of these destinations. */
   private findConfigured(id: string, tenant: string | undefined): DestinationDetails | undefined {
     return tenant === undefined ? this.parts.configured.find(id) : undefined;
   }

@@ -22,24 +22,24 @@ type Fields = Pick<
 export interface NewDestination extends Fields {
   /** 1 to 5 absolute `http:` or `https:` URLs, without user name and password. */
   urls: string[];
-  /** Whose messages it gets; `undefined` is refused. @default the messages of all, with and without a tenant */
+  /** Tenant whose messages it gets; `undefined` is refused. @default the messages of all, with and without a tenant */
   tenant?: string;
   /** @default true */
   enabled?: boolean | undefined;
 }
 
-/** What is to change of a destination. A field that is `undefined` stays; one that is `null` has its default. */
+/** The fields of a destination to change. `undefined` leaves a field as it is; `null` sets its default. */
 export type DestinationUpdate = { urls?: string[] | undefined } & {
   [Field in keyof Fields]?: Fields[Field] | null;
 };
 
-/** A destination as it is now. It has no secret, and of the headers only the names. */
+/** A destination as it is now, without its secrets: of the headers it has only the names. */
 export interface DestinationDetails {
   id: string;
   tenant: string | undefined;
   name: string | undefined;
   description: string | undefined;
-  /** Of one that is configured in code only the origins; of a custom destination none. */
+  /** Only the origins if the destination is configured in code; empty for a custom destination. */
   urls: string[];
   /** Names of the static headers; `undefined` if the secrets cannot be decrypted. */
   headers: string[] | undefined;
@@ -68,8 +68,8 @@ export interface DestinationDetails {
 /** A destination that was just created. */
 export interface CreatedDestination extends DestinationDetails {
   /**
-   * The secret that was made for it, if none was given: of Standard Webhooks, and shown only now. Hand it to
-   * the receiver.
+   * The Standard Webhooks secret that was generated, if none was given. It is shown only now: hand it to the
+   * receiver.
    */
   secret: string | undefined;
 }
@@ -77,21 +77,21 @@ export interface CreatedDestination extends DestinationDetails {
 /** Limits a call to what a tenant may see. A destination of another tenant counts as not found. */
 export interface DestinationScope {
   /**
-   * Who asks. `undefined` is refused, since that is mostly the tenant of somebody who has not signed in: leave the field
-   * out to ask for the application itself. @default all destinations
+   * The tenant that asks. `undefined` is refused, since it mostly comes from somebody who has not signed in: leave the
+   * field out if the application itself asks. @default all destinations
    */
   tenant?: string;
 }
 
 /** Options of `update`. */
 export interface DestinationUpdateOptions extends DestinationScope {
-  /** Refuses the change if somebody has changed this version by now. @default any version is changed */
+  /** Refuses the change if somebody has changed the destination since this version. @default any version is changed */
   version?: number | undefined;
 }
 
 /** Options of `disable`. */
 export interface DestinationDisableOptions extends DestinationScope {
-  /** Why: `disabledReason` of the destination. */
+  /** Becomes the `disabledReason` of the destination. */
   reason?: string | undefined;
 }
 
@@ -106,8 +106,8 @@ export interface DestinationQuery extends DestinationScope {
   /** `cursor` of the page before. @default the first page */
   cursor?: string | undefined;
   /**
-   * Only disabled ones. A store of the application's own may have to look through the others for them, so that a page
-   * has fewer than `limit`, or none, although there is a next one.
+   * `false` selects only disabled destinations. A store of the application's own may return others too, which are left
+   * out: a page may have fewer destinations than `limit`, or none, although there is a next page.
    *
    * @default disabled ones and others
    */
@@ -123,7 +123,7 @@ export interface DestinationPage {
   cursor: string | undefined;
 }
 
-/** A change of a destination that was made by this process. */
+/** A change that this process has made to a destination. */
 export interface DestinationEvent {
   type: 'created' | 'updated' | 'deleted' | 'enabled' | 'disabled' | 'secret rotated';
   id: string;

@@ -1,18 +1,18 @@
 import type { MessageType } from '../messages/message.types.js';
 import type { DestinationRecord } from '../options/destination-store.js';
 
-/** What decides whether a destination wants a message. */
+/** The fields that decide whether a destination wants a message. */
 export interface SelectedMessage {
   type: MessageType;
-  /** Of a `track` call. */
+  /** Name of the event, for a `track` call. */
   event?: string | undefined;
 }
 
 /**
- * Which messages a destination at run time wants. It is asked for every message, so it is prepared once.
+ * Decides which messages a destination at run time wants. It is asked for every message, so it is prepared once.
  *
- * A record of the application's own store may be wrong. What is no text then selects nothing, and what is no array
- * leaves nothing out: the message is queued, and fails where what is wrong with the record is reported.
+ * A record of the application's own store may be wrong. An entry that is not a string then selects nothing, and a field
+ * that is not an array leaves nothing out: the message is queued, and fails later, where the wrong record is reported.
  */
 export class EventSelection {
   private readonly types: ReadonlySet<string> | undefined;
@@ -23,7 +23,7 @@ export class EventSelection {
 
   constructor({ events, types, sources }: Pick<DestinationRecord, 'events' | 'types' | 'sources'>) {
     const patterns = textsOf(events);
-    // Whoever names events does not expect calls that have none.
+    // A destination that names events does not expect calls without an event.
     const wanted = textsOf(types) ?? (patterns && (['track'] satisfies MessageType[]));
     this.types = wanted && new Set(wanted);
     this.names = patterns && new Set(patterns.filter((pattern) => !pattern.endsWith('*')));

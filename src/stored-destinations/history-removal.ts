@@ -2,17 +2,18 @@ import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { within } from '../shared/within.js';
 
 /**
- * How long it may take until what another process has recorded of a destination is written, in milliseconds: it is written
- * every two seconds, then waits up to two for the answer which destinations are deleted, and a busy database takes a while.
+ * How long another process may take to write what it has recorded about a destination, in milliseconds. The process
+ * writes every two seconds and waits up to two more to learn which destinations are deleted, and a busy database takes
+ * a while.
  */
 const LATE_REMOVAL = 8_000;
-/** How long whoever deletes a destination waits for its history, in milliseconds. */
+/** How long the deletion of a destination waits for the removal of its history, in milliseconds. */
 const PATIENCE = 2_000;
 
 export interface HistoryRemovalParts {
-  /** Forgets what is not written yet in this process. */
+  /** Drops the history that this process has not written yet. */
   discard: (id: string) => void;
-  /** Removes what is stored. */
+  /** Removes the stored history. */
   forget: (id: string) => Promise<unknown>;
   onFailed: (error: unknown) => void;
   /** @default the system's */
@@ -20,13 +21,13 @@ export interface HistoryRemovalParts {
 }
 
 /**
- * Removes the history of destinations that were deleted, and once more a little later: another process, or another
- * connection, may be writing of it.
+ * Removes the history of deleted destinations, and removes it again a little later: another process, or another
+ * connection, may still be writing it.
  */
 export class HistoryRemoval {
   private readonly clock: Clock;
   private readonly late = new Map<string, Timer>();
-  /** What is under way. */
+  /** Removals that are running. */
   private readonly removals = new Set<Promise<void>>();
   private isClosed = false;
 
@@ -35,18 +36,18 @@ export class HistoryRemoval {
   }
 
   /**
-   * Never rejects: a destination is deleted whatever becomes of its history. A store that is away is not waited for. Redis
-   * forgets it when it is back. PostgreSQL refuses at once, and if it still does so a little later, forgets it after seven
-   * days.
+   * Removes the history of a deleted destination. Never rejects: the destination is deleted whatever becomes of its
+   * history. A store that is away is not waited for. Redis removes the history when Redis is back. PostgreSQL refuses
+   * at once; if it still refuses a little later, the history expires after seven days.
    */
   async remove(id: string): Promise<void> {
-    // Before the first removal ends, so that `finish` knows of it.
+    // Scheduled before the first removal ends, so that `finish` knows of it.
     this.removeLater(id);
-    // A command to a Redis that is away waits for it.
+    // A command to Redis waits while Redis is away.
     await within(PATIENCE, this.removeNow(id));
   }
 
-  /** Removes now what was to be removed a little later, and waits for all that is under way. */
+  /** Runs the removals that are due later at once, and waits for all running removals. */
   async finish(): Promise<void> {
     const ids = [...this.late.keys()];
     this.cancel();

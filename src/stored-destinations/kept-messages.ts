@@ -2,27 +2,27 @@ import type { DestinationRecord } from '../options/destination-store.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../shared/clock.js';
 import { within } from '../shared/within.js';
 
-/** Longer than any process may still hold a destination for disabled, in milliseconds. */
+/** Delay of a late replay, in milliseconds: longer than any process may still take a destination for disabled. */
 const LATE_REPLAY = 3_000;
-/** The longest pause before another attempt for what could not be looked up, in milliseconds. */
+/** Longest pause before a destination that could not be looked up is tried again, in milliseconds. */
 const LONGEST_RETRY = 300_000;
-/** How long nothing is read after that, as a multiple of the time that it took. */
+/** Pause after a late replay, as a multiple of the time that the replay took. */
 const REST = 3;
 /** Most names in a line of the log. */
 const MAX_NAMES = 5;
 
-/** What was kept for one destination, or for all of a tenant; `undefined`: all, with and without a tenant. */
+/** One destination, or all of a tenant. A tenant of `undefined`: all destinations, with and without a tenant. */
 export type KeptFor = { id: string } | { tenant: string | undefined };
 
 export interface KeptMessagesParts {
   /** Delivers everything that is kept for a destination. */
   replay: (id: string) => Promise<unknown>;
-  /** The same for many, those of them that are enabled. Resolves to the ids of all that could not be looked up. */
+  /** The same for many destinations, if they are enabled. Resolves to the ids of those that could not be looked up. */
   replayAll: (destinations: readonly KeptFor[]) => Promise<readonly string[]>;
   onFailed: (destinations: readonly KeptFor[], error: unknown) => void;
-  /** Told once of those that could not be looked up. They are looked for until they can be. */
+  /** Called once with destinations that could not be looked up. They are looked up again until this succeeds. */
   onSkipped: (destinations: readonly KeptFor[]) => void;
-  /** Told at the end for what was not delivered until then, or not looked for again. */
+  /** Called at the end with the destinations whose messages were not delivered, or not looked for again. */
   onLost: (destinations: readonly KeptFor[]) => void;
   /** @default the system's */
   clock?: Clock;
@@ -31,29 +31,29 @@ export interface KeptMessagesParts {
 interface LateReplay {
   readonly destinations: KeptFor;
   readonly due: number;
-  /** How often they could not be looked up; `undefined` if they have just been changed. */
+  /** Number of look-ups that failed; `undefined` if the destinations have just been changed. */
   readonly failures?: number;
-  /** When the next one is due, for a change since this one was asked for. */
+  /** When another replay is due, after a change since this one was requested. */
   next?: number;
 }
 
 /**
- * Delivers what was kept for destinations while they were disabled. A worker that has not heard yet that one is
- * enabled keeps what it has in hand, so it is looked for once more a little later: all of it at once, since that
- * reads all jobs that have failed.
+ * Delivers the messages that were kept for destinations while they were disabled. A worker that has not heard yet that
+ * a destination is enabled still keeps the messages that it has in hand. So kept messages are looked for again a little
+ * later, for all destinations at once, since each replay reads all failed jobs.
  */
 export class KeptMessages {
   private readonly clock: Clock;
-  /** What is delivered for the first time, once for each call. */
+  /** First replays that are running: one for each call of `deliver`. */
   private readonly first = new Map<KeptFor, Promise<unknown>>();
   private readonly late = new Map<string, LateReplay>();
-  /** What could not be looked up when the end came. */
+  /** Destinations that could not be looked up when the end came. */
   private readonly notFound: KeptFor[] = [];
   private work: Promise<void> | undefined;
   private timer: Timer | undefined;
-  /** Until then nothing is looked for, on the clock. */
+  /** Time on the clock until which no late replay begins. */
   private restUntil = -Infinity;
-  /** On the clock. */
+  /** Time on the clock until which `run` pauses. */
   private pausedUntil = -Infinity;
   private endPause: () => void = () => undefined;
   private isFinishing = false;
@@ -63,7 +63,7 @@ export class KeptMessages {
     this.clock = parts.clock ?? SYSTEM_CLOCK;
   }
 
-  /** Delivers it now, and once more a little later, even if it could not be delivered now. */
+  /** Delivers the kept messages of a destination now, and again a little later, even if the first time failed. */
   async deliver(id: string): Promise<void> {
     const destination = { id };
     if (this.isClosed) {
@@ -80,12 +80,12 @@ export class KeptMessages {
     }
   }
 
-  /** Delivers it a little later. */
+  /** Delivers the kept messages of destinations a little later. */
   deliverLate(destinations: KeptFor): void {
     const key = keyOf(destinations);
     const due = this.clock.now() + LATE_REPLAY;
     const known = this.late.get(key);
-    // It is due earlier than what could not be looked up.
+    // After a change, the replay is due earlier than the retry of a failed look-up.
     if (known === undefined || known.due > due) this.late.set(key, { destinations, due });
     else known.next = due;
     if (due < this.pausedUntil) this.wake();
@@ -97,7 +97,7 @@ export class KeptMessages {
   /** Resolves when nothing is left to be delivered, now or later, or after this many milliseconds. */
   async finish(patience: number): Promise<void> {
     this.isFinishing = true;
-    // A store that has not answered for long is not waited for.
+    // Retries of failed look-ups that are not due yet are given up: their store has not answered for long.
     const now = this.clock.now();
     for (const [key, { destinations, failures, due }] of this.late) {
       if (failures === undefined || due <= now) continue;
@@ -156,7 +156,7 @@ export class KeptMessages {
     if (!this.isClosed) this.lookAgain(skipped, new Map(due));
   }
 
-  /** @param before what was looked for */
+  /** Schedules another try for skipped destinations. @param before the replays that skipped them */
   private lookAgain(skipped: readonly string[], before: ReadonlyMap<string, LateReplay>): void {
     const told: KeptFor[] = [];
     for (const id of skipped) {
@@ -191,7 +191,7 @@ function keyOf(destinations: KeptFor): string {
   return JSON.stringify(destinations);
 }
 
-/** In words, for the log. */
+/** Names destinations in words, for the log. */
 export function namesOf(destinations: readonly KeptFor[]): string {
   const names = destinations.slice(0, MAX_NAMES).map((one) => {
     if ('id' in one) return `the destination "${one.id}"`;
@@ -201,7 +201,7 @@ export function namesOf(destinations: readonly KeptFor[]): string {
   return [...names, ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
-/** The ids of these destinations; `undefined` if some are known by their tenant alone. */
+/** Returns the ids of these destinations, or `undefined` if some are only given by their tenant. */
 export function idsOf(destinations: readonly KeptFor[]): ReadonlySet<string> | undefined {
   const ids = new Set<string>();
   for (const one of destinations) {

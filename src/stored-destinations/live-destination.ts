@@ -7,12 +7,12 @@ import type { DestinationDirectory } from './destination-directory.js';
 
 /** A destination that may change while messages wait for it. */
 export class LiveDestination extends WebhooksDestination {
-  /** `stale` until a change of it is known here. */
+  /** `stale` from a change until this process knows the changed destination. */
   state: 'enabled' | 'disabled' | 'stale' = 'enabled';
 
   /**
    * @param observeAttempt called after each attempt
-   * @param changes asked before messages are sent
+   * @param changes asked for changes before messages are sent
    */
   constructor(
     options: WebhooksDestinationOptions,
@@ -32,16 +32,16 @@ export class LiveDestination extends WebhooksDestination {
     return this.state === 'disabled';
   }
 
-  /** Nobody asks for the destination of what is held back until it is due, but a change of it may come before. */
+  /** While messages are held back nobody looks up their destination, so its changes are followed here. */
   override heldBack(...question: Parameters<Destination['heldBack']>): number {
     const wait = super.heldBack(...question);
     if (wait > 0) this.changes.use();
     return wait;
   }
 
-  /** Messages that were in hand before a change go back to the queue, to be looked at again. */
+  /** Sends messages. If the destination has changed since they were taken, they go back to the queue instead. */
   override deliver(...attempt: Parameters<Destination['deliver']>): void {
-    // A job may take long, and nobody asks for its destination until the next one.
+    // A job may take long, and nobody looks up its destination until the next job.
     this.changes.use();
     if (this.changes.isFresh) this.deliverNow(...attempt);
     else void this.deliverRefreshed(...attempt);
@@ -54,8 +54,8 @@ export class LiveDestination extends WebhooksDestination {
   }
 
   /**
-   * While nothing was sent, changes were not heard of. If there were none, messages need not go back to the queue: they
-   * may have waited for a `rateLimit`, and would have to each time.
+   * Reads the changes that were not followed while nothing was sent. Without a change, messages are sent and do not go
+   * back to the queue: they may have waited for a `rateLimit`, and would have to wait again each time.
    */
   private async deliverRefreshed(...attempt: Parameters<Destination['deliver']>): Promise<void> {
     const [messages, { signal }, settle] = attempt;

@@ -14,8 +14,8 @@ import { LiveDestination } from './live-destination.js';
 import type { SecretBox } from './secret-box.js';
 
 /**
- * What is known of a destination's URLs is forgotten when it was not used for this long, in milliseconds, unless
- * one of them is down.
+ * Milliseconds without use after which the state of a destination's URLs is forgotten, unless one of the URLs is
+ * down.
  */
 const FORGET_AFTER = 600_000;
 
@@ -25,16 +25,16 @@ export interface LiveDestinationsParts {
   client: WebhookClient;
   allowPrivateNetwork: boolean;
   observer: EndpointObserver;
-  /** Told what became of messages. */
+  /** Called with the result of each attempt. */
   onAttempt: (record: DestinationRecord, attempt: AttemptSummary) => void;
 }
 
 interface Entry {
   readonly destination: LiveDestination;
   readonly tenant: string | undefined;
-  /** That it was made of. */
+  /** The record that the destination was made from. */
   record: DestinationRecord;
-  /** When a secret of it ends, in milliseconds since the epoch. */
+  /** Time when the first of its secrets ends, in milliseconds since the epoch; Infinity if none does. */
   validUntil: number;
   usedAt: number;
 }
@@ -42,7 +42,7 @@ interface Entry {
 /** The destinations at run time that this process delivers to, as they are now. */
 export class LiveDestinations implements DestinationLookup {
   private readonly entries = new Map<string, Entry>();
-  /** Each is of one version of a destination: the directory returns the same record until it changes. */
+  /** By record: the directory returns the same record until the destination changes. */
   private readonly profiles = new WeakMap<DestinationRecord, DestinationProfile>();
   private sweptAt = Date.now();
 
@@ -62,7 +62,7 @@ export class LiveDestinations implements DestinationLookup {
     this.sweep();
     const now = Date.now();
     let entry = this.entries.get(id);
-    // Whatever is known of its URLs is out of date when it is enabled again.
+    // When a destination is enabled again, what is known of its URLs is out of date.
     if (entry !== undefined && mayHaveBeenDisabled(entry, record)) {
       this.forget(id);
       entry = undefined;
@@ -76,7 +76,7 @@ export class LiveDestinations implements DestinationLookup {
       const destination = new LiveDestination(options, client, observer, observe, directory);
       this.entries.set(id, (entry = { destination, tenant: record.tenant, record, validUntil, usedAt: now }));
     } else {
-      // Apart from the change, which may have come at the same time: a secret that ends corrects nothing.
+      // Apart from a change, which may come at the same time: the end of a secret corrects no fault of a URL.
       if (entry.validUntil <= now) {
         const { options, validUntil } = this.optionsOf(entry.record, now);
         entry.destination.endSecrets(options);
@@ -141,7 +141,7 @@ export class LiveDestinations implements DestinationLookup {
     for (const [id, { destination, tenant }] of this.affected(change)) {
       if (change !== undefined && change.id === undefined && change.tenant !== tenant) continue;
       destination.state = 'stale';
-      // Otherwise it stays so until its next job is looked at, and hears what is wrong.
+      // Without this look-up the destination stays stale until its next job. Errors are left to that job.
       if (change !== undefined) this.find(id).catch(() => undefined);
     }
   }
@@ -166,14 +166,14 @@ export class LiveDestinations implements DestinationLookup {
     if (Math.abs(now - this.sweptAt) < FORGET_AFTER / 4) return;
     this.sweptAt = now;
     for (const [id, { destination, usedAt }] of this.entries) {
-      // Whoever was told that a URL takes no messages wants to know when it does.
+      // Observers that were told that a URL takes no messages want to know when it takes them again.
       const isAwaited = destination.isFailing && destination.state !== 'disabled';
       if (now - usedAt > FORGET_AFTER && !isAwaited) this.forget(id);
     }
   }
 }
 
-/** Of several changes at once, one may have disabled it, and another one enabled it again. */
+/** Whether a destination may have been disabled. Of several changes, one may disable it and another enable it again. */
 function mayHaveBeenDisabled({ record: known, destination }: Entry, record: DestinationRecord): boolean {
   if (record.enabled === false) return !destination.isDisabled;
   return known.version !== undefined && changedVersionOf(record) - known.version > 1;
@@ -184,7 +184,7 @@ function isDeleted(found: PromiseSettledResult<unknown> | undefined): boolean {
 }
 
 function profileOf({ tenant, urls }: DestinationRecord): DestinationProfile {
-  // Those in a store of the application's own may be wrong.
+  // URLs in a store of the application's own may be wrong.
   const valid = urls.filter((url) => URL.canParse(url)).map((url) => new URL(url));
   // Long URLs take a while to hash, and callers ask for thousands of origins at once.
   const origins = new Map(valid.map((url) => [hashUrl(url), url.origin]));

@@ -1,38 +1,38 @@
 import type { Clock } from '../shared/clock.js';
 import { type LookupTurn, LookupTurns } from './lookup-turns.js';
 
-/** Look-ups on their way at once: they share the queue's connections with the queue. */
+/** Maximum number of look-ups that run at once: they share the queue's connections with the queue. */
 const MAX_RUNNING = 8;
-/** The same for those that take long: as many as are tried while the store is silent, so that turns go on. */
+/** Maximum number of slow look-ups beside these: as many as are tried while the store is silent, so turns continue. */
 const MAX_SLOW = 40;
-/** After this time a look-up takes long, in milliseconds. */
+/** Milliseconds after which a look-up is slow. */
 const SLOW = 250;
 
-/** Where it does not matter who asks. */
+/** The asker if it does not matter who asks. */
 const ANYBODY: readonly string[] = [''];
 
 interface Lookup<V> {
   readonly turn: LookupTurn;
   readonly result: Promise<V>;
-  /** The answer on its way may be older than a change. */
+  /** Whether the pending answer may be older than a change. */
   isOutdated: boolean;
-  /** The first answer was outdated. */
+  /** Whether the look-up is repeated, because its first answer was outdated. */
   isRepeated: boolean;
 }
 
 export interface LookupCacheOptions<V> {
-  /** Entries are dropped beyond this number, and never before half of it. */
+  /** Maximum number of entries. None is dropped before half of this number is reached. */
   size: number;
-  /** The clock by which look-ups take long, so that they hold up no others. @default they all end soon */
+  /** Clock that finds slow look-ups, so that they hold up no others. @default they all end soon */
   slowBy?: Clock | undefined;
   /** Whether an answer is older than a change. @default only if its key was forgotten */
   isOutdated?: (value: V) => boolean;
 }
 
 /**
- * Remembers what was looked up, until it is forgotten or has to make room for keys that were asked for later.
- * Callers that ask at the same time share one look-up. It is repeated once if something changes meanwhile, so that it
- * ends however often that happens; then nobody is given what is older than the call.
+ * Remembers the results of look-ups until they are forgotten or have to make room for later keys. Callers that ask at
+ * the same time share one look-up. If something changes meanwhile, the look-up is repeated, but only once, so that it
+ * ends however often that happens. No caller gets a result from before a change that preceded its call.
  */
 export class LookupCache<V extends object> {
   private recent = new Map<string, V>();
@@ -55,9 +55,9 @@ export class LookupCache<V extends object> {
   }
 
   /**
-   * Looks a key up, or joins a look-up of it that is running. Rejects as that does.
+   * Looks a key up, or joins its running look-up. Rejects if the look-up does.
    *
-   * @param askers who ask for it, and take turns
+   * @param askers who ask for the key, and take turns
    */
   load(key: string, askers: Iterable<string> = ANYBODY): Promise<V> {
     const running = this.running.get(key);
@@ -68,7 +68,7 @@ export class LookupCache<V extends object> {
       return result;
     }
     if (running.isRepeated) {
-      // What it finds may be older than a change that the caller knows of.
+      // The result may be older than a change that this caller knows of.
       const again = (): V | Promise<V> => this.get(key) ?? this.load(key, askers);
       return running.result.then(again, again);
     }
@@ -76,18 +76,18 @@ export class LookupCache<V extends object> {
     return running.result;
   }
 
-  /** Another asks for a key that may be looked up now. */
+  /** Adds an asker to the look-up of a key, if one is running. */
   join(key: string, asker: string): void {
     const running = this.running.get(key);
     if (running !== undefined) this.turns.join(running.turn, asker);
   }
 
-  /** Whether a look-up of a key is running whose first answer was outdated. */
+  /** Whether the running look-up of a key is repeated, because its first answer was outdated. */
   isRepeating(key: string): boolean {
     return this.running.get(key)?.isRepeated === true;
   }
 
-  /** What is known of a key may be wrong from now on. */
+  /** Forgets the value of a key, which may be wrong from now on. */
   forget(key: string): void {
     this.recent.delete(key);
     this.older.delete(key);
@@ -114,7 +114,7 @@ export class LookupCache<V extends object> {
           this.keep(key, value);
           return value;
         }
-        // Whoever asks later looks again.
+        // Later callers look the key up again.
         if (lookup === undefined || lookup.isRepeated) return value;
         lookup.isOutdated = false;
         lookup.isRepeated = true;

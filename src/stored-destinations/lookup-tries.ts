@@ -1,26 +1,26 @@
 import type { Clock } from '../shared/clock.js';
 
-/** How long one that was put off keeps its place in the line without asking again, in milliseconds. */
+/** How long a look-up that was put off keeps its place in the line without another request, in milliseconds. */
 const PATIENCE = 1_000;
-/** Those in the line that are remembered. */
+/** Maximum number of look-ups that are remembered in the line. */
 const MAX_WAITING = 1_000;
 
 /**
- * Decides which look-ups are tried that the store may not answer: a few at once, none twice at once, and those that are
- * asked for again and again in turn.
+ * Decides which look-ups are tried although the store may not answer them: a few at once, and none twice at once.
+ * Look-ups that are requested again and again take turns.
  */
 export class LookupTries {
   private readonly running = new Set<string>();
-  /** When those were last asked for that were put off, the next one first. */
+  /** When each look-up that was put off was last requested. The next look-up is the first. */
   private readonly line = new Map<string, number>();
 
-  /** @param most that are tried at once */
+  /** @param most maximum number of look-ups that are tried at once */
   constructor(
     private readonly most: number,
     private readonly clock: Clock,
   ) {}
 
-  /** Whether a look-up is tried now. Call `end` when it has ended. */
+  /** Returns whether a look-up is tried now. Call `end` when it has ended. */
   begin(key: string): boolean {
     if (this.running.has(key)) return false;
     const now = this.clock.now();
@@ -37,7 +37,7 @@ export class LookupTries {
     this.running.delete(key);
   }
 
-  /** Nobody is put off any longer. */
+  /** Empties the line, so that no look-up is put off for another. */
   clear(): void {
     this.line.clear();
   }

@@ -1,10 +1,10 @@
 /** A look-up that may begin when its turn comes. */
 export class LookupTurn {
   hasBegun = false;
-  /** It takes long, and goes on beside the others. */
+  /** Whether the look-up is slow, and runs beside the others. */
   isAside = false;
   private resolve: () => void = () => undefined;
-  /** Resolves when it may begin. */
+  /** Resolves when the look-up may begin. */
   readonly begun = new Promise<void>((resolve) => {
     this.resolve = resolve;
   });
@@ -16,25 +16,25 @@ export class LookupTurn {
 }
 
 /**
- * Limits how many look-ups run at once. Those who ask take turns, so that nobody waits for all that another has asked
- * for. A look-up that several ask for has the first turn of any of them. Those that take long leave their turns to others.
+ * Limits how many look-ups run at once. Askers take turns, so that none waits for all look-ups of another. A look-up
+ * with several askers has the first turn of any of them. Slow look-ups leave their turns to others.
  */
 export class LookupTurns {
-  /** What has not begun, by who asks, the next one first. */
+  /** Look-ups that have not begun, by asker. The next asker is the first. */
   private readonly lines = new Map<string, Set<LookupTurn>>();
-  /** What takes long and still has its turn, since no more may go on beside the others. */
+  /** Slow look-ups that still have their turn, since no more may run beside the others. */
   private readonly overdue = new Set<LookupTurn>();
 
   /**
-   * @param free how many may run at once
-   * @param freeAside how many more if they take long
+   * @param free how many look-ups may run at once
+   * @param freeAside how many slow look-ups may run beside these
    */
   constructor(
     private free: number,
     private freeAside: number,
   ) {}
 
-  /** Begins at once if there is room. Call `end` when it has ended. */
+  /** Returns a turn, which begins at once if there is room. Call `end` when the look-up has ended. */
   take(askers: Iterable<string>): LookupTurn {
     const turn = new LookupTurn();
     if (this.free > 0) {
@@ -44,7 +44,7 @@ export class LookupTurns {
     return turn;
   }
 
-  /** Another asks for the same look-up. */
+  /** Adds an asker to a look-up that has not begun. */
   join(turn: LookupTurn, asker: string): void {
     if (turn.hasBegun) return;
     const line = this.lines.get(asker);
@@ -52,7 +52,7 @@ export class LookupTurns {
     else line.add(turn);
   }
 
-  /** A look-up takes long. */
+  /** Lets a slow look-up run beside the others as soon as there is room, so that its turn is free. */
   setAside(turn: LookupTurn): void {
     if (this.freeAside === 0) {
       this.overdue.add(turn);
@@ -63,7 +63,7 @@ export class LookupTurns {
     this.beginNext();
   }
 
-  /** A look-up has ended. */
+  /** Gives the place of a look-up that has ended to another. */
   end(turn: LookupTurn): void {
     if (!turn.isAside) {
       this.overdue.delete(turn);
@@ -77,10 +77,10 @@ export class LookupTurns {
     this.setAside(overdue);
   }
 
-  /** Gives a turn to the next one, if there is one. */
+  /** Gives a turn to the next look-up, if there is one. */
   private beginNext(): void {
     for (const [asker, line] of this.lines) {
-      // All others are asked first before it is this one's turn again.
+      // All other askers come first before it is this asker's turn again.
       this.lines.delete(asker);
       const next = nextIn(line);
       if (next === undefined) continue;
@@ -92,7 +92,7 @@ export class LookupTurns {
   }
 }
 
-/** Takes the next one out of a line. Some may have begun in the turn of another asker. */
+/** Takes the next look-up out of a line. Some may have begun in the turn of another asker. */
 function nextIn(line: Set<LookupTurn>): LookupTurn | undefined {
   for (const turn of line) {
     line.delete(turn);

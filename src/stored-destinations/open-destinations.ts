@@ -14,13 +14,13 @@ import { TimedStore } from './timed-store.js';
 import { WritableDestinations } from './writable-destinations.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
-/** Where destinations at run time are kept. */
+/** The parts that keep and find destinations at run time. */
 export interface DestinationParts {
   records: DestinationRecords;
   directory: DestinationDirectory;
   notices: ChangeNotices;
   box: SecretBox;
-  /** Whether this module changes them. */
+  /** Whether this module can change destinations in the store. */
   isWritable: boolean;
 }
 
@@ -64,9 +64,9 @@ export async function openDestinations(
   return { records, directory, notices, box, isWritable: isWritable(given) };
 }
 
-/** What follows after the line that destinations cannot be looked up. */
+/** Returns the end of the log line that says that destinations cannot be looked up. */
 function reasonOf(error: unknown): string {
   if (error instanceof AnalyticsError) return `: ${withCode(error)}`;
-  // A table that is missing, or may not be used, is told of already.
+  // A table that is missing, or may not be used, has been logged already.
   return failureOf(error)?.kind === 'partial' ? '.' : `: ${thrownAt(error)}.`;
 }

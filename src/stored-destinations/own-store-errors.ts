@@ -1,4 +1,4 @@
-/** What an application's own store has thrown. */
+/** Errors that an application's own store has thrown. */
 const thrown = new WeakSet();
 
 /** Calls the application's own store, whose errors `isOfOwnStore` knows from then on. */
@@ -12,8 +12,8 @@ export async function askOwnStore<T>(call: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Whether the application's own store has thrown this. Its database may fail with the codes of that of the queue, of which
- * that says nothing.
+ * Whether the application's own store has thrown this error. The store's database may fail with the same codes as the
+ * queue's database, but such an error says nothing about the queue.
  */
 export function isOfOwnStore(error: unknown): boolean {
   return typeof error === 'object' && error !== null && thrown.has(error);

@@ -6,13 +6,13 @@ const SECRET_BYTES = 32;
 /** Every secret adds a signature to a header, and receivers limit the size of headers. */
 const MAX_SECRETS = 5;
 
-/** A new secret of Standard Webhooks. */
+/** Returns a new Standard Webhooks secret. */
 export function newSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 }
 
 /**
- * The secrets with a new one of Standard Webhooks. Those that it replaces go on signing for a while.
+ * Returns the secrets with a new Standard Webhooks secret. The replaced secrets still sign during the overlap.
  *
  * @param overlap in milliseconds
  * @throws InvalidDestinationError

@@ -24,12 +24,12 @@ const SECRET_FIELDS = [
 export class SecretBox {
   private readonly keys: ReadonlyMap<string, Buffer>;
 
-  /** @param keys the first one encrypts, all decrypt; without any, secrets are stored as they are */
+  /** @param keys the first key encrypts, all keys decrypt; without keys, secrets are stored as they are */
   constructor(keys: readonly Buffer[]) {
     this.keys = new Map(keys.map((key) => [nameOf(key), key]));
   }
 
-  /** A record for the store. */
+  /** Returns a record for the store, with its secrets encrypted if there is a key. */
   seal<T extends DestinationRecord>(record: T): T & { sealed?: string } {
     const [first] = this.keys;
     const secrets = secretsOf(record);
@@ -45,7 +45,7 @@ export class SecretBox {
     return { ...open, sealed: `${VERSION}.${name}.${sealed}` } as T;
   }
 
-  /** The secrets of a record. @throws DestinationKeyError when no key opens it */
+  /** Returns the secrets of a record. @throws DestinationKeyError if no key decrypts them */
   open(record: DestinationRecord): DestinationSecrets {
     const { id, sealed } = record;
     if (sealed === undefined) return secretsOf(record);
@@ -61,7 +61,7 @@ export class SecretBox {
         decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)),
         decipher.final(),
       ]);
-      // Only this class writes it, and the tag proves that nobody has changed it.
+      // Only this class writes this text, and the tag proves that nobody has changed it.
       return JSON.parse(text.toString()) as DestinationSecrets;
     } catch (cause) {
       throw new DestinationKeyError(id, { cause });
@@ -69,7 +69,7 @@ export class SecretBox {
   }
 }
 
-/** Tells keys apart, and reveals nothing about them. */
+/** Returns a name that tells a key from others, and reveals nothing about it. */
 function nameOf(key: Buffer): string {
   return createHash('sha256').update('nestjs-analytics').update(key).digest('hex').slice(0, 8);
 }

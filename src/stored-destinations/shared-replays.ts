@@ -1,32 +1,35 @@
 import type { SkippedDestinations } from '../deliveries/replay.js';
 import { within } from '../shared/within.js';
 
-/** How long a replay has the others wait, in milliseconds: one that delivers a million messages takes many minutes. */
+/** How long a replay makes the next one wait, in milliseconds: a replay of a million messages takes many minutes. */
 const LONGEST_WAIT = 5_000;
-/** Replays that run at once. */
+/** Maximum number of replays that run at once. */
 const MOST = 3;
 
 interface Replay {
   readonly ids: Set<string>;
-  /** Resolves to those of them that could not be looked up. */
+  /** Resolves to the destinations that could not be looked up. */
   readonly done: Promise<SkippedDestinations>;
 }
 
 /**
- * Delivers what was kept for destinations that are enabled. That reads all jobs that have failed, so one replay
- * waits for the other, though not for long unless many run, and the next one is for all who have asked meanwhile.
+ * Delivers the messages that were kept for enabled destinations. Each replay reads all failed jobs, so it waits for the
+ * previous one, though not for long unless many run. The next replay serves all callers that have asked meanwhile.
  */
 export class SharedReplays {
-  /** Never rejects. */
+  /** The latest replay. Never rejects. */
   private last: Promise<unknown> = Promise.resolve();
-  /** Has not begun. */
+  /** The replay that has not begun yet. */
   private next: Replay | undefined;
   private readonly running = new Set<Promise<unknown>>();
 
-  /** @param replay delivers what was kept for the destinations with these ids */
+  /** @param replay delivers the messages that were kept for the destinations with these ids */
   constructor(private readonly replay: (ids: ReadonlySet<string>) => Promise<SkippedDestinations>) {}
 
-  /** Resolves when what was kept for a destination until now is delivered. Rejects if it cannot be looked up. */
+  /**
+   * Resolves when the messages that were kept for a destination until now are delivered. Rejects if the destination
+   * cannot be looked up.
+   */
   async of(id: string): Promise<void> {
     this.next ??= this.after(this.last);
     const { ids, done } = this.next;

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../shared/clock.js';
 /** How long the application's own store may take to answer, in milliseconds. */
 export const STORE_DEADLINE = 5_000;
 
-/** What a call resolves to, unless it is not answered in time. The timer keeps no process alive. */
+/** Makes a call, and rejects with `lateError` if it does not end in time. The timer keeps no process alive. */
 export async function inTime<T>(
   clock: Clock,
   timeout: number,

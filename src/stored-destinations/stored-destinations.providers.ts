@@ -31,7 +31,7 @@ import type { DestinationParts } from './open-destinations.js';
 import { SharedReplays } from './shared-replays.js';
 import { AnalyticsLogger } from '../shared/analytics-logger.js';
 
-/** The tables of which the directory remembers something. */
+/** Tables whose contents the directory remembers. */
 const OF_DESTINATIONS = /\.destination(_tenant|_change)?$/;
 
 const debug = debugFactory('analytics');
@@ -48,7 +48,7 @@ async function createParts(
   if (destinations === undefined) return undefined;
   const { openDestinations } = await import('./open-destinations.js');
   const parts = await openDestinations(destinations, storage);
-  // A look-up may have come between a table and its rows, and a restore is no change that anybody hears of.
+  // A look-up may have found a restored table before its rows, and a restore announces no change.
   health.tables.onFound((tables) => {
     if (tables.some((table) => OF_DESTINATIONS.test(table))) parts.directory.forgetAll();
   });
@@ -108,7 +108,7 @@ function createHistories(
     discard: (id) => recorder?.discard(id),
     forget: async (id) => store?.forget(id),
     onFailed: (error) => {
-      // It then expires a week after its last delivery.
+      // The history then expires a week after its last delivery.
       debug('the history of a deleted destination could not be removed: %o', error);
     },
   });
@@ -147,7 +147,7 @@ function createService(
 
 const DESTINATION_EVENTS = Symbol('nestjs-analytics:destination-events');
 
-/** The destinations at run time. */
+/** Providers of the destinations at run time. */
 export const STORED_DESTINATIONS_PROVIDERS: Provider[] = [
   { provide: DESTINATION_PARTS, inject: [RESOLVED_OPTIONS, QUEUE_BACKEND], useFactory: createParts },
   {

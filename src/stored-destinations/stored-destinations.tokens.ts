@@ -1,8 +1,8 @@
-/** Injection tokens of what only an application with destinations at run time has; the others load nothing of it. */
+/** Injection tokens for applications with destinations at run time. Other applications load none of this code. */
 
-/** Where they are kept. */
+/** The parts that keep destinations. */
 export const DESTINATION_PARTS = Symbol('nestjs-analytics:destination-parts');
-/** Looks them up. */
+/** Looks destinations up. */
 export const DESTINATION_DIRECTORY = Symbol('nestjs-analytics:destination-directory');
-/** Those that this process delivers to. */
+/** The destinations that this process delivers to. */
 export const LIVE_DESTINATIONS = Symbol('nestjs-analytics:live-destinations');

@@ -1,20 +1,20 @@
 import type { DestinationRecord } from '../options/destination-store.js';
 
-/** Tenants whose latest change is remembered. */
+/** Maximum number of tenants whose latest change is remembered. */
 const MAX_TENANTS = 20_000;
 
 /**
- * Tells which destinations may have changed after somebody has changed any of a tenant, so that those of all other
+ * Tells which destinations may have changed when a change names only a tenant, so that destinations of all other
  * tenants need not be looked up again.
  */
 export class TenantChanges {
   private made = 0;
   /** The number of the latest change of each tenant. */
   private readonly latest = new Map<string, number>();
-  /** Of the changes up to this number nobody knows any more whose they were. */
+  /** The tenants of the changes up to this number are forgotten, so these changes may concern any tenant. */
   private unknown = 0;
 
-  /** How many there were so far. */
+  /** Number of changes so far. */
   get count(): number {
     return this.made;
   }
@@ -28,10 +28,10 @@ export class TenantChanges {
   }
 
   /**
-   * Whether a destination may have changed since. One that was not there may be a new one of any tenant, and the
-   * application's own store may have left out whose one is.
+   * Whether a destination may have changed since it was looked up. Any change counts if its tenant is unknown: a
+   * destination that was not found may be a new one of any tenant, and the application's own store may omit the tenant.
    *
-   * @param since how many changes there had been when it was looked up
+   * @param since number of changes when it was looked up
    */
   concern(found: DestinationRecord | 'deleted' | undefined, since: number): boolean {
     const tenant = typeof found === 'object' ? found.tenant : undefined;

@@ -5,12 +5,12 @@ import { LookupTries } from './lookup-tries.js';
 import { askOwnStore } from './own-store-errors.js';
 import { inTime, STORE_DEADLINE } from './store-deadline.js';
 
-/** Look-ups that were late, and are remembered. */
+/** Maximum number of late look-ups that are remembered. */
 const MAX_LATE = 1_000;
 
-/** Those that are repeated at once, of each method. */
+/** Maximum number of late look-ups that are repeated at once, for each method. */
 const MAX_REPEATED = 4;
-/** All others that are tried at once while the store is silent, of each method. */
+/** Maximum number of other look-ups that are tried at once while the store is silent, for each method. */
 const MAX_TRIED = 36;
 
 type Method = keyof DestinationStore;
@@ -18,22 +18,22 @@ type Method = keyof DestinationStore;
 /** Why a look-up was not answered when it was last tried. */
 interface Late {
   readonly error: DestinationStoreTimeoutError;
-  /** It was asked for while the store was silent, and not late before. */
+  /** Whether the look-up was tried while the store was silent, and was not late before. */
   readonly isBySilence: boolean;
 }
 
 /**
- * An application's own store with a deadline for each look-up. Of those that have missed it, a few are repeated at a
- * time, and the rest reject at once. If the store has answered nothing meanwhile, it is silent: then some of all
- * others are tried at a time, too, and the rest reject at once. Otherwise they would keep the worker from the messages
- * of all other destinations.
+ * An application's own store with a deadline for each look-up. Of the look-ups that have missed their deadline, a few
+ * are repeated at a time, and the rest reject at once. If the store has answered nothing meanwhile, it is silent: then
+ * only some of all other look-ups are tried at a time, too, and the rest reject at once. Otherwise they would keep the
+ * worker from the messages of all other destinations.
  */
 export class TimedStore implements DestinationStore {
-  /** The one that was tried last is the last. */
+  /** Late look-ups by key. The one that was tried last comes last. */
   private readonly late = new Map<string, Late>();
-  /** Why all others reject at once; `undefined` while the store answers. */
+  /** Why all other look-ups reject at once; `undefined` while the store answers. */
   private silence: DestinationStoreTimeoutError | undefined;
-  /** How often it has answered. */
+  /** How often the store has answered. */
   private answers = 0;
   private readonly repeated: Record<Method, LookupTries>;
   private readonly tried: Record<Method, LookupTries>;
@@ -101,7 +101,7 @@ export class TimedStore implements DestinationStore {
     this.late.delete(key);
     this.late.set(key, { error, isBySilence: before?.isBySilence ?? isBySilence });
     if (this.late.size <= MAX_LATE) return;
-    // Some are never asked for again, and would stay in it for ever.
+    // Some look-ups are never requested again, and would stay in the map for ever.
     const [oldest] = this.late.keys();
     if (oldest !== undefined) this.late.delete(oldest);
   }
@@ -112,24 +112,24 @@ export class TimedStore implements DestinationStore {
     if (this.silence === undefined) return;
     this.silence = undefined;
     for (const tries of Object.values(this.tried)) tries.clear();
-    // What was late before was so while the store answered, and would hold up others again.
+    // The other ones were late while the store answered, and would hold up others again.
     for (const [other, { isBySilence }] of this.late) if (isBySilence) this.late.delete(other);
   }
 }
 
-/** Numbers that a database may keep as `bigint`s or as times. */
+/** Numeric fields that a database may keep as `bigint`s or as times. */
 const NUMBERS = new Set(['createdAt', 'updatedAt', 'failingSince', 'version']);
 
 /**
- * Database libraries tend to give `null` for a row that is not there, and for a column without a value; 0 or 1 where a
- * database has no booleans; and a text, a `bigint` or a `Date` for a number. Not every application's compiler objects to
- * that.
+ * Returns a record with the declared types. Database libraries tend to give `null` for a missing row and for a column
+ * without a value, 0 or 1 if the database has no booleans, and a text, a `bigint` or a `Date` for a number. Not every
+ * application's compiler objects to that.
  */
 export function asDeclared<T extends DestinationRecord>(record: T): T {
   const fields = Object.entries(record).map(
     ([name, value]: [string, unknown]) => [name, value, declaredValue(name, value)] as const,
   );
-  // It may be an object of a class, with fields that are not its own.
+  // Returned as it is, since it may be an instance of a class with inherited fields.
   if (fields.every(([, value, declared]) => value === declared)) return record;
   const given = fields.filter(([, value]) => value !== null);
   return Object.fromEntries(given.map(([name, , declared]) => [name, declared])) as unknown as T;

@@ -19,14 +19,14 @@ import { asDeclared } from './timed-store.js';
 
 export interface WritableDestinationsParts {
   store: DestinationStore;
-  /** Whether it is the application's own. A call to the queue's database ends, for its connections are watched. */
+  /** Whether the store is the application's own. Calls to the queue's database end: its connections are watched. */
   isOwn: boolean;
   notices: Pick<ChangeNotices, 'tell'>;
   /** @default the system's */
   clock?: Clock;
 }
 
-/** Whose destination is changed, and which. */
+/** Id and tenant of a changed destination. */
 type Changed = Pick<DestinationRecord, 'id' | 'tenant'>;
 
 /** Lists and writes destinations in a store that has the methods for it, and reports each change. */
@@ -77,7 +77,7 @@ export class WritableDestinations {
         () => new DestinationWriteTimeoutError(method, STORE_DEADLINE),
       );
     } catch (error) {
-      // Whoever asked for it has the error, and the queue's outage a line of its own.
+      // The caller gets the error of the write, and an outage of the queue has a log line of its own.
       this.tellOfDoubt(change, made).catch(() => undefined);
       throw error;
     }
@@ -85,7 +85,7 @@ export class WritableDestinations {
     return isMade;
   }
 
-  /** A write that failed may have been made all the same, and one without an answer may be made later. */
+  /** Announces a write that failed but may have been made, or that has no answer and may be made later. */
   private async tellOfDoubt(change: Changed, made: Promise<unknown>): Promise<void> {
     const { notices } = this.parts;
     await notices.tell(change);

@@ -8,15 +8,15 @@ import type { LinkClaims, LinkSigner } from './link-signer.js';
 import { RevocationLooks } from './revocation-looks.js';
 import type { RevocationStore } from './revocation-store.js';
 
-/** The longest time that a link is good for, in milliseconds: 30 days. */
+/** Longest time that a link is valid, in milliseconds: 30 days. */
 const MAX_LINK_TIME = 30 * 86_400_000;
 
-/** How long a clock may stand still, in milliseconds. One that does for longer was set back. */
+/** How long the clock may stand still, in milliseconds. If it does for longer, it was set back. */
 const MAX_STANDSTILL = 100;
 
-/** Links with which somebody sees the destinations of one tenant without signing in. */
+/** Links that show the destinations of one tenant to people who have not signed in. */
 export class ConsoleLinks {
-  /** By the link: one that was revoked takes nothing of what its tenant may ask. */
+  /** By link, so that a revoked link does not use up its tenant's requests. */
   private readonly rate = new RequestRate(() => performance.now());
   private readonly looks: RevocationLooks;
 
@@ -44,19 +44,19 @@ export class ConsoleLinks {
     return token;
   }
 
-  /** Ends all links of a tenant that were made until now. What this process makes once it resolves is good. */
+  /** Ends all links of a tenant that were made until now. Links that this process makes afterwards are valid. */
   async revoke(tenant: string): Promise<void> {
     const now = this.now();
     await this.store.revoke(tenant, now, now - MAX_LINK_TIME);
-    // A link of the same millisecond counts as made before.
+    // A link that is made in the same millisecond would count as revoked.
     for (let waited = 0; this.now() <= now && waited < MAX_STANDSTILL; waited++) await sleep(1);
   }
 
-  /** Whose link it is. @throws {RequestRefusal} if it is none, has ended, or is used too often */
+  /** Resolves to the tenant of a link. @throws {RequestRefusal} if it is invalid, has ended, or is used too often */
   async tenantOf(token: string): Promise<string> {
     const claims = this.signer.verify(token);
     if (claims === undefined || claims.expiresAt <= this.now()) throw ended();
-    // Before the look-up: the database is that of the queue.
+    // Counted before the look-up, which burdens the queue's database.
     this.rate.count(nameOf(claims));
     const revokedAt = await this.looks.revokedAt(claims.tenant);
     if (revokedAt === undefined) throw queueUnavailable();
@@ -65,7 +65,7 @@ export class ConsoleLinks {
   }
 }
 
-/** The same for all texts of a link: a signature can be written in several ways. */
+/** Returns the same name for every text of a link: a signature can be written in several ways. */
 function nameOf({ tenant, issuedAt, expiresAt }: LinkClaims): string {
   return `${issuedAt} ${expiresAt} ${tenant}`;
 }

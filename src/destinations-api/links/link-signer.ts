@@ -1,28 +1,28 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isTenantName } from '../../options/tenant-name.js';
 
-/** What a link says. */
+/** The signed contents of a link. */
 export interface LinkClaims {
   tenant: string;
-  /** When it was made, and when it ends, in milliseconds since the epoch. */
+  /** When the link was made, and when it ends, in milliseconds since the epoch. */
   issuedAt: number;
   expiresAt: number;
 }
 
-/** Longer than any token of this class. */
+/** Longest token that is verified, in characters. All tokens of this class are shorter. */
 const MAX_LENGTH = 2_000;
 
-/** Signs what a link says with HMAC-SHA256, so that nobody else can make one or change it. */
+/** Signs the contents of links with HMAC-SHA256, so that nobody else can make or change a link. */
 export class LinkSigner {
-  /** One for each of the given keys, which encrypt something else. */
+  /** Signing keys: one derived from each given key, since the given keys are for encryption. */
   private readonly keys: Buffer[];
 
-  /** @param keys the first one signs, all verify */
+  /** @param keys the first key signs, all keys verify */
   constructor(keys: readonly Buffer[]) {
     this.keys = keys.map((key) => mac(key, 'nestjs-analytics:console-links'));
   }
 
-  /** `undefined` without a key. */
+  /** Returns a token, or `undefined` if there is no key. */
   sign({ tenant, issuedAt, expiresAt }: LinkClaims): string | undefined {
     const [key] = this.keys;
     if (key === undefined) return undefined;
@@ -30,7 +30,7 @@ export class LinkSigner {
     return `${claims}.${mac(key, claims).toString('base64url')}`;
   }
 
-  /** What a token says; `undefined` if it was not signed here. */
+  /** Returns the contents of a token, or `undefined` if none of the keys has signed it. */
   verify(token: string): LinkClaims | undefined {
     const [claims = '', signature = ''] = token.length > MAX_LENGTH ? [] : token.split('.');
     const given = Buffer.from(signature, 'base64url');
@@ -47,7 +47,7 @@ function mac(key: Buffer, text: string): Buffer {
 }
 
 function claimsIn(encoded: string): LinkClaims | undefined {
-  // The signature proves that `sign` wrote it.
+  // The signature proves that `sign` wrote this text.
   const [tenant, issuedAt, expiresAt] = JSON.parse(Buffer.from(encoded, 'base64url').toString()) as unknown[];
   return isTenantName(tenant)
     ? { tenant, issuedAt: Number(issuedAt), expiresAt: Number(expiresAt) }

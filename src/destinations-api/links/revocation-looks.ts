@@ -1,41 +1,42 @@
 import { within } from '../../shared/within.js';
 import type { RevocationStore } from './revocation-store.js';
 
-/** How long whoever asks waits for a look-up to begin, and for its answer, in milliseconds. */
+/** How long a caller waits for a look-up to begin, and then again for its answer, in milliseconds. */
 const PATIENCE = 5_000;
 /**
- * How long a look-up keeps others from being made, in milliseconds. While it goes on it may hold one of the connections with
- * which messages are queued, so nobody's patience ends it; but one whose answer was lost must not end all links for ever.
+ * How long a look-up keeps the next one of its tenant from beginning, in milliseconds. A running look-up may hold one
+ * of the connections with which messages are queued, so it continues when its callers give up. But a look-up whose
+ * answer was lost must not make the tenant's links unusable for ever.
  */
 const LONGEST = 60_000;
 
 interface Look {
   readonly begun: Promise<true>;
-  /** When the links were last revoked. */
+  /** When the links were last revoked; `undefined` if the answer was lost. */
   readonly answer: Promise<number | undefined>;
 }
 
 /**
- * Looks up when links were revoked: once at a time for each tenant, which may have any number of links, since the database
- * is that of the queue. Who asks while a look-up goes on shares the next one with all others who do: the one that goes on
- * may have begun before a revocation.
+ * Looks up when links were revoked, with one look-up at a time for each tenant: a tenant may have any number of links,
+ * and the database is that of the queue. All callers that ask while a look-up runs share the next one, since the
+ * running one may have begun before a revocation.
  */
 export class RevocationLooks {
   private readonly running = new Map<string, Promise<number | undefined>>();
-  /** What follows a running one as soon as that is over. */
+  /** Look-ups that begin as soon as the running one of their tenant is over. */
   private readonly next = new Map<string, Look>();
 
   constructor(private readonly store: Pick<RevocationStore, 'revokedAt'>) {}
 
-  /** When the links of a tenant were last revoked; `undefined` if the database did not say so in time. */
+  /** Resolves to when a tenant's links were last revoked, or to `undefined` if the database does not answer in time. */
   async revokedAt(tenant: string): Promise<number | undefined> {
     const { begun, answer } = this.lookFor(tenant);
-    // Whoever waits for a look-up to begin may give up before it fails.
+    // The caller may give up before the look-up begins. A later failure of the look-up must not be unhandled.
     answer.catch(() => undefined);
     return (await within(PATIENCE, begun)) && within(PATIENCE, answer);
   }
 
-  /** One that begins now or later. */
+  /** Returns a look-up that begins now, or after the running one. */
   private lookFor(tenant: string): Look {
     const next = this.next.get(tenant);
     if (next !== undefined) return next;
@@ -64,7 +65,7 @@ export class RevocationLooks {
   }
 }
 
-/** The answer; `undefined` after the longest time that one may take. Waiting for it keeps no process alive. */
+/** Resolves to the answer, or to `undefined` after the longest time for one. The timer keeps no process alive. */
 function unlessLost(answer: Promise<number>): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, LONGEST, undefined).unref();

@@ -2,14 +2,14 @@ import { OwnTables, SCHEMA } from '../../queue/postgres/own-tables.js';
 import type { QueueStorage } from '../../queue/queue-backend.js';
 import { RedisScript } from '../../queue/redis/redis-script.js';
 
-/** Remembers beside the queue, for all processes, when the links of a tenant were revoked. */
+/** Stores in the queue's database, for all processes, when the links of a tenant were revoked. */
 export interface RevocationStore {
   /**
-   * @param at in milliseconds since the epoch; an earlier one than is known, by a clock that is behind, changes nothing
-   * @param before what was revoked before then is forgotten: no link is that old
+   * @param at in milliseconds since the epoch; a time before the stored one, by a clock that is behind, has no effect
+   * @param before revocations before this time are forgotten: no link is that old
    */
   revoke(tenant: string, at: number, before: number): Promise<void>;
-  /** When the links of a tenant were last revoked; 0 for never. */
+  /** Resolves to when the links of a tenant were last revoked; 0 for never. */
   revokedAt(tenant: string): Promise<number>;
 }
 
@@ -72,7 +72,7 @@ class PostgresRevocationStore implements RevocationStore {
   }
 }
 
-/** In the database of the queue. */
+/** Creates the store in the queue's database. */
 export function createRevocationStore(storage: QueueStorage): RevocationStore {
   return storage.kind === 'redis'
     ? new RedisRevocationStore(storage.client)

@@ -3,7 +3,7 @@ import { type ApiRoute, hasBody, mayGoOn, ROUTES } from '../api-routes.js';
 import { OPERATION_DOCS, type OperationDoc } from './operation-docs.js';
 import { ref, type Schema, SCHEMAS, text } from './schemas.js';
 
-/** What each status of an error means here. */
+/** Meaning of each error status in this API. */
 const ERRORS: Readonly<Record<number, string>> = {
   400: 'The body is not a JSON object.',
   401: 'The application does not know who sent the request.',
@@ -22,7 +22,7 @@ const ERRORS: Readonly<Record<number, string>> = {
 const ALWAYS = [401, 429, 500, 503];
 const WITH_BODY = [400, 408, 413, 415];
 
-/** The OpenAPI document of the API. @param path where the API is */
+/** Returns the OpenAPI document of the API. @param path path of the API */
 export function openApiDocument(path: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of ROUTES) {
@@ -60,7 +60,7 @@ function operation(route: ApiRoute, doc: OperationDoc): object {
       ...(hasId ? [{ name: 'id', in: 'path', required: true, schema: text() }] : []),
       ...Object.entries(query).map(([name, schema]) => ({ name, in: 'query', schema })),
     ],
-    // Without one, a client made from this document sends no content type either, which keeps other origins out.
+    // Always declared: without a body, generated clients would not send the content type that keeps other origins out.
     ...(withBody && {
       requestBody: { required: true, ...content(body ?? { type: 'object', properties: {} }) },
     }),

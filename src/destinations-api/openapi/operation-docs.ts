@@ -1,21 +1,21 @@
 import type { OperationName } from '../api-routes.js';
 import { filterProperties, integer, type Schema, text, time } from './schemas.js';
 
-/** What the document says of an operation. */
+/** What the document says about an operation. */
 export interface OperationDoc {
   summary: string;
   /** Fields of the query; none is required. */
   query?: Readonly<Record<string, Schema>>;
-  /** The name of the body's schema. A body without one has no fields. */
+  /** Schema of the body, or its name. Without a schema, the body has no fields. */
   body?: string | Schema;
   status: 200 | 201 | 204;
-  /** The name of the answer's schema. */
+  /** Schema of the answer, or its name. */
   answer?: string | Schema;
-  /** Statuses of errors, beside those of every operation. */
+  /** Error statuses in addition to those of every operation. */
   errors?: readonly number[];
 }
 
-/** By the names of the operations. */
+/** Documentation of each operation, by its name. */
 export const OPERATION_DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   list: {
     summary: 'A page of the destinations, in the order in which they were created.',

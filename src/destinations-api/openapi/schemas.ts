@@ -1,7 +1,7 @@
 import { MESSAGE_TYPES } from '../../messages/message-builders.js';
 import { MAX_MESSAGE_IDS } from '../request-input.js';
 
-/** A JSON Schema, as OpenAPI 3.1 has them. */
+/** A JSON Schema, as in OpenAPI 3.1. */
 export type Schema = Readonly<Record<string, unknown>>;
 
 export const text = (description?: string): Schema => ({ type: 'string', description });
@@ -20,7 +20,7 @@ function object(properties: Record<string, Schema>, optional: readonly string[] 
 
 const MESSAGE_TYPE: Schema = { type: 'string', enum: MESSAGE_TYPES };
 
-/** What both the sender and the answer say of a destination. */
+/** Properties of a destination in both requests and answers. */
 const COMMON: Record<string, Schema> = {
   name: text(),
   description: text(),
@@ -39,7 +39,7 @@ const COMMON: Record<string, Schema> = {
 
 const URLS: Schema = { ...list(text()), minItems: 1, maxItems: 5 };
 
-/** What only the sender says: no answer holds it. */
+/** Properties of a destination in requests only: no answer contains a secret. */
 const SECRETS: Record<string, Schema> = {
   headers: {
     type: 'object',
@@ -97,7 +97,7 @@ const MESSAGE_IDS: Schema = {
 
 const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** What is sent and answered, by the names that the document gives them. */
+/** Schemas of requests and answers, by their names in the document. */
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   Destination: object(DESTINATION, OPTIONAL),
   CreatedDestination: object({ ...DESTINATION, secret: SECRET }, [...OPTIONAL, 'secret']),
@@ -234,7 +234,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   }),
 };
 
-/** The conditions on failed messages, all of which have to hold. */
+/** Returns the conditions on failed messages. A message has to meet all of them. */
 export function filterProperties(): Record<string, Schema> {
   return {
     type: MESSAGE_TYPE,

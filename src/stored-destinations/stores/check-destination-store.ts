@@ -9,15 +9,15 @@ import { FIELDS } from './destination-fields.js';
 export interface DestinationStoreCheck {
   /** A sentence about a store. */
   readonly name: string;
-  /** Takes an empty store, and rejects if it breaks the rule, or does not answer within three seconds. */
+  /** Takes an empty store. Rejects if the store breaks the rule, or does not answer within three seconds. */
   readonly run: (store: WritableDestinationStore) => Promise<void>;
 }
 
 const MANY = 1_000;
 
-/** Below the time that test runners give a test, so that the store's method is named, in milliseconds. */
+/** Milliseconds for a call: less than test runners give a test, so that the error names the store's method. */
 const TIMEOUT = 3_000;
-/** Some runners end while a promise is all that they wait for. */
+/** Its timers keep the process alive: some test runners end while they only wait for a promise. */
 const CLOCK: Clock = {
   ...SYSTEM_CLOCK,
   afterUnlessIdle: (milliseconds, callback) => SYSTEM_CLOCK.after(milliseconds, callback),
@@ -28,7 +28,7 @@ function destination(id: string, fields: Partial<StoredDestination> = {}): Store
   return { id, tenant: 'acme', urls: [`https://hooks.example.com/${id}`], ...times, ...fields };
 }
 
-/** What a store has of a destination. `null` and `undefined` count as not given. */
+/** Returns the fields that a store has of a destination. `null` and `undefined` count as not given. */
 function given(found: object | 'deleted' | undefined): object {
   return Object.fromEntries(
     Object.entries(found ?? {}).filter(([, value]) => (value ?? undefined) !== undefined),
@@ -60,7 +60,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
       equal(idsOf(await store.findByTenant('ACME')), ['b']);
       equal(idsOf(await store.findByTenant(undefined)), ['own']);
       equal(await store.findByTenant('nobody'), []);
-      // No tenant has this name, and those without a tenant have none.
+      // No tenant has this name, and it does not stand for destinations without a tenant.
       equal(await store.findByTenant(''), []);
       equal(await store.list({ tenant: '', limit: 10 }), []);
     },
@@ -163,7 +163,7 @@ const CHECKS: readonly DestinationStoreCheck[] = [
   },
 ];
 
-/** The same store, whose calls all end. */
+/** Returns the same store with a deadline for each call. */
 function timed(store: WritableDestinationStore): WritableDestinationStore {
   const answer = <T>(method: keyof WritableDestinationStore, call: () => Promise<T>): Promise<T> =>
     inTime(CLOCK, TIMEOUT, call, () => new DestinationStoreTimeoutError(method, TIMEOUT));
@@ -178,7 +178,7 @@ function timed(store: WritableDestinationStore): WritableDestinationStore {
 }
 
 /**
- * What a store with all methods has to do, as checks for any test runner. Run each of them on an empty store. A
+ * Returns checks, for any test runner, of what a store with all methods has to do. Run each check on an empty store. A
  * check that fails rejects with an `AssertionError` of Node, or with `DestinationStoreTimeoutError` if the store
  * does not answer within three seconds.
  *

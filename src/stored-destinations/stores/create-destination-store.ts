@@ -2,7 +2,7 @@ import type { WritableDestinationStore } from '../../options/destination-store.j
 import type { QueueStorage } from '../../queue/queue-backend.js';
 import type { DestinationFeed } from '../destination-feed.js';
 
-/** The store and the feed in the queue's own database. Only the code for that one is loaded. */
+/** Creates the store and the feed in the queue's own database. Only the code for that database is loaded. */
 export async function createDestinationStore(
   storage: QueueStorage,
 ): Promise<WritableDestinationStore & DestinationFeed> {

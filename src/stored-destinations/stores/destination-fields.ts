@@ -1,6 +1,6 @@
 import type { StoredDestination } from '../../options/destination-store.js';
 
-/** Everything that this module may give a store beside what each destination has. A new field has to be added. */
+/** All fields that this module may give a store, except those that every destination has. Add new fields here. */
 export const FIELDS: Required<
   Omit<StoredDestination, 'id' | 'tenant' | 'urls' | 'createdAt' | 'updatedAt' | 'version'>
 > = {

@@ -1,13 +1,13 @@
 import { missingIndex, SCHEMA } from '../../queue/postgres/own-tables.js';
 import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
 
-/** True of all disabled ones, and of one whose `metadata` has such a field. */
+/** True of all disabled destinations, and of a destination whose `metadata` has such a field. */
 const MAY_BE_DISABLED = `record LIKE '%"enabled":false%'`;
 
 /**
  * A record is JSON text, empty for a deleted destination. A tenant that is an empty text stands for none. The
- * number of a tenant's destinations has a row of its own: it is locked by each insert, so that two at the same
- * time cannot exceed the limit.
+ * number of a tenant's destinations has a row of its own. Each insert locks this row, so that two inserts at the
+ * same time cannot exceed the limit.
  */
 export const TABLES = `
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.destination (
@@ -33,17 +33,17 @@ export const TABLES = `
   )`;
 
 /**
- * A lock number that nothing else uses. An application with a prefix has another one: the name of its schema is put in
- * place of the first of these two names, which are the same without a prefix. So the number is then that of older
- * processes too, which may run beside this one during a deploy.
+ * A lock number that nothing else uses. With a prefix, the name of the application's schema replaces the first of these
+ * two names, so that the number is another one. Without a prefix, the names are the same and cancel out: the number is
+ * then also that of older processes, which may run beside this one during a deploy.
  */
 const CHANGE_LOCK = `4712366096 + hashtext('${SCHEMA}') - hashtext('nestjs' || '_analytics')`;
 
 /**
- * Records a change in the same statement as its write. Revisions are given under a lock that lasts until the
- * statement is committed: otherwise a reader could see a revision before the one that precedes it. It is the last
- * lock that a statement takes. What a statement locks before has to be read by the cause: a part that nothing reads is
- * run after all others, and two statements would wait for each other.
+ * Records a change in the same statement as its write. Revisions are assigned under a lock that lasts until the
+ * statement is committed: otherwise a reader could see a revision before the one that precedes it. A statement has to
+ * take this lock last. So `cause` has to read all parts that take other locks: PostgreSQL runs a part that nothing
+ * reads after all others, and two statements would wait for each other.
  */
 const logged = (change: string, cause: string): string => `
   locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(${CHANGE_LOCK}) FROM ${cause}),
@@ -62,8 +62,8 @@ export const FIND_BY_TENANT = `
 export const FIND_BY_ID = `SELECT record FROM ${SCHEMA}.destination WHERE id = $1`;
 
 /**
- * $1 the id to start after, $2 limit. Without `deleted_at`, since the planner of a table that was not analysed yet
- * would read all of the index that has it, and sort.
+ * $1 the id to start after, $2 limit. Does not use `deleted_at`: on a table that was not analysed yet, the planner
+ * would read the whole index with this column, and sort.
  */
 export const LIST_ALL = `
   SELECT record FROM ${SCHEMA}.destination WHERE id > $1 AND record <> '' ORDER BY id LIMIT $2`;
@@ -120,8 +120,8 @@ export const PUBLISH = `
   WITH cause AS (SELECT 1), ${logged('$1', 'cause')} SELECT revision FROM logged`;
 
 /**
- * $1 the known revision. The first row has the latest revision and the oldest one that is kept, the others
- * the changes in their order.
+ * $1 the known revision. The first row has the latest revision and the oldest one that is kept. The other rows have
+ * the changes in order.
  */
 export const CHANGES_SINCE = `
   SELECT coalesce(max(revision), 0)::text AS revision, coalesce(min(revision), 1)::text AS oldest, NULL AS change

@@ -9,7 +9,7 @@ import type { DestinationChange, DestinationChanges, DestinationFeed } from '../
 import * as statements from './postgres-destination-statements.js';
 import { changeText, parseChange, parseDestination } from './stored-destination.js';
 
-/** PostgreSQL has no text with this character, and refuses a query with it. Ids and cursors are what somebody has sent. */
+/** PostgreSQL refuses a text with this character. Senders choose ids and cursors, so these may contain it. */
 const NUL = '\0';
 
 interface RecordRow {
@@ -23,8 +23,8 @@ interface ChangeRow {
 }
 
 /**
- * Stores destinations on the queue's PostgreSQL, server or embedded. A change is recorded with its write. Those without a
- * tenant are under an empty text, which no tenant is called.
+ * Stores destinations on the queue's PostgreSQL, server or embedded. Every change is recorded with its write.
+ * Destinations without a tenant are stored under an empty text, which is not a valid tenant.
  */
 export class PostgresDestinationStore implements WritableDestinationStore, DestinationFeed {
   private readonly tables: OwnTables;
@@ -52,7 +52,7 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
     limit,
   }: DestinationPageQuery): Promise<StoredDestination[]> {
     if (tenant === '') return [];
-    // No id has the character, so the same ones come after what is before it.
+    // No id contains the character, so the same ids come after the part of the cursor before it.
     const [after = ''] = cursor.split(NUL, 1);
     if (tenant !== undefined) return this.records(statements.LIST_OF_TENANT, [after, limit, tenant]);
     const statement = enabled === false ? statements.LIST_DISABLED : statements.LIST_ALL;
@@ -83,7 +83,7 @@ export class PostgresDestinationStore implements WritableDestinationStore, Desti
   }
 
   async changesSince(since: number | undefined): Promise<DestinationChanges> {
-    // Nothing is known yet, so only the latest revision is asked for.
+    // If no revision is known yet, only the latest one is asked for.
     const from = since ?? Number.MAX_SAFE_INTEGER;
     const rows = await this.tables.query<ChangeRow>(statements.CHANGES_SINCE, [from]);
     const [latest, ...changes] = rows;

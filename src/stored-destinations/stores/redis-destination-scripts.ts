@@ -2,24 +2,24 @@ import { RedisScript } from '../../queue/redis/redis-script.js';
 import { DELETED_MEMORY, KEPT_CHANGES } from '../destination-feed.js';
 
 /**
- * All keys share a hash tag, so that a script finds them on one node of a cluster. A tenant has a sorted set
- * of ids, and the key of destinations without a tenant ends in nothing.
+ * All keys share a hash tag, so that a script finds them on one node of a cluster. Each tenant has a sorted set
+ * of ids. The key for destinations without a tenant ends in `tenant:`.
  */
 const PREFIX = '{nestjs-analytics:destinations}:';
 
 /** Records by id: the version, a blank, and the record as JSON. */
 const RECORDS = `${PREFIX}records`;
-/** The ids of all destinations, in the order of their texts. */
+/** The ids of all destinations, in lexicographic order. */
 const IDS = `${PREFIX}ids`;
 const REVISION = `${PREFIX}revision`;
 /** Changes by their revision. */
 const CHANGES = `${PREFIX}changes`;
 /** Ids of deleted destinations by the time of their deletion. */
 const DELETED = `${PREFIX}deleted`;
-/** The ids of all destinations that are disabled, in the order of their texts. */
+/** The ids of all disabled destinations, in lexicographic order. */
 const DISABLED = `${PREFIX}disabled`;
 
-/** The keys of a script that reads or writes destinations of a tenant. */
+/** Returns the keys of a script that reads or writes destinations of a tenant. */
 export function keysOf(tenant: string): string[] {
   return [RECORDS, IDS, REVISION, CHANGES, DELETED, `${PREFIX}tenant:${tenant}`, DISABLED];
 }
@@ -52,7 +52,7 @@ const READ = `
 export const FIND_BY_TENANT = new RedisScript(`${READ}
   return read(redis.call('ZRANGE', KEYS[6], 0, -1))`);
 
-/** Arguments: id. The record, 1 for a deleted destination, or nothing. */
+/** Arguments: id. Returns the record, 1 for a deleted destination, or nothing. */
 export const FIND_BY_ID = new RedisScript(`
   local record = redis.call('HGET', KEYS[1], ARGV[1])
   if record then return record end
@@ -100,7 +100,7 @@ export const PUBLISH = new RedisScript(`${LOG}
   log(ARGV[1])
   return 1`);
 
-/** Arguments: the known revision. The latest revision, whether all changes are known, and the changes. */
+/** Arguments: the known revision. Returns the latest revision, whether all changes are known, and the changes. */
 export const CHANGES_SINCE = new RedisScript(
   `
   local revision = tonumber(redis.call('GET', KEYS[3]) or '0')

@@ -13,8 +13,8 @@ import * as scripts from './redis-destination-scripts.js';
 const DELETED = 1;
 
 /**
- * Stores destinations on the queue's Redis. Every change is recorded with its write. Those without a tenant are under an
- * empty text, which no tenant is called.
+ * Stores destinations on the queue's Redis. Every change is recorded with its write. Destinations without a tenant are
+ * stored under an empty text, which is not a valid tenant.
  */
 export class RedisDestinationStore implements WritableDestinationStore, DestinationFeed {
   constructor(private readonly client: RedisCommands) {}
@@ -83,7 +83,7 @@ function textOf(destination: StoredDestination): string {
   return `${destination.version} ${JSON.stringify(destination)}`;
 }
 
-/** Whether it is disabled, for a script. */
+/** Returns 1 for a disabled destination and 0 for an enabled one, as scripts expect. */
 function flagOf({ enabled }: StoredDestination): number {
   return enabled === false ? 1 : 0;
 }
@@ -95,7 +95,7 @@ function recordsIn(answer: unknown): StoredDestination[] {
   return found;
 }
 
-/** The JSON text after the number that a script reads. */
+/** Returns the JSON text after the leading number, which scripts read. */
 function afterBlank(text: string): string {
   return text.slice(text.indexOf(' ') + 1);
 }

@@ -1,13 +1,13 @@
 import type { StoredDestination } from '../../options/destination-store.js';
 import type { DestinationChange } from '../destination-feed.js';
 
-/** A record as a store wrote it. */
+/** Parses a record that a store wrote. */
 export function parseDestination(json: string): StoredDestination {
   // Only the store writes these texts, and every field is checked before it is written.
   return JSON.parse(json) as StoredDestination;
 }
 
-/** A change as a text. */
+/** Returns a change as text. */
 export function changeText({ tenant, id }: { tenant?: string | undefined; id?: string | undefined }): string {
   return JSON.stringify([tenant ?? null, id ?? null]);
 }
